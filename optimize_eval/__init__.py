@@ -1,0 +1,1 @@
+"""Score anything with an evaluator written in any language."""

@@ -1,0 +1,98 @@
+"""Every exception this package raises on purpose, and the closed list of failure kinds.
+
+    OptimizeEvalError
+    ├── UsageError          an option, a file or an argument is wrong; nothing was asked (exit 2)
+    │   └── DataError       bad lines in datasets, all of them at once
+    └── EvaluationError     an evaluator was asked and gave no usable answer; has a FailureKind
+
+Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with
+them (exit code, layout) is decided in cli. This module imports nothing of ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+SHOWN_PROBLEMS = 20
+
+
+class FailureKind(StrEnum):
+    """Why an evaluation has no score."""
+
+    NOT_FOUND = "not_found"
+    START_FAILED = "start_failed"
+    TIMEOUT = "timeout"
+    EXIT_CODE = "exit_code"
+    KILLED = "killed"
+    NO_OUTPUT = "no_output"
+    INVALID_UTF8 = "invalid_utf8"
+    INVALID_JSON = "invalid_json"
+    NOT_AN_OBJECT = "not_an_object"
+    MISSING_SCORE = "missing_score"
+    SCORE_TYPE = "score_type"
+    SCORE_NOT_FINITE = "score_not_finite"
+    SCORE_OUT_OF_RANGE = "score_out_of_range"
+    OUTPUT_TOO_LARGE = "output_too_large"
+    HTTP_CONNECT = "http_connect"
+    HTTP_STATUS = "http_status"
+    HTTP_PROTOCOL = "http_protocol"
+    REPORTED = "reported"
+    MODEL_ERROR = "model_error"
+    INTERNAL = "internal"
+
+
+class OptimizeEvalError(Exception):
+    """The root: catch this to catch everything of ours."""
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.hint}" if self.hint else self.message
+
+
+class UsageError(OptimizeEvalError):
+    """What was asked for cannot be done as it was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing wrong with a data file; line and column count from 1, None where the whole file is meant."""
+
+    path: str
+    rule: str
+    reason: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        place = [self.path, *(str(number) for number in (self.line, self.column) if number is not None)]
+        return f"{':'.join(place)}: {self.reason}"
+
+
+class DataError(UsageError):
+    """Data files with problems: every problem is in `problems`, the first twenty in the text."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        lines = [str(problem) for problem in problems[:SHOWN_PROBLEMS]]
+        if len(problems) > SHOWN_PROBLEMS:
+            lines.append(f"… and {len(problems) - SHOWN_PROBLEMS:,} more problems")
+        super().__init__("\n".join(lines))
+        self.problems = tuple(problems)
+
+    def __reduce__(self) -> tuple[type["DataError"], tuple[tuple[Problem, ...]]]:
+        return type(self), (self.problems,)
+
+
+class EvaluationError(OptimizeEvalError):
+    """One evaluation failed: its kind, what happened, what the evaluator itself wrote, what to do next."""
+
+    def __init__(self, kind: FailureKind, message: str, *, detail: str = "", hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.kind = kind
+        self.detail = detail
+
+    def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, str]]:
+        return type(self), (self.kind, self.message), {"detail": self.detail, "hint": self.hint}

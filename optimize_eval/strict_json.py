@@ -1,0 +1,179 @@
+"""JSON read without loss or mercy: big integers stay exact, and what other readers would reject is a fault.
+
+A fault is anything that another language's parser could read differently: a syntax error, NaN, a number
+that overflows, a lone surrogate, nesting beyond MAX_DEPTH levels and (where asked for) a key given twice.
+Both data files and answers are read by these rules; what a fault *means* is decided by their modules.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isinf
+from typing import Any, Never
+
+import orjson
+
+MAX_DEPTH = 200
+MAX_DIGITS = 4300  # Python's own default limit for text to integer
+
+_SHOWN_DIGITS = 30
+_PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
+_SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_INTEGER = re.compile(r"-?\d+")
+
+
+class JsonFault(ValueError):
+    """Why a text is not acceptable JSON, and at which offset (in characters) that shows."""
+
+    def __init__(self, offset: int, reason: str) -> None:
+        super().__init__(reason)
+        self.offset = offset
+        self.reason = reason
+
+
+class _Suspect(ValueError):
+    """A decoder hook saw a fault; only a scan of the text can say where."""
+
+
+def _refuse_constant(_name: str) -> Never:
+    raise _Suspect
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if isinf(value):
+        raise _Suspect
+    return value
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    decoded = dict(pairs)
+    if len(decoded) != len(pairs):
+        raise _Suspect
+    return decoded
+
+
+_LAST_KEY_WINS = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_UNIQUE_KEYS = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique
+)
+
+
+def loads(text: str, *, unique_keys: bool) -> Any:
+    """Decode one JSON text or raise JsonFault."""
+    try:
+        value = (_UNIQUE_KEYS if unique_keys else _LAST_KEY_WINS).decode(text)
+    except json.JSONDecodeError as error:
+        raise JsonFault(error.pos, _plain(error.msg)) from None
+    except (_Suspect, ValueError, RecursionError):
+        raise _first_fault(text, unique_keys=unique_keys) from None
+    if _SURROGATE_ESCAPE.search(text) and (fault := _lone_surrogate(text)):
+        raise fault
+    if is_too_deep(text.count("[") + text.count("{"), value):
+        raise _first_fault(text, unique_keys=unique_keys)
+    return value
+
+
+def dumps(value: Any) -> bytes:
+    """Encode a decoded value as one line, integers of any size included."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def is_too_deep(brackets: int, value: Any) -> bool:
+    """Tell whether a decoded value nests beyond MAX_DEPTH; few `brackets` in its text answer it cheaply."""
+    if brackets <= MAX_DEPTH:
+        return False
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        level = [child for node in level for child in _children(node)]
+        if not level:
+            return False
+    return any(isinstance(node, dict | list) for node in level)
+
+
+def _children(node: Any) -> Iterator[Any]:
+    items = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+    return (item for item in items if isinstance(item, dict | list))
+
+
+@dataclass(slots=True)
+class _Open:
+    """An object or array that the scan is inside of."""
+
+    is_object: bool
+    expects_key: bool
+    keys: set[str] = field(default_factory=set)
+
+
+def _first_fault(text: str, *, unique_keys: bool) -> JsonFault:
+    """Scan a text that a hook, the depth or a number's length made suspect."""
+    stack: list[_Open] = []
+    for match in _PIECE.finditer(text):
+        reason = _enter_or_leave(stack, piece := match.group()) or _bad_scalar(piece)
+        if not reason and unique_keys:
+            reason = _repeated_key(stack, piece)
+        if reason:
+            return JsonFault(match.start(), reason)
+    return JsonFault(0, "not decodable as JSON")
+
+
+def _enter_or_leave(stack: list[_Open], piece: str) -> str:
+    if piece in "[{":
+        stack.append(_Open(is_object=piece == "{", expects_key=piece == "{"))
+        if len(stack) > MAX_DEPTH:
+            return f"nested deeper than {MAX_DEPTH} levels"
+    elif piece in "]}" and stack:
+        stack.pop()
+    elif piece == "," and stack:
+        stack[-1].expects_key = stack[-1].is_object
+    return ""
+
+
+def _bad_scalar(piece: str) -> str:
+    if piece in {"NaN", "Infinity", "-Infinity"}:
+        return f"{piece} is not a JSON number"
+    if _INTEGER.fullmatch(piece) and len(piece.lstrip("-")) > MAX_DIGITS:
+        return f"an integer of {len(piece.lstrip('-')):,} digits (at most {MAX_DIGITS:,})"
+    if piece[0] in "-0123456789" and not _INTEGER.fullmatch(piece) and _overflows(piece):
+        return f"the number {piece[:_SHOWN_DIGITS]} is too large"
+    return ""
+
+
+def _overflows(piece: str) -> bool:
+    try:
+        return isinf(float(piece))
+    except ValueError:
+        return False
+
+
+def _repeated_key(stack: list[_Open], piece: str) -> str:
+    if not stack or not stack[-1].expects_key or piece[0] != '"':
+        return ""
+    inside = stack[-1]
+    inside.expects_key = False
+    key = json.loads(piece)
+    if key in inside.keys:
+        return f"the key {json.dumps(key, ensure_ascii=False)} is given twice"
+    inside.keys.add(key)
+    return ""
+
+
+def _lone_surrogate(text: str) -> JsonFault | None:
+    for match in _PIECE.finditer(text):
+        piece = match.group()
+        if piece[0] == '"' and _SURROGATE_ESCAPE.search(piece):
+            try:
+                json.loads(piece).encode()
+            except UnicodeEncodeError:
+                return JsonFault(
+                    match.start(), "a lone surrogate (half of a \\ud83d\\ude00 pair) in a string"
+                )
+    return None
+
+
+def _plain(message: str) -> str:
+    return message[:1].lower() + message[1:].removesuffix(" at").removesuffix(" starting at")

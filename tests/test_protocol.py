@@ -1,0 +1,238 @@
+"""The contract: what is sent, what is accepted, and that nothing else can come out."""
+
+import json
+import math
+from typing import Any
+
+import jsonschema
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimize_eval import strict_json
+from optimize_eval.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.protocol import (
+    Payload,
+    ScoreRange,
+    encode,
+    parse_answer,
+    validate_evaluator_payload,
+)
+from tests.conftest import ROOT
+
+TEXTS = st.text(st.characters(codec="utf-8"))
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=5)
+UNIT_SCORES = st.floats(0, 1) | st.integers(0, 1)
+
+
+def kind_of(raw: bytes, score_range: ScoreRange = ScoreRange.UNIT) -> str:
+    with pytest.raises(EvaluationError) as caught:
+        parse_answer(raw, score_range)
+    return str(caught.value.kind)
+
+
+def test_a_payload_is_one_line_with_its_keys_in_order() -> None:
+    line = encode(Payload(candidate="a\nb", example=b'{"x": 1}', task_model="openai/gpt-4o-mini"))
+    assert line == (
+        b'{"_protocol_version":2,"candidate":"a\\nb","example":{"x": 1},"task_model":"openai/gpt-4o-mini"}\n'
+    )
+
+
+def test_what_there_is_none_of_is_absent_and_an_empty_example_is_sent() -> None:
+    assert encode(Payload(candidate="")) == b'{"_protocol_version":2,"candidate":""}\n'
+    assert b'"example":{}' in encode(Payload(candidate="", example=b"{}"))
+
+
+@given(TEXTS, st.none() | OBJECTS, st.none() | TEXTS)
+def test_a_payload_reads_back_as_it_was(
+    candidate: str, example: dict[str, Any] | None, task_model: str | None
+) -> None:
+    raw = None if example is None else strict_json.dumps(example)
+    line = encode(Payload(candidate=candidate, example=raw, task_model=task_model))
+    expected = {"_protocol_version": 2, "candidate": candidate, "example": example, "task_model": task_model}
+    assert json.loads(line) == {key: value for key, value in expected.items() if value is not None}
+    assert line.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        b'{"id": 123456789012345678901234567890}',
+        b'{"a": 1.0, "b": 1}',
+        b'{"z": 1, "a": 2}',
+        b'{"e": "\\u00e9\\/"}',
+        b'{"n": 1E5}',
+    ],
+)
+def test_an_example_arrives_byte_for_byte(example: bytes) -> None:
+    assert b'"example":' + example + b"}" in encode(Payload(candidate="x", example=example))
+
+
+def test_a_candidate_with_a_lone_surrogate_is_refused_with_its_place() -> None:
+    with pytest.raises(UsageError, match="character 2"):
+        encode(Payload(candidate="ab\ud800"))
+
+
+@given(st.binary(max_size=200), st.sampled_from(ScoreRange))
+def test_parsing_bytes_raises_nothing_but_evaluation_errors(raw: bytes, score_range: ScoreRange) -> None:
+    try:
+        parse_answer(raw, score_range)
+    except EvaluationError as error:
+        assert error.message
+
+
+@given(st.text('{}[]",:0123456789.eE+- \n\\uscoreNaInfity', max_size=60), st.sampled_from(ScoreRange))
+def test_parsing_almost_json_raises_nothing_but_evaluation_errors(text: str, score_range: ScoreRange) -> None:
+    try:
+        parse_answer(b'{"score":' + text.encode(), score_range)
+    except EvaluationError as error:
+        assert error.message
+
+
+@given(UNIT_SCORES, OBJECTS)
+def test_an_answer_reads_back_as_it_was(score: float, side_info: dict[str, Any]) -> None:
+    side_info = {k: v for k, v in side_info.items() if k not in {"score", "_id", "_capabilities"}}
+    answer = parse_answer(strict_json.dumps({"score": score, **side_info}))
+    assert answer.score == score
+    assert answer.side_info == side_info
+    assert strict_json.dumps(answer.side_info) == strict_json.dumps(side_info)
+
+
+@given(
+    VALUES
+    | st.fixed_dictionaries({"score": VALUES | UNIT_SCORES}, optional={"error": VALUES, "note": VALUES})
+)
+def test_schema_and_code_agree(value: Any) -> None:
+    for score_range, schema in SCHEMAS.items():
+        try:
+            parse_answer(strict_json.dumps(value), score_range)
+            accepted = True
+        except EvaluationError as error:
+            accepted = error.kind is FailureKind.REPORTED
+            if error.kind is FailureKind.SCORE_NOT_FINITE:
+                return  # an integer beyond every float: a number to the schema
+        assert accepted == schema.is_valid(value), value
+
+
+def _schemas() -> dict[ScoreRange, Any]:
+    unit = orjson.loads((ROOT / "optimize_eval/schema/answer.schema.json").read_bytes())
+    any_finite = orjson.loads(orjson.dumps(unit).replace(b"#/$defs/unit_score", b"#/$defs/any_score"))
+    validator = jsonschema.Draft202012Validator
+    return {ScoreRange.UNIT: validator(unit), ScoreRange.ANY: validator(any_finite)}
+
+
+SCHEMAS = _schemas()
+
+
+@given(TEXTS, st.none() | OBJECTS, st.none() | TEXTS)
+def test_every_payload_fits_its_schema(
+    candidate: str, example: dict[str, Any] | None, task_model: str | None
+) -> None:
+    schema = orjson.loads((ROOT / "optimize_eval/schema/payload.schema.json").read_bytes())
+    raw = None if example is None else strict_json.dumps(example)
+    payload = json.loads(encode(Payload(candidate=candidate, example=raw, task_model=task_model)))
+    jsonschema.validate(payload, schema)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["score", "error", "x"]), VALUES | UNIT_SCORES),
+    st.sampled_from(ScoreRange),
+)
+def test_a_decoded_answer_is_judged_as_a_printed_one(answer: dict[str, Any], score_range: ScoreRange) -> None:
+    said = validate_evaluator_payload(answer, score_range)
+    try:
+        parse_answer(strict_json.dumps(answer), score_range)
+    except EvaluationError as error:
+        assert said == error.message
+    else:
+        assert said is None
+
+
+ODD_ANSWERS = {
+    "nothing": (b"", "no_output"),
+    "only blanks": (b" \r\n\t", "no_output"),
+    "a byte that is not UTF-8": (b'{"score":1,"a":"\xff"}', "invalid_utf8"),
+    "a log line first": (b'Loading model\n{"score":1}', "invalid_json"),
+    "a bracketed log line first": (b'[INFO] x\n{"score":1}', "invalid_json"),
+    "two answers": (b'{"score":1}\n{"score":1}', "invalid_json"),
+    "a Python dict": (b"{'score': 1}", "invalid_json"),
+    "cut short": (b'{"score":1', "invalid_json"),
+    "a NUL at the end": (b'{"score":1}\0', "invalid_json"),
+    "an array": (b"[1]", "not_an_object"),
+    "a number": (b"0.73", "not_an_object"),
+    "a string": (b'"0.73"', "not_an_object"),
+    "null": (b"null", "not_an_object"),
+    "no score": (b'{"Score":1}', "missing_score"),
+    "no score but an error": (b'{"error":"no key"}', "reported"),
+    "an error that is no text": (b'{"error":1}', "missing_score"),
+    "text": (b'{"score":"0.7"}', "score_type"),
+    "true": (b'{"score":true}', "score_type"),
+    "null score": (b'{"score":null,"error":"x"}', "score_type"),
+    "an array as score": (b'{"score":[]}', "score_type"),
+    "NaN": (b'{"score":NaN}', "score_not_finite"),
+    "Infinity": (b'{"score":-Infinity}', "score_not_finite"),
+    "1e999": (b'{"score":1e999}', "score_not_finite"),
+    "10^400": (b'{"score":1' + b"0" * 400 + b"}", "score_not_finite"),
+    "5,000 digits": (b'{"score":' + b"1" * 5000 + b"}", "invalid_json"),
+    "5,000 digits beside the score": (b'{"score":1,"n":' + b"1" * 5000 + b"}", "invalid_json"),
+    "just above 1": (b'{"score":1.0000000000000002}', "score_out_of_range"),
+    "below 0": (b'{"score":-0.01}', "score_out_of_range"),
+    "NaN beside the score": (b'{"score":1,"x":NaN}', "invalid_json"),
+    "1e999 beside the score": (b'{"score":1,"x":1e999}', "invalid_json"),
+    "a lone surrogate": (b'{"score":1,"x":"\\ud800"}', "invalid_json"),
+    "200 levels inside the answer": (b'{"score":1,"x":' + b"[" * 200 + b"]" * 200 + b"}", "invalid_json"),
+    "200,000 brackets": (b"[" * 200_000, "invalid_json"),
+    "200,000 nested objects": (b'{"a":' * 200_000, "invalid_json"),
+}
+
+
+@pytest.mark.parametrize(("raw", "kind"), ODD_ANSWERS.values(), ids=ODD_ANSWERS.keys())
+def test_a_bad_answer_has_its_kind_and_says_what_to_do(raw: bytes, kind: str) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        parse_answer(raw)
+    assert caught.value.kind == kind
+    assert caught.value.message
+    assert caught.value.hint or kind == "reported"
+
+
+@pytest.mark.parametrize(
+    ("raw", "score"),
+    [
+        (b'\xef\xbb\xbf {"score":0.5}\n', 0.5),
+        (b'{"score":-0.0}', 0.0),
+        (b'{"score":0}', 0.0),
+        (b'{"score":0.2,"score":0.4}', 0.4),
+        (b'{"score":0.5,"error":"kept"}', 0.5),
+        (b'{"score":1,"x":' + b"[" * 199 + b"]" * 199 + b"}", 1.0),
+        (b'{"score":1,"x":"' + b"[" * 400 + b'"}', 1.0),
+    ],
+)
+def test_unusual_answers_that_are_fine(raw: bytes, score: float) -> None:
+    found = parse_answer(raw).score
+    assert found == score
+    assert math.copysign(1, found) == 1
+
+
+def test_any_accepts_every_finite_number() -> None:
+    assert parse_answer(b'{"score":-17.5}', ScoreRange.ANY).score == -17.5
+    assert kind_of(b'{"score":NaN}', ScoreRange.ANY) == "score_not_finite"
+
+
+def test_noise_is_shown_with_its_line() -> None:
+    with pytest.raises(EvaluationError, match=r'stdout line 2 is not JSON: "Loading…?.*"') as caught:
+        parse_answer(b'\nLoading\n{"score":1}')
+    assert "log to stderr instead" in caught.value.hint
+
+
+def test_side_info_keeps_128_bit_integers_and_drops_what_belongs_to_the_protocol() -> None:
+    big = 2**127 + 1
+    answer = parse_answer(b'{"score":1,"trace":%d,"_id":"7","_capabilities":{"persistent":true}}' % big)
+    assert answer.side_info == {"trace": big}
+    assert strict_json.dumps(answer.side_info) == b'{"trace":%d}' % big
