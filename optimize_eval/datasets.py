@@ -1,0 +1,251 @@
+"""JSONL files → examples, or every problem in them as `path:line:column: reason`.
+
+Reads datasets and valsets by the protocol's rules. Knows no evaluator, no model and no network; what an
+example means is the evaluator's business, so its bytes are kept as the line had them.
+"""
+
+import csv
+import json
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from optimize_eval import strict_json
+from optimize_eval.errors import DataError, Problem, UsageError
+
+MAX_RECORDS = 10_000
+
+_BOM = b"\xef\xbb\xbf"
+_FOREIGN = (  # first bytes, what the file is, how it becomes JSONL
+    (b"\x1f\x8b", "gzip", "gunzip -c FILE > data.jsonl"),
+    (b"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > data.jsonl"),
+    (b"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > data.jsonl"),
+    (b"PK\x03\x04", "a zip archive", "unzip -p FILE > data.jsonl"),
+    (b"BZh", "bzip2", "bunzip2 -c FILE > data.jsonl"),
+    (b"\xfd7zXZ\x00", "xz", "xz -dc FILE > data.jsonl"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc FILE > data.jsonl"),
+    (b"PAR1", "Parquet", "export it as JSON lines (pandas: read_parquet, then to_json with lines=True)"),
+)
+_CSV_TO_JSONL = (
+    "python3 -c 'import csv, json, sys; "
+    '[print(json.dumps(row)) for row in csv.DictReader(sys.stdin, delimiter="DELIMITER")]\''
+    " < FILE > data.jsonl"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One record: its bytes as the file has them, its physical line, its decoded value."""
+
+    raw: bytes
+    line: int
+    value: dict[str, Any] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What one file holds: examples, and problems that forbid using it."""
+
+    path: str
+    examples: tuple[Example, ...]
+    problems: tuple[Problem, ...]
+
+
+def load_dataset(path: str | Path) -> list[dict[str, Any]]:
+    """Load a JSONL dataset as plain dictionaries; raises DataError naming every bad line.
+
+    >>> from optimize_eval import shipped
+    >>> load_dataset(shipped.path("datasets/greetings.jsonl"))[0]["input"]
+    'Ada'
+    """
+    return [example.value for example in load_examples([path])[0]]
+
+
+def load_examples(paths: Iterable[str | Path]) -> list[tuple[Example, ...]]:
+    """Load several files; one DataError tells the problems of all of them."""
+    readings = [read_dataset(path) for path in paths]
+    if problems := [problem for reading in readings for problem in reading.problems]:
+        raise DataError(problems)
+    return [reading.examples for reading in readings]
+
+
+def load_example(path: str | Path, line: int) -> Example:
+    """Load the one record on a physical line, whatever the state of the others."""
+    data = read_bytes(path)
+    if foreign := _foreign(str(path), data):
+        raise DataError([foreign])
+    lines = data.removeprefix(_BOM).split(b"\n")
+    if not 1 <= line <= len(lines) or not lines[line - 1].strip():
+        records = [number for number, text in enumerate(lines, 1) if text.strip()]
+        nearest = min(records, key=lambda number: abs(number - line), default=None)
+        raise UsageError(
+            f"{path}:{line}: there is no record on this line",
+            hint=f"the nearest record is {path}:{nearest}" if nearest else "the file holds no record at all",
+        )
+    example = _parse_line(str(path), line, lines[line - 1])
+    if isinstance(example, Problem):
+        raise DataError([example])
+    return example
+
+
+def parse_example(text: str, *, source: str) -> Example:
+    """Read an example given as JSON text; line ends between its tokens become blanks: it stays one line."""
+    example = _parse_line(
+        source, 1, text.encode("utf-8", "surrogatepass").replace(b"\n", b" ").replace(b"\r", b" ")
+    )
+    if isinstance(example, Problem):
+        raise DataError([example])
+    return example
+
+
+def make_example(value: Mapping[str, Any]) -> Example:
+    """Make an example of a decoded object, by the same rules as one from a file."""
+    try:
+        text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UsageError(
+            f"the example cannot be written as JSON: {error}", hint="pass plain JSON values"
+        ) from None
+    return parse_example(text, source="example")
+
+
+def read_dataset(path: str | Path) -> Reading:
+    """Read a whole file: good lines become examples, everything wrong a problem."""
+    name = str(path)
+    try:
+        data = read_bytes(path)
+    except DataError as error:
+        return Reading(path=name, examples=(), problems=error.problems)
+    if foreign := _foreign(name, data):
+        return Reading(path=name, examples=(), problems=(foreign,))
+    parsed = list(_parse_lines(name, data.removeprefix(_BOM)))
+    problems = [item for item in parsed if isinstance(item, Problem)]
+    if problems and (whole := _not_lines(name, data)):
+        return Reading(path=name, examples=(), problems=(whole,))
+    examples = tuple(item for item in parsed if isinstance(item, Example))
+    if not parsed:
+        problems = [Problem(path=name, rule="empty", reason="the file holds no record")]
+    return Reading(path=name, examples=examples, problems=tuple(problems))
+
+
+def _parse_lines(path: str, data: bytes) -> Iterator[Example | Problem]:
+    records = 0
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        item = _parse_line(path, number, line)
+        records += isinstance(item, Example)
+        if records > MAX_RECORDS:
+            reason = f"more than {MAX_RECORDS:,} records; split the file or sample it"
+            yield Problem(path=path, rule="too_many", line=number, column=1, reason=reason)
+            return
+        yield item
+
+
+def _parse_line(path: str, number: int, line: bytes) -> Example | Problem:
+    indent = len(line) - len(line.lstrip())
+    body = line.strip()
+    try:
+        value = strict_json.loads(body.decode(), unique_keys=True)
+    except UnicodeDecodeError as error:
+        column = indent + len(body[: error.start].decode()) + 1
+        reason = f"not UTF-8: byte 0x{body[error.start]:02X}"
+        return Problem(path=path, rule="bad_utf8", line=number, column=column, reason=reason)
+    except strict_json.JsonFault as fault:
+        column = indent + fault.offset + 1
+        return Problem(path=path, rule="bad_json", line=number, column=column, reason=fault.reason)
+    if not isinstance(value, dict):
+        reason = f"a record must be a JSON object, this is {_JSON_NAMES[type(value)]}"
+        return Problem(path=path, rule="bad_type", line=number, column=indent + 1, reason=reason)
+    return Example(raw=body, line=number, value=value)
+
+
+_JSON_NAMES = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Read a file; one that cannot be read is a DataError with the nearest name there is."""
+    try:
+        return Path(path).read_bytes()
+    except FileNotFoundError:
+        reason = f"no such file{_nearest(Path(path))}"
+    except IsADirectoryError:
+        reason = "this is a folder, a file is needed"
+    except ValueError:
+        reason = "a path cannot hold a NUL character"
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+    raise DataError([Problem(path=str(path), rule="unreadable", reason=reason)]) from None
+
+
+def _nearest(path: Path) -> str:
+    try:
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f", nor a folder {path.parent}"
+    close = get_close_matches(path.name, names, n=1)
+    return f"; did you mean {path.with_name(close[0])}?" if close else ""
+
+
+def _foreign(path: str, data: bytes) -> Problem | None:
+    for magic, what, conversion in _FOREIGN:
+        if data.startswith(magic):
+            return _convert(path, f"the file is {what}, not UTF-8 JSONL", conversion)
+    if data[1:2] == b"\0" or data[:1] == b"\0":
+        return _convert(
+            path, "the file is UTF-16, not UTF-8 JSONL", "iconv -f UTF-16 -t UTF-8 FILE > data.jsonl"
+        )
+    return None
+
+
+def _not_lines(path: str, data: bytes) -> Problem | None:
+    """Recognise a file that is not one record a line at all, so that its thousand bad lines become one."""
+    try:
+        text = data.removeprefix(_BOM).decode().strip(" \t\r\n")
+    except UnicodeDecodeError:
+        return None
+    if text.startswith("[") and _spans(text) == len(text):
+        return _convert(path, "the file is one JSON array, not JSONL", "jq -c '.[]' FILE > data.jsonl")
+    if text.startswith("{") and "\n" in text[: _spans(text)]:
+        return _convert(
+            path, "the file is pretty-printed JSON, a record must be one line", "jq -c . FILE > data.jsonl"
+        )
+    if text[:1] not in "{[" and (delimiter := _csv_delimiter(text)):
+        conversion = _CSV_TO_JSONL.replace("DELIMITER", "\\t" if delimiter == "\t" else delimiter)
+        return _convert(path, "the file looks like CSV, not JSONL", conversion)
+    return None
+
+
+def _spans(text: str) -> int:
+    """Count the characters of the JSON value that a text starts with; 0 when it starts with none."""
+    try:
+        return json.JSONDecoder().raw_decode(text)[1]
+    except (ValueError, RecursionError):
+        return 0
+
+
+def _csv_delimiter(text: str) -> str:
+    """Find what separates the columns of the first rows; empty when they are no table."""
+    for delimiter in ",\t;":
+        try:
+            widths = {len(row) for row in csv.reader(text.split("\n", 5)[:5], delimiter=delimiter) if row}
+        except csv.Error:
+            continue
+        if len(widths) == 1 and widths.pop() > 1:
+            return delimiter
+    return ""
+
+
+def _convert(path: str, reason: str, conversion: str) -> Problem:
+    steps = conversion.replace("FILE", shlex.quote(path))
+    return Problem(path=path, rule="not_jsonl", line=1, column=1, reason=f"{reason}; convert it: {steps}")
