@@ -1,1 +1,55 @@
-"""Score anything with an evaluator written in any language."""
+"""Score anything with an evaluator written in any language.
+
+The public names; each is imported from its module when it is first used, so importing the package is cheap.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optimize_eval.connect import command_evaluator
+    from optimize_eval.datasets import load_dataset
+    from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
+    from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
+    from optimize_eval.reach.process import adopt_orphans
+
+__all__ = [
+    "DataError",
+    "EvaluationError",
+    "FailureKind",
+    "OptimizeEvalError",
+    "ScoreRange",
+    "UsageError",
+    "adopt_orphans",
+    "command_evaluator",
+    "load_dataset",
+    "validate_evaluator_payload",
+]
+
+_HOMES = {
+    "DataError": "errors",
+    "EvaluationError": "errors",
+    "FailureKind": "errors",
+    "OptimizeEvalError": "errors",
+    "ScoreRange": "protocol",
+    "UsageError": "errors",
+    "adopt_orphans": "reach.process",
+    "command_evaluator": "connect",
+    "load_dataset": "datasets",
+    "validate_evaluator_payload": "protocol",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("optimize-eval")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

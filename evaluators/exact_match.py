@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+"""Exact match: 1 when the candidate equals one of the example's targets, else 0.
+
+Reads payloads, one a line, until stdin ends; runs without optimize-eval installed. By default both sides
+are compared @normalised (lower case, runs of blanks as one); `--variant strict` only strips the ends.
+"""
+
+import argparse
+import json
+import sys
+from typing import Any
+
+
+def normalise(text: str, variant: str) -> str:
+    return text.strip() if variant == "strict" else " ".join(text.lower().split())
+
+
+def targets_of(example: dict[str, Any]) -> list[str]:
+    targets = example.get("targets", example.get("target"))
+    return [targets] if isinstance(targets, str) else list(targets or [])
+
+
+def answer(payload: dict[str, Any], variant: str) -> dict[str, Any]:
+    targets = targets_of(payload.get("example", {}))
+    if not targets:
+        return {"error": 'exact_match needs an example with "targets" (a list) or "target" (a text)'}
+    said = normalise(payload["candidate"], variant)
+    matched = [target for target in targets if normalise(target, variant) == said]
+    return {
+        "score": 1.0 if matched else 0.0,
+        "matched": matched[0] if matched else None,
+        "targets": len(targets),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--variant", choices=["normalised", "strict"], default="normalised")
+    variant = parser.parse_args().variant
+    for line in sys.stdin.buffer:  # bytes: JSON is UTF-8 whatever the locale is
+        payload = json.loads(line)
+        reply = answer(payload, variant)
+        if "_id" in payload:
+            reply["_id"] = payload["_id"]
+        print(json.dumps(reply), flush=True)
+
+
+if __name__ == "__main__":
+    main()

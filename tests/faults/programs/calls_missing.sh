@@ -1,0 +1,2 @@
+#!/bin/sh
+python9.99 judge.py

@@ -1,0 +1,3 @@
+#!/bin/sh
+exec >&- 2>&-
+sleep 600

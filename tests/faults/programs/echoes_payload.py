@@ -1,0 +1,5 @@
+#!/usr/bin/env python3
+import json, os, sys
+
+line = sys.stdin.buffer.read().decode()
+print(json.dumps({"score": 1, "line": line, "variable": os.environ.get("OPTIMIZE_ANYTHING_TASK_MODEL")}))

@@ -1,0 +1,3 @@
+#!/bin/sh
+echo '{"score": 1}'
+exit 3

@@ -1,0 +1,5 @@
+#!/bin/sh
+trap '' TERM
+sleep 600 &
+wait
+sleep 600
