@@ -1,0 +1,91 @@
+"""The program `optimize-eval`: its commands, and what each way of ending means for the exit code."""
+
+import os
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import output, schema, score, validate
+from optimize_eval.errors import OptimizeEvalError, UsageError
+
+_PROGRAM = "optimize-eval"
+_TRACEBACK_VARIABLE = "OPTIMIZE_EVAL_TRACEBACK"
+_USAGE, _COULD_NOT_GO_ON, _INTERRUPTED = 2, 3, 130
+
+app = typer.Typer(
+    name=_PROGRAM,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command(epilog=score.EXAMPLES)(score.score)
+app.command(epilog=validate.EXAMPLES)(validate.validate)
+app.command(epilog=schema.EXAMPLES)(schema.schema)
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval score prompt.txt -e 'python3 judge.py' --example train.jsonl:7
+  optimize-eval validate train.jsonl val.jsonl
+
+\b
+An evaluator is any program: it reads {"candidate": …, "example": …} on stdin and prints
+{"score": 0.73, …}. `optimize-eval schema answer` prints the contract.
+"""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415  only for this flag
+
+        output.emit(f"{_PROGRAM} {version(_PROGRAM)}")
+        raise typer.Exit
+
+
+@app.callback(epilog=EXAMPLES)
+def optimize_eval(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Score anything with an evaluator written in any language."""
+
+
+def main() -> None:
+    """Run the program and exit."""
+    sys.exit(_run())
+
+
+def _run() -> int:
+    try:
+        status = app(prog_name=_PROGRAM, standalone_mode=False) or 0
+    except typer.TyperException as error:
+        return _misused(error)
+    except OptimizeEvalError as error:
+        output.say_error(error)
+        return _USAGE if isinstance(error, UsageError) else _COULD_NOT_GO_ON
+    except Exception as error:  # noqa: BLE001  the last resort: people get a line, not a traceback
+        return _broken(error)
+    if status == _INTERRUPTED:  # typer makes this of Ctrl-C
+        output.say("interrupted; nothing was left running")
+    return status
+
+
+def _misused(error: typer.TyperException) -> int:
+    context = getattr(error, "ctx", None)
+    asks_for_help = context and error.message == context.get_help()
+    output.say(error.format_message() if asks_for_help else f"error: {error.format_message()}")
+    if context and not asks_for_help:
+        output.say(f"  try: {context.command_path} --help")
+    return _USAGE
+
+
+def _broken(error: Exception) -> int:
+    if os.environ.get(_TRACEBACK_VARIABLE):
+        traceback.print_exception(error)
+    else:
+        output.say(f"error: this is a bug in optimize-eval: {type(error).__name__}: {error}")
+        output.say(f"  try: {_TRACEBACK_VARIABLE}=1 shows where it happened; please report it")
+    return _COULD_NOT_GO_ON

@@ -1,0 +1,68 @@
+"""Where commands write: results to stdout, everything else to stderr, foreign text made inert."""
+
+import contextlib
+import os
+import sys
+from typing import Any
+
+from optimize_eval.errors import DataError, OptimizeEvalError
+from optimize_eval.reports.inert import inert, inert_json
+
+_ASCII = str.maketrans({"…": "..."})
+
+
+def emit(text: str) -> None:
+    """Write a result line for people; foreign text in it is made inert."""
+    encoding = sys.stdout.encoding
+    _write(_encodable(inert(text, ci=_under_ci()), encoding).encode(encoding, "backslashreplace"))
+
+
+def emit_json(value: Any) -> None:
+    """Write one JSON value, UTF-8 whatever the terminal's encoding is."""
+    _write(inert_json(value).encode())
+
+
+def say(text: str) -> None:
+    """Write a note for people to stderr; foreign text in it is made inert."""
+    shown = _encodable(inert(text, ci=_under_ci()), sys.stderr.encoding)
+    with contextlib.suppress(OSError):  # nobody reads it; the exit code still tells
+        print(shown, file=sys.stderr, flush=True)  # noqa: T201  this is where printing is done
+
+
+def say_error(error: OptimizeEvalError) -> None:
+    """Tell what happened and what to do next."""
+    if isinstance(error, DataError):
+        count = len(error.problems)
+        say(
+            f"{error.message}\nerror: {count:,} problem{'s' * (count != 1)} in the data, so nothing was asked"
+        )
+        return
+    say(f"error: {error.message}")
+    if error.hint:
+        say(f"  try: {error.hint}")
+
+
+def _write(line: bytes) -> None:
+    """Write a line; that its reader went away (`| head`) is no error, a full disk is."""
+    try:
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails once more
+        if isinstance(error, BrokenPipeError):
+            return
+        raise OptimizeEvalError(
+            f"the result could not be written: {error.strerror}", hint="make room, then run the command again"
+        ) from error
+
+
+def _under_ci() -> bool:
+    return bool(os.environ.get("CI"))
+
+
+def _encodable(text: str, encoding: str) -> str:
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_ASCII)
+    return text

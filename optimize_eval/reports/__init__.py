@@ -1,0 +1,1 @@
+"""What people and machines read, made by pure functions: values → text, no printing."""

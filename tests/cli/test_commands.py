@@ -1,0 +1,205 @@
+"""The command line itself: help, versions, misuse, data files, and streams that are not what they were."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from tests.conftest import PROGRAM, ROOT, Cli
+
+PROGRAMS = ROOT / "tests" / "faults" / "programs"
+COMMANDS = ["score", "validate", "schema"]
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_help_has_one_line_for_each_option_and_ends_with_examples(cli: Cli, command: list[str]) -> None:
+    result = cli(*command, "--help", env={"COLUMNS": "80"})
+    assert result.status == 0
+    assert "Examples:\n" in result.stdout
+    options = result.stdout.partition("Options:\n")[2].partition("\n\n")[0].splitlines()
+    ours = [line for line in options if "completion" not in line and "customize" not in line]
+    assert all(line.lstrip().startswith("-") for line in ours), "an option's help goes over two lines"
+    assert cli(*command, "-h").stdout == cli(*command, "--help").stdout
+
+
+def test_without_arguments_the_help_is_shown_and_nothing_was_done(cli: Cli) -> None:
+    result = cli()
+    assert result.status == 2
+    assert "Usage: optimize-eval" in result.stderr
+    assert "error:" not in result.stderr
+
+
+def test_the_version(cli: Cli) -> None:
+    result = cli("--version")
+    assert (result.status, result.stderr) == (0, "")
+    assert result.stdout.startswith("optimize-eval 0.")
+
+
+HEAVY = [
+    "asyncio",
+    "httpx",
+    "jinja2",
+    "pyreqwest",
+    "rich.table",
+    "rich.progress",
+    "ctypes",
+    "yaml",
+    "unittest",
+]
+
+
+@pytest.mark.parametrize("command", [["--help"], ["score", "--help"]])
+def test_help_imports_nothing_heavy(command: list[str]) -> None:
+    code = (
+        f"import sys; sys.argv = ['optimize-eval', *{command!r}]\n"
+        "from optimize_eval.cli import main\n"
+        "try: main()\n"
+        "finally: print(sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    loaded = set(json.loads(done.stderr.strip().replace("'", '"')))
+    assert not loaded.intersection(HEAVY)
+
+
+def test_importing_the_package_imports_nothing_of_it() -> None:
+    code = "import sys, optimize_eval; print([m for m in sys.modules if m.startswith('optimize_eval.')])"
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"[]\n"
+
+
+MISUSE = {
+    "a misspelt command": (["scoer"], "score"),
+    "a misspelt option": (["score", "x", "--evaluatr", "y"], "--evaluator"),
+    "no evaluator": (["score", "c.txt"], "--evaluator"),
+    "two evaluators": (["score", "c.txt", "-e", "true", "-e", "false"], "score asks one evaluator, and 2"),
+    "no such candidate": (["score", "d.txt", "-e", "true"], "did you mean c.txt?"),
+    "a text for a candidate": (["score", "hello there", "-e", "true"], "write - for the file"),
+    "an unknown metric": (["score", "c.txt", "-e", "@exact_mach"], "did you mean @exact_match?"),
+    "a timeout of nothing": (["score", "c.txt", "-e", "true", "--timeout", "0"], "above 0"),
+    "a timeout in words": (["score", "c.txt", "-e", "true", "--timeout", "soon"], "--timeout"),
+    "an unknown score range": (["score", "c.txt", "-e", "true", "--score-range", "percent"], "unit"),
+    "an example of neither form": (["score", "c.txt", "-e", "true", "--example", "x"], "FILE:LINE"),
+    "an example that is broken": (["score", "c.txt", "-e", "true", "--example", "{"], "--example:1:2: "),
+    "an example that is an array": (["score", "c.txt", "-e", "true", "--example", "[1]"], "FILE:LINE"),
+    "no such line": (["score", "c.txt", "-e", "true", "--example", "c.txt:99"], "no record on this line"),
+    "an unknown schema": (["schema", "anser"], "answer"),
+    "no such dataset": (["validate", "nowhere/train.jsonl"], "no such file, nor a folder nowhere"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "said"), MISUSE.values(), ids=MISUSE.keys())
+def test_misuse_exits_2_with_advice_and_prints_no_result(
+    cli: Cli, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    (tmp_path / "c.txt").write_text("hello\n")
+    result = cli(*arguments)
+    assert result.status == 2
+    assert said in result.stderr
+    assert "error: " in result.stderr
+    assert "Traceback" not in result.stderr
+    if arguments[0] != "validate":
+        assert not result.stdout
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [(b"ab\xff", "byte 0xFF at offset 2"), (b"x\xed\xa0\x80", "byte 0xED at offset 1, a lone surrogate")],
+)
+def test_a_candidate_that_is_not_text_is_refused_with_the_offset(
+    cli: Cli, tmp_path: Path, data: bytes, said: str
+) -> None:
+    (tmp_path / "c.txt").write_bytes(data)
+    for result in (cli("score", "c.txt", "-e", "true"), cli("score", "-", "-e", "true", stdin=data)):
+        assert result.status == 2
+        assert said in result.stderr
+
+
+def test_a_task_model_that_is_no_text_is_refused(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "c.txt").touch()
+    result = cli("score", "c.txt", "-e", "true", "--task-model", "a\udcffb")
+    assert (result.status, "not valid UTF-8" in result.stderr) == (2, True)
+
+
+def test_validate_says_which_files_are_usable_and_what_is_wrong(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "good.jsonl").write_text('{"a": 1}\n\n{"a": 2}\n')
+    (tmp_path / "bad.jsonl").write_text('{"a": 1}\n{"a": NaN}\n' + "oops\n" * 30)
+    result = cli("validate", "good.jsonl", "bad.jsonl")
+    lines = result.stdout.splitlines()
+    assert result.status == 2
+    assert lines[0] == "good.jsonl: ok, 2 records"
+    assert lines[1] == "bad.jsonl:2:7: NaN is not a JSON number"
+    assert lines[20] == "bad.jsonl:21:1: expecting value"
+    assert lines[21] == "bad.jsonl: and 11 more problems"
+    assert "1 of 2 files cannot be used" in result.stderr
+    assert "bad.jsonl:2:7" in result.stderr
+    assert cli("validate", "good.jsonl").status == 0
+
+
+def test_validate_for_machines(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text('{"a": 1}\n[]\n{"a" 1}\n')
+    result = cli("validate", "d.jsonl", "--json")
+    assert result.status == 2
+    (file,) = result.json["files"]
+    assert (file["path"], file["kind"], file["valid"], file["ids"]) == ("d.jsonl", "dataset", 1, [])
+    assert [(e["line_number"], e["task_id"], e["rule"], e["field"]) for e in file["errors"]] == [
+        (2, "?", "bad_type", "_root"),
+        (3, "?", "bad_json", "_line"),
+    ]
+
+
+@pytest.mark.parametrize("document", ["payload", "answer"])
+def test_the_schemas_are_printed_and_are_schemas(cli: Cli, document: str) -> None:
+    result = cli("schema", document)
+    assert result.status == 0
+    jsonschema.Draft202012Validator.check_schema(result.json)
+
+
+def test_completion_knows_the_commands(cli: Cli) -> None:
+    env = {"_OPTIMIZE_EVAL_COMPLETE": "complete_bash", "COMP_WORDS": "optimize-eval s", "COMP_CWORD": "1"}
+    assert cli(env=env).stdout.split() == ["score", "schema"]
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {PROGRAM} schema answer | true"], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the tool /dev/full")
+def test_a_full_disk_is_told_and_exits_3() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([PROGRAM, "schema", "answer"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 3
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_json_is_utf8_whatever_the_terminal_says(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text('{"targets": ["Zoë"]}\n', encoding="utf-8")
+    result = cli(
+        *("score", "-", "-e", "@exact_match", "--example", "d.jsonl:1"),
+        stdin="zoë".encode(),
+        env={
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONCOERCECLOCALE": "0",
+            "PYTHONIOENCODING": "ascii:strict",
+        },
+    )
+    assert result.json["score"] == 1
+
+
+def test_a_bug_is_one_line_that_tells_how_to_see_more(tmp_path: Path) -> None:
+    (tmp_path / "orjson.py").write_text(
+        "JSONDecodeError = ValueError\ndef dumps(*_): raise RuntimeError('boom')\n"
+    )
+    (tmp_path / "c.txt").touch()
+    code = "from optimize_eval.cli import main; main()"
+    command = [sys.executable, "-c", code, "score", str(tmp_path / "c.txt"), "-e", "true"]
+    done = subprocess.run(command, capture_output=True, check=False, cwd=tmp_path, text=True)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[0] == "error: this is a bug in optimize-eval: RuntimeError: boom"
+    assert "OPTIMIZE_EVAL_TRACEBACK=1" in done.stderr

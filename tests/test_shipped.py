@@ -1,0 +1,37 @@
+"""What ships is found beside the checkout and in an installed wheel alike."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from optimize_eval import shipped
+from tests.conftest import ROOT
+
+_WHERE = "from optimize_eval import shipped; print(shipped.metric_path('exact_match'))"
+
+
+def test_in_a_checkout_it_stands_beside_the_package() -> None:
+    assert shipped.path("evaluators/exact_match.py") == ROOT / "evaluators" / "exact_match.py"
+    assert shipped.metric_path("exact_match") == ROOT / "evaluators" / "exact_match.py"
+
+
+def test_a_wheel_carries_it_and_claims_no_other_top_level_name(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+        tops = {name.split("/")[0] for name in archive.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"optimize_eval"}
+    # -P and the path in front: the wheel's package, not the checkout's
+    code = f"import sys; sys.path.insert(0, {str(site)!r}); {_WHERE}"
+    found = subprocess.check_output([sys.executable, "-P", "-c", code], cwd=tmp_path, text=True).strip()
+    assert found == str(site / "optimize_eval" / "_shipped" / "evaluators" / "exact_match.py")
+    assert (site / "optimize_eval" / "schema" / "answer.schema.json").exists()
+    assert (site / "optimize_eval" / "py.typed").exists()
