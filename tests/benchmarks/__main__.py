@@ -1,0 +1,33 @@
+"""`python -m tests.benchmarks`: every bar of performance, measured here and now, as one table.
+
+Rounds of what is compared are interleaved and the median of their ratios is told, because this machine is
+noisy and its absolute times mean little. Nothing here runs in the test suite.
+"""
+
+import sys
+
+from tests.benchmarks import data, one_shot, program
+from tests.benchmarks.measure import Row
+
+ROWS = (one_shot.against_the_limit, one_shot.own_cpu, one_shot.many_slots, program.help_cpu, data.load_cpu)
+
+
+def main() -> None:
+    rows = []
+    for measure in ROWS:
+        print(f"measuring {measure.__name__} …", file=sys.stderr, flush=True)
+        rows.append(measure())
+    print(_table(rows))
+
+
+def _table(rows: list[Row]) -> str:
+    lines = ["| what | measured | bar | |", "|---|---|---|---|"]
+    lines += [
+        f"| {row.what} | {row.shown} | ≤ {row.bar_shown} | {'ok' if row.holds else 'MISSED'} |"
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

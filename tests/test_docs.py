@@ -1,0 +1,105 @@
+"""Every command block in the docs is run as it stands, and what it prints is what the docs show."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from optimize_eval.errors import FailureKind
+from tests.conftest import PROGRAM, ROOT, need
+
+PAGES = ["README.md", "evaluators/README.md", "datasets/README.md"]
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
+_SECONDS = re.compile(r'"seconds":[\d.e-]+')
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A block to run and, where the page shows it, what it prints."""
+
+    language: str
+    code: str
+    shown: str | None
+
+
+def steps_of(page: str) -> list[Step]:
+    """Find what is to be run; the set-up section is `.ci/run`'s to run."""
+    text = _SET_UP.sub("", (ROOT / page).read_text(encoding="utf-8"))
+    blocks = _BLOCK.findall(text)
+    following = [*blocks[1:], ("", "")]
+    return [
+        Step(language, code, after if kind in {"text", "json"} else None)
+        for (language, code), (kind, after) in zip(blocks, following, strict=True)
+        if language in {"sh", "python"}
+    ]
+
+
+@need("bash", "jq", "node")
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Path) -> None:
+    for folder in ("evaluators", "datasets"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    steps = steps_of(page)
+    assert steps
+    for step in steps:
+        command = ["bash", "-e"] if step.language == "sh" else [sys.executable, "-"]
+        done = subprocess.run(
+            command,
+            input=step.code,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=_environment(),
+            check=False,
+        )
+        assert done.returncode == 0, f"{step.code}\n{done.stdout}{done.stderr}"
+        if step.shown is not None:
+            assert _SECONDS.sub("", done.stdout) == _SECONDS.sub("", step.shown), step.code
+
+
+def _environment() -> dict[str, str]:
+    without_ci = {name: value for name, value in os.environ.items() if name != "CI"}
+    return {**without_ci, "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_the_quick_checks_of_the_contributing_page_pass_and_are_those_of_ci() -> None:
+    (step,) = steps_of("CONTRIBUTING.md")
+    done = subprocess.run(
+        ["bash", "-e"],
+        input=step.code,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=_environment(),
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert all(check in ci for check in step.code.strip().split(" && "))
+
+
+def test_the_set_up_is_two_blocks_of_one_line_each() -> None:
+    section = (
+        (ROOT / "README.md").read_text(encoding="utf-8").partition("## Set up\n")[2].partition("\n## ")[0]
+    )
+    blocks = [code for language, code in _BLOCK.findall(section) if language == "sh"]
+    assert [code.count("\n") for code in blocks] == [1, 1]
+
+
+def test_every_shipped_file_has_its_row() -> None:
+    for folder, mark in (("evaluators", "@"), ("datasets", "")):
+        page = (ROOT / folder / "README.md").read_text(encoding="utf-8")
+        for path in (ROOT / folder).iterdir():
+            if path.name not in {"README.md", "__pycache__"} and path.name[0] != "_":
+                assert f"`{mark}{path.stem if mark else path.name}`" in page
+
+
+def test_every_kind_of_failure_is_documented() -> None:
+    page = (ROOT / "evaluators" / "README.md").read_text(encoding="utf-8")
+    assert all(f"`{kind}`" in page for kind in FailureKind)
