@@ -76,7 +76,10 @@ def _run() -> int:
 def _misused(error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     asks_for_help = context and error.message == context.get_help()
-    output.say(error.format_message() if asks_for_help else f"error: {error.format_message()}")
+    said = error.format_message().replace(
+        "Value error, ", ""
+    )  # pydantic's way of starting, no news to anybody
+    output.say(said if asks_for_help else f"error: {said}")
     if context and not asks_for_help:
         output.say(f"  try: {context.command_path} --help")
     return _USAGE

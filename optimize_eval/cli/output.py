@@ -33,9 +33,8 @@ def say_error(error: OptimizeEvalError) -> None:
     """Tell what happened and what to do next."""
     if isinstance(error, DataError):
         count = len(error.problems)
-        say(
-            f"{error.message}\nerror: {count:,} problem{'s' * (count != 1)} in the data, so nothing was asked"
-        )
+        say(error.message)
+        say(f"error: {count:,} problem{'s' * (count != 1)} in what was given; nothing was asked")
         return
     say(f"error: {error.message}")
     if error.hint:

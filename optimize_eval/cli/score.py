@@ -87,7 +87,7 @@ def _ask(spec: EvaluatorSpec, payload: Payload) -> Outcome:
 def _explain(name: str, failed: Failed) -> None:
     """Say for a person what the JSON on stdout says for a program."""
     output.say(f"{name} failed ({failed.kind}): {failed.message}")
-    if failed.stderr.strip():
+    if failed.stderr.strip() and failed.stderr.strip() not in failed.message:
         output.say("  it wrote to stderr:")
         output.say("\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")))
     if failed.hint:

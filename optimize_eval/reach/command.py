@@ -35,7 +35,7 @@ class CommandEvaluator:
         program = self._program or self._find_program()
         ended = self._run(program, payload, deadline)
         if ended.status:
-            raise _failed(ended, self._spec.argv, payload)
+            raise _failed(ended, self._spec, payload)
         try:
             return parse_answer(ended.stdout, self._spec.score_range)
         except EvaluationError as error:
@@ -82,7 +82,7 @@ def _find_executable(name: str, cwd: str | None, search: str | None) -> str | No
     return str(Path(found).absolute()) if found else None
 
 
-def _failed(ended: process.Ended, argv: tuple[str, ...], payload: Payload) -> EvaluationError:
+def _failed(ended: process.Ended, spec: EvaluatorSpec, payload: Payload) -> EvaluationError:
     stderr = _text(ended.stderr)
     if ended.status < 0:
         name = _signal_name(-ended.status)
@@ -93,7 +93,7 @@ def _failed(ended: process.Ended, argv: tuple[str, ...], payload: Payload) -> Ev
         FailureKind.EXIT_CODE,
         f"exit status {ended.status}: {said}",
         detail=stderr,
-        hint=not_started.shell_hint(argv) or _exit_hint(ended, stderr, payload),
+        hint=not_started.script_hint(spec.argv, spec.cwd) or _exit_hint(ended, stderr, payload),
     )
 
 

@@ -80,6 +80,16 @@ def shell_hint(argv: tuple[str, ...]) -> str:
     return ""
 
 
+def script_hint(argv: tuple[str, ...], cwd: str | None) -> str:
+    """Look in a command that started, but failed, for what an interpreter or a shell would have needed."""
+    for word in argv[1:]:
+        if Path(word).suffix in _INTERPRETERS and not Path(cwd or ".", word).exists():
+            close = get_close_matches(Path(word).name, _names(Path(cwd or ".", word).parent), n=1)
+            meant = f"; did you mean {Path(word).with_name(close[0])}?" if close else ""
+            return f"there is no file {word} in {Path(cwd or '.').resolve()}{meant}"
+    return shell_hint(argv)
+
+
 def _refusal(path: Path, shown: str, error: OSError) -> tuple[str, str]:
     quoted = shlex.quote(shown)
     if path.is_dir():

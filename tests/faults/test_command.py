@@ -48,6 +48,12 @@ FAILURES = {  # program and options, kind, what its message or hint says
     "an exception": (f"{PROGRAMS}/traceback.py", "exit_code", "exit status 1: KeyError: 'dims'"),
     "needs an example": (f"{PROGRAMS}/needs_example.py", "exit_code", "--example FILE:LINE"),
     "calls a missing program": (f"{PROGRAMS}/calls_missing.sh", "exit_code", "not on PATH"),
+    "an interpreter without its script": (
+        "python3 nowhere.py",
+        "exit_code",
+        "there is no file nowhere.py in ",
+    ),
+    "an interpreter with a misspelt script": (f"python3 {PROGRAMS}/god.py", "exit_code", "/god.py"),
     "meant for a shell": ("echo '{}' | jq .", "invalid_json", "is not JSON"),
     "a pipe to a program that fails": ("cat /no/file | jq .", "exit_code", "bash -c 'cat /no/file | jq .'"),
     "SIGKILL": (f"{PROGRAMS}/kills_itself.sh", "killed", "ended by SIGKILL"),
