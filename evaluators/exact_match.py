@@ -16,14 +16,15 @@ def normalise(text: str, variant: str) -> str:
 
 
 def targets_of(example: dict[str, Any]) -> list[str]:
-    targets = example.get("targets", example.get("target"))
-    return [targets] if isinstance(targets, str) else list(targets or [])
+    targets = example.get("targets") or example.get("target")
+    listed = [targets] if isinstance(targets, str) else targets
+    return listed if isinstance(listed, list) and all(isinstance(target, str) for target in listed) else []
 
 
 def answer(payload: dict[str, Any], variant: str) -> dict[str, Any]:
     targets = targets_of(payload.get("example", {}))
     if not targets:
-        return {"error": 'exact_match needs an example with "targets" (a list) or "target" (a text)'}
+        return {"error": 'exact_match needs an example with "targets" (texts) or "target" (a text)'}
     said = normalise(payload["candidate"], variant)
     matched = [target for target in targets if normalise(target, variant) == said]
     return {

@@ -8,11 +8,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optimize_eval.connect import command_evaluator
     from optimize_eval.datasets import load_dataset
     from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
     from optimize_eval.reach.process import adopt_orphans
+    from optimize_eval.run.plain import command_evaluator, http_evaluator
 
 __all__ = [
     "DataError",
@@ -23,6 +23,7 @@ __all__ = [
     "UsageError",
     "adopt_orphans",
     "command_evaluator",
+    "http_evaluator",
     "load_dataset",
     "validate_evaluator_payload",
 ]
@@ -35,7 +36,8 @@ _HOMES = {
     "ScoreRange": "protocol",
     "UsageError": "errors",
     "adopt_orphans": "reach.process",
-    "command_evaluator": "connect",
+    "command_evaluator": "run.plain",
+    "http_evaluator": "run.plain",
     "load_dataset": "datasets",
     "validate_evaluator_payload": "protocol",
 }

@@ -23,6 +23,8 @@ def load_candidate(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
+    if not path:
+        raise UsageError("the candidate's path is empty", hint="name a file, or write - for stdin")
     if any(char.isspace() for char in path) and not _exists(path):
         raise UsageError(
             f"there is no file {path!r}",

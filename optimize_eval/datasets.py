@@ -8,7 +8,7 @@ import csv
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -20,19 +20,27 @@ MAX_RECORDS = 10_000
 
 _BOM = b"\xef\xbb\xbf"
 _FOREIGN = (  # first bytes, what the file is, how it becomes JSONL
-    (b"\x1f\x8b", "gzip", "gunzip -c FILE > data.jsonl"),
-    (b"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > data.jsonl"),
-    (b"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > data.jsonl"),
-    (b"PK\x03\x04", "a zip archive", "unzip -p FILE > data.jsonl"),
-    (b"BZh", "bzip2", "bunzip2 -c FILE > data.jsonl"),
-    (b"\xfd7zXZ\x00", "xz", "xz -dc FILE > data.jsonl"),
-    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc FILE > data.jsonl"),
+    (b"\x1f\x8b", "gzip", "gunzip -c FILE > OUT"),
+    (b"\xff\xfe\0\0", "UTF-32", "iconv -f UTF-32 -t UTF-8 FILE > OUT"),
+    (b"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > OUT"),
+    (b"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > OUT"),
+    (b"{\0", "UTF-16", "iconv -f UTF-16LE -t UTF-8 FILE > OUT"),
+    (b"\0{", "UTF-16", "iconv -f UTF-16BE -t UTF-8 FILE > OUT"),
+    (b"PK\x03\x04", "a zip archive", "unzip -p FILE > OUT"),
+    (b"BZh", "bzip2", "bunzip2 -c FILE > OUT"),
+    (b"\xfd7zXZ\x00", "xz", "xz -dc FILE > OUT"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc FILE > OUT"),
     (b"PAR1", "Parquet", "export it as JSON lines (pandas: read_parquet, then to_json with lines=True)"),
 )
+# json keeps integers of any size, which jq would round.
+_ARRAY_TO_JSONL = (
+    "python3 -c 'import json, sys; [print(json.dumps(row)) for row in json.load(sys.stdin)]' < FILE > OUT"
+)
 _CSV_TO_JSONL = (
-    "python3 -c 'import csv, json, sys; "
-    '[print(json.dumps(row)) for row in csv.DictReader(sys.stdin, delimiter="DELIMITER")]\''
-    " < FILE > data.jsonl"
+    "python3 -c 'import csv, json; "
+    'rows = csv.DictReader(open(0, encoding="utf-8-sig", newline=""), delimiter="DELIMITER"); '
+    "[print(json.dumps(row)) for row in rows]'"
+    " < FILE > OUT"
 )
 
 
@@ -92,19 +100,18 @@ def load_example(path: str | Path, line: int) -> Example:
 
 
 def parse_example(text: str, *, source: str) -> Example:
-    """Read an example given as JSON text; line ends between its tokens become blanks: it stays one line."""
-    example = _parse_line(
-        source, 1, text.encode("utf-8", "surrogatepass").replace(b"\n", b" ").replace(b"\r", b" ")
-    )
+    """Read an example given as JSON text; line ends, which stand between its tokens, become blanks."""
+    example = _parse_line(source, 1, text.encode("utf-8", "surrogateescape"))  # as arguments are decoded
     if isinstance(example, Problem):
         raise DataError([example])
-    return example
+    return replace(example, raw=example.raw.replace(b"\n", b" "))
 
 
 def make_example(value: Mapping[str, Any]) -> Example:
     """Make an example of a decoded object, by the same rules as one from a file."""
     try:
         text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"))
+        text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise UsageError(
             f"the example cannot be written as JSON: {error}", hint="pass plain JSON values"
@@ -123,9 +130,9 @@ def read_dataset(path: str | Path) -> Reading:
         return Reading(path=name, examples=(), problems=(foreign,))
     parsed = list(_parse_lines(name, data.removeprefix(_BOM)))
     problems = [item for item in parsed if isinstance(item, Problem)]
-    if problems and (whole := _not_lines(name, data)):
-        return Reading(path=name, examples=(), problems=(whole,))
     examples = tuple(item for item in parsed if isinstance(item, Example))
+    if problems and (whole := _not_lines(name, data, has_records=bool(examples))):
+        return Reading(path=name, examples=(), problems=(whole,))
     if not parsed:
         problems = [Problem(path=name, rule="empty", reason="the file holds no record")]
     return Reading(path=name, examples=examples, problems=tuple(problems))
@@ -138,11 +145,11 @@ def _parse_lines(path: str, data: bytes) -> Iterator[Example | Problem]:
             continue
         item = _parse_line(path, number, line)
         records += isinstance(item, Example)
-        if records > MAX_RECORDS:
+        if records <= MAX_RECORDS or isinstance(item, Problem):
+            yield item
+        elif records == MAX_RECORDS + 1:
             reason = f"more than {MAX_RECORDS:,} records; split the file or sample it"
             yield Problem(path=path, rule="too_many", line=number, column=1, reason=reason)
-            return
-        yield item
 
 
 def _parse_line(path: str, number: int, line: bytes) -> Example | Problem:
@@ -160,7 +167,8 @@ def _parse_line(path: str, number: int, line: bytes) -> Example | Problem:
     if not isinstance(value, dict):
         reason = f"a record must be a JSON object, this is {_JSON_NAMES[type(value)]}"
         return Problem(path=path, rule="bad_type", line=number, column=indent + 1, reason=reason)
-    return Example(raw=body, line=number, value=value)
+    # A bare carriage return can only stand between tokens; as a blank it cannot end a line anywhere.
+    return Example(raw=body.replace(b"\r", b" "), line=number, value=value)
 
 
 _JSON_NAMES = {
@@ -182,7 +190,7 @@ def read_bytes(path: str | Path) -> bytes:
     except IsADirectoryError:
         reason = "this is a folder, a file is needed"
     except ValueError:
-        reason = "a path cannot hold a NUL character"
+        reason = "this cannot be a path"
     except OSError as error:
         reason = f"cannot be read: {error.strerror}"
     raise DataError([Problem(path=str(path), rule="unreadable", reason=reason)]) from None
@@ -201,26 +209,22 @@ def _foreign(path: str, data: bytes) -> Problem | None:
     for magic, what, conversion in _FOREIGN:
         if data.startswith(magic):
             return _convert(path, f"the file is {what}, not UTF-8 JSONL", conversion)
-    if data[1:2] == b"\0" or data[:1] == b"\0":
-        return _convert(
-            path, "the file is UTF-16, not UTF-8 JSONL", "iconv -f UTF-16 -t UTF-8 FILE > data.jsonl"
-        )
     return None
 
 
-def _not_lines(path: str, data: bytes) -> Problem | None:
+def _not_lines(path: str, data: bytes, *, has_records: bool) -> Problem | None:
     """Recognise a file that is not one record a line at all, so that its thousand bad lines become one."""
     try:
         text = data.removeprefix(_BOM).decode().strip(" \t\r\n")
     except UnicodeDecodeError:
         return None
     if text.startswith("[") and _spans(text) == len(text):
-        return _convert(path, "the file is one JSON array, not JSONL", "jq -c '.[]' FILE > data.jsonl")
+        return _convert(path, "the file is one JSON array, not JSONL", _ARRAY_TO_JSONL)
     if text.startswith("{") and "\n" in text[: _spans(text)]:
         return _convert(
-            path, "the file is pretty-printed JSON, a record must be one line", "jq -c . FILE > data.jsonl"
+            path, "the file is pretty-printed JSON, a record must be one line", "jq -c . FILE > OUT"
         )
-    if text[:1] not in "{[" and (delimiter := _csv_delimiter(text)):
+    if not has_records and text[:1] not in "{[" and (delimiter := _csv_delimiter(text)):
         conversion = _CSV_TO_JSONL.replace("DELIMITER", "\\t" if delimiter == "\t" else delimiter)
         return _convert(path, "the file looks like CSV, not JSONL", conversion)
     return None
@@ -247,5 +251,9 @@ def _csv_delimiter(text: str) -> str:
 
 
 def _convert(path: str, reason: str, conversion: str) -> Problem:
-    steps = conversion.replace("FILE", shlex.quote(path))
+    source = Path(path)
+    out = source.with_name(
+        f"{source.stem}-lines.jsonl" if source.suffix == ".jsonl" else f"{source.stem}.jsonl"
+    )
+    steps = conversion.replace("FILE", shlex.quote(path)).replace("OUT", shlex.quote(str(out)))
     return Problem(path=path, rule="not_jsonl", line=1, column=1, reason=f"{reason}; convert it: {steps}")

@@ -87,12 +87,24 @@ class DataError(UsageError):
 
 
 class EvaluationError(OptimizeEvalError):
-    """One evaluation failed: its kind, what happened, what the evaluator itself wrote, what to do next."""
+    """One evaluation failed: its kind, what happened, what the evaluator itself wrote, what to do next.
 
-    def __init__(self, kind: FailureKind, message: str, *, detail: str = "", hint: str = "") -> None:
+    `retry_after` is None where asking again is pointless, else the seconds to wait before.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        detail: str = "",
+        hint: str = "",
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
         self.detail = detail
+        self.retry_after = retry_after
 
-    def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, str]]:
-        return type(self), (self.kind, self.message), {"detail": self.detail, "hint": self.hint}
+    def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, object]]:
+        return type(self), (self.kind, self.message), vars(self).copy()

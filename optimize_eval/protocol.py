@@ -1,34 +1,47 @@
 """The contract with evaluators: what is sent (Payload, encode) and what comes back (parse_answer, Answer).
 
 Pure: bytes in, values out, no I/O. `parse_answer` is the one rule for runs, preflight and the public
-API. How an evaluator is reached lives in reach, what an outcome does to a run in run.
+API; its parts `decode_answer` and `judge_answer` serve where answers come many in one text. The words for
+what is wrong are in wrong_answers, how an evaluator is reached in reach, what an outcome does in run.
 """
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 import orjson
 
-from optimize_eval import strict_json
+from optimize_eval import strict_json, wrong_answers
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 
 PROTOCOL_VERSION = 2
 TASK_MODEL_VARIABLE = "OPTIMIZE_ANYTHING_TASK_MODEL"
 
-_NOT_SIDE_INFO = ("score", "_capabilities", "_id")
-_SHOWN = 80
+_PROTOCOL_KEYS = ("_capabilities", "_id")
 _SHORT = 24  # an answer of so few bytes has no room for a number or a nesting that needs a second look
 _LONG_NUMBER = b"0" * 19  # from so many digits an integer may not fit 64 bits, and orjson makes it a float
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 
-_NOISE_HINT = "only the answer may stand there: log to stderr instead"
-_ONE_OBJECT_HINT = 'print exactly one JSON object, such as {"score": 0.5}; log to stderr instead'
-_PYTHON_HINT = "this looks like a Python dict: print json.dumps(answer) instead"
-_FINITE_HINT = 'score a finite number; to say that there is no score, answer {"error": "why"}'
+__all__ = [
+    "PROTOCOL_VERSION",
+    "TASK_MODEL_VARIABLE",
+    "Answer",
+    "Capabilities",
+    "FailureKind",
+    "Payload",
+    "ScoreRange",
+    "check_task_model",
+    "decode_answer",
+    "encode",
+    "encode_batch",
+    "judge_answer",
+    "parse_answer",
+    "parse_score_range",
+    "split_batch",
+    "validate_evaluator_payload",
+]
 
 
 class ScoreRange(StrEnum):
@@ -48,29 +61,73 @@ class Payload:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What an evaluator declares of itself: to be kept alive, asked several things at once, or in batches."""
+
+    persistent: bool = False
+    concurrency: int = 1
+    batch: int = 1
+
+    @classmethod
+    def from_json(cls, declared: Any) -> "Capabilities":
+        """Read a declaration; what is unknown or of the wrong type is as if it were not there."""
+        known = declared if isinstance(declared, dict) else {}
+        return cls(
+            persistent=known.get("persistent") is True,
+            concurrency=_count(known.get("concurrency")),
+            batch=_count(known.get("batch")),
+        )
+
+
+NO_CAPABILITIES = Capabilities()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A score and whatever else the evaluator said."""
+    """A score, whatever else the evaluator said, and what it declared of itself."""
 
     score: float
     side_info: Mapping[str, Any] = field(default_factory=dict)
+    capabilities: Capabilities = NO_CAPABILITIES
 
 
-def encode(payload: Payload) -> bytes:
+def encode(payload: Payload, identity: str | None = None) -> bytes:
     """Write a payload as one line; the example's bytes are spliced in, never decoded and encoded again."""
-    parts = [
+    parts = _opening(payload)
+    if payload.example is not None:
+        parts += (b',"example":', payload.example)
+    return _closed(parts, payload, identity)
+
+
+def encode_batch(payloads: Sequence[Payload], identity: str | None = None) -> bytes:
+    """Write payloads that differ in their example only as one line of the batch extension."""
+    examples = b",".join(payload.example or b"{}" for payload in payloads)
+    return _closed([*_opening(payloads[0]), b',"examples":[', examples, b"]"], payloads[0], identity)
+
+
+def _opening(payload: Payload) -> list[bytes]:
+    return [
         b'{"_protocol_version":%d,"candidate":' % PROTOCOL_VERSION,
         _encode_text(payload.candidate, "candidate"),
     ]
-    if payload.example is not None:
-        parts += (b',"example":', payload.example)
+
+
+def _closed(parts: list[bytes], payload: Payload, identity: str | None) -> bytes:
     if payload.task_model is not None:
         parts += (b',"task_model":', _encode_text(payload.task_model, "task model"))
+    if identity is not None:
+        parts += (b',"_id":', orjson.dumps(identity))
     parts.append(b"}\n")
     return b"".join(parts)
 
 
 def parse_answer(raw: bytes, score_range: ScoreRange = ScoreRange.UNIT, *, source: str = "stdout") -> Answer:
     """Read an answer or raise EvaluationError; `source` names where the bytes came from in messages."""
+    return judge_answer(decode_answer(raw, source=source), score_range)
+
+
+def decode_answer(raw: bytes, *, source: str = "stdout") -> dict[str, Any]:
+    """Read one JSON object, integers of any size exactly; raises EvaluationError."""
     try:
         answer = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -79,11 +136,39 @@ def parse_answer(raw: bytes, score_range: ScoreRange = ScoreRange.UNIT, *, sourc
         if len(raw) > _SHORT and (_has_long_number(raw) or _may_be_too_deep(raw, answer)):
             answer = _decode_exactly(raw, source)
     if not isinstance(answer, dict):
-        raise _not_an_object(answer, source)
+        raise wrong_answers.not_an_object(answer, source)
+    return answer
+
+
+def judge_answer(answer: dict[str, Any], score_range: ScoreRange) -> Answer:
+    """Make an Answer of a decoded one, which is taken over, or raise EvaluationError."""
     score = _score_of(answer, score_range)
-    for key in _NOT_SIDE_INFO:
+    del answer["score"]
+    declared = answer.get("_capabilities")
+    for key in _PROTOCOL_KEYS:
         answer.pop(key, None)
-    return Answer(score=score, side_info=answer)
+    capabilities = NO_CAPABILITIES if declared is None else Capabilities.from_json(declared)
+    return Answer(score=score, side_info=answer, capabilities=capabilities)
+
+
+def split_batch(
+    answer: Mapping[str, Any], size: int, score_range: ScoreRange
+) -> list[Answer | EvaluationError]:
+    """Judge each element of a batch's answer by itself; raises ValueError unless there are `size` of them."""
+    results = answer.get("results")
+    if not isinstance(results, list) or len(results) != size:
+        found = len(results) if isinstance(results, list) else "no list of"
+        raise ValueError(f"a batch of {size} got {found} results")
+    return [_judge_element(element, score_range) for element in results]
+
+
+def _judge_element(element: Any, score_range: ScoreRange) -> Answer | EvaluationError:
+    if not isinstance(element, dict):
+        return wrong_answers.not_an_object(element, "the result")
+    try:
+        return judge_answer(element, score_range)
+    except EvaluationError as error:
+        return error
 
 
 def validate_evaluator_payload(
@@ -96,7 +181,7 @@ def validate_evaluator_payload(
     'score is the text "0.7", not a number'
     """
     if not isinstance(result, Mapping):
-        return _not_an_object(result, "the answer").message
+        return wrong_answers.not_an_object(result, "the answer").message
     try:
         _score_of(result, parse_score_range(score_range))
     except EvaluationError as error:
@@ -111,7 +196,18 @@ def parse_score_range(text: str) -> ScoreRange:
         raise UsageError(f"unknown score range {text!r}", hint="use one of: unit, any") from None
 
 
+def check_task_model(task_model: str | None) -> str | None:
+    """Refuse a task model that could be neither JSON text nor an environment variable."""
+    if task_model is not None:
+        _encode_text(task_model, "task model")
+        if "\0" in task_model:
+            raise UsageError("the task model holds a NUL character", hint="give a name: openai/gpt-4o-mini")
+    return task_model
+
+
 def _encode_text(text: str, what: str) -> bytes:
+    if not isinstance(text, str):
+        raise UsageError(f"the {what} is a {type(text).__name__}, not a text", hint="pass a str")
     try:
         return orjson.dumps(text)
     except TypeError:
@@ -134,151 +230,37 @@ def _decode_exactly(raw: bytes, source: str) -> Any:
     """Decode what orjson refused or would have rounded, or say precisely why it is no answer."""
     body = raw.strip().removeprefix(b"\xef\xbb\xbf").strip()
     if not body:
-        raise _nothing(source)
+        raise wrong_answers.nothing(source)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
-        raise _not_utf8(body, error.start, source) from None
+        raise wrong_answers.not_utf8(body, error.start, source) from None
     try:
         return strict_json.loads(text, unique_keys=False)
     except strict_json.JsonFault as fault:
-        raise _not_json(text, fault, _lines_before(body, raw), source) from None
+        raise wrong_answers.not_json(text, fault, _lines_before(body, raw), source) from None
 
 
 def _lines_before(body: bytes, raw: bytes) -> int:
     return raw[: raw.find(body[:1])].count(b"\n")
 
 
-def _nothing(source: str) -> EvaluationError:
-    return EvaluationError(
-        FailureKind.NO_OUTPUT,
-        f"{source} is empty",
-        hint='print one JSON object such as {"score": 0.5} and flush it before the program ends',
-    )
-
-
-def _not_utf8(body: bytes, offset: int, source: str) -> EvaluationError:
-    return EvaluationError(
-        FailureKind.INVALID_UTF8,
-        f"{source} is not UTF-8: byte 0x{body[offset]:02X} at offset {offset}",
-        hint="write the answer as UTF-8 (Python: PYTHONIOENCODING=utf-8), or with ASCII escapes only",
-    )
-
-
-def _not_json(text: str, fault: strict_json.JsonFault, skipped: int, source: str) -> EvaluationError:
-    """Find the most useful thing to say about a text that is not one JSON value."""
-    if _is_bad_score(text):
-        return _not_finite(_lenient(text)["score"])
-    first, _, rest = text.partition("\n")
-    if not text.startswith("{"):
-        message, hint = f"{source} line {skipped + 1} is not JSON: {_quote(first)}", _NOISE_HINT
-    elif rest and _is_object(first):
-        number, line = next((n, line) for n, line in enumerate(rest.split("\n"), skipped + 2) if line.strip())
-        message, hint = f"{source} goes on after the answer, line {number}: {_quote(line)}", _NOISE_HINT
-    elif rest and _is_object(text.rpartition("\n")[2]):
-        message, hint = f"{source} line {skipped + 1} is not JSON: {_quote(first)}", _NOISE_HINT
-    else:
-        row, column = _place(text, fault.offset)
-        message = (
-            f"{source} is not JSON: {fault.reason}, line {row + skipped} column {column}: {_quote(first)}"
-        )
-        hint = _PYTHON_HINT if text.startswith("{'") else _ONE_OBJECT_HINT
-    return EvaluationError(FailureKind.INVALID_JSON, message, hint=hint)
-
-
-def _is_bad_score(text: str) -> bool:
-    answer = _lenient(text)
-    score = answer.get("score") if isinstance(answer, dict) else None
-    return isinstance(score, float) and not math.isfinite(score)
-
-
-def _is_object(text: str) -> bool:
-    return isinstance(_lenient(text), dict)
-
-
-def _lenient(text: str) -> Any:
-    """Decode with NaN and Infinity allowed, only to explain a failure; None when even that fails."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _place(text: str, offset: int) -> tuple[int, int]:
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-
-
-def _not_an_object(answer: Any, source: str) -> EvaluationError:
-    is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
-    return EvaluationError(
-        FailureKind.NOT_AN_OBJECT,
-        f"{source} is {_describe(answer)}, not a JSON object",
-        hint=f'print {{"score": {answer if is_number else 0.5}}} instead',
-    )
-
-
 def _score_of(answer: Mapping[str, Any], score_range: ScoreRange) -> float:
     if "score" not in answer:
-        raise _without_score(answer)
+        raise wrong_answers.without_score(answer)
     score = answer["score"]
     if isinstance(score, bool) or not isinstance(score, int | float):
-        raise _wrong_type(score)
+        raise wrong_answers.wrong_type(score)
     try:
         number = float(score) + 0.0  # turns -0.0 into 0.0
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise _not_finite(number)
+        raise wrong_answers.not_finite(number)
     if score_range is ScoreRange.UNIT and not 0.0 <= number <= 1.0:
-        raise EvaluationError(
-            FailureKind.SCORE_OUT_OF_RANGE,
-            f"score {number!r} is not between 0 and 1",
-            hint="scale it to 0..1, or use --score-range any",
-        )
+        raise wrong_answers.out_of_range(number)
     return number
 
 
-def _not_finite(number: float) -> EvaluationError:
-    what = "NaN" if math.isnan(number) else "infinite, or too large for a 64-bit float"
-    return EvaluationError(FailureKind.SCORE_NOT_FINITE, f"score is {what}", hint=_FINITE_HINT)
-
-
-def _without_score(answer: Mapping[str, Any]) -> EvaluationError:
-    error = answer.get("error")
-    if isinstance(error, str):
-        return EvaluationError(
-            FailureKind.REPORTED, error or "the evaluator reported an error without a text"
-        )
-    keys = ", ".join(_quote(str(key)) for key in list(answer)[:10]) or "no key at all"
-    return EvaluationError(
-        FailureKind.MISSING_SCORE,
-        f'the answer has no "score"; it has {keys}',
-        hint='add "score", a number, to the object; every other key is kept as side information',
-    )
-
-
-def _wrong_type(score: Any) -> EvaluationError:
-    return EvaluationError(
-        FailureKind.SCORE_TYPE,
-        f"score is {_describe(score)}, not a number",
-        hint='write the number itself, without quotes: {"score": 0.7}',
-    )
-
-
-def _describe(value: Any) -> str:
-    match value:
-        case None | True | False:
-            return {None: "null", True: "true", False: "false"}[value]
-        case str():
-            return f"the text {_quote(value)}"
-        case list() | tuple():
-            return f"an array of {len(value)}"
-        case Mapping():
-            return "an object"
-        case int() | float():
-            return f"the number {value}"
-    return f"a {type(value).__name__}"
-
-
-def _quote(text: str) -> str:
-    return json.dumps(text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…", ensure_ascii=False)
+def _count(declared: Any) -> int:
+    return declared if isinstance(declared, int) and not isinstance(declared, bool) and declared > 1 else 1

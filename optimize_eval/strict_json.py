@@ -15,11 +15,13 @@ from typing import Any, Never
 import orjson
 
 MAX_DEPTH = 200
-MAX_DIGITS = 4300  # Python's own default limit for text to integer
+MAX_DIGITS = 4300  # Python's own limit for text to integer, unless somebody changed it
 
 _SHOWN_DIGITS = 30
+_SHOWN_TEXT = 80
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
+_TOO_MANY_DIGITS = re.compile(rf"\d{{{MAX_DIGITS + 1}}}")
 _INTEGER = re.compile(r"-?\d+")
 
 
@@ -68,11 +70,19 @@ def loads(text: str, *, unique_keys: bool) -> Any:
         raise JsonFault(error.pos, _plain(error.msg)) from None
     except (_Suspect, ValueError, RecursionError):
         raise _first_fault(text, unique_keys=unique_keys) from None
+    if len(text) > MAX_DIGITS and _TOO_MANY_DIGITS.search(text):  # where Python's own limit was lifted
+        _refuse_long_integers(text)
     if _SURROGATE_ESCAPE.search(text) and (fault := _lone_surrogate(text)):
         raise fault
     if is_too_deep(text.count("[") + text.count("{"), value):
         raise _first_fault(text, unique_keys=unique_keys)
     return value
+
+
+def _refuse_long_integers(text: str) -> None:
+    for match in _PIECE.finditer(text):
+        if reason := _bad_scalar(match.group()):
+            raise JsonFault(match.start(), reason)
 
 
 def dumps(value: Any) -> bytes:
@@ -157,7 +167,7 @@ def _repeated_key(stack: list[_Open], piece: str) -> str:
     inside.expects_key = False
     key = json.loads(piece)
     if key in inside.keys:
-        return f"the key {json.dumps(key, ensure_ascii=False)} is given twice"
+        return f"the key {json.dumps(key[:_SHOWN_TEXT], ensure_ascii=False)} is given twice"
     inside.keys.add(key)
     return ""
 

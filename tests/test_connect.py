@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from optimize_eval.connect import Reach, parse_evaluator, parse_evaluators
+from optimize_eval.connect import parse_evaluator, parse_evaluators
 from optimize_eval.errors import UsageError
+from optimize_eval.reach import EvaluatorSpec
 
 TEXTS = {  # text → name, argv
     "a program": ("./judge.sh", "judge", ("./judge.sh",)),
@@ -29,17 +30,17 @@ TEXTS = {  # text → name, argv
 
 @pytest.mark.parametrize(("text", "name", "argv"), TEXTS.values(), ids=TEXTS.keys())
 def test_a_text_becomes_a_name_and_a_command(text: str, name: str, argv: tuple[str, ...]) -> None:
-    spec = parse_evaluator(text, Reach())
+    spec = parse_evaluator(text, EvaluatorSpec())
     assert (spec.name, spec.argv) == (name, argv)
 
 
 def test_names_are_made_unique() -> None:
-    specs = parse_evaluators(["./a", "x/a.py", "a=./b", "a-2=./c"], Reach())
+    specs = parse_evaluators(["./a", "x/a.py", "a=./b", "a-2=./c"], EvaluatorSpec())
     assert [spec.name for spec in specs] == ["a", "a-2", "a-3", "a-2-2"]
 
 
 def test_a_shipped_metric_runs_with_this_python() -> None:
-    spec = parse_evaluator("@exact_match@strict --help", Reach())
+    spec = parse_evaluator("@exact_match@strict --help", EvaluatorSpec())
     assert spec.name == "exact_match@strict"
     assert spec.argv[0] == sys.executable
     assert spec.argv[1].endswith("evaluators/exact_match.py")
@@ -53,30 +54,30 @@ REFUSED = {
     "@exat_match": "no shipped evaluator is called @exat_match",
     "gopher://judge": "no kind of evaluator is written gopher://",
     "'' x": "is empty",
-    "a\0b": "NUL",
+    "a\0b": "no text that a program could be given",
 }
 
 
 @pytest.mark.parametrize(("text", "said"), REFUSED.items())
 def test_a_text_that_cannot_be_an_evaluator_is_refused_with_advice(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_evaluator(text, Reach())
+        parse_evaluator(text, EvaluatorSpec())
     assert said in caught.value.message
     assert caught.value.hint
 
 
 def test_a_misspelt_metric_gets_its_neighbour() -> None:
     with pytest.raises(UsageError) as caught:
-        parse_evaluator("@exat_match", Reach())
+        parse_evaluator("@exat_match", EvaluatorSpec())
     assert caught.value.hint == "did you mean @exact_match?"
 
 
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
 def test_a_timeout_must_be_a_time(seconds: float) -> None:
     with pytest.raises(UsageError, match="cannot be kept"):
-        Reach(timeout=seconds)
+        EvaluatorSpec(timeout=seconds)
 
 
 def test_a_specification_travels_between_processes() -> None:
-    spec = parse_evaluator("x=./e", Reach(environment={"A": "b"}))
+    spec = parse_evaluator("x=./e", EvaluatorSpec(environment={"A": "b"}))
     assert pickle.loads(pickle.dumps(spec)) == spec

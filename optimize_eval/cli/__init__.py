@@ -1,5 +1,14 @@
 """The command line: parse, call, print, exit code. One module per command; app puts them together."""
 
-from optimize_eval.cli.app import main
+import sys
 
-__all__ = ["main"]
+
+def main() -> None:
+    """Run the program and exit; also an interrupt while its modules load ends without a traceback."""
+    try:
+        from optimize_eval.cli.app import run  # noqa: PLC0415  guarded: this is what takes time
+
+        status = run()
+    except KeyboardInterrupt:
+        status = 130
+    sys.exit(status)

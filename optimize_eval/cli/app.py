@@ -1,13 +1,12 @@
 """The program `optimize-eval`: its commands, and what each way of ending means for the exit code."""
 
 import os
-import sys
 import traceback
 from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import output, schema, score, validate
+from optimize_eval.cli import output, schema, score, session, streams, validate
 from optimize_eval.errors import OptimizeEvalError, UsageError
 
 _PROGRAM = "optimize-eval"
@@ -53,12 +52,10 @@ def optimize_eval(
     """Score anything with an evaluator written in any language."""
 
 
-def main() -> None:
-    """Run the program and exit."""
-    sys.exit(_run())
-
-
-def _run() -> int:
+def run() -> int:
+    """Run one command and return its exit code."""
+    streams.complete()
+    session.end_like_ctrl_c()
     try:
         status = app(prog_name=_PROGRAM, standalone_mode=False) or 0
     except typer.TyperException as error:
@@ -66,10 +63,15 @@ def _run() -> int:
     except OptimizeEvalError as error:
         output.say_error(error)
         return _USAGE if isinstance(error, UsageError) else _COULD_NOT_GO_ON
+    except SystemExit:  # typer's way when the reader of the help went away
+        return 0
+    except OSError as error:
+        output.say(f"error: {error.strerror or error}")
+        return _COULD_NOT_GO_ON
     except Exception as error:  # noqa: BLE001  the last resort: people get a line, not a traceback
         return _broken(error)
     if status == _INTERRUPTED:  # typer makes this of Ctrl-C
-        output.say("interrupted; nothing was left running")
+        output.say("interrupted")
     return status
 
 

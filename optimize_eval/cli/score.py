@@ -1,6 +1,7 @@
 """`optimize-eval score`: one candidate, one evaluator, one outcome."""
 
 import re
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -8,10 +9,10 @@ import typer
 from optimize_eval.candidates import load_candidate
 from optimize_eval.cli import options, output
 from optimize_eval.cli.session import owned_processes
-from optimize_eval.connect import Reach, check_task_model, connect, parse_evaluators
+from optimize_eval.connect import connect, parse_evaluators, parse_headers
 from optimize_eval.datasets import load_example, parse_example
 from optimize_eval.errors import UsageError
-from optimize_eval.protocol import Payload, ScoreRange
+from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.run.attempt import Failed, Outcome, attempt
 
@@ -27,7 +28,7 @@ or {"outcome": "failed", "kind": …, "message": …, "hint": …, "stderr": …
 Exit codes: 0 scored, 2 wrong option or data, 4 the evaluator failed, 130 interrupted.
 """
 
-_FILE_AND_LINE = re.compile(r"(.+):(\d+)", re.DOTALL)
+_FILE_AND_LINE = re.compile(r"(.+):(\d{1,9})", re.DOTALL)
 _FAILED = 4
 
 
@@ -42,14 +43,28 @@ def score(
     score_range: options.Range = ScoreRange.UNIT,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
+    header: options.Headers = None,
+    retries: options.Retries = None,
+    persistent: options.Persistent = None,
+    workers: options.Workers = None,
 ) -> None:
-    """Score one candidate with one evaluator."""
-    spec = _only(parse_evaluators(evaluator, Reach(timeout=timeout, cwd=cwd, score_range=score_range)))
-    payload = Payload(
-        candidate=load_candidate(candidate),
+    """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
+    defaults = EvaluatorSpec(
+        timeout=timeout,
+        cwd=cwd,
+        score_range=score_range,
+        headers=parse_headers(header or ()),
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
+    spec = _only(parse_evaluators(evaluator, defaults))
+    known = Payload(
+        candidate="",
         example=None if example is None else _example_bytes(example),
         task_model=check_task_model(task_model),
     )
+    payload = replace(known, candidate=load_candidate(candidate))  # last: stdin may take its time
     with owned_processes():
         outcome = _ask(spec, payload)
     output.emit_json(outcome.to_dict())
@@ -79,7 +94,7 @@ def _example_bytes(text: str) -> bytes:
 def _ask(spec: EvaluatorSpec, payload: Payload) -> Outcome:
     evaluator = connect(spec)
     try:
-        return attempt(evaluator, payload, spec.timeout)
+        return attempt(evaluator, payload, spec.timeout, spec.retries or 0)
     finally:
         evaluator.close()
 

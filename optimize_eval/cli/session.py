@@ -5,25 +5,41 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
-from optimize_eval.reach.process import adopt_orphans, end_orphans
+from optimize_eval.reach.process import adopt_orphans, end_orphans, own_children
 
 _LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
 
 
+def end_like_ctrl_c() -> None:
+    """Let SIGTERM and SIGHUP act like Ctrl-C, but leave ignored what was ignored from the start (nohup)."""
+    for number in _LIKE_CTRL_C:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
+
+
 @contextlib.contextmanager
 def owned_processes() -> Iterator[None]:
-    """Adopt what evaluators orphan, let SIGTERM and SIGHUP act like Ctrl-C, and end everything at the end."""
+    """Adopt what evaluators orphan, and end everything at the end."""
+    ours_before = own_children()  # of a shell that became us by exec: not ours to end
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inherited SIG_IGN would lose every exit status
     adopts = adopt_orphans()
-    for number in _LIKE_CTRL_C:
-        signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        for number in (signal.SIGINT, *_LIKE_CTRL_C):
-            signal.signal(number, signal.SIG_IGN)  # the cleaning up takes a moment and must not be cut short
-        if adopts:
-            end_orphans()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with _uninterrupted():
+            if adopts:
+                end_orphans(ours_before)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ignore signals while cleaning up, which takes a moment and must not be cut short."""
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_LIKE_CTRL_C)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -32,8 +32,9 @@ def validate(
         for reading in readings:
             _show(reading)
     if wrong := [reading for reading in readings if reading.problems]:
+        which = f"{len(wrong)} of {len(files)} files" if len(files) > 1 else "the file"
         raise UsageError(
-            f"{len(wrong)} of {len(files)} files cannot be used; the first problem is {wrong[0].problems[0]}",
+            f"{which} cannot be used; the first problem is {wrong[0].problems[0]}",
             hint="mend the lines named on stdout, then validate again",
         )
 

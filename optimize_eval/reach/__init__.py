@@ -1,13 +1,17 @@
 """How an evaluator is reached: the Evaluator protocol, and the specification that one is made from.
 
-One module per way of reaching: command (a process per call). None of them schedules, retries or
-journals; each is blocking code that answers one payload before a deadline or raises EvaluationError.
+One module per way of reaching: command (a process per call, or workers kept alive), endpoint (HTTP).
+None of them schedules, retries or journals; each is blocking code that answers one payload before a
+deadline or raises EvaluationError.
 """
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Protocol
 
+from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.protocol import Answer, Payload, ScoreRange
 
 DEFAULT_TIMEOUT = 30.0
@@ -20,6 +24,15 @@ class Evaluator(Protocol):
         """Answer before `deadline` (an instant of time.monotonic) or raise EvaluationError."""
         ...
 
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+        """Answer several, in their order, each within `timeout` seconds; a failure stands for itself."""
+        ...
+
+    @property
+    def note(self) -> str:
+        """What people should be told once about how it was reached; mostly nothing."""
+        ...
+
     def close(self) -> None:
         """End what was started for the calls; the evaluator is not called again."""
         ...
@@ -27,11 +40,57 @@ class Evaluator(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorSpec:
-    """What an evaluator is, as plain data: everything needed to reach it from another process."""
+    """What an evaluator is, as plain data: everything needed to reach it from another process.
 
-    name: str
-    argv: tuple[str, ...]
+    One with neither `argv` nor `url` stands for the defaults that others are made from.
+    """
+
+    name: str = ""
+    text: str = ""  # as it was written
+    argv: tuple[str, ...] = ()
+    url: str = ""
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = DEFAULT_TIMEOUT
     score_range: ScoreRange = ScoreRange.UNIT
+    headers: tuple[tuple[str, str], ...] = field(
+        default=(), repr=False
+    )  # as written: ${NAME} not yet expanded
+    retries: int | None = None  # None: what its kind has by default
+    persistent: bool | None = None  # None: as the program declares
+    workers: int | None = None  # None: as many as there are CPUs
+    concurrency: int | None = None  # calls in flight per URL; None: no limit of its own
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.timeout) and self.timeout > 0):
+            raise UsageError(
+                f"a timeout of {self.timeout:g} s cannot be kept", hint="give a number of seconds above 0"
+            )
+        if self.cwd == "":
+            raise UsageError("the working directory is empty", hint="name a folder, such as .")
+        for what, text in self._texts():
+            _check_text(what, text)
+        if any("=" in name or not name for name in self.environment):
+            raise UsageError(
+                "the name of an environment variable is empty or holds =", hint="write NAME and value"
+            )
+
+    def _texts(self) -> list[tuple[str, object]]:
+        return [
+            *(("command", word) for word in self.argv),
+            *(("environment", text) for pair in self.environment.items() for text in pair),
+            *([("working directory", self.cwd)] if self.cwd is not None else []),
+        ]
+
+
+def _check_text(what: str, text: object) -> None:
+    """Refuse what the operating system could not be given."""
+    try:
+        usable = isinstance(text, str) and b"\0" not in os.fsencode(text)
+    except UnicodeEncodeError:
+        usable = False
+    if not usable:
+        raise UsageError(
+            f"the evaluator's {what} holds {text!r}, which is no text that a program could be given",
+            hint="give text without NUL characters and lone surrogates",
+        )

@@ -1,71 +1,191 @@
-"""An evaluator that is a program, started once per call: payload on stdin, answer on stdout.
+"""An evaluator that is a program: started for each call, or kept alive once it declares that it may be.
 
-Says what the end of a program means; how it is started and ended is process's business.
+Decides which of the two, and falls back from the second to the first so that no outcome depends on it.
 """
 
 import itertools
 import os
 import secrets
 import shutil
-import signal
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import TASK_MODEL_VARIABLE, Answer, Payload, ScoreRange, encode, parse_answer
-from optimize_eval.reach import EvaluatorSpec, not_started, process
+from optimize_eval.errors import EvaluationError
+from optimize_eval.protocol import (
+    NO_CAPABILITIES,
+    TASK_MODEL_VARIABLE,
+    Answer,
+    Capabilities,
+    Payload,
+    decode_answer,
+    encode,
+    encode_batch,
+    judge_answer,
+    parse_answer,
+)
+from optimize_eval.reach import EvaluatorSpec, not_started, one_shot, process, verdict
+from optimize_eval.reach.batch import Unanswered, ask_in_batches
+from optimize_eval.reach.pool import Living, Pool
+from optimize_eval.reach.window import Window
+from optimize_eval.reach.worker import Broken, MakeLine, Reply, Worker
 
-_SHOWN_LINE = 200
-_NOT_EXECUTABLE, _NOT_FOUND = 126, 127  # what a shell, env and the like exit with
-_SIGNAL_BASE = 128  # a shell reports a program that a signal ended as 128 + the signal's number
+MOST_BREAKS = 3
+
 _TASK_MODEL = TASK_MODEL_VARIABLE.encode()
-_CRASH_HINT = "it crashed: run it by hand on the same payload, a debugger or its own log may tell more"
 
 
 class CommandEvaluator:
-    """Asks a program, one process per call."""
+    """Asks a program."""
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         self._spec = spec
         self._program: process.Program | None = None
+        self._capabilities = Capabilities(persistent=True) if spec.persistent else NO_CAPABILITIES
+        self._note = ""
+        self._be_of_this_process()
+
+    def _be_of_this_process(self) -> None:
+        """Start afresh, at first and after a fork: what a parent started is not the child's to use or end."""
+        self._pid = os.getpid()
         outer = os.environ.get(process.CALL_VARIABLE.decode(), "")
-        self._tag = f"{outer}.{secrets.token_hex(6)}" if outer else secrets.token_hex(6)
-        self._calls = itertools.count(1)
+        self._tag = f"{outer}.{secrets.token_hex(6)}".lstrip(".")
+        self._starts = itertools.count(1)
+        self._pools: dict[str | None, Pool] = {}  # by task model, which a program gets in its environment
+        self._ending = weakref.finalize(self, _close_all, self._pools, self._pid)  # runs at exit too
+
+    @property
+    def note(self) -> str:
+        """What people should be told, once: that workers broke, and what was done about it."""
+        return self._note
 
     def call(self, payload: Payload, deadline: float) -> Answer:
-        program = self._program or self._find_program()
-        ended = self._run(program, payload, deadline)
-        if ended.status:
-            raise _failed(ended, self._spec, payload)
-        try:
-            return parse_answer(ended.stdout, self._spec.score_range)
-        except EvaluationError as error:
-            error.detail = _text(ended.stderr)
-            raise
+        if self._pid != os.getpid():
+            self._be_of_this_process()
+        if self._keeps_alive():
+            try:
+                return self._ask_worker(payload, deadline - time.monotonic())
+            except Broken as broken:
+                self._take_note(broken)
+                deadline = time.monotonic() + self._spec.timeout
+        return self._ask_once(payload, deadline)
+
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+        """Ask in batches where the program declared them, else one by one."""
+        return ask_in_batches(
+            payloads,
+            timeout,
+            size=self._capabilities.batch,
+            score_range=self._spec.score_range,
+            one=self.call,
+            many=self._ask_batch,
+        )
 
     def close(self) -> None:
-        process.sweep(self._tag)
+        if self._pid == os.getpid():
+            self._ending()
+            process.sweep(self._tag)
 
-    def _run(self, program: process.Program, payload: Payload, deadline: float) -> process.Ended:
-        tag = f"{self._tag}.{next(self._calls)}"
-        variables = {} if payload.task_model is None else {_TASK_MODEL: payload.task_model.encode()}
+    def _keeps_alive(self) -> bool:
+        return self._capabilities.persistent and self._breaks() < MOST_BREAKS
+
+    def _breaks(self) -> int:
+        return sum(pool.breaks for pool in list(self._pools.values()))
+
+    def _ask_once(self, payload: Payload, deadline: float) -> Answer:
+        ended = self._run(encode(payload), payload.task_model, deadline)
+        if ended.status != 0:
+            raise verdict.failed(ended, self._spec, self._find_program(), payload)
+        answer = self._judged(ended.stderr, lambda: parse_answer(ended.stdout, self._spec.score_range))
+        if answer.capabilities is not NO_CAPABILITIES and self._capabilities is NO_CAPABILITIES:
+            wanted = self._spec.persistent is not False
+            self._capabilities = replace(
+                answer.capabilities, persistent=answer.capabilities.persistent and wanted
+            )
+        return answer
+
+    def _ask_worker(self, payload: Payload, seconds: float) -> Answer:
+        reply = self._converse(payload.task_model, partial(encode, payload), seconds)
+        return self._judged(reply.stderr, lambda: judge_answer(reply.answer, self._spec.score_range))
+
+    def _ask_batch(self, payloads: Sequence[Payload], seconds: float) -> dict[str, Any]:
+        """Ask for several answers at once; raises Unanswered when they must be asked singly."""
+        task_model = payloads[0].task_model
         try:
-            return process.run(program, encode(payload), tag=tag, variables=variables, deadline=deadline)
+            if self._keeps_alive():
+                return self._converse(task_model, partial(encode_batch, payloads), seconds).answer
+            ended = self._run(encode_batch(payloads), task_model, time.monotonic() + seconds)
+            return decode_answer(ended.stdout) if ended.status == 0 else {}
+        except Broken as broken:
+            self._take_note(broken)
+            raise Unanswered from broken
+        except EvaluationError as error:
+            raise Unanswered from error
+
+    def _converse(self, task_model: str | None, make_line: MakeLine, seconds: float) -> Reply:
+        try:
+            return self._pool(task_model).ask(make_line, seconds)
+        except one_shot.Late as late:
+            raise verdict.late(self._spec.timeout, late.stderr) from None
         except process.NotStarted as refused:
-            self._program = None  # look again next time: it may have been mended
-            raise not_started.explain_refusal(
-                program.argv, program.executable, program.cwd, refused.error
-            ) from refused
-        except process.Late as late:
-            raise _late(self._spec.timeout, late.stderr) from None
-        except process.Flood as flood:
-            raise _flood(flood.stderr) from None
+            raise self._not_started(refused) from refused
+
+    def _run(self, payload: bytes, task_model: str | None, deadline: float) -> one_shot.Ended:
+        program = self._find_program()
+        tag = f"{self._tag}.{next(self._starts)}"
+        try:
+            return one_shot.run(
+                program, payload, tag=tag, variables=_variables(task_model), deadline=deadline
+            )
+        except process.NotStarted as refused:
+            raise self._not_started(refused) from refused
+        except one_shot.Late as late:
+            raise verdict.late(self._spec.timeout, late.stderr) from None
+        except one_shot.Flood as flood:
+            raise verdict.flood(flood.stderr) from None
+
+    def _pool(self, task_model: str | None) -> Pool:
+        pool = self._pools.get(task_model)
+        if pool is None:
+            window = self._capabilities.concurrency
+            start = partial(
+                _start_worker, self._find_program(), self._tag, self._starts, _variables(task_model), window
+            )
+            size = self._spec.workers or os.cpu_count() or 1
+            pool = self._pools.setdefault(task_model, Pool(start, size=size, window=window))
+        return pool
+
+    def _judged(self, stderr: bytes, judge: Callable[[], Answer]) -> Answer:
+        """Judge an answer; a failure takes with it what the program had written to stderr."""
+        try:
+            return judge()
+        except EvaluationError as error:
+            error.detail = verdict.text_of(stderr)
+            error.hint = not_started.shell_hint(self._spec.text) or error.hint
+            raise
+
+    def _take_note(self, broken: Broken) -> None:
+        what = "its payloads were asked again, one process each"
+        if self._breaks() >= MOST_BREAKS:
+            what = f"after {MOST_BREAKS} breaks it is asked one process per call from now on"
+        self._note = f"{self._spec.name}: a kept-alive process broke ({broken}); {what}"
+
+    def _not_started(self, refused: process.NotStarted) -> EvaluationError:
+        program, self._program = self._find_program(), None  # look again next time: it may be mended by then
+        return not_started.explain_refusal(self._spec, program.executable, refused.error)
 
     def _find_program(self) -> process.Program:
+        if self._program is not None:
+            return self._program
         spec = self._spec
         environment = {**os.environ, **spec.environment}
         executable = _find_executable(spec.argv[0], spec.cwd, environment.get("PATH"))
         if executable is None:
-            raise not_started.explain_missing(spec.argv, spec.cwd)
+            raise not_started.explain_missing(spec, environment.get("PATH"))
         encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
         self._program = process.Program(
             argv=spec.argv, executable=executable, cwd=spec.cwd, environment=encoded
@@ -73,84 +193,29 @@ class CommandEvaluator:
         return self._program
 
 
+def _start_worker(
+    program: process.Program, tag: str, starts: Iterator[int], variables: Mapping[bytes, bytes], window: int
+) -> Living:
+    child = process.Child(program, f"{tag}.{next(starts)}", variables, lambda _child: None)
+    return Worker(child) if window == 1 else Window(child)
+
+
+def _close_all(pools: Mapping[str | None, Pool], pid: int) -> None:
+    if pid == os.getpid():
+        for pool in list(pools.values()):
+            pool.close()
+
+
+def _variables(task_model: str | None) -> dict[bytes, bytes]:
+    return {} if task_model is None else {_TASK_MODEL: task_model.encode()}
+
+
 def _find_executable(name: str, cwd: str | None, search: str | None) -> str | None:
     """Resolve argv[0] as a shell in `cwd` would; a path that exists is returned, executable or not."""
-    if "/" in name:
-        path = Path(cwd or ".", name).absolute()
-        return str(path) if path.exists() else None
-    found = shutil.which(name, path=search)
-    return str(Path(found).absolute()) if found else None
-
-
-def _failed(ended: process.Ended, spec: EvaluatorSpec, payload: Payload) -> EvaluationError:
-    stderr = _text(ended.stderr)
-    if ended.status < 0:
-        name = _signal_name(-ended.status)
-        hint = "nothing of ours did this; a lack of memory often does" if name == "SIGKILL" else _CRASH_HINT
-        return EvaluationError(FailureKind.KILLED, f"ended by {name}", detail=stderr, hint=hint)
-    said = _last_line(stderr) or _first_line(_text(ended.stdout)) or "it said nothing on stderr"
-    return EvaluationError(
-        FailureKind.EXIT_CODE,
-        f"exit status {ended.status}: {said}",
-        detail=stderr,
-        hint=not_started.script_hint(spec.argv, spec.cwd) or _exit_hint(ended, stderr, payload),
-    )
-
-
-def _exit_hint(ended: process.Ended, stderr: str, payload: Payload) -> str:
-    if _is_answer(ended.stdout):
-        return "stdout held a valid answer, but a status other than 0 means failure: exit 0 after answering"
-    if ended.status == _NOT_EXECUTABLE:
-        return "a program that the evaluator calls is not executable"
-    if ended.status == _NOT_FOUND:
-        return "a program that the evaluator calls is not installed, or not on PATH"
-    if ended.status > _SIGNAL_BASE and (name := _signal_name(ended.status - _SIGNAL_BASE)):
-        return f"{ended.status} is how a shell reports {name}"
-    if payload.example is None and "example" in stderr:
-        return "it seems to need an example, and there was none: --example FILE:LINE"
-    return 'stderr says more; exit 0 and answer {"error": "why"} where there is no score to give'
-
-
-def _is_answer(stdout: bytes) -> bool:
+    found = str(Path(cwd or ".", name)) if "/" in name else shutil.which(name, path=search)
+    if not found or not not_started.exists(found):
+        return None
     try:
-        parse_answer(stdout, ScoreRange.ANY)
-    except EvaluationError:
-        return False
-    return True
-
-
-def _late(timeout: float, stderr: bytes) -> EvaluationError:
-    return EvaluationError(
-        FailureKind.TIMEOUT,
-        f"no answer within {timeout:g} s; it and all it started were killed",
-        detail=_text(stderr),
-        hint="allow more time with --timeout, or look whether it waits for something that never comes",
-    )
-
-
-def _flood(stderr: bytes) -> EvaluationError:
-    return EvaluationError(
-        FailureKind.OUTPUT_TOO_LARGE,
-        f"more than {process.STDOUT_CAP // 2**20} MiB on stdout; it and all it started were killed",
-        detail=_text(stderr),
-        hint="print one JSON object; write bulky output to a file and answer with its path",
-    )
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _text(output: bytes) -> str:
-    return output.decode("utf-8", "replace")
-
-
-def _last_line(text: str) -> str:
-    return _first_line("\n".join(reversed(text.rstrip().rsplit("\n", 1))))
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0][:_SHOWN_LINE].rstrip()
+        return str(Path(found).absolute())
+    except FileNotFoundError:  # the current folder itself is gone
+        return None

@@ -1,9 +1,9 @@
-"""Other people's programs as processes: start, feed, listen, and an end that leaves nothing behind.
+"""Other people's programs as processes: a start with three pipes, and an end that leaves nothing behind.
 
 The only module that starts processes, and the only one that knows pidfd, /proc and the child subreaper;
-each has a portable fallback. What a status or an output *means* is said in command; why a program did
-not start at all, in not_started.
-
+where they are missing, a program ends with its process group and no further. What goes through the
+pipes is one_shot's and worker's business, what a status or an output *means* is said in verdict, why a
+program did not start at all in not_started.
 A program runs in its own session, so that its process group can be killed as one. What leaves the group
 (setsid) is found by the environment variable CALL_VARIABLE or by having been seen as a descendant. What
 leaves the group and clears its environment is caught only where adopt_orphans() was called.
@@ -15,24 +15,16 @@ import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 CALL_VARIABLE = b"OPTIMIZE_EVAL_CALL"
-STDOUT_CAP = 8 * 1024 * 1024
-STDERR_KEPT = 64 * 1024
-GRACE = 0.5  # seconds between SIGTERM and SIGKILL
-LINGER = 0.5  # seconds that stdout is read on after the program itself has ended
+POLL_WITHOUT_HANDLE = 0.01  # seconds between looks at a process that cannot be waited for in a poll
 
-_QUICK = 0.005  # an output larger than a pipe holds waits so long for its first reader
-_CHUNK = 16 * 1024  # larger buffers cost a trip to the system for their memory on every call
-_LAST_READS = 4
-_LONGEST_POLL = 3600.0
-_POLL_WITHOUT_PIDFD = 0.01
+_LOST = 255  # only for Popen, so that it does not wait for a process that is gone
 _STUCK = 5.0  # a process that SIGKILL does not end in this time hangs in the kernel; it is left
-_SWEEPS = 50
+_SWEEPS = 200
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -59,15 +51,6 @@ class Program:
     environment: Mapping[bytes, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a program ended (as subprocess counts: a signal is negative) and what it wrote."""
-
-    status: int
-    stdout: bytes
-    stderr: bytes
-
-
 class NotStarted(Exception):
     """The operating system refused to start the program."""
 
@@ -76,228 +59,117 @@ class NotStarted(Exception):
         self.error = error
 
 
-class _Cut(Exception):
-    def __init__(self, stderr: bytes = b"") -> None:
-        super().__init__()
-        self.stderr = stderr
-
-
-class Late(_Cut):
-    """The deadline passed; the program and all it started were killed."""
-
-
-class Flood(_Cut):
-    """stdout went beyond STDOUT_CAP; the program and all it started were killed."""
-
-
-def run(
-    program: Program, payload: bytes, *, tag: str, variables: Mapping[bytes, bytes], deadline: float
-) -> Ended:
-    """Run a program once on a payload; raises NotStarted, Late or Flood.
-
-    `tag` marks the processes of this call and must be unique; `variables` are added to the program's
-    environment; `deadline` is an instant of time.monotonic.
-    """
-    child = Child(program, payload, tag, variables)
-    try:
-        child.listen(deadline)
-        return Ended(child.reap(), bytes(child.stdout), child.stderr_tail())
-    except Late:
-        child.terminate()
-        raise Late(child.stderr_tail()) from None
-    except Flood:
-        child.kill()
-        raise Flood(child.stderr_tail()) from None
-    except BaseException:
-        child.kill()
-        raise
-    finally:
-        child.close()
-
-
-_Takers = dict[int, Callable[[int], bool]]  # descriptor → what takes its event and tells whether to go on
-
-
 class Child:
-    """One started program: its pipes, what it wrote so far, and the ways to end it."""
+    """One started program: our ends of its pipes, and the ways to end it.
 
-    __slots__ = (
-        "_ended",
-        "_handle",
-        "_popen",
-        "_rest",
-        "_stderr",
-        "_stdin",
-        "_stdout",
-        "_tag",
-        "stderr",
-        "stdout",
-    )
+    `stdin`, `stdout` and `stderr` are descriptors, `stdin` a non-blocking one; `handle` becomes readable when
+    the program ends, or is -1 where the system has nothing of the kind. A closed one is -1.
+    """
 
-    def __init__(self, program: Program, payload: bytes, tag: str, variables: Mapping[bytes, bytes]) -> None:
-        self.stdout = bytearray()
-        self.stderr = bytearray()
+    __slots__ = ("_popen", "_tag", "handle", "stderr", "stdin", "stdout")
+
+    def __init__(
+        self, program: Program, tag: str, variables: Mapping[bytes, bytes], first: Callable[["Child"], None]
+    ) -> None:
+        """Start; `first` is called when the pipes are there, before the program is."""
         self._tag = tag
-        self._rest = memoryview(payload)
-        self._ended = False
-        self._stdin = self._stdout = self._stderr = self._handle = -1
+        self.stdin = self.stdout = self.stderr = self.handle = -1
         theirs: list[int] = []
         try:
             self._open_pipes(theirs)
-            self._feed()  # before the start: the usual payload fits the pipe and is done with
-            self._popen = _popen(program, {**variables, CALL_VARIABLE: tag.encode()}, theirs)
+            first(self)
+            self._popen = _popen(program, {**variables, CALL_VARIABLE: os.fsencode(tag)}, theirs)
+            self._open_handle()
         except OSError as error:
             self.close()
             raise NotStarted(error) from error
-        except BaseException:
+        except BaseException:  # Ctrl-C, maybe between the start and its being known here
             self.close()
+            sweep(tag)
             raise
         finally:
             for fd in theirs:
                 os.close(fd)
-        if _HAS_PIDFD:
-            with contextlib.suppress(OSError):  # out of descriptors: the slower way works too
-                self._handle = os.pidfd_open(self._popen.pid)
 
-    def listen(self, deadline: float, *, linger: float = LINGER) -> None:
-        """Feed and drain until the program has ended and stdout is read; raises Late or Flood."""
-        self._wait_for_a_quick_end(deadline)
-        poller, takers = self._watch()
-        until = time.monotonic() + linger if self._ended else deadline
-        while not self._ended or self._stdout in takers:
-            had_ended = self._ended
-            wait = until - time.monotonic()
-            self._take_all(poller, takers, wait)
-            if self._ended and not had_ended:
-                until = time.monotonic() + linger
-            elif wait <= 0 and not self._ended:
-                raise Late
-            elif wait <= 0:
-                break
-        if self._stderr in takers:
-            self._drain_stderr()
-
-    def reap(self) -> int:
-        """Kill what the ended program left in its group, then collect its status."""
-        # The order matters: until the leader is reaped, its group's number cannot belong to anybody else.
-        self._signal(signal.SIGKILL)
-        return self._popen.wait()
-
-    def terminate(self) -> None:
-        """Ask politely first: SIGTERM to the group, a moment of grace, then kill."""
-        seen = _descendants(self._popen.pid)
-        self._signal(signal.SIGTERM)
-        with contextlib.suppress(Late, Flood):
-            self.listen(time.monotonic() + GRACE, linger=0)
-        self.kill(seen)
-
-    def kill(self, seen: Iterable["_Process"] = ()) -> None:
-        """End the group, and whatever else carries this call's tag or was seen below it."""
-        below = [*seen, *_descendants(self._popen.pid)]
-        self._signal(signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(_STUCK)
-        sweep(self._tag, below)
-
-    def close(self) -> None:
-        for fd in (self._stdin, self._stdout, self._stderr, self._handle):
-            if fd >= 0:
-                os.close(fd)
-        self._stdin = self._stdout = self._stderr = self._handle = -1
-
-    def stderr_tail(self) -> bytes:
-        return bytes(self.stderr[-STDERR_KEPT:])
-
-    def _open_pipes(self, theirs: list[int]) -> None:
-        # os.pipe is close-on-exec from birth, so no other slot's child can inherit an end.
-        child_stdin, self._stdin = os.pipe()
-        theirs.append(child_stdin)
-        self._stdout, child_stdout = os.pipe()
-        theirs.append(child_stdout)
-        self._stderr, child_stderr = os.pipe()
-        theirs.append(child_stderr)
-        os.set_blocking(self._stdin, False)
-
-    def _feed(self) -> bool:
-        """Write what fits; tell whether more is to be written."""
+    def has_ended(self) -> bool:
+        """Look without waiting and, where the system can, without reaping: the group keeps its number."""
         try:
-            self._rest = self._rest[os.write(self._stdin, self._rest) :]
-        except BlockingIOError:
+            found: Any = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
             return True
-        except BrokenPipeError:  # it does not want its input, which alone is no error
-            self._rest = self._rest[:0]
-        if self._rest:
-            return True
-        os.close(self._stdin)
-        self._stdin = -1
-        return False
+        except AttributeError:  # macOS has waitid from Python 3.13
+            found = self._popen.poll()
+        return found is not None
 
-    def _wait_for_a_quick_end(self, deadline: float) -> None:
-        """Sleep through the whole life of a short program: its answer waits in the pipe for one wake-up."""
-        if self._handle >= 0 and self._stdin < 0:
-            poller = select.poll()
-            poller.register(self._handle, select.POLLIN)
-            wait = min(deadline - time.monotonic(), _QUICK)
-            self._ended = bool(poller.poll(_milliseconds(wait)))
+    def await_end(self, seconds: float) -> bool:
+        """Wait for the end at most so long; see has_ended about reaping."""
+        if self.handle >= 0:
+            return _is_readable(self.handle, seconds)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(max(0.0, seconds))
+        return self._popen.returncode is not None
 
-    def _watch(self) -> tuple[select.poll, _Takers]:
-        """Say for each of our ends what is to be done when it is ready."""
-        takers: _Takers = {self._stdout: self._take_stdout, self._stderr: self._take_stderr}
-        if self._handle >= 0 and not self._ended:
-            takers[self._handle] = self._take_end
-        poller = select.poll()
-        for fd in takers:
-            poller.register(fd, select.POLLIN)
-        if self._stdin >= 0:
-            takers[self._stdin] = self._take_room
-            poller.register(self._stdin, select.POLLOUT)
-        return poller, takers
-
-    def _take_all(self, poller: select.poll, takers: _Takers, wait: float) -> None:
-        longest = _LONGEST_POLL if self._handle >= 0 else _POLL_WITHOUT_PIDFD
-        for fd, event in poller.poll(_milliseconds(min(wait, longest))):
-            # POLLHUP alone: every writer is gone and the pipe is empty, so there is nothing to read.
-            if event == select.POLLHUP or not takers[fd](event):
-                del takers[fd]
-                poller.unregister(fd)
-        if self._handle < 0 and not self._ended:
-            self._ended = self._popen.poll() is not None
-
-    def _take_room(self, _event: int) -> bool:
-        return self._feed()
-
-    def _take_stdout(self, event: int) -> bool:
-        data = os.read(self._stdout, _CHUNK)
-        self.stdout += data
-        if len(self.stdout) > STDOUT_CAP:
-            raise Flood
-        return _has_more(data, event)
-
-    def _take_stderr(self, event: int) -> bool:
-        data = os.read(self._stderr, _CHUNK)
-        self.stderr += data
-        if len(self.stderr) > 2 * STDERR_KEPT:
-            del self.stderr[:-STDERR_KEPT]
-        return _has_more(data, event)
-
-    def _take_end(self, _event: int) -> bool:
-        self._ended = True
-        return False
-
-    def _drain_stderr(self) -> None:
-        """Take what is there now; a background child may hold stderr open for ever."""
-        poller = select.poll()
-        poller.register(self._stderr, select.POLLIN)
-        for _ in range(_LAST_READS):
-            events = poller.poll(0)
-            if not events or not self._take_stderr(events[0][1]):
-                return
-
-    def _signal(self, number: signal.Signals) -> None:
+    def signal_group(self, number: signal.Signals) -> None:
+        if _HAS_PIDFD and self._popen.returncode is not None:
+            return  # reaped: the number may be somebody else's by now
         try:
             os.killpg(self._popen.pid, number)
         except (ProcessLookupError, PermissionError):  # macOS says EPERM of a group of zombies
             return
+
+    def reap(self) -> int | None:
+        """Kill what the ended program left in its group, then collect its status; None if that was lost.
+
+        It is lost where the host ignores SIGCHLD or waits for all children; Popen.wait would say 0 then.
+        """
+        # The order matters: until the leader is reaped, its group's number cannot belong to anybody else.
+        self.signal_group(signal.SIGKILL)
+        if self._popen.returncode is not None:  # reaped before: the pid may be another child's by now
+            return self._popen.returncode
+        try:
+            status = os.waitstatus_to_exitcode(os.waitpid(self._popen.pid, 0)[1])
+        except ChildProcessError:
+            self._popen.returncode = _LOST
+            return None
+        self._popen.returncode = status
+        return status
+
+    def descendants(self) -> list["Process"]:
+        return _descendants(self._popen.pid)
+
+    def kill(self, seen: Iterable["Process"] = ()) -> None:
+        """End the group, and whatever else carries this call's tag or was seen below it."""
+        below = [*seen, *self.descendants()] if self._popen.returncode is None else [*seen]
+        self.signal_group(signal.SIGKILL)
+        if self.await_end(_STUCK):
+            self.reap()
+        sweep(self._tag, below)
+
+    def close_stdin(self) -> None:
+        if self.stdin >= 0:
+            os.close(self.stdin)
+            self.stdin = -1
+
+    def close(self) -> None:
+        for fd in (self.stdin, self.stdout, self.stderr, self.handle):
+            if fd >= 0:
+                os.close(fd)
+        self.stdin = self.stdout = self.stderr = self.handle = -1
+
+    def _open_handle(self) -> None:
+        if _HAS_PIDFD:
+            with contextlib.suppress(OSError):  # out of descriptors: the slower way works too
+                self.handle = os.pidfd_open(self._popen.pid)
+
+    def _open_pipes(self, theirs: list[int]) -> None:
+        # os.pipe is close-on-exec from birth, so no other slot's child can inherit an end.
+        child_stdin, self.stdin = os.pipe()
+        theirs.append(child_stdin)
+        self.stdout, child_stdout = os.pipe()
+        theirs.append(child_stdout)
+        self.stderr, child_stderr = os.pipe()
+        theirs.append(child_stderr)
+        os.set_blocking(self.stdin, False)
 
 
 def _popen(program: Program, variables: Mapping[bytes, bytes], pipes: list[int]) -> subprocess.Popen[bytes]:
@@ -315,16 +187,13 @@ def _popen(program: Program, variables: Mapping[bytes, bytes], pipes: list[int])
     )
 
 
-def _milliseconds(seconds: float) -> int:
-    return max(0, int(seconds * 1000) + 1)
+def _is_readable(fd: int, seconds: float) -> bool:
+    poller = select.poll()
+    poller.register(fd, select.POLLIN)
+    return bool(poller.poll(max(0, int(seconds * 1000))))
 
 
-def _has_more(data: bytes, event: int) -> bool:
-    # With every writer gone (POLLHUP) a short read has emptied the pipe, which spares one more read.
-    return bool(data) and not (event & select.POLLHUP and len(data) < _CHUNK)
-
-
-class _Process(NamedTuple):
+class Process(NamedTuple):
     """A row of the process table; pid and start time together name one process for ever."""
 
     pid: int
@@ -332,15 +201,14 @@ class _Process(NamedTuple):
     parent: int
 
 
-def sweep(tag: str, seen: Iterable[_Process] = ()) -> None:
+def sweep(tag: str, seen: Iterable[Process] = ()) -> None:
     """Kill every process that carries the tag (or one derived from it) or was seen, and see it gone."""
     known = {(process.pid, process.started) for process in seen}
     for _ in range(_SWEEPS):
-        found = [p for p in _processes() if (p.pid, p.started) in known or _carries(p.pid, tag.encode())]
+        found = [p for p in _processes() if (p.pid, p.started) in known or _carries(p.pid, os.fsencode(tag))]
         if not found:
             return
-        for process in found:
-            _end(process)
+        _end(found)
 
 
 def adopt_orphans() -> bool:
@@ -355,17 +223,20 @@ def adopt_orphans() -> bool:
     return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
-def end_orphans() -> None:
-    """Kill and reap every child of this process, one by one; only for one that called adopt_orphans()."""
+def own_children() -> frozenset[Process]:
+    return frozenset(process for process in _processes() if process.parent == os.getpid())
+
+
+def end_orphans(spared: frozenset[Process]) -> None:
+    """Kill and reap every other child of this process; only for one that called adopt_orphans()."""
     for _ in range(_SWEEPS):
-        children = [process for process in _processes() if process.parent == os.getpid()]
-        if not children:
+        orphans = own_children() - spared
+        if not orphans:
             return
-        for process in children:
-            _end(process)
+        _end([*orphans, *(below for orphan in orphans for below in _descendants(orphan.pid))])
 
 
-def _processes() -> Iterator[_Process]:
+def _processes() -> Iterator[Process]:
     if not _HAS_PROC:
         return
     for name in os.listdir("/proc"):  # noqa: PTH208  a Path for each process would double the cost
@@ -373,10 +244,12 @@ def _processes() -> Iterator[_Process]:
             yield process
 
 
-def _look_up(pid: int) -> _Process | None:
+def _look_up(pid: int) -> Process | None:
     stat = _read(f"/proc/{pid}/stat")
     fields = stat.rpartition(b")")[2].split()  # the name before it may hold anything
-    return _Process(pid, fields[19], int(fields[1])) if fields else None
+    if not fields or (fields[0] == b"Z" and int(fields[1]) != os.getpid()):
+        return None  # gone, or dead and not ours to reap
+    return Process(pid, fields[19], int(fields[1]))
 
 
 def _carries(pid: int, tag: bytes) -> bool:
@@ -393,8 +266,8 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _descendants(pid: int) -> list[_Process]:
-    children: dict[int, list[_Process]] = {}
+def _descendants(pid: int) -> list[Process]:
+    children: dict[int, list[Process]] = {}
     for process in _processes():
         children.setdefault(process.parent, []).append(process)
     found = children.get(pid, [])
@@ -403,23 +276,28 @@ def _descendants(pid: int) -> list[_Process]:
     return found
 
 
-def _end(process: _Process) -> None:
-    """Kill exactly this process, wait until it is gone, and reap it if it had become a child of ours."""
+def _end(processes: list[Process]) -> None:
+    """Kill exactly these processes, wait until they are gone, and reap those that had become our children."""
+    with contextlib.ExitStack() as handles:
+        for process in processes:  # all are told before one is waited for, or forks outrun us
+            _kill(process, handles)
+
+
+def _kill(process: Process, handles: contextlib.ExitStack) -> None:
     if not _HAS_PIDFD:
         with contextlib.suppress(OSError):
             os.kill(process.pid, signal.SIGKILL)
         return
-    try:
+    with contextlib.suppress(OSError):  # gone already, or not ours to kill
         handle = os.pidfd_open(process.pid)
-    except OSError:
-        return
-    try:
+        handles.callback(_see_gone, handle, process.pid)
         found = _look_up(process.pid)
         if found and found.started == process.started:  # the parent may have changed, the process not
             signal.pidfd_send_signal(handle, signal.SIGKILL)
-            select.select([handle], [], [], _STUCK)
-            os.waitpid(process.pid, os.WNOHANG)
-    except OSError:  # gone already, not ours to kill, or not a child of ours
-        return
-    finally:
-        os.close(handle)
+            handles.callback(_is_readable, handle, _STUCK)
+
+
+def _see_gone(handle: int, pid: int) -> None:
+    os.close(handle)
+    with contextlib.suppress(OSError):  # not a child of ours
+        os.waitpid(pid, os.WNOHANG)

@@ -1,5 +1,6 @@
 """Foreign text made harmless for where it is shown; what evaluators and data say is hostile by default."""
 
+import json
 import re
 from typing import Any
 
@@ -26,7 +27,14 @@ def inert(text: str, *, ci: bool) -> str:
 
 def inert_json(value: Any) -> str:
     """Write JSON that is safe for a terminal: the same value, with risky characters escaped."""
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match.group()):04x}", strict_json.dumps(value).decode())
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match.group()):04x}", _dumps(value))
+
+
+def _dumps(value: Any) -> str:
+    try:
+        return strict_json.dumps(value).decode()
+    except UnicodeEncodeError:  # a file name that is not UTF-8
+        return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""One unit: ask an evaluator with a deadline, and turn what comes back into an outcome.
+"""One unit: ask an evaluator with a deadline, again where that may help, and make an outcome of it.
 
 The one place that catches EvaluationError. A failure is a type of its own, never a number.
 """
@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import Payload
+from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Evaluator
 
 STDERR_SHOWN = 2048
+
+_FIRST_PAUSE = 0.1  # seconds before the second attempt; each further pause is twice as long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +58,11 @@ class Failed:
 Outcome = Scored | Failed
 
 
-def attempt(evaluator: Evaluator, payload: Payload, timeout: float) -> Outcome:
-    """Ask once; the evaluator has `timeout` seconds."""
+def attempt(evaluator: Evaluator, payload: Payload, timeout: float, retries: int = 0) -> Outcome:
+    """Ask; the evaluator has `timeout` seconds for the answer, further attempts and their pauses included."""
     started = time.monotonic()
     try:
-        answer = evaluator.call(payload, started + timeout)
+        answer = ask(evaluator, payload, started + timeout, retries)
     except EvaluationError as error:
         return Failed(
             kind=error.kind,
@@ -70,6 +72,25 @@ def attempt(evaluator: Evaluator, payload: Payload, timeout: float) -> Outcome:
             seconds=time.monotonic() - started,
         )
     return Scored(score=answer.score, side_info=answer.side_info, seconds=time.monotonic() - started)
+
+
+def ask(evaluator: Evaluator, payload: Payload, deadline: float, retries: int) -> Answer:
+    """Ask until there is an answer, a failure that asking again cannot mend, or no time or attempt left."""
+    for pause in _pauses(retries):
+        try:
+            return evaluator.call(payload, deadline)
+        except EvaluationError as error:
+            if error.retry_after is None:
+                raise
+            wait = max(pause, error.retry_after)
+            if time.monotonic() + wait >= deadline:
+                raise
+        time.sleep(wait)
+    return evaluator.call(payload, deadline)
+
+
+def _pauses(retries: int) -> list[float]:
+    return [_FIRST_PAUSE * 2**number for number in range(retries)]
 
 
 def _tail(text: str) -> str:

@@ -5,9 +5,9 @@ import threading
 import time
 from collections.abc import Callable
 
-from optimize_eval.connect import Reach, connect, parse_evaluator
+from optimize_eval.connect import connect, parse_evaluator
 from optimize_eval.protocol import Payload
-from optimize_eval.reach import Evaluator
+from optimize_eval.reach import Evaluator, EvaluatorSpec
 from tests.benchmarks import measure
 from tests.benchmarks.measure import Row, compiled, median_of, median_ratio, wall
 
@@ -44,7 +44,7 @@ def many_slots() -> Row:
 
 def _calls(evaluator_text: str, calls: int, slots: int) -> Callable[[], None]:
     """Make the work: `slots` threads that share so many calls of one evaluator."""
-    evaluator = connect(parse_evaluator(evaluator_text, Reach()))
+    evaluator = connect(parse_evaluator(evaluator_text, EvaluatorSpec()))
 
     def work() -> None:
         threads = [threading.Thread(target=_slot, args=(evaluator, calls // slots)) for _ in range(slots)]

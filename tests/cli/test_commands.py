@@ -119,7 +119,7 @@ def test_a_candidate_that_is_not_text_is_refused_with_the_offset(
 def test_a_task_model_that_is_no_text_is_refused(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "c.txt").touch()
     result = cli("score", "c.txt", "-e", "true", "--task-model", "a\udcffb")
-    assert (result.status, "not valid UTF-8" in result.stderr) == (2, True)
+    assert (result.status, "lone surrogate" in result.stderr) == (2, True)
 
 
 def test_validate_says_which_files_are_usable_and_what_is_wrong(cli: Cli, tmp_path: Path) -> None:

@@ -1,0 +1,164 @@
+"""An evaluator that is an HTTP endpoint: payload as the body of a POST, answer as the body of the reply.
+
+Says what a status and a body mean; connections and deadlines are http's business, asking again is run's.
+"""
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.http import Connections, Response
+from optimize_eval.protocol import (
+    NO_CAPABILITIES,
+    Answer,
+    Capabilities,
+    Payload,
+    decode_answer,
+    encode,
+    encode_batch,
+    judge_answer,
+)
+from optimize_eval.reach import EvaluatorSpec, headers
+from optimize_eval.reach.batch import Unanswered, ask_in_batches
+
+BODY_CAP = 8 * 1024 * 1024
+
+_SOURCE = "the response body"
+_SHOWN_BODY = 500
+_SUCCESS = range(200, 300)
+_AGAIN = frozenset({429, 502, 503, 504})
+
+
+class EndpointEvaluator:
+    """Asks a URL."""
+
+    note = ""
+
+    def __init__(self, spec: EvaluatorSpec) -> None:
+        self._spec = spec
+        self._headers = {"Content-Type": "application/json", **headers.expand(spec.headers)}
+        self._secrets = headers.secrets(self._headers)
+        self._connections = Connections(spec.url)
+        self._capabilities = NO_CAPABILITIES
+        self._room = threading.Condition()
+        self._in_flight = 0
+
+    def call(self, payload: Payload, deadline: float) -> Answer:
+        answer = judge_answer(self._ask(encode(payload), deadline - time.monotonic()), self._spec.score_range)
+        if answer.capabilities is not NO_CAPABILITIES:
+            self._learn(answer.capabilities)
+        return answer
+
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+        """Ask in batches where the endpoint declared them, else one by one."""
+        return ask_in_batches(
+            payloads,
+            timeout,
+            size=self._capabilities.batch,
+            score_range=self._spec.score_range,
+            one=self.call,
+            many=self._ask_batch,
+        )
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def _ask_batch(self, payloads: Sequence[Payload], seconds: float) -> Mapping[str, Any]:
+        try:
+            return self._ask(encode_batch(payloads), seconds)
+        except EvaluationError as error:
+            raise Unanswered from error
+
+    def _ask(self, body: bytes, seconds: float) -> dict[str, Any]:
+        """Ask within so many seconds; waiting for room among the calls in flight does not count."""
+        with self._turn():
+            response = self._post(body, time.monotonic() + seconds)
+        said = headers.redact(response.body, self._secrets)
+        if response.status not in _SUCCESS:
+            raise _refused(response, said)
+        return decode_answer(said, source=_SOURCE)
+
+    def _post(self, body: bytes, deadline: float) -> Response:
+        try:
+            return self._connections.post(body, self._headers, deadline, BODY_CAP)
+        except EvaluationError as error:
+            if error.kind is FailureKind.TIMEOUT:
+                error.message = f"no answer within {self._spec.timeout:g} s"
+                error.hint = "allow more time with --timeout, or look at the server's log"
+            raise
+
+    def _learn(self, capabilities: Capabilities) -> None:
+        with self._room:
+            self._capabilities = capabilities
+            self._room.notify_all()
+
+    def _limit(self) -> int | None:
+        """Tell how many calls may be in flight: what was declared lowers what the user allows."""
+        declared = None if self._capabilities is NO_CAPABILITIES else self._capabilities.concurrency
+        known = [limit for limit in (declared, self._spec.concurrency) if limit is not None]
+        return min(known, default=None)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        with self._room:
+            while (limit := self._limit()) is not None and self._in_flight >= limit:
+                self._room.wait()
+            self._in_flight += 1
+        try:
+            yield
+        finally:
+            with self._room:
+                self._in_flight -= 1
+                self._room.notify()
+
+
+def _refused(response: Response, said: bytes) -> EvaluationError:
+    text = said[:_SHOWN_BODY].decode("utf-8", "replace").strip()
+    return EvaluationError(
+        FailureKind.HTTP_STATUS,
+        f"HTTP status {response.status}: {_reported(said) or text or 'no body'}",
+        hint=_status_hint(response),
+        retry_after=_retry_after(response.retry_after) if response.status in _AGAIN else None,
+    )
+
+
+def _reported(said: bytes) -> str:
+    """Find the error that a JSON body tells, if it does."""
+    try:
+        error = decode_answer(said).get("error")
+    except EvaluationError:
+        return ""
+    if isinstance(error, dict):
+        error = error.get("message")
+    return error[:_SHOWN_BODY] if isinstance(error, str) else ""
+
+
+def _status_hint(response: Response) -> str:
+    status = response.status
+    if response.location:
+        return f"it redirects to {response.location}: use that URL if you trust it"
+    if status in {401, 403}:
+        return "give what it asks for with --header 'Authorization: Bearer ${TOKEN}'"
+    if status in {404, 405}:
+        return "check the URL: the endpoint must take a POST"
+    if status in _AGAIN:
+        return "it is busy or down: lower --concurrency, or raise --retries"
+    return "only a 2xx status with an answer is scored: look at the server's log"
+
+
+def _retry_after(header: str | None) -> float:
+    """Read seconds or a date; anything else asks for no particular wait."""
+    if not header:
+        return 0.0
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except ValueError:
+        return 0.0

@@ -1,0 +1,101 @@
+"""Workers of one evaluator, handed to slots: an idle one, else a new one, else the least busy."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from optimize_eval.reach.worker import FAREWELL, Broken, MakeLine, Reply
+
+
+class Living(Protocol):
+    """What a pool needs of a worker."""
+
+    @property
+    def is_dead(self) -> bool: ...
+    def ask(self, make_line: MakeLine, deadline: float) -> Reply: ...
+    def part(self) -> None: ...
+    def close(self, deadline: float) -> None: ...
+
+
+class Pool:
+    """At most `size` workers, each with at most `window` calls in flight; thread-safe."""
+
+    def __init__(self, start: Callable[[], Living], *, size: int, window: int) -> None:
+        self._start = start
+        self._size = size
+        self._window = window
+        self._changed = threading.Condition()
+        self._busy: dict[Living, int] = {}  # worker → calls in flight
+        self._starting = 0
+        self.breaks = 0  # workers that broke; one with several calls in flight is one
+
+    def ask(self, make_line: MakeLine, seconds: float) -> Reply:
+        """Ask a worker, which then has so many seconds; the time until one is free does not count."""
+        with self._worker() as worker:
+            try:
+                return worker.ask(make_line, time.monotonic() + seconds)
+            except Broken:
+                self._count_break(worker)
+                raise
+
+    def close(self) -> None:
+        """End all workers at the same time."""
+        with self._changed:
+            workers = list(self._busy)
+            self._busy.clear()
+        for worker in workers:
+            worker.part()
+        deadline = time.monotonic() + FAREWELL
+        for worker in workers:
+            worker.close(deadline)
+
+    @contextmanager
+    def _worker(self) -> Iterator[Living]:
+        worker = self._take() or self._start_another()
+        try:
+            yield worker
+        finally:
+            self._give_back(worker)
+
+    def _take(self) -> Living | None:
+        """Take a worker that has room; None is the right to start another."""
+        with self._changed:
+            while True:
+                worker = min(self._busy, key=self._busy.__getitem__, default=None)
+                if worker is not None and self._busy[worker] == 0:
+                    break
+                if len(self._busy) + self._starting < self._size:
+                    self._starting += 1
+                    return None
+                if worker is not None and self._busy[worker] < self._window:
+                    break
+                self._changed.wait()
+            self._busy[worker] += 1
+            return worker
+
+    def _start_another(self) -> Living:
+        worker = None
+        try:
+            worker = self._start()
+            return worker
+        finally:
+            with self._changed:
+                self._starting -= 1
+                if worker is not None:
+                    self._busy[worker] = 1
+                self._changed.notify_all()
+
+    def _count_break(self, worker: Living) -> None:
+        with self._changed:
+            if self._busy.pop(worker, None) is not None:
+                self.breaks += 1
+
+    def _give_back(self, worker: Living) -> None:
+        with self._changed:
+            if worker.is_dead:
+                self._busy.pop(worker, None)
+            elif worker in self._busy:
+                self._busy[worker] -= 1
+            self._changed.notify_all()

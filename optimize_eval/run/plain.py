@@ -1,0 +1,121 @@
+"""Evaluators as plain functions: `evaluator(candidate, example=None)` → `(score, side_info)`.
+
+The public constructors, for those who bring their own loop or optimizer.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from optimize_eval.connect import command_spec, connect, endpoint_spec, split_command
+from optimize_eval.datasets import Example, make_example
+from optimize_eval.errors import EvaluationError
+from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
+from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.run.attempt import ask
+
+
+class PlainEvaluator:
+    """A callable that scores.
+
+    A failure raises EvaluationError, unless `on_failure` says in so many words which score it counts as.
+    Safe to call from several threads; `close` it, or use it as a context manager, when done.
+    """
+
+    def __init__(self, spec: EvaluatorSpec, *, task_model: str | None, on_failure: float | None) -> None:
+        self._spec = spec
+        self._evaluator = connect(spec)
+        self._task_model = check_task_model(task_model)
+        self._on_failure = on_failure
+
+    def __call__(
+        self, candidate: str, example: Mapping[str, Any] | Example | None = None
+    ) -> tuple[float, dict[str, Any]]:
+        payload = Payload(candidate=candidate, example=_bytes_of(example), task_model=self._task_model)
+        deadline = time.monotonic() + self._spec.timeout
+        try:
+            answer = ask(self._evaluator, payload, deadline, self._spec.retries or 0)
+        except EvaluationError as error:
+            if self._on_failure is None:
+                raise
+            return self._on_failure, {"failure": str(error.kind), "error": error.message}
+        return answer.score, dict(answer.side_info)
+
+    def __reduce__(self) -> tuple[Callable[..., "PlainEvaluator"], tuple[object, ...]]:
+        return _rebuild, (self._spec, self._task_model, self._on_failure)
+
+    def close(self) -> None:
+        self._evaluator.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _rebuild(spec: EvaluatorSpec, task_model: str | None, on_failure: float | None) -> PlainEvaluator:
+    return PlainEvaluator(spec, task_model=task_model, on_failure=on_failure)
+
+
+def command_evaluator(
+    command: str | Sequence[str | Path],
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    cwd: str | Path | None = None,
+    score_range: ScoreRange | str = ScoreRange.UNIT,
+    task_model: str | None = None,
+    env: Mapping[str, str] | None = None,
+    retries: int | None = None,
+    persistent: bool | None = None,
+    workers: int | None = None,
+    on_failure: float | None = None,
+) -> PlainEvaluator:
+    r"""Make an evaluator of a program that reads a payload on stdin and prints an answer.
+
+    >>> with command_evaluator(["sh", "-c", "wc -c | sed 's/.*/{\"score\": 1, \"bytes\": &}/'"]) as evaluator:
+    ...     evaluator("hello")
+    (1.0, {'bytes': 44})
+    """
+    defaults = EvaluatorSpec(
+        timeout=timeout,
+        cwd=None if cwd is None else str(cwd),
+        score_range=parse_score_range(score_range),
+        environment=dict(env or {}),
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
+    argv = split_command(command) if isinstance(command, str) else tuple(os.fspath(word) for word in command)
+    return PlainEvaluator(command_spec(argv, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def http_evaluator(
+    url: str,
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    headers: Mapping[str, str] | None = None,
+    score_range: ScoreRange | str = ScoreRange.UNIT,
+    task_model: str | None = None,
+    retries: int | None = None,
+    on_failure: float | None = None,
+) -> PlainEvaluator:
+    """Make an evaluator of an HTTP endpoint that is POSTed a payload and replies with an answer."""
+    defaults = EvaluatorSpec(
+        timeout=timeout,
+        score_range=parse_score_range(score_range),
+        headers=tuple((headers or {}).items()),
+        retries=retries,
+    )
+    return PlainEvaluator(endpoint_spec(url, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def _bytes_of(example: Mapping[str, Any] | Example | None) -> bytes | None:
+    if example is None:
+        return None
+    return (example if isinstance(example, Example) else make_example(example)).raw

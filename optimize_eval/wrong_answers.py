@@ -1,0 +1,148 @@
+"""Why an answer is none: the EvaluationError for each way in which one can be wrong, with what to do next.
+
+What is right and wrong is decided in protocol; this module finds the words.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.strict_json import JsonFault
+
+_SHOWN = 80
+_SHOWN_KEYS = 10
+_LONGEST_REPORT = 2000
+_LARGE = 10**300  # a larger integer has no float, and maybe no text either
+
+_REPORTED_HINT = "this is the evaluator's own word: it could give no score"
+_NOISE_HINT = "only the answer may stand there: log to stderr instead"
+_ONE_OBJECT_HINT = 'print exactly one JSON object, such as {"score": 0.5}; log to stderr instead'
+_PYTHON_HINT = "this looks like a Python dict: print json.dumps(answer) instead"
+_FINITE_HINT = 'score a finite number; to say that there is no score, answer {"error": "why"}'
+
+
+def nothing(source: str) -> EvaluationError:
+    return EvaluationError(
+        FailureKind.NO_OUTPUT,
+        f"{source} is empty",
+        hint='print one JSON object such as {"score": 0.5} and flush it before the program ends',
+    )
+
+
+def not_utf8(body: bytes, offset: int, source: str) -> EvaluationError:
+    return EvaluationError(
+        FailureKind.INVALID_UTF8,
+        f"{source} is not UTF-8: byte 0x{body[offset]:02X} at offset {offset}",
+        hint="write the answer as UTF-8 (Python: PYTHONIOENCODING=utf-8), or with ASCII escapes only",
+    )
+
+
+def not_json(text: str, fault: JsonFault, skipped: int, source: str) -> EvaluationError:
+    """Find the most useful thing to say about a text that is not one JSON value."""
+    if _is_bad_score(text):
+        return not_finite(_lenient(text)["score"])
+    first, _, rest = text.partition("\n")
+    if not text.startswith("{"):
+        message, hint = f"{source} line {skipped + 1} is not JSON: {_quote(first)}", _NOISE_HINT
+    elif rest and _is_object(first):
+        number, line = next((n, line) for n, line in enumerate(rest.split("\n"), skipped + 2) if line.strip())
+        message, hint = f"{source} goes on after the answer, line {number}: {_quote(line)}", _NOISE_HINT
+    elif rest and _is_object(text.rpartition("\n")[2]):
+        message, hint = f"{source} line {skipped + 1} is not JSON: {_quote(first)}", _NOISE_HINT
+    else:
+        row, column = _place(text, fault.offset)
+        around = _quote(text.split("\n")[row - 1][max(0, column - _SHOWN // 2) :])
+        message = f"{source} is not JSON: {fault.reason}, line {row + skipped} column {column}: {around}"
+        hint = _PYTHON_HINT if text.startswith("{'") else _ONE_OBJECT_HINT
+    return EvaluationError(FailureKind.INVALID_JSON, message, hint=hint)
+
+
+def _is_bad_score(text: str) -> bool:
+    answer = _lenient(text)
+    score = answer.get("score") if isinstance(answer, dict) else None
+    return isinstance(score, float) and not math.isfinite(score)
+
+
+def _is_object(text: str) -> bool:
+    return isinstance(_lenient(text), dict)
+
+
+def _lenient(text: str) -> Any:
+    """Decode with NaN and Infinity allowed, only to explain a failure; None when even that fails."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def not_an_object(answer: Any, source: str) -> EvaluationError:
+    is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
+    return EvaluationError(
+        FailureKind.NOT_AN_OBJECT,
+        f"{source} is {_describe(answer)}, not a JSON object",
+        hint=f'print {{"score": {answer if is_number and abs(answer) < _LARGE else 0.5}}} instead',
+    )
+
+
+def not_finite(number: float) -> EvaluationError:
+    what = "NaN" if math.isnan(number) else "infinite, or too large for a 64-bit float"
+    return EvaluationError(FailureKind.SCORE_NOT_FINITE, f"score is {what}", hint=_FINITE_HINT)
+
+
+def out_of_range(number: float) -> EvaluationError:
+    return EvaluationError(
+        FailureKind.SCORE_OUT_OF_RANGE,
+        f"score {number!r} is not between 0 and 1",
+        hint="scale it to 0..1, or use --score-range any",
+    )
+
+
+def without_score(answer: Mapping[str, Any]) -> EvaluationError:
+    error = answer.get("error")
+    if isinstance(error, str):
+        said = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
+        return EvaluationError(FailureKind.REPORTED, said, hint=_REPORTED_HINT)
+    shown = [_quote(str(key)) for key in list(answer)[:_SHOWN_KEYS]]
+    keys = ", ".join([*shown, *(["…"] if len(answer) > _SHOWN_KEYS else [])]) or "no key at all"
+    return EvaluationError(
+        FailureKind.MISSING_SCORE,
+        f'the answer has no "score"; it has {keys}',
+        hint='add "score", a number, to the object; every other key is kept as side information',
+    )
+
+
+def wrong_type(score: Any) -> EvaluationError:
+    return EvaluationError(
+        FailureKind.SCORE_TYPE,
+        f"score is {_describe(score)}, not a number",
+        hint='write the number itself, without quotes: {"score": 0.7}',
+    )
+
+
+def _describe(value: Any) -> str:
+    match value:
+        case None | True | False:
+            return {None: "null", True: "true", False: "false"}[value]
+        case str():
+            return f"the text {_quote(value)}"
+        case list() | tuple():
+            return f"an array of {len(value)}"
+        case Mapping():
+            return "an object"
+        case int() | float():
+            return f"the number {float(value):g}" if abs(value) < _LARGE else "a large number"
+    return f"a {type(value).__name__}"
+
+
+def _quote(text: str) -> str:
+    return json.dumps(_cut(text, _SHOWN), ensure_ascii=False)
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 1] + "…"

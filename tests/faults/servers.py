@@ -1,0 +1,214 @@
+"""HTTP servers that misbehave at one step, over raw sockets; the path of the request names the trait.
+
+`with served() as server` runs one in threads of the test.
+"""
+
+import contextlib
+import gzip
+import json
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+ANSWER = b'{"score": 0.5, "note": "fine"}'
+BOMB = gzip.compress(b" " * 64_000_000, 1)
+
+
+class Server:
+    """Accepts until closed; remembers what it was asked."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
+        self.requests: list[tuple[str, dict[str, str], bytes]] = []
+        self.connections = 0
+        self._closing = threading.Event()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self._sockets: list[socket.socket] = []
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def close(self) -> None:
+        self._closing.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in self._sockets:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+
+    def _accept(self) -> None:
+        while not self._closing.is_set():
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            self.connections += 1
+            self._sockets.append(connection)
+            thread = threading.Thread(target=self._serve, args=(connection,))
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, accepted: socket.socket) -> None:
+        with (
+            contextlib.suppress(OSError),
+            self._secured(accepted) as connection,
+            connection.makefile("rb") as stream,
+        ):
+            while request := _read_request(stream):
+                self.requests.append(request)
+                trait = TRAITS.get(request[0].lstrip("/").split("?")[0], TRAITS["ok"])
+                if not trait(self, connection, request[2]):
+                    return
+
+    def _secured(self, connection: socket.socket) -> socket.socket:
+        return self._tls.wrap_socket(connection, server_side=True) if self._tls else connection
+
+    def wait(self, seconds: float) -> bool:
+        """Wait as a slow server would, but no longer than the test; true when it is over."""
+        return self._closing.wait(seconds)
+
+
+@contextlib.contextmanager
+def served(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
+    server = Server(tls)
+    try:
+        yield server
+    finally:
+        server.close()
+
+
+def _read_request(stream: BinaryIO) -> tuple[str, dict[str, str], bytes] | None:
+    line = stream.readline().decode()
+    if not line:
+        return None
+    headers = {}
+    while header := stream.readline().decode().strip():
+        name, _, value = header.partition(":")
+        headers[name.lower()] = value.strip()
+    body = stream.read(int(headers.get("content-length", 0)))
+    return line.split()[1], headers, body
+
+
+def reply(
+    connection: socket.socket, body: bytes, status: str = "200 OK", headers: tuple[str, ...] = ()
+) -> bool:
+    head = "\r\n".join((f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers))
+    connection.sendall(head.encode() + b"\r\n\r\n" + body)
+    return True
+
+
+def _drip(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+    while not server.wait(0.1):
+        connection.sendall(b" ")
+    return False
+
+
+def _old(_server: Server, connection: socket.socket, _body: bytes) -> bool:
+    connection.sendall(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + ANSWER)
+    return False
+
+
+def _close_after(_server: Server, connection: socket.socket, _body: bytes) -> bool:
+    reply(connection, ANSWER)
+    return False
+
+
+def _close_mid_body(_server: Server, connection: socket.socket, _body: bytes) -> bool:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + ANSWER)
+    return False
+
+
+def _endless(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while not server.wait(0):
+        connection.sendall(b" " * 65536)
+    return False
+
+
+def _bomb(_server: Server, connection: socket.socket, _body: bytes) -> bool:
+    return reply(connection, BOMB, headers=("Content-Encoding: gzip",))
+
+
+def _silent(server: Server, _connection: socket.socket, _body: bytes) -> bool:
+    server.wait(60)
+    return False
+
+
+def _junk(_server: Server, connection: socket.socket, _body: bytes) -> bool:
+    connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+    return False
+
+
+def _stops_for_a_while(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    server.wait(0.3)
+    return reply(connection, ANSWER)
+
+
+def _busy_twice(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    if len(server.requests) <= 2:
+        return reply(connection, b"slow down", "429 Too Many Requests", ("Retry-After: 0",))
+    return reply(connection, ANSWER)
+
+
+def _echo_header(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    said = {"score": 0.5, "you_sent": server.requests[-1][1].get("authorization", "")}
+    return reply(connection, json.dumps(said).encode())
+
+
+def _refuse_with_header(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    token = server.requests[-1][1].get("authorization", "")
+    return reply(connection, f"bad token: {token}".encode(), "401 Unauthorized")
+
+
+def _length(_server: Server, connection: socket.socket, body: bytes) -> bool:
+    candidate = json.loads(body)["candidate"]
+    return reply(connection, json.dumps({"score": 1, "characters": len(candidate)}).encode())
+
+
+def _says(
+    body: bytes, status: str = "200 OK", *headers: str
+) -> Callable[[Server, socket.socket, bytes], bool]:
+    return lambda _server, connection, _body: reply(connection, body, status, headers)
+
+
+TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
+    "ok": _says(ANSWER),
+    "created": _says(ANSWER, "201 Created"),
+    "drip": _drip,
+    "old": _old,
+    "close-after": _close_after,
+    "close-mid-body": _close_mid_body,
+    "close-at-once": lambda _server, _connection, _body: False,
+    "endless": _endless,
+    "bomb": _bomb,
+    "bad-gzip": _says(b"no gzip", "200 OK", "Content-Encoding: gzip"),
+    "silent": _silent,
+    "junk": _junk,
+    "stops-for-a-while": _stops_for_a_while,
+    "busy-twice": _busy_twice,
+    "busy-for-long": _says(b"", "503 Service Unavailable", "Retry-After: 3600"),
+    "echo-header": _echo_header,
+    "refuse-with-header": _refuse_with_header,
+    "length": _length,
+    "500": _says(b'{"error": "the model is not loaded"}', "500 Internal Server Error"),
+    "500-nested": _says(b'{"error": {"message": "no such model"}}', "500 Internal Server Error"),
+    "404": _says(b"<html>nothing here</html>", "404 Not Found"),
+    "400-score": _says(b'{"score": 1}', "400 Bad Request"),
+    "302": _says(b"", "302 Found", "Location: /ok"),
+    "307": _says(b"", "307 Temporary Redirect", "Location: /ok"),
+    "307-away": _says(b"", "307 Temporary Redirect", "Location: http://127.0.0.1:1/ok"),
+    "307-loop": _says(b"", "307 Temporary Redirect", "Location: /307-loop"),
+    "not-json": _says(b"<html>hello</html>"),
+    "empty": _says(b"", "204 No Content"),
+    "text-score": _says(b'{"score": "1"}'),
+    "error": _says(b'{"error": "no key"}'),
+}

@@ -1,0 +1,183 @@
+"""Misbehaving servers over real sockets: each comes out as its kind, in time, and leaves nothing behind."""
+
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from optimize_eval import EvaluationError, http_evaluator
+from tests.conftest import Cli, Result, need
+from tests.faults.servers import Server, served
+
+SECRET = "canary-7f3a9c"  # noqa: S105  looked for in every output
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _running_client() -> None:
+    """Start the client's runtime, which stays for the life of a process: one thread, three descriptors."""
+    http_evaluator("http://127.0.0.1:9/").close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with served() as running:
+        yield running
+
+
+@pytest.fixture
+def score(cli: Cli, tmp_path: Path) -> Cli:
+    """Score an empty candidate at a URL."""
+    (tmp_path / "candidate.txt").touch()
+
+    def run(url: str, *options: str, env: dict[str, str] | None = None) -> Result:
+        return cli("score", "candidate.txt", "-e", url, *options, env=env)
+
+    return run
+
+
+@pytest.mark.parametrize("path", ["ok", "created", "old", "close-after", "stops-for-a-while", "307", "a?b=c"])
+def test_servers_of_many_kinds_are_scored(score: Cli, server: Server, path: str) -> None:
+    result = score(f"{server.url}/{path}")
+    assert (result.status, result.json["score"], result.stderr) == (0, 0.5, "")
+
+
+FAILURES = {  # path → kind, what is said
+    "silent": ("timeout", "no answer within 0.5 s"),
+    "drip": ("timeout", "no answer within 0.5 s"),
+    "500": ("http_status", "HTTP status 500: the model is not loaded"),
+    "500-nested": ("http_status", "HTTP status 500: no such model"),
+    "404": ("http_status", "<html>nothing here</html>"),
+    "400-score": ("http_status", "HTTP status 400"),
+    "302": ("http_status", "redirects to /ok"),
+    "307-away": ("http_status", "redirects to http://127.0.0.1:1/ok"),
+    "307-loop": ("http_status", "HTTP status 307"),
+    "busy-for-long": ("http_status", "HTTP status 503: no body"),
+    "not-json": ("invalid_json", "the response body line 1 is not JSON"),
+    "empty": ("no_output", "the response body is empty"),
+    "text-score": ("score_type", 'the text "1"'),
+    "error": ("reported", "no key"),
+    "close-at-once": ("http_protocol", "no complete HTTP answer"),
+    "close-mid-body": ("http_protocol", "end of file before message length reached"),
+    "junk": ("http_protocol", "no complete HTTP answer"),
+    "bad-gzip": ("http_protocol", "gzip"),
+    "endless": ("output_too_large", "more than 8 MiB"),
+    "bomb": ("output_too_large", "more than 8 MiB"),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "said"), [(path, *case) for path, case in FAILURES.items()], ids=FAILURES
+)
+def test_a_failure_has_its_kind_and_says_what_to_do(
+    score: Cli, server: Server, path: str, kind: str, said: str
+) -> None:
+    timeout = "0.5" if kind == "timeout" else "5"
+    result = score(f"{server.url}/{path}", "--timeout", timeout)
+    assert (result.status, result.json["kind"]) == (4, kind)
+    assert said in result.json["message"] + " " + result.json["hint"]
+    assert result.json["hint"] or kind == "reported"
+    assert result.json["seconds"] < 4
+
+
+def test_only_what_may_get_better_is_asked_again(score: Cli, server: Server) -> None:
+    assert score(f"{server.url}/busy-twice").json["outcome"] == "scored"
+    assert len(server.requests) == 3
+    for path in ("500", "close-mid-body", "not-json"):
+        server.requests.clear()
+        assert score(f"{server.url}/{path}").status == 4
+        assert len(server.requests) == 1
+    server.requests.clear()
+    assert score(f"{server.url}/busy-twice", "--retries", "0").json["kind"] == "http_status"
+
+
+def test_a_dead_url_is_told_in_under_a_second(score: Cli) -> None:
+    result = score("http://127.0.0.1:9/")
+    assert result.json["kind"] == "http_connect"
+    assert "Connection refused" in result.json["message"]
+    assert result.json["seconds"] < 1
+
+
+def test_a_name_that_nobody_knows_is_no_connection(score: Cli) -> None:
+    assert score("http://no-such-host.invalid/").json["kind"] == "http_connect"
+
+
+@need("openssl")
+def test_a_certificate_that_nobody_signed_is_no_connection(score: Cli, tmp_path: Path) -> None:
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"),
+            *("-days", "2", "-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem"),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+    with served(context) as server:
+        result = score(server.url.replace("http:", "https:"))
+    assert result.json["kind"] == "http_connect"
+    assert "certificate" in result.json["message"]
+
+
+@pytest.mark.parametrize("url", ["http://", "http://bad host/", "http://127.0.0.1:99999/", "https://[::1/"])
+def test_a_url_that_is_none_is_a_usage_error(score: Cli, url: str) -> None:
+    result = score(url)
+    assert result.status == 2
+    assert "is no URL" in result.stderr
+
+
+def test_a_proxy_from_the_environment_is_not_asked_for_loopback(score: Cli, server: Server) -> None:
+    proxy = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
+    assert score(f"{server.url}/ok", env=proxy).status == 0
+    assert score(server.url.replace("127.0.0.1", "localhost") + "/ok", env=proxy).status == 0
+
+
+def test_the_payload_is_the_body(score: Cli, server: Server) -> None:
+    score(f"{server.url}/ok", "--example", '{"a":  1}', "--task-model", "m")
+    path, headers, body = server.requests[0]
+    assert (path, headers["content-type"]) == ("/ok", "application/json")
+    assert body.strip() == b'{"_protocol_version":2,"candidate":"","example":{"a":  1},"task_model":"m"}'
+
+
+def test_header_values_are_sent_and_never_shown(score: Cli, server: Server) -> None:
+    header = ("--header", "Authorization: Bearer ${CANARY}")
+    for path in ("echo-header", "refuse-with-header", "close-mid-body", "ok"):
+        result = score(f"{server.url}/{path}", *header, env={"CANARY": SECRET})
+        assert server.requests[-1][1]["authorization"] == f"Bearer {SECRET}"
+        assert SECRET not in result.stdout + result.stderr
+
+
+def test_a_header_that_is_none_is_refused_without_repeating_it(score: Cli) -> None:
+    for header in (f"Authorization {SECRET}", f"X:{SECRET}\nY: z"):
+        result = score("http://127.0.0.1:9/", "--header", header)
+        assert result.status == 2
+        assert SECRET not in result.stderr
+    assert "NOT_SET_ANYWHERE" in score("http://127.0.0.1:9/", "--header", "X: ${NOT_SET_ANYWHERE}").stderr
+
+
+def test_connections_are_kept_and_none_is_left(server: Server) -> None:
+    with http_evaluator(f"{server.url}/ok") as evaluator:
+        for _ in range(20):
+            assert evaluator("x") == (0.5, {"note": "fine"})
+    assert server.connections == 1
+
+
+def test_a_server_that_closes_after_each_answer_loses_none(server: Server) -> None:
+    with http_evaluator(f"{server.url}/close-after", retries=0) as evaluator:
+        assert [evaluator("x")[0] for _ in range(200)] == [0.5] * 200
+
+
+def test_a_candidate_of_five_megabytes_goes_through(server: Server) -> None:
+    with http_evaluator(f"{server.url}/length") as evaluator:
+        assert evaluator("x" * 5_000_000) == (1.0, {"characters": 5_000_000})
+
+
+def test_a_dripping_server_ends_at_the_deadline(server: Server) -> None:
+    with http_evaluator(f"{server.url}/drip", timeout=0.4) as evaluator:
+        started = time.monotonic()
+        with pytest.raises(EvaluationError, match="no answer within"):
+            evaluator("x")
+        assert 0.3 < time.monotonic() - started < 3

@@ -1,0 +1,265 @@
+"""Kept-alive programs that misbehave at one step: every outcome is the one that a process per call gives."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optimize_eval.connect import connect, parse_evaluator
+from optimize_eval.errors import EvaluationError
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.reach import Evaluator, EvaluatorSpec
+from optimize_eval.reach.command import MOST_BREAKS
+from tests.conftest import ROOT
+
+PROGRAMS = Path(__file__).parent / "programs"
+NUMBERS = range(1, 17)
+Said = tuple[float, dict[str, object]] | str
+
+
+def evaluator(
+    program: str, *, persistent: bool | None = None, workers: int = 2, timeout: float = 30
+) -> Evaluator:
+    defaults = EvaluatorSpec(persistent=persistent, workers=workers, timeout=timeout)
+    return connect(parse_evaluator(f"{sys.executable} {PROGRAMS}/{program}", defaults))
+
+
+def ask(asked: Evaluator, number: int, timeout: float = 30) -> Said:
+    try:
+        return _said(asked.call(Payload(candidate=str(number)), time.monotonic() + timeout))
+    except EvaluationError as error:
+        return str(error.kind)
+
+
+def _said(answer: Answer) -> Said:
+    return answer.score, dict(answer.side_info)
+
+
+def outcomes(
+    program: str, *, persistent: bool | None = None, slots: int = 1, timeout: float = 30
+) -> tuple[list[Said], str]:
+    asked = evaluator(program, persistent=persistent, timeout=timeout)
+    try:
+        with ThreadPoolExecutor(slots) as threads:
+            return list(threads.map(lambda number: ask(asked, number, timeout), NUMBERS)), asked.note
+    finally:
+        asked.close()
+
+
+TRAITS = {  # trait → what the note says of it, if the worker breaks
+    "good": "",
+    "big-line": "",
+    "stderr-flood": "",
+    "dies": "it ended",
+    "dies-mid-answer": "it ended",
+    "answers-twice": "it answered",
+    "wrong-id": "'nobody'",
+    "no-id": "without the _id",
+    "noise": "progress: 50 %",
+    "nan": "NaN",
+    "overlong-line": "a line of more than 8 MiB",
+    "closes-stdout": "it closed its stdout",
+}
+
+
+@pytest.mark.parametrize(("trait", "note"), TRAITS.items(), ids=TRAITS.keys())
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_outcomes_are_those_of_a_process_per_call(trait: str, note: str, concurrency: int) -> None:
+    program = f"worker.py {trait} {concurrency}"
+    expected, _ = outcomes(program, persistent=False, slots=4)
+    found, told = outcomes(program, slots=concurrency)
+    assert found == expected
+    assert (note in told) if note else not told
+
+
+def test_a_worker_is_asked_again_and_again() -> None:
+    asked = evaluator("worker.py good")
+    pool = [ask(asked, number) for number in range(8)]
+    assert pool[7] == (0.07, {"number": 7})
+    asked.close()
+
+
+def test_answers_may_come_in_any_order() -> None:
+    expected, _ = outcomes("worker.py good", persistent=False, slots=4)
+    asked = evaluator("worker.py out-of-order 3", workers=1)
+    first = ask(asked, 1)
+    with ThreadPoolExecutor(3) as threads:
+        rest = list(threads.map(lambda number: ask(asked, number), range(2, 14)))
+    asked.close()
+    assert ([first, *rest], asked.note) == (expected[:13], "")
+
+
+def test_after_some_breaks_it_is_asked_one_process_per_call_and_says_so() -> None:
+    _, note = outcomes("worker.py dies")
+    assert f"after {MOST_BREAKS} breaks it is asked one process per call from now on" in note
+    assert note.startswith("worker: a kept-alive process broke (it ended);")
+
+
+def test_late_alone_is_a_timeout_and_the_next_call_gets_a_new_worker() -> None:
+    asked = evaluator("worker.py hangs", timeout=0.4)
+    found = [ask(asked, number, 0.4) for number in (1, 5, 6, 8)]
+    assert found == [(0.01, {"number": 1}), "timeout", (0.06, {"number": 6}), (0.08, {"number": 8})]
+    assert asked.note == ""
+    asked.close()
+
+
+def test_a_late_worker_is_ended_with_all_it_started() -> None:
+    asked = evaluator("worker.py grandchild", timeout=0.4)
+    assert ask(asked, 1, 0.4) == (0.01, {"number": 1})
+    assert ask(asked, 5, 0.4) == (0.05, {"number": 5})  # and hangs now, with a child in a session of its own
+    assert ask(asked, 6, 0.4) == "timeout"
+    asked.close()
+
+
+def test_a_serial_program_behind_a_window_loses_nobody_to_its_queue() -> None:
+    expected, _ = outcomes("worker.py good", persistent=False, slots=4)
+    asked = evaluator("worker.py serial 8", workers=1, timeout=1)
+    assert ask(asked, 1, 1) == expected[0]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda number: ask(asked, number, 1), range(2, 10)))
+    asked.close()
+    assert found == expected[1:9]
+    assert "an answer was late while several were owed" in asked.note
+
+
+def test_a_worker_that_never_flushes_is_a_timeout_not_a_hang() -> None:
+    asked = evaluator("worker.py never-flushes", timeout=0.4)
+    assert [ask(asked, number, 0.4) for number in (1, 5, 6)] == [
+        (0.01, {"number": 1}),
+        "timeout",
+        (0.06, {"number": 6}),
+    ]
+    asked.close()
+
+
+def test_five_megabytes_both_ways_block_nobody() -> None:
+    asked = kept_alive("back=p['candidate']")
+    for _ in range(3):
+        answer = asked.call(Payload(candidate="x" * 5_000_000), time.monotonic() + 30)
+        assert len(answer.side_info["back"]) == 5_000_000
+    asked.close()
+
+
+def test_a_worker_that_ignores_every_hint_is_killed_at_the_end() -> None:
+    asked = evaluator("worker_stays.py")
+    assert [ask(asked, number) for number in range(3)] == [(0.5, {})] * 3
+    started = time.monotonic()
+    asked.close()
+    assert time.monotonic() - started < 20
+    # that it is gone is checked after each test
+
+
+def test_workers_end_with_the_interpreter_although_nobody_closed_them() -> None:
+    code = (
+        "from optimize_eval import command_evaluator\n"
+        f"evaluator = command_evaluator(['{PROGRAMS}/worker_stays.py'])\n"
+        "print([evaluator('1')[0] for _ in range(3)])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=ROOT)
+    assert (done.stdout, done.stderr) == ("[0.5, 0.5, 0.5]\n", "")
+
+
+def test_no_thread_is_left() -> None:
+    before = threading.active_count()
+    outcomes("worker.py good 4", slots=4)
+    outcomes("worker.py dies 4", slots=4)
+    assert threading.active_count() == before
+
+
+def test_a_forked_child_leaves_its_parents_workers_alone() -> None:
+    code = (
+        "import os\nfrom optimize_eval import command_evaluator\n"
+        f"evaluator = command_evaluator(['{PROGRAMS}/worker.py', 'good'])\n"
+        "evaluator('1'), evaluator('2')\n"
+        "child = os.fork()\n"
+        "if child == 0:\n    evaluator('2'), evaluator('4'); evaluator.close(); raise SystemExit\n"
+        "os.waitpid(child, 0)\n"
+        "print(evaluator('6'), evaluator._evaluator.note)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=ROOT)
+    assert done.stdout == "(0.06, {'number': 6}) \n", done.stderr
+
+
+def batch_outcomes(program: str, *, persistent: bool | None, timeout: float = 30) -> list[Said]:
+    asked = evaluator(program, persistent=persistent, timeout=timeout)
+    payloads = [Payload(candidate="x", example=b'{"number": %d}' % number) for number in range(1, 23)]
+    first = asked.call(payloads[0], time.monotonic() + timeout)
+    found = asked.call_many(payloads[1:], timeout)
+    asked.close()
+    return [_unsized(one) for one in (first, *found)]
+
+
+def _unsized(outcome: Answer | EvaluationError) -> Said:
+    """Leave out the size of the batch, which is there to be looked at in one test only."""
+    if isinstance(outcome, EvaluationError):
+        return str(outcome.kind)
+    return outcome.score, {key: value for key, value in outcome.side_info.items() if key != "size"}
+
+
+BATCHED: list[Said] = ["reported" if n == 3 else (n / 100, {"number": n}) for n in range(1, 23)]
+
+
+@pytest.mark.parametrize("trait", ["good", "short", "none", "bad-element", "dies"])
+@pytest.mark.parametrize("mode", ["persistent", "one-shot"])
+def test_a_batch_leaves_no_trace(mode: str, trait: str) -> None:
+    found = batch_outcomes(f"worker_batch.py {mode} {trait}", persistent=None)
+    bad = (
+        {5: "score_type", 10: "score_type", 15: "score_type", 20: "score_type"}
+        if trait == "bad-element"
+        else {}
+    )
+    assert found == [bad.get(n, BATCHED[n - 1]) for n in range(1, 23)]
+
+
+def test_a_late_batch_is_asked_singly() -> None:
+    found = batch_outcomes("worker_batch.py persistent hangs", persistent=None, timeout=0.4)
+    assert found == BATCHED
+
+
+def kept_alive(side_info: str, **options: Any) -> Evaluator:
+    """Make a worker of a few lines whose side info is an expression over the payload `p`."""
+    code = (
+        "import json, os, sys\n"
+        "for line in sys.stdin:\n"
+        "    p = json.loads(line)\n"
+        f"    a = dict(score=1, _capabilities=dict(persistent=True), {side_info})\n"
+        "    if '_id' in p: a['_id'] = p['_id']\n"
+        "    print(json.dumps(a), flush=True)\n"
+    )
+    return connect(EvaluatorSpec(name="few-lines", argv=(sys.executable, "-c", code), **options))
+
+
+def told_by(asked: Evaluator, key: str, payload: Payload) -> object:
+    return asked.call(payload, time.monotonic() + 30).side_info[key]
+
+
+def test_a_batch_is_one_question() -> None:
+    asked = evaluator("worker_batch.py persistent good", workers=1)
+    payloads = [Payload(candidate="x", example=b'{"number": 1}') for _ in range(9)]
+    asked.call(payloads[0], time.monotonic() + 30)
+    found = [one.side_info["size"] for one in asked.call_many(payloads, 30) if isinstance(one, Answer)]
+    asked.close()
+    assert found == [4] * 8 + [1]
+
+
+def test_the_task_model_reaches_a_worker_by_its_environment_too() -> None:
+    asked = kept_alive("model=os.environ.get('OPTIMIZE_ANYTHING_TASK_MODEL')")
+    models = [None, "a", "b", "a", None]
+    found = [told_by(asked, "model", Payload(candidate="x", task_model=model)) for model in models]
+    asked.close()
+    assert found == models
+
+
+def test_the_pids_say_that_one_process_serves_many_calls() -> None:
+    for persistent, processes in ((None, 2), (True, 1), (False, 6)):
+        asked = kept_alive("pid=os.getpid()", persistent=persistent)
+        pids = {told_by(asked, "pid", Payload(candidate="x")) for _ in range(6)}
+        asked.close()
+        assert len(pids) == processes
+        assert os.getpid() not in pids
