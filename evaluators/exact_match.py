@@ -34,16 +34,20 @@ def answer(payload: dict[str, Any], variant: str) -> dict[str, Any]:
     }
 
 
+def reply(payload: dict[str, Any], variant: str) -> dict[str, Any]:
+    if "examples" in payload:  # a batch: one candidate, several examples
+        said = {"results": [answer({**payload, "example": one}, variant) for one in payload["examples"]]}
+    else:
+        said = answer(payload, variant) | {"_capabilities": {"persistent": True, "batch": 64}}
+    return said | ({"_id": payload["_id"]} if "_id" in payload else {})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--variant", choices=["normalised", "strict"], default="normalised")
     variant = parser.parse_args().variant
     for line in sys.stdin.buffer:  # bytes: JSON is UTF-8 whatever the locale is
-        payload = json.loads(line)
-        reply = answer(payload, variant)
-        if "_id" in payload:
-            reply["_id"] = payload["_id"]
-        print(json.dumps(reply), flush=True)
+        print(json.dumps(reply(json.loads(line), variant)), flush=True)
 
 
 if __name__ == "__main__":

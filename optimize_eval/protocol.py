@@ -89,6 +89,7 @@ class Answer:
     score: float
     side_info: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
+    stderr: str = ""  # only where it was asked to be kept
 
 
 def encode(payload: Payload, identity: str | None = None) -> bytes:

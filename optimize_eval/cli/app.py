@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import output, schema, score, session, streams, validate
+from optimize_eval.cli import output, preflight, schema, score, session, streams, validate
 from optimize_eval.errors import OptimizeEvalError, UsageError
 
 _PROGRAM = "optimize-eval"
@@ -21,6 +21,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(epilog=score.EXAMPLES)(score.score)
+app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)
 

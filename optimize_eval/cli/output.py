@@ -8,7 +8,7 @@ from typing import Any
 from optimize_eval.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
 
-_ASCII = str.maketrans({"…": "..."})
+_ASCII = str.maketrans({"…": "...", "─": "-", "·": "-", "✕": "x"})
 
 
 def emit(text: str) -> None:

@@ -59,6 +59,7 @@ class EvaluatorSpec:
     retries: int | None = None  # None: what its kind has by default
     persistent: bool | None = None  # None: as the program declares
     workers: int | None = None  # None: as many as there are CPUs
+    keep_stderr: bool = False  # of successful calls too
     concurrency: int | None = None  # calls in flight per URL; None: no limit of its own
 
     def __post_init__(self) -> None:

@@ -162,7 +162,8 @@ class CommandEvaluator:
     def _judged(self, stderr: bytes, judge: Callable[[], Answer]) -> Answer:
         """Judge an answer; a failure takes with it what the program had written to stderr."""
         try:
-            return judge()
+            answer = judge()
+            return replace(answer, stderr=verdict.text_of(stderr)) if self._spec.keep_stderr else answer
         except EvaluationError as error:
             error.detail = verdict.text_of(stderr)
             error.hint = not_started.shell_hint(self._spec.text) or error.hint

@@ -52,7 +52,7 @@ def _exit_hint(ended: one_shot.Ended, program: Program, stderr: str, payload: Pa
     if status - _SIGNAL_BASE in signal.valid_signals():
         return f"{status} is how a shell reports {_signal_name(status - _SIGNAL_BASE)}"
     if payload.example is None and "example" in stderr:
-        return "it seems to need an example, and there was none: --example FILE:LINE"
+        return "it seems to need an example, and there was none: --example FILE:LINE, or --dataset FILE"
     return 'mend it, or exit 0 and answer {"error": "why"} where there is no score to give'
 
 

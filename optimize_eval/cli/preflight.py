@@ -1,0 +1,108 @@
+"""`optimize-eval preflight`: everything that would go wrong in a long run, found before it."""
+
+import os
+import shutil
+from typing import Annotated
+
+import typer
+
+from optimize_eval.candidates import load_candidate
+from optimize_eval.cli import options, output
+from optimize_eval.cli.session import owned_processes
+from optimize_eval.connect import parse_evaluators, parse_headers
+from optimize_eval.datasets import Example, load_examples
+from optimize_eval.preflight import DEFAULT_BUDGET, SENTINEL, Material, examine
+from optimize_eval.protocol import Payload, ScoreRange, check_task_model
+from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.reports import preflight as report
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval preflight -e ./judge.sh --dataset train.jsonl --valset val.jsonl
+  optimize-eval preflight -e 'python3 judge.py' -e http://127.0.0.1:8000/score --candidate prompt.txt
+
+\b
+Each failure and warning comes with a shell line that shows it.
+Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or data.
+"""
+
+_FAILED = 1
+_FIRST_EXAMPLES = 20
+_SLOTS = min(32, 4 * (os.cpu_count() or 1))
+_WIDEST = 120
+
+
+def preflight(
+    evaluator: options.Evaluators,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", metavar="FILE", help="The train examples.")
+    ] = None,
+    valset: Annotated[str | None, typer.Option("--valset", metavar="FILE", help="The val examples.")] = None,
+    candidate: Annotated[
+        list[str] | None, typer.Option("--candidate", metavar="FILE", help="A candidate; may be repeated.")
+    ] = None,
+    task_model: options.TaskModel = None,
+    score_range: options.Range = ScoreRange.UNIT,
+    timeout: options.Timeout = DEFAULT_TIMEOUT,
+    cwd: options.Cwd = None,
+    header: options.Headers = None,
+    retries: options.Retries = None,
+    persistent: options.Persistent = None,
+    workers: options.Workers = None,
+    budget: Annotated[
+        float, typer.Option("--budget", metavar="SECONDS", min=0, help="For each evaluator.")
+    ] = DEFAULT_BUDGET,
+    as_json: options.Json = False,
+) -> None:
+    """Check evaluators before a long run: right, safe to ask at once, and how fast."""
+    defaults = EvaluatorSpec(
+        timeout=timeout,
+        cwd=cwd,
+        score_range=score_range,
+        headers=parse_headers(header or ()),
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
+    specs = parse_evaluators(evaluator, defaults)
+    splits = _load_splits(dataset, valset)
+    texts = [load_candidate(path) for path in candidate or ()]
+    material = _material(texts, splits, check_task_model(task_model))
+    with owned_processes():
+        examined = [examine(spec, material, budget) for spec in specs]
+    if as_json:
+        output.emit_json(report.to_dict(examined))
+    else:
+        width = min(shutil.get_terminal_size().columns, _WIDEST)
+        output.emit(report.render(examined, _data_line(splits), width=width))
+    if not all(one.is_ok for one in examined):
+        raise typer.Exit(_FAILED)
+
+
+def _load_splits(dataset: str | None, valset: str | None) -> dict[str, tuple[Example, ...]]:
+    named = {split: path for split, path in (("train", dataset), ("val", valset)) if path is not None}
+    return dict(zip(named, load_examples(named.values()), strict=True))
+
+
+def _material(texts: list[str], splits: dict[str, tuple[Example, ...]], task_model: str | None) -> Material:
+    candidates = texts or [SENTINEL]
+    payloads = {
+        split: tuple(
+            Payload(candidate=text, example=example.raw, task_model=task_model)
+            for example in examples[:_FIRST_EXAMPLES]
+            for text in candidates
+        )
+        for split, examples in splits.items()
+    } or {"single": tuple(Payload(candidate=text, task_model=task_model) for text in candidates)}
+    examples = sum(len(examples) for examples in splits.values()) or 1
+    return Material(splits=payloads, calls=len(candidates) * examples, slots=_SLOTS)
+
+
+def _data_line(splits: dict[str, tuple[Example, ...]]) -> str:
+    if not splits:
+        return "no examples: the evaluator is asked about the candidate alone"
+    told = [f"{split} {len(examples):,} lines ok" for split, examples in splits.items()]
+    if len(splits) > 1:
+        shared = {e.raw for e in splits["train"]} & {e.raw for e in splits["val"]}
+        told.append(f"{len(shared):,} examples in both" if shared else "no example in both")
+    return " · ".join(told)

@@ -1,0 +1,131 @@
+"""What preflight found, as the table that people read and the JSON that programs do."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from optimize_eval.preflight import Check, Examined, Status
+
+SCHEMA = "optimize-eval.preflight.v1"
+
+_NAME, _RESULT, _TIME = 14, 8, 8
+_INDENT = " " * (1 + _NAME + _RESULT + _TIME)
+_MARKS = {Status.FAIL: "✕", Status.WARN: "!"}
+
+
+def render(examined: Sequence[Examined], data: str, *, width: int) -> str:
+    """Lay out the whole outcome; a line to be pasted is never broken."""
+    lines = [f" data     {data}", f" {'check':<{_NAME}}{'result':<{_RESULT}}{'time':<{_TIME}}detail"]
+    lines.append(" " + "─" * (width - 2))
+    for one in examined:
+        lines += _evaluator(one, width)
+    return "\n".join([*lines, *_plans(examined), _verdict(examined)])
+
+
+def to_dict(examined: Sequence[Examined]) -> dict[str, Any]:
+    return {"schema": SCHEMA, "evaluators": [_to_dict(one) for one in examined]}
+
+
+def _evaluator(one: Examined, width: int) -> list[str]:
+    time = _seconds(one.quantile(0.5)) if one.seconds else "-"
+    result = "ok" if one.is_ok else "FAILED"
+    lines: list[str] = []
+    for said in _details(one):
+        head = f" {_cut(one.spec.name):<{_NAME}}{result:<{_RESULT}}{time:<{_TIME}}" if not lines else _INDENT
+        lines += _wrapped(head, said, width)
+    for check in one.checks:
+        if check.status in _MARKS and check.reproduce:
+            lines.append(f"   {_MARKS[check.status]} {check.name}: try it: {check.reproduce}")
+    return lines
+
+
+def _details(one: Examined) -> list[str]:
+    failed = [check.message for check in one.checks if check.status is Status.FAIL]
+    warned = [f"! {check.name}: {check.message}" for check in one.checks if check.status is Status.WARN]
+    return [*(failed or [_answered(one)]), *warned, *_spoken(one), *_left_out(one), *_speed(one)]
+
+
+def _answered(one: Examined) -> str:
+    if one.first is None:
+        return "no answer"
+    keys = ", ".join(map(str, one.first.side_info)) or "none"
+    return f"score {one.first.score:g}; side info: {keys}"
+
+
+def _spoken(one: Examined) -> list[str]:
+    said = one.first.stderr.strip().split("\n")[-1] if one.first else ""
+    return [f"on stderr: {said}"] if said else []
+
+
+def _left_out(one: Examined) -> list[str]:
+    names = [check.name for check in one.checks if check.message.startswith("left out: the budget")]
+    return [f"not checked, the budget is used up: {', '.join(names)}"] if names else []
+
+
+def _speed(one: Examined) -> list[str]:
+    return [check.message for check in one.checks if check.name == "speed" and check.status is Status.PASS]
+
+
+def _plans(examined: Sequence[Examined]) -> list[str]:
+    known = [one for one in examined if one.is_ok and one.estimate is not None]
+    if not known:
+        return []
+    calls = sum(one.material.calls for one in examined)
+    seconds = sum(one.estimate or 0 for one in known)
+    slots = examined[0].material.slots
+    return [f" plan     {calls:,} calls, about {_seconds(seconds)} with {slots} slots"]
+
+
+def _verdict(examined: Sequence[Examined]) -> str:
+    failed = sum(not one.is_ok for one in examined)
+    if failed:
+        which = f"{failed} of {len(examined)} evaluators" if len(examined) > 1 else "The evaluator"
+        return f" {which} failed; nothing was run."
+    warned = sum(check.status is Status.WARN for one in examined for check in one.checks)
+    return f" Ready to run{f', with {warned} warning' + 's' * (warned != 1) if warned else ''}."
+
+
+def _to_dict(one: Examined) -> dict[str, Any]:
+    return {
+        "name": one.spec.name,
+        "ok": one.is_ok,
+        "checks": [_check(check) for check in one.checks],
+        "seconds": {
+            "p50": round(one.quantile(0.5), 6) if one.seconds else None,
+            "p95": round(one.quantile(0.95), 6) if one.seconds else None,
+        },
+        "estimate": {
+            "calls": one.material.calls,
+            "slots": one.material.slots,
+            "seconds": None if one.estimate is None else round(one.estimate, 3),
+        },
+    }
+
+
+def _check(check: Check) -> dict[str, Any]:
+    return {
+        "name": check.name,
+        "status": str(check.status),
+        "message": check.message,
+        "reproduce": check.reproduce or None,
+    }
+
+
+def _wrapped(head: str, text: str, width: int) -> list[str]:
+    """Break a text at blanks so that it stands beside its heading, within the width."""
+    lines, line = [], head
+    for word in text.split():
+        if len(line) + len(word) >= width and line.strip() and line not in {head, _INDENT}:
+            lines.append(line.rstrip())
+            line = _INDENT
+        line += f"{word} "
+    return [*lines, line.rstrip()]
+
+
+def _cut(name: str) -> str:
+    return name if len(name) < _NAME else name[: _NAME - 2] + "…"
+
+
+def _seconds(seconds: float) -> str:
+    if seconds >= 120:  # noqa: PLR2004  from two minutes on people think in minutes
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.2f} s"  # noqa: PLR2004  two digits are enough

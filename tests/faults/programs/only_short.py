@@ -1,0 +1,8 @@
+#!/usr/bin/env python3
+"""Breaks on long candidates."""
+
+import json, sys
+
+candidate = json.loads(sys.stdin.readline())["candidate"]
+assert len(candidate) < 1000, "too long"
+print(json.dumps({"score": 1}))

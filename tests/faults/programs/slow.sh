@@ -1,0 +1,3 @@
+#!/bin/sh
+sleep 1
+echo '{"score": 0.5}'

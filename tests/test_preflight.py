@@ -1,0 +1,195 @@
+"""Preflight: ten broken evaluators are each told what is wrong, by a line that shows it when pasted."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from optimize_eval.preflight import AT_ONCE
+from tests.conftest import ROOT, Cli, Result
+from tests.faults.servers import served
+
+PROGRAMS = ROOT / "tests" / "faults" / "programs"
+
+
+@pytest.fixture
+def preflight(cli: Cli, tmp_path: Path) -> Cli:
+    """Check one evaluator on a small dataset, unless told otherwise."""
+    lines = [json.dumps({"number": number, "input": "x" * number}) for number in range(1, 13)]
+    (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "val.jsonl").write_text('{"number": 99, "input": ""}\n')
+
+    def run(evaluator: str, *options: str, examples: bool = True) -> Result:
+        data = ("--dataset", "train.jsonl") if examples else ()
+        return cli("preflight", "-e", evaluator, *data, *options)
+
+    return run
+
+
+def findings(result: Result) -> dict[str, dict[str, str]]:
+    (one,) = result.json["evaluators"]
+    return {check["name"]: check for check in one["checks"]}
+
+
+def pasted(line: str, folder: Path) -> str:
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, cwd=folder, check=False, timeout=40
+    )
+    return done.stdout + done.stderr
+
+
+FAILURES = {  # evaluator → the check that fails, what it says, what its line shows when pasted
+    "not executable": (f"{PROGRAMS}/not_executable.py", "answers train", "start_failed", "ermission denied"),
+    "wrong interpreter": (
+        f"{PROGRAMS}/bad_interpreter.py",
+        "answers train",
+        "start_failed",
+        "bad_interpreter.py: ",
+    ),
+    "noise on stdout": (f"{PROGRAMS}/logs_to_stdout.sh", "answers train", "invalid_json", "Loading model..."),
+    "string score": (f"{PROGRAMS}/say.sh string.json", "answers train", "score_type", '"0.7"'),
+    "NaN": (f"{PROGRAMS}/say.sh nan.json", "answers train", "score_not_finite", "NaN"),
+    "out of range": (f"{PROGRAMS}/say.sh two.json", "answers train", "score_out_of_range", "2"),
+    "shared file": (f"{PROGRAMS}/shared_file.py shared", "at once", "share a file or a port", '{"score": 0.'),
+    "too slow": (f"{PROGRAMS}/slow.sh", "answers train", "timeout", '{"score": 0.5}'),
+}
+
+
+@pytest.mark.parametrize(("evaluator", "check", "said", "shown"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_broken_evaluator_fails_a_check_and_its_line_shows_why(
+    preflight: Cli, tmp_path: Path, evaluator: str, check: str, said: str, shown: str
+) -> None:
+    (tmp_path / "string.json").write_text('{"score": "0.7"}')
+    (tmp_path / "nan.json").write_text('{"score": NaN}')
+    (tmp_path / "two.json").write_text('{"score": 2}')
+    result = preflight(evaluator, "--json", "--timeout", "0.8")
+    assert result.status == 1
+    found = findings(result)[check]
+    assert found["status"] == "fail"
+    assert said in found["message"]
+    assert shown in pasted(found["reproduce"], tmp_path)
+
+
+def test_an_evaluator_that_needs_an_example_says_so(preflight: Cli, tmp_path: Path) -> None:
+    result = preflight(f"{PROGRAMS}/needs_example.py", "--json", examples=False)
+    found = findings(result)["answers"]
+    assert (result.status, found["status"]) == (1, "fail")
+    assert "it seems to need an example" in found["message"]
+    assert "KeyError" in pasted(found["reproduce"], tmp_path)
+
+
+WARNINGS = {
+    "state leaks between calls": (
+        f"{PROGRAMS}/leaks_state.py",
+        "kept alive",
+        "does state leak between calls? --no-persistent is used",
+        '"score": 0.02',
+    ),
+    "no flush": (f"{PROGRAMS}/never_flushes.py", "kept alive", "does it flush?", '"score": 0.5'),
+    "does not end": (
+        f"{PROGRAMS}/worker_stays.py",
+        "kept alive",
+        "does not end when its input does",
+        "score",
+    ),
+    "chance": (f"{PROGRAMS}/random_score.py", "same answer twice", "need --repeats", '{"score": 0.'),
+    "long candidates": (
+        f"{PROGRAMS}/only_short.py",
+        "odd candidates",
+        "a 1 MB candidate: exit_code",
+        "too long",
+    ),
+}
+
+
+@pytest.mark.parametrize(("evaluator", "check", "said", "shown"), WARNINGS.values(), ids=WARNINGS.keys())
+def test_what_will_not_work_well_is_a_warning_with_its_line(
+    preflight: Cli, tmp_path: Path, evaluator: str, check: str, said: str, shown: str
+) -> None:
+    result = preflight(evaluator, "--json")
+    found = findings(result)[check]
+    assert (result.status, found["status"]) == (0, "warn")
+    assert said in found["message"]
+    assert shown in pasted(found["reproduce"], tmp_path)
+
+
+def test_a_good_evaluator_passes_all_there_is_to_pass(preflight: Cli) -> None:
+    result = preflight(f"{sys.executable} {PROGRAMS}/five_lines.py", "--valset", "val.jsonl", "--json")
+    assert result.status == 0
+    assert {name: check["status"] for name, check in findings(result).items()} == {
+        "answers train": "pass",
+        "answers val": "pass",
+        "same answer twice": "pass",
+        "at once": "pass",
+        "kept alive": "pass",
+        "batches": "skip",
+        "odd candidates": "pass",
+        "speed": "pass",
+    }
+    (one,) = result.json["evaluators"]
+    assert result.json["schema"] == "optimize-eval.preflight.v1"
+    assert one["ok"] is True
+    assert 0 < one["seconds"]["p50"] <= one["seconds"]["p95"]
+    assert one["estimate"]["calls"] == 13
+    assert one["estimate"]["seconds"] > 0
+
+
+def test_shipped_metrics_pass_in_batches_too(cli: Cli) -> None:
+    dataset = ROOT / "datasets" / "greetings.jsonl"
+    result = cli("preflight", "-e", "@exact_match", "--dataset", dataset, "--json")
+    assert result.status == 0
+    assert findings(result)["batches"]["status"] == "pass"
+    assert findings(result)["kept alive"]["status"] == "pass"
+
+
+def test_endpoints_are_checked_too_and_shown_with_curl(preflight: Cli, tmp_path: Path) -> None:
+    with served() as server:
+        good = preflight(f"{server.url}/ok", "--json")
+        assert good.status == 0
+        assert findings(good)["at once"]["message"] == f"{AT_ONCE} at once answer as one by one"
+        bad = preflight(f"{server.url}/500", "--json", "--header", "X-Key: canary-123456")
+        assert bad.status == 1
+        assert "canary-123456" not in bad.stdout + bad.stderr
+        found = findings(bad)["answers train"]
+        assert "the model is not loaded" in pasted(found["reproduce"], tmp_path)
+
+
+def test_the_budget_bounds_what_is_looked_at(preflight: Cli) -> None:
+    result = preflight(f"{PROGRAMS}/slow.sh", "--budget", "3", "--json")
+    assert result.status == 0
+    checks = findings(result)
+    assert checks["at once"] == {
+        "name": "at once",
+        "status": "skip",
+        "message": "left out: the budget is used up",
+        "reproduce": None,
+    }
+
+
+def test_people_see_a_table_within_their_terminal(preflight: Cli) -> None:
+    result = preflight(
+        f"{PROGRAMS}/five_lines.py", "-e", f"{PROGRAMS}/logs_to_stdout.sh", "--valset", "val.jsonl"
+    )
+    lines = result.stdout.splitlines()
+    assert result.status == 1
+    assert lines[0] == " data     train 12 lines ok · val 1 lines ok · no example in both"
+    assert lines[1].split() == ["check", "result", "time", "detail"]
+    assert any(line.startswith(" five_lines    ok      ") and "score 0.5" in line for line in lines)
+    assert any(line.startswith(" logs_to_stdo… FAILED  ") for line in lines)
+    assert lines[-1] == " 1 of 2 evaluators failed; nothing was run."
+    assert any(line.startswith(" plan     26 calls, about ") for line in lines)
+    assert all(len(line) <= 80 or "try it: " in line for line in lines)
+
+
+def test_wrong_data_is_told_before_anything_is_asked(preflight: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("[]\n")
+    result = preflight(f"{PROGRAMS}/good.sh", "--valset", "bad.jsonl")
+    assert (result.status, result.stdout) == (2, "")
+    assert result.stderr.startswith("bad.jsonl:1:1: ")
+
+
+def test_without_a_candidate_the_sentinel_is_sent(preflight: Cli) -> None:
+    result = preflight(f"{PROGRAMS}/echoes_payload.py", "--json", examples=False)
+    assert "answers" in findings(result)
