@@ -6,17 +6,29 @@ noisy and its absolute times mean little. Nothing here runs in the test suite.
 
 import sys
 
-from tests.benchmarks import data, one_shot, program
+from tests.benchmarks import data, endpoint, kept_alive, one_shot, program
 from tests.benchmarks.measure import Row
 
-ROWS = (one_shot.against_the_limit, one_shot.own_cpu, one_shot.many_slots, program.help_cpu, data.load_cpu)
+ROWS = (
+    one_shot.against_the_limit,
+    one_shot.call_cpu,
+    one_shot.many_slots,
+    kept_alive.call_cpu,
+    endpoint.against_wrk,
+    program.help_cpu,
+    data.load_cpu,
+)
 
 
 def main() -> None:
     rows = []
     for measure in ROWS:
-        print(f"measuring {measure.__name__} …", file=sys.stderr, flush=True)
-        rows.append(measure())
+        print(f"measuring {measure.__module__}.{measure.__name__} …", file=sys.stderr, flush=True)
+        row = measure()
+        if row is None:
+            print("  left out: it needs the tool wrk", file=sys.stderr)
+        else:
+            rows.append(row)
     print(_table(rows))
 
 

@@ -12,6 +12,7 @@ from statistics import median
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROUNDS = 7
+_FOLDER = tempfile.TemporaryDirectory(prefix="optimize-eval-bench-")  # goes with the interpreter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Row:
 @cache
 def compiled(name: str, *flags: str) -> Path:
     """Compile one of our C programs and return where it is."""
-    target = Path(tempfile.mkdtemp(prefix="optimize-eval-bench-")) / name
+    target = Path(_FOLDER.name) / name
     subprocess.run(["gcc", "-O2", "-o", target, PROGRAMS / f"{name}.c", *flags], check=True)
     return target
 
