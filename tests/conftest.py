@@ -13,6 +13,8 @@ from typing import Any
 import orjson
 import pytest
 
+from optimize_eval import http_evaluator
+
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(sys.executable).with_name("optimize-eval")
 MARK = "OPTIMIZE_EVAL_TEST"
@@ -57,6 +59,12 @@ def cli(tmp_path: Path) -> Cli:
 
 def _without_ci() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "CI"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _http_client() -> None:
+    """Start the HTTP client's runtime, which stays for a process's life: a thread, three descriptors."""
+    http_evaluator("http://127.0.0.1:9/").close()
 
 
 @pytest.fixture(autouse=True)

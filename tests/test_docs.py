@@ -16,7 +16,7 @@ from tests.conftest import PROGRAM, ROOT, need
 PAGES = ["README.md", "evaluators/README.md", "datasets/README.md"]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
-_SECONDS = re.compile(r'"seconds":[\d.e-]+')
+_SECONDS = re.compile(r'"seconds":[\d.e-]+|(?<=FAILED  )\d\.\d\d s')
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.preflight import AT_ONCE
-from tests.conftest import ROOT, Cli, Result
+from tests.conftest import ROOT, Cli, Result, need
 from tests.faults.servers import served
 
 PROGRAMS = ROOT / "tests" / "faults" / "programs"
@@ -144,6 +144,7 @@ def test_shipped_metrics_pass_in_batches_too(cli: Cli) -> None:
     assert findings(result)["kept alive"]["status"] == "pass"
 
 
+@need("curl")
 def test_endpoints_are_checked_too_and_shown_with_curl(preflight: Cli, tmp_path: Path) -> None:
     with served() as server:
         good = preflight(f"{server.url}/ok", "--json")

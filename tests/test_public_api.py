@@ -43,7 +43,7 @@ def test_an_example_of_load_dataset_arrives_with_its_big_integers(tmp_path: Path
 
 def test_a_failure_is_raised_with_its_facts() -> None:
     with (
-        command_evaluator(str(PROGRAMS / "traceback.py")) as evaluator,
+        command_evaluator(str(PROGRAMS / "raises.py")) as evaluator,
         pytest.raises(EvaluationError, match="KeyError") as caught,
     ):
         evaluator("x")

@@ -45,7 +45,7 @@ FAILURES = {  # program and options, kind, what its message or hint says
         "exit_code",
         "exit 0 after answering",
     ),
-    "an exception": (f"{PROGRAMS}/traceback.py", "exit_code", "exit status 1: KeyError: 'dims'"),
+    "an exception": (f"{PROGRAMS}/raises.py", "exit_code", "exit status 1: KeyError: 'dims'"),
     "needs an example": (f"{PROGRAMS}/needs_example.py", "exit_code", "--example FILE:LINE"),
     "calls a missing program": (f"{PROGRAMS}/calls_missing.sh", "exit_code", "not on PATH"),
     "an interpreter without its script": (

@@ -15,12 +15,6 @@ from tests.faults.servers import Server, served
 SECRET = "canary-7f3a9c"  # noqa: S105  looked for in every output
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _running_client() -> None:
-    """Start the client's runtime, which stays for the life of a process: one thread, three descriptors."""
-    http_evaluator("http://127.0.0.1:9/").close()
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
     with served() as running:
