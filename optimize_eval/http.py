@@ -8,8 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from types import TracebackType
-from typing import Self
 from urllib.parse import urljoin, urlsplit
 
 from pyreqwest.client import SyncClient, SyncClientBuilder
@@ -74,14 +72,6 @@ class Connections:
     def close(self) -> None:
         self._pooled.close()
         self._fresh.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def check_url(url: str) -> str:

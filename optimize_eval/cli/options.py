@@ -4,7 +4,9 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.connect import parse_headers
 from optimize_eval.protocol import ScoreRange
+from optimize_eval.reach import EvaluatorSpec
 
 Evaluators = Annotated[
     list[str],
@@ -34,4 +36,27 @@ Persistent = Annotated[
 Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", min=1, help="Kept-alive processes (CPUs).")
 ]
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
+
+
+def defaults(
+    *,
+    timeout: float,
+    cwd: str | None,
+    score_range: ScoreRange,
+    header: list[str] | None,
+    retries: int | None,
+    persistent: bool | None,
+    workers: int | None,
+) -> EvaluatorSpec:
+    """Make of the options above what every `-e` of a command starts from."""
+    return EvaluatorSpec(
+        timeout=timeout,
+        cwd=cwd,
+        score_range=score_range,
+        headers=parse_headers(header or ()),
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )

@@ -9,11 +9,11 @@ import typer
 from optimize_eval.candidates import load_candidate
 from optimize_eval.cli import options, output
 from optimize_eval.cli.session import owned_processes
-from optimize_eval.connect import parse_evaluators, parse_headers
+from optimize_eval.connect import parse_evaluators
 from optimize_eval.datasets import Example, load_examples
 from optimize_eval.preflight import DEFAULT_BUDGET, SENTINEL, Material, examine
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
-from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.reports import preflight as report
 
 EXAMPLES = """\b
@@ -55,11 +55,11 @@ def preflight(
     as_json: options.Json = False,
 ) -> None:
     """Check evaluators before a long run: right, safe to ask at once, and how fast."""
-    defaults = EvaluatorSpec(
+    defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
         score_range=score_range,
-        headers=parse_headers(header or ()),
+        header=header,
         retries=retries,
         persistent=persistent,
         workers=workers,

@@ -9,7 +9,7 @@ import typer
 from optimize_eval.candidates import load_candidate
 from optimize_eval.cli import options, output
 from optimize_eval.cli.session import owned_processes
-from optimize_eval.connect import connect, parse_evaluators, parse_headers
+from optimize_eval.connect import connect, parse_evaluators
 from optimize_eval.datasets import load_example, parse_example
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
@@ -49,11 +49,11 @@ def score(
     workers: options.Workers = None,
 ) -> None:
     """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
-    defaults = EvaluatorSpec(
+    defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
         score_range=score_range,
-        headers=parse_headers(header or ()),
+        header=header,
         retries=retries,
         persistent=persistent,
         workers=workers,

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import EvaluationError
+from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
     TASK_MODEL_VARIABLE,
@@ -30,7 +30,7 @@ from optimize_eval.protocol import (
 )
 from optimize_eval.reach import EvaluatorSpec, not_started, one_shot, process, verdict
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
-from optimize_eval.reach.pool import Living, Pool
+from optimize_eval.reach.pool import CLOSED, Living, Pool
 from optimize_eval.reach.window import Window
 from optimize_eval.reach.worker import Broken, MakeLine, Reply, Worker
 
@@ -47,6 +47,7 @@ class CommandEvaluator:
         self._program: process.Program | None = None
         self._capabilities = Capabilities(persistent=True) if spec.persistent else NO_CAPABILITIES
         self._note = ""
+        self._is_closed = False
         self._be_of_this_process()
 
     def _be_of_this_process(self) -> None:
@@ -70,6 +71,10 @@ class CommandEvaluator:
             try:
                 return self._ask_worker(payload, deadline - time.monotonic())
             except Broken as broken:
+                if self._is_closed:
+                    raise EvaluationError(
+                        FailureKind.INTERNAL, CLOSED, hint="close it after the last call"
+                    ) from None
                 self._take_note(broken)
                 deadline = time.monotonic() + self._spec.timeout
         return self._ask_once(payload, deadline)
@@ -86,6 +91,7 @@ class CommandEvaluator:
         )
 
     def close(self) -> None:
+        self._is_closed = True
         if self._pid == os.getpid():
             self._ending()
             process.sweep(self._tag)

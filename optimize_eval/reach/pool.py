@@ -2,11 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
 from optimize_eval.reach.worker import FAREWELL, Broken, MakeLine, Reply
+
+CLOSED = "the evaluator was closed"
 
 
 class Living(Protocol):
@@ -15,6 +17,7 @@ class Living(Protocol):
     @property
     def is_dead(self) -> bool: ...
     def ask(self, make_line: MakeLine, deadline: float) -> Reply: ...
+    def interrupt(self) -> None: ...
     def part(self) -> None: ...
     def close(self, deadline: float) -> None: ...
 
@@ -29,6 +32,7 @@ class Pool:
         self._changed = threading.Condition()
         self._busy: dict[Living, int] = {}  # worker → calls in flight
         self._starting = 0
+        self._is_closed = False
         self.breaks = 0  # workers that broke; one with several calls in flight is one
 
     def ask(self, make_line: MakeLine, seconds: float) -> Reply:
@@ -41,15 +45,19 @@ class Pool:
                 raise
 
     def close(self) -> None:
-        """End all workers at the same time."""
+        """End all workers at the same time; calls in flight are broken off, and their slots clean up."""
         with self._changed:
-            workers = list(self._busy)
-            self._busy.clear()
-        for worker in workers:
-            worker.part()
-        deadline = time.monotonic() + FAREWELL
-        for worker in workers:
-            worker.close(deadline)
+            self._is_closed = True
+            idle = [worker for worker, calls in self._busy.items() if calls == 0]
+            asked = [worker for worker, calls in self._busy.items() if calls > 0]
+            for worker in idle:
+                del self._busy[worker]
+            self._changed.notify_all()
+        for worker in asked:
+            worker.interrupt()
+        _end(idle)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._busy and not self._starting, timeout=FAREWELL)
 
     @contextmanager
     def _worker(self) -> Iterator[Living]:
@@ -63,6 +71,8 @@ class Pool:
         """Take a worker that has room; None is the right to start another."""
         with self._changed:
             while True:
+                if self._is_closed:
+                    raise Broken(CLOSED)
                 worker = min(self._busy, key=self._busy.__getitem__, default=None)
                 if worker is not None and self._busy[worker] == 0:
                     break
@@ -84,7 +94,7 @@ class Pool:
             with self._changed:
                 self._starting -= 1
                 if worker is not None:
-                    self._busy[worker] = 1
+                    self._busy[worker] = 1  # also when closed meanwhile: who asked gives it back
                 self._changed.notify_all()
 
     def _count_break(self, worker: Living) -> None:
@@ -94,8 +104,19 @@ class Pool:
 
     def _give_back(self, worker: Living) -> None:
         with self._changed:
-            if worker.is_dead:
-                self._busy.pop(worker, None)
-            elif worker in self._busy:
+            if worker in self._busy:
                 self._busy[worker] -= 1
+            is_last = worker.is_dead or (self._is_closed and self._busy.get(worker) == 0)
+            if is_last:
+                self._busy.pop(worker, None)
             self._changed.notify_all()
+        if is_last and self._is_closed:
+            _end([worker])
+
+
+def _end(workers: Sequence[Living]) -> None:
+    for worker in workers:
+        worker.part()
+    deadline = time.monotonic() + FAREWELL
+    for worker in workers:
+        worker.close(deadline)

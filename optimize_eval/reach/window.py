@@ -65,6 +65,10 @@ class Window:
             raise Broken(self._broken)
         return Reply(waiting.answer, bytes(self._lines.stderr))
 
+    def interrupt(self) -> None:
+        """Kill the program from another thread; those that ask it are woken."""
+        self._break("the evaluator was closed")
+
     def part(self) -> None:
         """Close stdin: the sign to end."""
         with self._state:

@@ -115,6 +115,10 @@ class Worker:
             self._kill()
             raise
 
+    def interrupt(self) -> None:
+        """Kill the program from another thread; the one that asks it notices and cleans up."""
+        self._child.signal_group(signal.SIGKILL)
+
     def part(self) -> None:
         """Close stdin: the sign to end."""
         self._child.close_stdin()

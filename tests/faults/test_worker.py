@@ -165,6 +165,19 @@ def test_workers_end_with_the_interpreter_although_nobody_closed_them() -> None:
     assert (done.stdout, done.stderr) == ("[0.5, 0.5, 0.5]\n", "")
 
 
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_closing_breaks_off_the_calls_in_flight(concurrency: int, tmp_path: Path) -> None:
+    up = tmp_path / "up"
+    os.mkfifo(up)
+    asked = evaluator(f"worker.py hangs {concurrency} {up}")
+    assert ask(asked, 1) == (0.01, {"number": 1})
+    with ThreadPoolExecutor(4) as threads:
+        waiting = [threads.submit(ask, asked, 5) for _ in range(4)]
+        up.read_text()
+        asked.close()
+        assert [call.result(timeout=20) for call in waiting] == ["internal"] * 4
+
+
 def test_no_thread_is_left() -> None:
     before = threading.active_count()
     outcomes("worker.py good 4", slots=4)

@@ -50,6 +50,8 @@ def misbehave(payload):
     elif trait == "overlong-line":
         say({**answer(payload), "padding": "x" * 9_000_000})
     elif trait == "hangs":
+        for up in sys.argv[3:]:
+            open(up, "w").write("up")
         time.sleep(600)
     elif trait == "closes-stdout":
         os.close(1)
