@@ -4,14 +4,21 @@ The only module that knows the HTTP client (pyreqwest). What a status or a body 
 who call: reach/endpoint for evaluators, models for models.
 """
 
+import contextlib
+import os
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from ipaddress import ip_address
+from queue import SimpleQueue
 from urllib.parse import urljoin, urlsplit
 
 from pyreqwest.client import SyncClient, SyncClientBuilder
 from pyreqwest.exceptions import NetworkError, PyreqwestError, RequestTimeoutError
+from pyreqwest.http import Url
 from pyreqwest.response import SyncResponse
 
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
@@ -19,7 +26,7 @@ from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 _REPEAT_AT = frozenset({307, 308})  # redirects that keep method and body
 _MOST_REDIRECTS = 5
 _MOST_IDLE = 256
-_LOOPBACK = frozenset({"localhost", "::1"})
+_RUNTIME_OF: list[int] = []  # the process that runs the client's threads; a fork has none of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +53,10 @@ class Connections:
         url = self._url
         response = self._post_once(url, body, headers, deadline, cap)
         for _ in range(_MOST_REDIRECTS):
-            url = urljoin(url, response.location or "")
-            if response.status not in _REPEAT_AT or _origin(url) != _origin(self._url):
+            target = _target(url, response)
+            if target is None or _origin(target) != _origin(self._url):
                 break
-            response = self._post_once(url, body, headers, deadline, cap)
+            url, response = target, self._post_once(target, body, headers, deadline, cap)
         return response
 
     def _post_once(
@@ -57,15 +64,16 @@ class Connections:
     ) -> Response:
         """Send over a kept connection; one that the server had closed meanwhile gets a fresh one instead."""
         try:
-            response = _send(self._pooled, url, body, headers, deadline, cap)
+            response = _attended(partial(_send, self._pooled, url, body, headers, deadline, cap))
         except PyreqwestError as error:
-            if not (self._may_be_stale and _is_unanswered(error)):
+            may_be_stale, self._may_be_stale = self._may_be_stale, False
+            if not (may_be_stale and _is_unanswered(error)):
                 raise _explain(error, url) from error
         else:
             self._may_be_stale = True
             return response
         try:
-            return _send(self._fresh, url, body, headers, deadline, cap)
+            return _attended(partial(_send, self._fresh, url, body, headers, deadline, cap))
         except PyreqwestError as error:
             raise _explain(error, url) from error
 
@@ -75,12 +83,23 @@ class Connections:
 
 
 def check_url(url: str) -> str:
-    """Refuse a URL that no request could be sent to."""
+    """Refuse a URL that no request could be sent to; the message leaves out what may be secret."""
     try:
-        SyncClientBuilder().build().post(url)
+        Url(url)
     except ValueError as error:
-        raise UsageError(f"{url!r} is no URL: {error}", hint="write it as http://HOST:PORT/PATH") from None
+        raise UsageError(
+            f"{shown(url)} is no URL: {error}", hint="write it as http://HOST:PORT/PATH"
+        ) from None
     return url
+
+
+def shown(url: str) -> str:
+    """Write a URL without user, password and query."""
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(url)
+        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
+        return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    return f"{url.partition(':')[0]}://…"
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:
@@ -90,12 +109,57 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def _build_client(url: str, *, idle: int) -> SyncClient:
+    if not _RUNTIME_OF:
+        _RUNTIME_OF.append(os.getpid())
     builder = SyncClientBuilder().follow_redirects(enable=False).referer(enable=False)
     builder = builder.pool_max_idle_per_host(idle)
-    host = urlsplit(url).hostname or ""
-    if host in _LOOPBACK or host.startswith("127."):
+    if _is_loopback(urlsplit(url).hostname or ""):
         builder = builder.no_proxy()  # a proxy from the environment cannot reach our own loopback
     return builder.build()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    mapped = getattr(address, "ipv4_mapped", None)
+    return bool((mapped or address).is_loopback)
+
+
+def _target(url: str, response: Response) -> str | None:
+    """Find where a redirect that keeps the method leads; None where it is none, or leads nowhere."""
+    if response.status in _REPEAT_AT and response.location:
+        with contextlib.suppress(ValueError):
+            target = urljoin(url, response.location)
+            Url(target)
+            return target
+    return None
+
+
+def _attended(work: Callable[[], Response]) -> Response:
+    """Do the work; in the main thread in a way that Ctrl-C can interrupt, as the client itself cannot."""
+    if os.getpid() not in _RUNTIME_OF:
+        raise EvaluationError(
+            FailureKind.INTERNAL,
+            "an HTTP client that was made before a fork does not work after it",
+            hint="start other processes with the method spawn, or make the evaluator in each of them",
+        )
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    outcomes: SimpleQueue[Response | Exception] = SimpleQueue()
+    threading.Thread(target=_put_outcome, args=(work, outcomes), daemon=True).start()
+    outcome = outcomes.get()
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def _put_outcome(work: Callable[[], Response], outcomes: "SimpleQueue[Response | Exception]") -> None:
+    try:
+        outcomes.put(work())
+    except Exception as error:  # noqa: BLE001  it is raised again where it is waited for
+        outcomes.put(error)
 
 
 def _send(
@@ -108,10 +172,16 @@ def _send(
     with request.build_streamed() as response:
         return Response(
             status=response.status,
-            retry_after=response.get_header("retry-after"),
-            location=response.get_header("location"),
+            retry_after=_header(response, "retry-after"),
+            location=_header(response, "location"),
             body=_read(response, cap),
         )
+
+
+def _header(response: SyncResponse, name: str) -> str | None:
+    with contextlib.suppress(ValueError):  # bytes that are no text
+        return response.get_header(name)
+    return None
 
 
 def _read(response: SyncResponse, cap: int) -> bytes:
@@ -145,19 +215,12 @@ def _explain(error: PyreqwestError, url: str) -> EvaluationError:
     if any("(Connect)" in cause for cause in causes):
         return EvaluationError(
             FailureKind.HTTP_CONNECT,
-            f"no connection to {_shown(url)}: {reason}",
+            f"no connection to {shown(url)}: {reason}",
             hint="is the server running, and is the URL right?",
             retry_after=0.0,
         )
     return EvaluationError(
         FailureKind.HTTP_PROTOCOL,
-        f"no complete HTTP answer from {_shown(url)}: {reason}",
+        f"no complete HTTP answer from {shown(url)}: {reason}",
         hint="look at the server's log: it broke off, or does not speak HTTP on this port",
     )
-
-
-def _shown(url: str) -> str:
-    """Leave out what may be secret: user, password and query."""
-    parts = urlsplit(url)
-    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-    return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"

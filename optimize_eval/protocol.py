@@ -65,7 +65,7 @@ class Capabilities:
     """What an evaluator declares of itself: to be kept alive, asked several things at once, or in batches."""
 
     persistent: bool = False
-    concurrency: int = 1
+    concurrency: int | None = None  # None: nothing was said of it
     batch: int = 1
 
     @classmethod
@@ -75,7 +75,7 @@ class Capabilities:
         return cls(
             persistent=known.get("persistent") is True,
             concurrency=_count(known.get("concurrency")),
-            batch=_count(known.get("batch")),
+            batch=_count(known.get("batch")) or 1,
         )
 
 
@@ -263,5 +263,5 @@ def _score_of(answer: Mapping[str, Any], score_range: ScoreRange) -> float:
     return number
 
 
-def _count(declared: Any) -> int:
-    return declared if isinstance(declared, int) and not isinstance(declared, bool) and declared > 1 else 1
+def _count(declared: Any) -> int | None:
+    return declared if isinstance(declared, int) and not isinstance(declared, bool) and declared > 0 else None

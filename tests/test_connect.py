@@ -72,7 +72,7 @@ def test_a_misspelt_metric_gets_its_neighbour() -> None:
     assert caught.value.hint == "did you mean @exact_match?"
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e300])
 def test_a_timeout_must_be_a_time(seconds: float) -> None:
     with pytest.raises(UsageError, match="cannot be kept"):
         EvaluatorSpec(timeout=seconds)

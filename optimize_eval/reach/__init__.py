@@ -8,13 +8,13 @@ deadline or raises EvaluationError.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Protocol
 
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.protocol import Answer, Payload, ScoreRange
 
 DEFAULT_TIMEOUT = 30.0
+LONGEST_TIMEOUT = 10_000_000.0
 
 
 class Evaluator(Protocol):
@@ -63,9 +63,10 @@ class EvaluatorSpec:
     concurrency: int | None = None  # calls in flight per URL; None: no limit of its own
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.timeout) and self.timeout > 0):
+        if not 0 < self.timeout <= LONGEST_TIMEOUT:
             raise UsageError(
-                f"a timeout of {self.timeout:g} s cannot be kept", hint="give a number of seconds above 0"
+                f"a timeout of {self.timeout:g} s cannot be kept",
+                hint=f"give a number of seconds above 0, at most {LONGEST_TIMEOUT:,.0f}",
             )
         if self.cwd == "":
             raise UsageError("the working directory is empty", hint="name a folder, such as .")

@@ -65,8 +65,6 @@ class CommandEvaluator:
         return self._note
 
     def call(self, payload: Payload, deadline: float) -> Answer:
-        if self._pid != os.getpid():
-            self._be_of_this_process()
         if self._keeps_alive():
             try:
                 return self._ask_worker(payload, deadline - time.monotonic())
@@ -97,6 +95,8 @@ class CommandEvaluator:
             process.sweep(self._tag)
 
     def _keeps_alive(self) -> bool:
+        if self._pid != os.getpid():
+            self._be_of_this_process()
         return self._capabilities.persistent and self._breaks() < MOST_BREAKS
 
     def _breaks(self) -> int:
@@ -116,7 +116,10 @@ class CommandEvaluator:
 
     def _ask_worker(self, payload: Payload, seconds: float) -> Answer:
         reply = self._converse(payload.task_model, partial(encode, payload), seconds)
-        return self._judged(reply.stderr, lambda: judge_answer(reply.answer, self._spec.score_range))
+        answer = self._judged(reply.stderr, lambda: judge_answer(reply.answer, self._spec.score_range))
+        if answer.capabilities.batch > self._capabilities.batch:  # persistent by the user's word, told later
+            self._capabilities = replace(self._capabilities, batch=answer.capabilities.batch)
+        return answer
 
     def _ask_batch(self, payloads: Sequence[Payload], seconds: float) -> dict[str, Any]:
         """Ask for several answers at once; raises Unanswered when they must be asked singly."""
@@ -157,7 +160,7 @@ class CommandEvaluator:
     def _pool(self, task_model: str | None) -> Pool:
         pool = self._pools.get(task_model)
         if pool is None:
-            window = self._capabilities.concurrency
+            window = self._capabilities.concurrency or 1
             start = partial(
                 _start_worker, self._find_program(), self._tag, self._starts, _variables(task_model), window
             )

@@ -22,7 +22,7 @@ from optimize_eval.protocol import (
     encode_batch,
     judge_answer,
 )
-from optimize_eval.reach import EvaluatorSpec, headers
+from optimize_eval.reach import LONGEST_TIMEOUT, EvaluatorSpec, headers
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
 
 BODY_CAP = 8 * 1024 * 1024
@@ -40,8 +40,8 @@ class EndpointEvaluator:
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         self._spec = spec
-        self._headers = {"Content-Type": "application/json", **headers.expand(spec.headers)}
-        self._secrets = headers.secrets(self._headers)
+        self._headers = headers.expand(spec.headers)
+        self._secrets = headers.secrets(spec.headers, spec.url)
         self._connections = Connections(spec.url)
         self._capabilities = NO_CAPABILITIES
         self._room = threading.Condition()
@@ -77,10 +77,27 @@ class EndpointEvaluator:
         """Ask within so many seconds; waiting for room among the calls in flight does not count."""
         with self._turn():
             response = self._post(body, time.monotonic() + seconds)
-        said = headers.redact(response.body, self._secrets)
         if response.status not in _SUCCESS:
-            raise _refused(response, said)
-        return decode_answer(said, source=_SOURCE)
+            raise self._refused(response)
+        answer = self._decode(response.body)
+        return {key: headers.redact_values(said, self._secrets) for key, said in answer.items()}
+
+    def _decode(self, body: bytes) -> dict[str, Any]:
+        try:
+            return decode_answer(body, source=_SOURCE)
+        except EvaluationError as error:
+            error.message = headers.redact(error.message, self._secrets)
+            raise
+
+    def _refused(self, response: Response) -> EvaluationError:
+        text = response.body[:_SHOWN_BODY].decode("utf-8", "replace").strip()
+        said = _reported(response.body) or text or "no body"
+        return EvaluationError(
+            FailureKind.HTTP_STATUS,
+            headers.redact(f"HTTP status {response.status}: {said}", self._secrets),
+            hint=headers.redact(_status_hint(response), self._secrets),
+            retry_after=_retry_after(response.retry_after) if response.status in _AGAIN else None,
+        )
 
     def _post(self, body: bytes, deadline: float) -> Response:
         try:
@@ -98,8 +115,8 @@ class EndpointEvaluator:
 
     def _limit(self) -> int | None:
         """Tell how many calls may be in flight: what was declared lowers what the user allows."""
-        declared = None if self._capabilities is NO_CAPABILITIES else self._capabilities.concurrency
-        known = [limit for limit in (declared, self._spec.concurrency) if limit is not None]
+        limits = (self._capabilities.concurrency, self._spec.concurrency)
+        known = [limit for limit in limits if limit is not None]
         return min(known, default=None)
 
     @contextmanager
@@ -114,16 +131,6 @@ class EndpointEvaluator:
             with self._room:
                 self._in_flight -= 1
                 self._room.notify()
-
-
-def _refused(response: Response, said: bytes) -> EvaluationError:
-    text = said[:_SHOWN_BODY].decode("utf-8", "replace").strip()
-    return EvaluationError(
-        FailureKind.HTTP_STATUS,
-        f"HTTP status {response.status}: {_reported(said) or text or 'no body'}",
-        hint=_status_hint(response),
-        retry_after=_retry_after(response.retry_after) if response.status in _AGAIN else None,
-    )
 
 
 def _reported(said: bytes) -> str:
@@ -155,10 +162,10 @@ def _retry_after(header: str | None) -> float:
     if not header:
         return 0.0
     try:
-        return max(0.0, float(header))
+        return max(0.0, min(float(header), LONGEST_TIMEOUT))
     except ValueError:
         pass
     try:
         return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0

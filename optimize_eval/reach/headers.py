@@ -1,55 +1,88 @@
-"""Request headers as users write them, and their values kept out of everything that is shown or stored."""
+"""Request headers as users write them, and secrets kept out of everything that is shown or stored."""
 
 import os
 import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from optimize_eval.errors import UsageError
 
-_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)", re.DOTALL)
+Secrets = tuple[str, ...]
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[\t -~\xa0-\xff]*")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_CONFIDENTIAL = re.compile(r"auth|cookie|credential|key|pass|secret|session|token", re.IGNORECASE)
+_OURS = frozenset({"content-length", "transfer-encoding", "host", "connection"})
 _SHORTEST_SECRET = 6
-_PUBLIC = frozenset({"content-type", "accept", "user-agent"})
+_HINT = "--header 'Authorization: Bearer ${TOKEN}'"
 
 
 def parse(text: str) -> tuple[str, str]:
     """Split `Name: value`; the message for a bad one does not repeat it, for it may hold a secret."""
-    match = _HEADER.fullmatch(text)
-    if not match or any(ord(char) < ord(" ") for char in match[2]):
-        raise UsageError(
-            "a header is not written as NAME: VALUE", hint="--header 'Authorization: Bearer ${TOKEN}'"
-        )
-    return match[1], match[2].strip()
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise UsageError("a header is not written as NAME: VALUE", hint=_HINT)
+    return name.strip(), value.strip()
 
 
 def expand(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
-    """Put environment variables in the place of ${NAME}."""
-    return {name: _expanded(name, value) for name, value in headers}
+    """Put environment variables in the place of ${NAME}; ours go in where the user gives none."""
+    expanded = {"Content-Type": "application/json"}
+    for name, value in headers:
+        _check(name, full := _filled(name, value))
+        expanded = {known: said for known, said in expanded.items() if known.lower() != name.lower()}
+        expanded[name] = full
+    return expanded
 
 
-def secrets(headers: dict[str, str]) -> tuple[bytes, ...]:
-    """List what must not be shown: every longer value, and its last word (a bearer's token)."""
-    values = [value for name, value in headers.items() if name.lower() not in _PUBLIC]
-    words = {word for value in values for word in (value, value.rpartition(" ")[2])}
-    return tuple(
-        word.encode() for word in sorted(words, key=len, reverse=True) if len(word) >= _SHORTEST_SECRET
-    )
+def secrets(headers: tuple[tuple[str, str], ...], url: str) -> Secrets:
+    """List what must not be shown: confidential headers, values from the environment, what a URL hides."""
+    values = [part for name, value in headers for part in _confidential_parts(name, value)]
+    parts = urlsplit(url)
+    values += [unquote(part) for part in (parts.username, parts.password) if part]
+    values += [value for _, value in parse_qsl(parts.query)]
+    words = {word for value in values for word in (value.strip(), *re.split(r"[\s;,=]+", value))}
+    return tuple(sorted((word for word in words if len(word) >= _SHORTEST_SECRET), key=len, reverse=True))
 
 
-def redact(said: bytes, secret_values: tuple[bytes, ...]) -> bytes:
-    """Strike out header values that a server sends back."""
-    for value in secret_values:
-        said = said.replace(value, b"***")
-    return said
+def redact(text: str, hidden: Secrets) -> str:
+    """Strike out secrets that a server sends back."""
+    for secret in hidden:
+        text = text.replace(secret, "***")
+    return text
 
 
-def _expanded(name: str, value: str) -> str:
-    return _VARIABLE.sub(lambda found: _value(found[1], name), value)
+def redact_values(value: Any, hidden: Secrets) -> Any:
+    """Strike secrets out of the texts of a decoded answer; keys and numbers stay as they came."""
+    if isinstance(value, str):
+        return redact(value, hidden)
+    if isinstance(value, dict):
+        return {key: redact_values(item, hidden) for key, item in value.items()}
+    return [redact_values(item, hidden) for item in value] if isinstance(value, list) else value
 
 
-def _value(variable: str, header: str) -> str:
-    if variable not in os.environ:
+def _confidential_parts(name: str, value: str) -> list[str]:
+    variables = [os.environ.get(variable, "") for variable in _VARIABLE.findall(value)]
+    return [_filled(name, value), *variables] if variables or _CONFIDENTIAL.search(name) else []
+
+
+def _filled(name: str, value: str) -> str:
+    return _VARIABLE.sub(lambda found: _look_up(found[1], name, os.environ), value).strip()
+
+
+def _look_up(variable: str, header: str, environment: Mapping[str, str]) -> str:
+    if variable not in environment:
         raise UsageError(
             f"the header {header} needs the environment variable {variable}, which is not set",
             hint=f"export {variable}=…",
         )
-    return os.environ[variable]
+    return environment[variable]
+
+
+def _check(name: str, value: str) -> None:
+    if not _NAME.fullmatch(name) or name.lower() in _OURS:
+        raise UsageError(f"{name!r} is no header that can be given", hint=_HINT)
+    if not _VALUE.fullmatch(value):
+        raise UsageError(f"the value of the header {name} holds a character that no header can", hint=_HINT)

@@ -21,10 +21,12 @@ _AWHILE = 3600.0
 class _Waiting:
     """A slot that waits for its answer; `done` is held until there is one, or none will come."""
 
-    __slots__ = ("answer", "done")
+    __slots__ = ("answer", "done", "had_company", "stderr")
 
     def __init__(self) -> None:
         self.answer: dict[str, Any] | None = None
+        self.stderr = b""
+        self.had_company = False  # others were in flight at some time: then a late answer is nobody's fault
         self.done = threading.Lock()
         self.done.acquire()
 
@@ -60,10 +62,10 @@ class Window:
             self._break(str(error) or "a payload could not be written whole")
             raise
         if not in_time:
-            self._give_up(identity)
+            self._give_up(identity, waiting)
         if waiting.answer is None:
             raise Broken(self._broken)
-        return Reply(waiting.answer, bytes(self._lines.stderr))
+        return Reply(waiting.answer, waiting.stderr)
 
     def interrupt(self) -> None:
         """Kill the program from another thread; those that ask it are woken."""
@@ -93,6 +95,8 @@ class Window:
             self._asked += 1
             identity, waiting = str(self._asked), _Waiting()
             self._waiting[identity] = waiting
+            for one in self._waiting.values():
+                one.had_company = one.had_company or len(self._waiting) > 1
             return identity, waiting
 
     def _write(self, line: bytes, deadline: float) -> None:
@@ -114,14 +118,13 @@ class Window:
         except OSError as error:
             raise Broken("it ended") from error
 
-    def _give_up(self, identity: str) -> None:
+    def _give_up(self, identity: str, waiting: _Waiting) -> None:
         """Alone in flight a late payload is a timeout; in company it only breaks the worker."""
         with self._state:
             if identity not in self._waiting:
                 return  # the answer came in this very moment, or the worker broke
-            alone = len(self._waiting) == 1
         self._break("an answer was late while several were owed")
-        if alone:
+        if not waiting.had_company:
             raise Late(bytes(self._lines.stderr))
 
     def _break(self, reason: str) -> None:
@@ -154,9 +157,13 @@ class Window:
     def _hand_over(self, identity: str, answer: dict[str, Any]) -> None:
         with self._state:
             waiting = self._waiting.pop(identity, None)
+            is_last = not self._waiting
         if waiting is None:
             raise Broken(f"it answered {identity!r}, which was not asked")
         waiting.answer = answer
+        waiting.stderr = bytes(self._lines.stderr)
+        if is_last:
+            self._lines.stderr.clear()
         waiting.done.release()
 
 

@@ -52,6 +52,10 @@ class Lines:
             if fd >= 0:
                 self._poller.register(fd, select.POLLIN)
 
+    def watch_stdin(self) -> None:
+        """Notice when the program closes its stdin; only for who closes our end in the same thread."""
+        self._poller.register(self._child.stdin, 0)
+
     def next(self) -> bytes | None:
         """Take the next whole line out of what has come, if there is one."""
         end = self._buffer.find(b"\n", self._searched)
@@ -60,6 +64,8 @@ class Lines:
             if self._searched > STDOUT_CAP:
                 raise Broken(f"it wrote a line of more than {STDOUT_CAP // 2**20} MiB")
             return None
+        if end > STDOUT_CAP:
+            raise Broken(f"it wrote a line of more than {STDOUT_CAP // 2**20} MiB")
         line = bytes(self._buffer[: end + 1])
         del self._buffer[: end + 1]
         self._searched = 0
@@ -72,7 +78,7 @@ class Lines:
         longest = _LONGEST_POLL if self._child.handle >= 0 else POLL_WITHOUT_HANDLE
         events = dict(self._poller.poll(milliseconds(min(seconds, longest))))
         if or_room:
-            self._poller.unregister(self._child.stdin)
+            self._poller.register(self._child.stdin, 0)
         self._take_in(events)
 
     def _take_in(self, events: dict[int, int]) -> None:
@@ -84,6 +90,8 @@ class Lines:
             if not data:
                 raise Broken("it ended" if child.await_end(_MOMENT) else "it closed its stdout")
             self._buffer += data
+        elif child.stdin in events and events[child.stdin] & select.POLLERR:
+            raise Broken("it ended" if child.await_end(_MOMENT) else "it closed its stdin")
         elif child.handle in events or (child.handle < 0 and child.has_ended()):
             raise Broken("it ended")
 
@@ -96,6 +104,7 @@ class Worker:
     def __init__(self, child: Child) -> None:
         self._child = child
         self._lines = Lines(child)
+        self._lines.watch_stdin()
         self._asked = 0
         self.is_dead = False
 

@@ -24,6 +24,7 @@ class Server:
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections = 0
         self._closing = threading.Event()
+        self._asked = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self._sockets: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept)]
@@ -32,6 +33,9 @@ class Server:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def await_request(self, seconds: float) -> None:
+        assert self._asked.wait(seconds), "nobody asked"
 
     def close(self) -> None:
         self._closing.set()
@@ -64,6 +68,7 @@ class Server:
         ):
             while request := _read_request(stream):
                 self.requests.append(request)
+                self._asked.set()
                 trait = TRAITS.get(request[0].lstrip("/").split("?")[0], TRAITS["ok"])
                 if not trait(self, connection, request[2]):
                     return
@@ -101,7 +106,7 @@ def reply(
     connection: socket.socket, body: bytes, status: str = "200 OK", headers: tuple[str, ...] = ()
 ) -> bool:
     head = "\r\n".join((f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers))
-    connection.sendall(head.encode() + b"\r\n\r\n" + body)
+    connection.sendall(head.encode("latin-1") + b"\r\n\r\n" + body)
     return True
 
 
@@ -169,6 +174,11 @@ def _refuse_with_header(server: Server, connection: socket.socket, _body: bytes)
     return reply(connection, f"bad token: {token}".encode(), "401 Unauthorized")
 
 
+def _escaped_header(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    token = json.dumps(server.requests[-1][1].get("authorization", "")).replace("c", "\\u0063")
+    return reply(connection, b'{"score": 0.25, "0.25": "score", "said": %s}' % token.encode())
+
+
 def _length(_server: Server, connection: socket.socket, body: bytes) -> bool:
     candidate = json.loads(body)["candidate"]
     return reply(connection, json.dumps({"score": 1, "characters": len(candidate)}).encode())
@@ -207,6 +217,12 @@ TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
     "307": _says(b"", "307 Temporary Redirect", "Location: /ok"),
     "307-away": _says(b"", "307 Temporary Redirect", "Location: http://127.0.0.1:1/ok"),
     "307-loop": _says(b"", "307 Temporary Redirect", "Location: /307-loop"),
+    "307-nowhere": _says(b"", "307 Temporary Redirect"),
+    "307-bad": _says(b"", "307 Temporary Redirect", "Location: http://["),
+    "odd-headers": _says(ANSWER, "200 OK", "Location: http://[", "Retry-After: \xff"),
+    "far-date": _says(b"", "429 Too Many Requests", "Retry-After: Mon, 99999999999999 Jan 2020 00:00:00 GMT"),
+    "escaped-header": _escaped_header,
+    "capable": _says(b'{"score": 0.5, "_capabilities": {"persistent": true}}'),
     "not-json": _says(b"<html>hello</html>"),
     "empty": _says(b"", "204 No Content"),
     "text-score": _says(b'{"score": "1"}'),

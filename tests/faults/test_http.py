@@ -1,7 +1,9 @@
 """Misbehaving servers over real sockets: each comes out as its kind, in time, and leaves nothing behind."""
 
+import signal
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import EvaluationError, http_evaluator
-from tests.conftest import Cli, Result, need
+from tests.conftest import PROGRAM, ROOT, Cli, Result, need
 from tests.faults.servers import Server, served
 
 SECRET = "canary-7f3a9c"  # noqa: S105  looked for in every output
@@ -32,7 +34,9 @@ def score(cli: Cli, tmp_path: Path) -> Cli:
     return run
 
 
-@pytest.mark.parametrize("path", ["ok", "created", "old", "close-after", "stops-for-a-while", "307", "a?b=c"])
+@pytest.mark.parametrize(
+    "path", ["ok", "created", "old", "close-after", "stops-for-a-while", "307", "a?b=c", "odd-headers"]
+)
 def test_servers_of_many_kinds_are_scored(score: Cli, server: Server, path: str) -> None:
     result = score(f"{server.url}/{path}")
     assert (result.status, result.json["score"], result.stderr) == (0, 0.5, "")
@@ -48,6 +52,9 @@ FAILURES = {  # path → kind, what is said
     "302": ("http_status", "redirects to /ok"),
     "307-away": ("http_status", "redirects to http://127.0.0.1:1/ok"),
     "307-loop": ("http_status", "HTTP status 307"),
+    "307-nowhere": ("http_status", "HTTP status 307"),
+    "307-bad": ("http_status", "redirects to http://["),
+    "far-date": ("http_status", "HTTP status 429"),
     "busy-for-long": ("http_status", "HTTP status 503: no body"),
     "not-json": ("invalid_json", "the response body line 1 is not JSON"),
     "empty": ("no_output", "the response body is empty"),
@@ -144,6 +151,42 @@ def test_header_values_are_sent_and_never_shown(score: Cli, server: Server) -> N
         assert SECRET not in result.stdout + result.stderr
 
 
+def test_only_confidential_values_are_struck_out(score: Cli, server: Server) -> None:
+    result = score(
+        f"{server.url}/escaped-header",
+        "--header",
+        f"Authorization: Bearer {SECRET}",
+        "--header",
+        "X-Seed: 0.25",
+    )
+    assert result.json["score"] == 0.25
+    assert result.json["side_info"] == {"0.25": "score", "said": "***"}
+
+
+def test_what_a_url_hides_is_not_shown(score: Cli, server: Server) -> None:
+    url = server.url.replace("http://", f"http://user:{SECRET}@")
+    for odd in (
+        f"{url}/500?key={SECRET}",
+        f"http://user:{SECRET}@127.0.0.1:99999/?key={SECRET}",
+        f"http://u:{SECRET}@[::1",
+    ):
+        result = score(odd)
+        assert result.status in {2, 4}
+        assert SECRET not in result.stdout + result.stderr
+
+
+def test_a_header_value_that_cannot_be_sent_is_refused_unseen(score: Cli) -> None:
+    for value in (f"{SECRET}\nX: y", f"{SECRET}\x7f"):
+        result = score("http://127.0.0.1:9/", "--header", "Authorization: ${CANARY}", env={"CANARY": value})
+        assert (result.status, SECRET in result.stdout + result.stderr) == (2, False)
+    assert score("http://127.0.0.1:9/", "--header", "Content-Length: 3").status == 2
+
+
+def test_a_header_of_the_users_replaces_ours(score: Cli, server: Server) -> None:
+    score(f"{server.url}/ok", "--header", "content-type: text/plain")
+    assert server.requests[-1][1]["content-type"] == "text/plain"
+
+
 def test_a_header_that_is_none_is_refused_without_repeating_it(score: Cli) -> None:
     for header in (f"Authorization {SECRET}", f"X:{SECRET}\nY: z"):
         result = score("http://127.0.0.1:9/", "--header", header)
@@ -162,6 +205,38 @@ def test_connections_are_kept_and_none_is_left(server: Server) -> None:
 def test_a_server_that_closes_after_each_answer_loses_none(server: Server) -> None:
     with http_evaluator(f"{server.url}/close-after", retries=0) as evaluator:
         assert [evaluator("x")[0] for _ in range(200)] == [0.5] * 200
+
+
+def test_a_capability_that_says_nothing_of_concurrency_limits_nothing(server: Server) -> None:
+    with http_evaluator(f"{server.url}/capable") as evaluator:
+        evaluator("x")
+        assert evaluator._evaluator._limit() is None  # type: ignore[attr-defined]  # noqa: SLF001  no time is asserted
+
+
+def test_ctrl_c_does_not_wait_for_a_silent_server(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "c.txt").touch()
+    command = [str(PROGRAM), "score", f"{tmp_path}/c.txt", "-e", f"{server.url}/silent", "--timeout", "50"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
+        server.await_request(20)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=20)
+    assert running.returncode == 130
+
+
+def test_a_client_made_before_a_fork_says_so_after_it(server: Server) -> None:
+    code = (
+        "import os\nfrom optimize_eval import EvaluationError, http_evaluator\n"
+        f"evaluator = http_evaluator('{server.url}/ok')\n"
+        "evaluator('x')\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    try: evaluator('x')\n"
+        "    except EvaluationError as error: print(error.message, flush=True)\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+    )
+    said = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=ROOT)
+    assert "before a fork" in said
 
 
 def test_a_candidate_of_five_megabytes_goes_through(server: Server) -> None:

@@ -1,0 +1,1 @@
+"""From records to a summary: pure functions on values, standard library only."""
