@@ -1,17 +1,20 @@
 """Preflight: ten broken evaluators are each told what is wrong, by a line that shows it when pasted."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
+from unicodedata import east_asian_width
 
 import pytest
 
-from optimize_eval.preflight import AT_ONCE
+from optimize_eval.preflight.examined import AT_ONCE
 from tests.conftest import ROOT, Cli, Result, need
 from tests.faults.servers import served
 
 PROGRAMS = ROOT / "tests" / "faults" / "programs"
+CANARY = {"CANARY": "canary-123456"}
 
 
 @pytest.fixture
@@ -21,9 +24,11 @@ def preflight(cli: Cli, tmp_path: Path) -> Cli:
     (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "val.jsonl").write_text('{"number": 99, "input": ""}\n')
 
-    def run(evaluator: str, *options: str, examples: bool = True) -> Result:
+    def run(
+        evaluator: str, *options: str, examples: bool = True, env: dict[str, str] | None = None
+    ) -> Result:
         data = ("--dataset", "train.jsonl") if examples else ()
-        return cli("preflight", "-e", evaluator, *data, *options)
+        return cli("preflight", "-e", evaluator, *data, *options, env=env)
 
     return run
 
@@ -33,9 +38,15 @@ def findings(result: Result) -> dict[str, dict[str, str]]:
     return {check["name"]: check for check in one["checks"]}
 
 
-def pasted(line: str, folder: Path) -> str:
+def pasted(line: str, folder: Path, env: dict[str, str] | None = None) -> str:
     done = subprocess.run(
-        ["bash", "-c", line], capture_output=True, text=True, cwd=folder, check=False, timeout=40
+        ["bash", "-c", line],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        check=False,
+        timeout=40,
+        env={**os.environ, **(env or {})},
     )
     return done.stdout + done.stderr
 
@@ -80,6 +91,37 @@ def test_an_evaluator_that_needs_an_example_says_so(preflight: Cli, tmp_path: Pa
     assert "KeyError" in pasted(found["reproduce"], tmp_path)
 
 
+def test_a_failure_behind_the_first_example_is_found(preflight: Cli, tmp_path: Path) -> None:
+    result = preflight(f"{PROGRAMS}/only_first.py", "--json")
+    found = findings(result)["more answers"]
+    assert (result.status, found["status"]) == (1, "fail")
+    assert (
+        f"{AT_ONCE - 1} of {AT_ONCE} failed, the first by exit_code: exit status 1: not the first"
+        in found["message"]
+    )
+    assert "not the first" in pasted(found["reproduce"], tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["coin", "mostly", "clock"])
+def test_chance_is_not_taken_for_interference(preflight: Cli, kind: str) -> None:
+    result = preflight(f"{sys.executable} {PROGRAMS}/by_chance.py {kind}", "--json")
+    assert result.status == 0, findings(result)["at once"]
+
+
+def test_a_window_that_mixes_things_up_is_not_used(preflight: Cli) -> None:
+    found = findings(preflight(f"{sys.executable} {PROGRAMS}/mixes_window.py", "--json"))["kept alive"]
+    assert found["status"] == "warn"
+    assert "--no-persistent is used" in found["message"]
+
+
+def test_wide_and_hostile_words_stay_within_the_terminal(preflight: Cli) -> None:
+    result = preflight(f"{sys.executable} {PROGRAMS}/wide_words.py")
+    assert "\x1b" not in result.stdout
+    for line in result.stdout.splitlines():
+        columns = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in line)
+        assert columns <= 80 or "try it: " in line, line
+
+
 WARNINGS = {
     "state leaks between calls": (
         f"{PROGRAMS}/leaks_state.py",
@@ -121,6 +163,7 @@ def test_a_good_evaluator_passes_all_there_is_to_pass(preflight: Cli) -> None:
     assert {name: check["status"] for name, check in findings(result).items()} == {
         "answers train": "pass",
         "answers val": "pass",
+        "more answers": "pass",
         "same answer twice": "pass",
         "at once": "pass",
         "kept alive": "pass",
@@ -150,11 +193,15 @@ def test_endpoints_are_checked_too_and_shown_with_curl(preflight: Cli, tmp_path:
         good = preflight(f"{server.url}/ok", "--json")
         assert good.status == 0
         assert findings(good)["at once"]["message"] == f"{AT_ONCE} at once answer as one by one"
-        bad = preflight(f"{server.url}/500", "--json", "--header", "X-Key: canary-123456")
+        bad = preflight(f"{server.url}/500", "--json", "--header", "X-Key: ${CANARY}", env=CANARY)
         assert bad.status == 1
-        assert "canary-123456" not in bad.stdout + bad.stderr
         found = findings(bad)["answers train"]
-        assert "the model is not loaded" in pasted(found["reproduce"], tmp_path)
+        assert "the model is not loaded" in pasted(found["reproduce"], tmp_path, CANARY)
+        literal = preflight(f"{server.url}/500", "--json", "--header", f"X-Key: {CANARY['CANARY']}")
+        assert CANARY["CANARY"] not in bad.stdout + bad.stderr + literal.stdout + literal.stderr
+        assert "put the value of X-Key here" in pasted(
+            findings(literal)["answers train"]["reproduce"], tmp_path
+        )
 
 
 def test_the_budget_bounds_what_is_looked_at(preflight: Cli) -> None:

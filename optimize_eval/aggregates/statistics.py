@@ -11,6 +11,7 @@ import operator
 import random
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import groupby, product
 
 from optimize_eval.aggregates import student
@@ -209,14 +210,14 @@ def _mcnemar(wins: int, losses: int) -> float:
     """Exact: the discordant pairs are tosses of a fair coin if nothing is different."""
     n, fewer = wins + losses, min(wins, losses)
     ways = sum(math.comb(n, k) for k in range(fewer + 1))
-    return min(1.0, float(2 * ways / (1 << n)))
+    return min(1.0, float(Fraction(2 * ways, 1 << n)))  # exact, and no number is too large for it
 
 
 def _all_flips(units: Sequence[float]) -> float:
     observed = abs(math.fsum(units))
     least = observed - _ROUNDING * max(1.0, observed)
     sums = (abs(math.fsum(map(operator.mul, signs, units))) for signs in product((1, -1), repeat=len(units)))
-    return sum(total >= least for total in sums) / 2 ** len(units)
+    return sum(total >= least for total in sums) / (1 << len(units))
 
 
 def _drawn_flips(units: Sequence[float], seed: int) -> float:

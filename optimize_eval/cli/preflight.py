@@ -11,7 +11,8 @@ from optimize_eval.cli import options, output
 from optimize_eval.cli.session import owned_processes
 from optimize_eval.connect import parse_evaluators
 from optimize_eval.datasets import Example, load_examples
-from optimize_eval.preflight import DEFAULT_BUDGET, SENTINEL, Material, examine
+from optimize_eval.preflight.checks import DEFAULT_BUDGET, examine
+from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.reports import preflight as report

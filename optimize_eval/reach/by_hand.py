@@ -1,76 +1,94 @@
-"""Shell lines that ask an evaluator by hand, as preflight shows them: they work when pasted into bash."""
+"""Shell lines that ask an evaluator by hand, as preflight shows them: they work when pasted into bash.
+
+Payloads stand in them as ASCII, whatever is in them. A header's value that was written out is not
+repeated, nor a URL's user, password and query; such a line says what to put there.
+"""
 
 import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload, encode
+from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload, encode, encode_batch
 from optimize_eval.reach import EvaluatorSpec
 
 _HERE = "@@candidate@@"
-_ONLY_VARIABLES = re.compile(r"(\w+ )?\$\{\w+\}")
+_ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
+_NOT_PLAIN = re.compile("[^ -~]")
 
 
 def ask_once(spec: EvaluatorSpec, payload: Payload) -> str:
     """Send one payload, as a run does."""
-    if spec.url:
-        return _curl(spec, encode(payload))
-    return _inside(spec, f"{_printf([payload])} | {_program(spec, payload)}")
+    return _inside(spec, f"{_printf([encode(payload)])} | {_program(spec, payload)}")
+
+
+def ask_twice(spec: EvaluatorSpec, payload: Payload) -> str:
+    """Send the same payload two times, one after the other."""
+    return _inside(spec, f"for i in 1 2; do {_printf([encode(payload)])} | {_program(spec, payload)}; done")
+
+
+def ask_batch(spec: EvaluatorSpec, payloads: Sequence[Payload]) -> str:
+    """Send payloads as one batch."""
+    return _inside(spec, f"{_printf([encode_batch(payloads)])} | {_program(spec, payloads[0])}")
 
 
 def ask_with_long_candidate(spec: EvaluatorSpec, payload: Payload) -> str:
-    """Write a payload whose candidate is too long to be shown: so many times the letter x."""
-    line = encode(replace(payload, candidate=_HERE)).decode().strip()
+    """Send a payload whose candidate is too long to be shown: so many times the letter x."""
+    line = _plain(encode(replace(payload, candidate=_HERE)))
     template = shlex.quote(line.replace("%", "%%").replace(_HERE, "%s") + "\\n")
     made = f"printf {template} \"$(head -c {len(payload.candidate)} /dev/zero | tr '\\0' x)\""
-    if spec.url:
-        return f"{made} | curl -sS {_curl_options(spec)} --data-binary @- {shlex.quote(spec.url)}"
     return _inside(spec, f"{made} | {_program(spec, payload)}")
 
 
 def ask_at_once(spec: EvaluatorSpec, payloads: Sequence[Payload]) -> str:
     """Send several payloads at the same time; to be compared with the same ones sent one by one."""
-    each = "; ".join(f"{_one(spec, payload)} &" for payload in payloads).replace("&;", "&")
+    each = " ".join(f"{_printf([encode(payload)])} | {_program(spec, payload)} &" for payload in payloads)
     return _inside(spec, f"{each} wait")
 
 
 def ask_one_process(spec: EvaluatorSpec, payloads: Sequence[Payload], *, seconds: float) -> str:
-    """Send several payloads to one process, whose input then stays open for a while; it may not stay long."""
-    fed = f"({_printf(payloads, identified=True)}; sleep {seconds:g})"
-    program = _program(spec, payloads[0], before=f"timeout -k 1 {2 * seconds + 1:g}")
-    return _inside(spec, f"{fed} | {program}")
+    """Send several payloads to one process, whose input stays open for a while and whose output is a pipe."""
+    lines = [encode(payload, str(number)) for number, payload in enumerate(payloads, 1)]
+    bounded = f"timeout -k 1 {2 * seconds + 1:g} {_program(spec, payloads[0])}"
+    return _inside(spec, f"({_printf(lines)}; sleep {seconds:g}) | {bounded} | cat")
 
 
-def _one(spec: EvaluatorSpec, payload: Payload) -> str:
-    return _curl(spec, encode(payload)) if spec.url else f"{_printf([payload])} | {_program(spec, payload)}"
+def _printf(lines: Sequence[bytes]) -> str:
+    return f"printf '%s\\n' {shlex.join(_plain(line) for line in lines)}"
 
 
-def _printf(payloads: Sequence[Payload], *, identified: bool = False) -> str:
-    lines = [encode(p, str(n) if identified else None).decode().strip() for n, p in enumerate(payloads, 1)]
-    return f"printf '%s\\n' {shlex.join(lines)}"
+def _plain(line: bytes) -> str:
+    """Escape all but plain ASCII, which in JSON can only stand inside texts."""
+    return _NOT_PLAIN.sub(_escaped, line.decode().strip())
 
 
-def _program(spec: EvaluatorSpec, payload: Payload, before: str = "") -> str:
+def _escaped(match: re.Match[str]) -> str:
+    units = match.group().encode("utf-16-be")
+    return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+
+
+def _program(spec: EvaluatorSpec, payload: Payload) -> str:
+    """Write what reads the payload: the program with its environment, or curl."""
+    if spec.url:
+        headers = ["-H 'Content-Type: application/json'", *(_header(*header) for header in spec.headers)]
+        url = shlex.quote(_public(spec.url))
+        return f"curl -sSgi -m {spec.timeout:g} {' '.join(headers)} --data-binary @- {url}"
     model = [] if payload.task_model is None else [(TASK_MODEL_VARIABLE, payload.task_model)]
     variables = [f"{name}={shlex.quote(value)}" for name, value in [*spec.environment.items(), *model]]
-    return " ".join([*variables, *([before] if before else []), shlex.join(spec.argv)])
+    return " ".join([*(["env", *variables] if variables else []), shlex.join(spec.argv)])
 
 
 def _inside(spec: EvaluatorSpec, line: str) -> str:
     return f"(cd {shlex.quote(spec.cwd)} && {{ {line}; }})" if spec.cwd and not spec.url else line
 
 
-def _curl(spec: EvaluatorSpec, body: bytes) -> str:
-    data = shlex.quote(body.decode().strip())
-    return f"curl -sS {_curl_options(spec)} --data-binary {data} {shlex.quote(spec.url)}"
-
-
-def _curl_options(spec: EvaluatorSpec) -> str:
-    headers = ["-H 'Content-Type: application/json'", *(_header(name, value) for name, value in spec.headers)]
-    return f"-m {spec.timeout:g} {' '.join(headers)}"
-
-
 def _header(name: str, value: str) -> str:
-    """Leave a variable to the shell; a value that was written out is not repeated."""
-    return f'-H "{name}: {value}"' if _ONLY_VARIABLES.fullmatch(value) else f"-H '{name}: …'"
+    shown = value if _ONLY_VARIABLE.fullmatch(value) else f"${{HEADER:?put the value of {name} here}}"
+    return f'-H "{name}: {shown}"'
+
+
+def _public(url: str) -> str:
+    before, at, after = url.partition("@")
+    bare = f"{before.partition('//')[0]}//{after}" if at and "/" not in before.partition("//")[2] else url
+    path, query, _ = bare.partition("?")
+    return f"{path}?…" if query else path

@@ -128,6 +128,15 @@ def test_a_serial_program_behind_a_window_loses_nobody_to_its_queue() -> None:
     assert "an answer was late while several were owed" in asked.note
 
 
+def test_the_last_of_a_queue_behind_a_window_is_not_blamed_for_it() -> None:
+    asked = evaluator("worker.py serial 2", workers=1, timeout=0.45)
+    assert ask(asked, 1) == (0.01, {"number": 1})
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda number: ask(asked, number, 0.45), (2, 4)))
+    asked.close()
+    assert found == [(0.02, {"number": 2}), (0.04, {"number": 4})]
+
+
 def test_a_worker_that_never_flushes_is_a_timeout_not_a_hang() -> None:
     asked = evaluator("worker.py never-flushes", timeout=0.4)
     assert [ask(asked, number, 0.4) for number in (1, 5, 6)] == [
@@ -197,6 +206,27 @@ def test_a_forked_child_leaves_its_parents_workers_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=ROOT)
     assert done.stdout == "(0.06, {'number': 6}) \n", done.stderr
+
+
+def test_batches_after_a_fork_are_not_asked_of_the_parents_worker() -> None:
+    code = (
+        "import os, time\n"
+        "from optimize_eval.connect import connect\n"
+        "from optimize_eval.protocol import Payload\n"
+        "from optimize_eval.reach import EvaluatorSpec\n"
+        f"argv = ({sys.executable!r}, '{PROGRAMS}/worker_batch.py', 'persistent', 'good')\n"
+        "evaluator = connect(EvaluatorSpec(name='b', argv=argv, workers=1))\n"
+        "ask = lambda n: Payload(candidate='x', example=b'{\"number\": %d}' % n)\n"
+        "evaluator.call(ask(1), time.monotonic() + 30); evaluator.call_many([ask(1), ask(2)], 30)\n"
+        "child = os.fork()\n"
+        "numbers = range(10, 50) if child else range(50, 90)\n"
+        "found = [answer.score for answer in evaluator.call_many([ask(n) for n in numbers], 30)]\n"
+        "assert found == [n / 100 for n in numbers], found\n"
+        "evaluator.close()\n"
+        "assert child == 0 or os.waitpid(child, 0)[1] == 0\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def batch_outcomes(program: str, *, persistent: bool | None, timeout: float = 30) -> list[Said]:

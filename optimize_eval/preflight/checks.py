@@ -1,31 +1,31 @@
-"""The checks before a long run: whether an evaluator runs, answers right, can be asked at once, and how fast.
+"""The checks themselves. CHECKS is the table of what is looked at, in which order, and what it costs."""
 
-A failure (not runnable, a bad answer to a real payload, other answers when asked at once) stops a run; a
-warning says what will not work so well. Each comes with a shell line that shows it. The table CHECKS says
-what is looked at and in which order; what the outcome looks like is decided in reports.
-"""
-
-import os
 import shutil
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import NamedTuple
+from dataclasses import replace
 
-from optimize_eval import strict_json
-from optimize_eval.connect import connect
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import NO_CAPABILITIES, Answer, Payload
+from optimize_eval.preflight.examined import (
+    AT_ONCE,
+    BudgetSpent,
+    Check,
+    Examined,
+    Material,
+    Result,
+    Sameness,
+    Status,
+    ask,
+    is_late,
+    live,
+)
+from optimize_eval.protocol import NO_CAPABILITIES, Payload
 from optimize_eval.reach import Evaluator, EvaluatorSpec, by_hand
 from optimize_eval.reach.worker import FAREWELL
 
-SENTINEL = "__optimize_anything_preflight__"
 DEFAULT_BUDGET = 10.0
-AT_ONCE = 2 * (os.cpu_count() or 1)
 
 _MOST_CALLS = 20
 _LONG = 1_000_000
@@ -33,102 +33,7 @@ _NOT_ASCII = "Zażółć gęślą jaźń, 日本語, 🙂"
 _SHIMS = ("/.pyenv/shims/", "/.asdf/shims/", "/.rbenv/shims/", "/.nodenv/shims/")
 _NOTABLE_START = 0.005
 _SCALES = 0.8  # so much of the ideal speed-up, and more slots help further
-
-Result = Answer | EvaluationError
-
-
-class Status(StrEnum):
-    """How a check came out."""
-
-    PASS = "pass"  # noqa: S105  no password
-    FAIL = "fail"
-    WARN = "warn"
-    SKIP = "skip"
-
-
-class Check(NamedTuple):
-    """One thing looked at; `reproduce` is a shell line that shows a failure or a warning."""
-
-    name: str
-    status: Status
-    message: str
-    reproduce: str = ""
-
-
-class Sameness(StrEnum):
-    """How much of an answer stays the same when the same question is asked again."""
-
-    ALL = "score and side info"
-    SCORE = "score"
-    OUTCOME = "outcome"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Material:
-    """What a run would ask: some payloads of each split, first ones first, and how many calls it makes."""
-
-    splits: dict[str, tuple[Payload, ...]]
-    calls: int
-    slots: int
-
-    def varied(self, wanted: int) -> list[Payload]:
-        """Choose payloads that differ by their example where there are examples, else by their candidate."""
-        known = list(dict.fromkeys(payload for payloads in self.splits.values() for payload in payloads))
-        if len(known) > 1:
-            return [known[number % len(known)] for number in range(wanted)]
-        return [replace(known[0], candidate=known[0].candidate + " " * number) for number in range(wanted)]
-
-
-@dataclass(slots=True, kw_only=True)
-class Examined:
-    """One evaluator on the table, and what was found out about it."""
-
-    spec: EvaluatorSpec
-    material: Material
-    until: float
-    checks: list[Check] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)  # of single calls, one process each
-    first: Answer | None = None
-    sameness: Sameness = Sameness.ALL
-    one_by_one: list[Result] = field(default_factory=list)
-    parallel: float = 1.0  # calls that go on at the same time when many slots ask
-    keep_alive: bool | None = None  # False: it declares to be persistent, but a run should not believe it
-
-    @property
-    def is_ok(self) -> bool:
-        return all(check.status is not Status.FAIL for check in self.checks)
-
-    @property
-    def estimate(self) -> float | None:
-        """Guess the seconds that the run takes with this evaluator alone."""
-        return self.material.calls * self.quantile(0.5) / self.parallel if self.seconds else None
-
-    @property
-    def sample(self) -> list[Payload]:
-        return self.material.varied(AT_ONCE)
-
-    def quantile(self, share: float) -> float:
-        ordered = sorted(self.seconds)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
-
-    def affords(self, calls: int) -> bool:
-        """Tell whether so many further calls fit into the budget."""
-        return time.monotonic() + calls * statistics.median(self.seconds) < self.until
-
-    def key(self, result: Result) -> object:
-        """Reduce a result to what can be compared, given how much of it stays the same anyway."""
-        if isinstance(result, EvaluationError):
-            return str(result.kind)
-        parts = {
-            Sameness.ALL: (result.score, strict_json.dumps(dict(result.side_info))),
-            Sameness.SCORE: result.score,
-            Sameness.OUTCOME: True,
-        }
-        return parts[self.sameness]
-
-    def differing(self, results: Sequence[Result]) -> int:
-        pairs = zip(results, self.one_by_one, strict=True)
-        return sum(self.key(found) != self.key(single) for found, single in pairs)
+_ROUNDS = 3  # in which one by one must stay the same before a difference is blamed on concurrency
 
 
 def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUDGET) -> Examined:
@@ -139,15 +44,18 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
             why = "the budget is used up" if examined.is_ok else "something before it failed"
             examined.checks.append(Check(name, Status.SKIP, f"left out: {why}"))
             continue
-        examined.checks.extend(look(examined, name))
+        try:
+            examined.checks.extend(look(examined, name))
+        except BudgetSpent:
+            examined.checks.append(Check(name, Status.SKIP, "left out: the budget is used up"))
     return examined
 
 
 def _answers(on: Examined, name: str) -> Iterator[Check]:
     """Ask the first payload of each split, exactly as the run would."""
-    with _live(on.spec, persistent=False) as evaluator:
+    with live(on.spec, persistent=False) as evaluator:
         for split, payloads in on.material.splits.items():
-            result = _ask(evaluator, payloads[0], on.spec.timeout, on.seconds)
+            result = ask(evaluator, payloads[0], on.spec.timeout, on.seconds)
             where = name if split == "single" else f"{name} {split}"
             if isinstance(result, EvaluationError):
                 message = f"{result.kind}: {result.message}; {result.hint}"
@@ -157,36 +65,55 @@ def _answers(on: Examined, name: str) -> Iterator[Check]:
             yield Check(where, Status.PASS, f"score {result.score:g}")
 
 
+def _more_answers(on: Examined, name: str) -> Iterator[Check]:
+    """Ask about some more of what the run would ask, one by one."""
+    with live(on.spec, persistent=False) as evaluator:
+        on.one_by_one = on.ask_all(evaluator)
+    failed = [(p, r) for p, r in zip(on.sample, on.one_by_one, strict=True) if isinstance(r, EvaluationError)]
+    if not failed:
+        yield Check(name, Status.PASS, f"{AT_ONCE} of {AT_ONCE} scored")
+        return
+    payload, first = failed[0]
+    is_real = any(payload in payloads for payloads in on.material.splits.values())
+    is_told = all(result.kind is FailureKind.REPORTED for _, result in failed)
+    status = Status.FAIL if is_real and not is_told else Status.WARN
+    message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
+    yield Check(name, status, message, by_hand.ask_once(on.spec, payload))
+
+
 def _repeats(on: Examined, name: str) -> Iterator[Check]:
-    """Ask the same again, and remember how much of the answer that changes."""
-    payload = next(iter(on.material.splits.values()))[0]
-    with _live(on.spec, persistent=False) as evaluator:
-        again = _ask(evaluator, payload, on.spec.timeout, on.seconds)
-    for sameness in Sameness:
-        on.sameness = sameness
-        if on.first is not None and on.key(again) == on.key(on.first):
-            break
+    """Ask the same again, and remember how much of the answers that changes."""
+    with live(on.spec, persistent=False) as evaluator:
+        again = on.ask_all(evaluator)
+    on.learn(again)
     if on.sameness is Sameness.OUTCOME:
-        message = f"it scored {_shown(on.first)}, then {_shown(again)}: such scores need --repeats"
-        yield Check(name, Status.WARN, message, by_hand.ask_once(on.spec, payload))
+        yield _by_chance(on, name, again)
     else:
         yield Check(name, Status.PASS, f"same {on.sameness}")
 
 
+def _by_chance(on: Examined, name: str, again: Sequence[Result]) -> Check:
+    pairs = zip(on.sample, on.one_by_one, again, strict=True)
+    payload, one, other = next((p, a, b) for p, a, b in pairs if _shown(a) != _shown(b) or p is on.sample[-1])
+    message = f"it scored {_shown(one)}, then {_shown(other)}: such scores need --repeats"
+    return Check(name, Status.WARN, message, by_hand.ask_twice(on.spec, payload))
+
+
 def _at_once(on: Examined, name: str) -> Iterator[Check]:
-    """Ask different things one by one, then all at once, to see whether calls get in each other's way."""
-    with _live(on.spec, persistent=False) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
-        on.one_by_one = [_ask(evaluator, payload, on.spec.timeout, on.seconds) for payload in on.sample]
+    """Ask different things all at once, to see whether calls get in each other's way."""
+    with live(on.spec, persistent=False) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
         started = time.monotonic()
-        results = list(slots.map(lambda payload: _ask(evaluator, payload, on.spec.timeout), on.sample))
+        results = list(slots.map(lambda payload: on.ask(evaluator, payload), on.sample))
         speed_up = AT_ONCE * statistics.median(on.seconds) / (time.monotonic() - started)
+        for _ in range(_ROUNDS if on.differing(results) else 0):
+            on.learn(on.ask_all(evaluator))
     on.parallel = on.material.slots if speed_up > _SCALES * AT_ONCE else max(1.0, speed_up)
     if differing := on.differing(results):
-        message = (
-            f"{differing} of {AT_ONCE} answers differ when asked at once, for instance "
-            f"{_first_difference(on, results)}: do calls share a file or a port?"
-        )
-        yield Check(name, Status.FAIL, message, by_hand.ask_at_once(on.spec, on.sample))
+        what = f"{differing} of {AT_ONCE} answers differ when asked at once"
+        told = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
+        only_side_info = on.sameness is Sameness.ALL and not _differing_scores(on, results)
+        status = Status.WARN if only_side_info else Status.FAIL
+        yield Check(name, status, told, by_hand.ask_at_once(on.spec, on.sample))
     else:
         yield Check(name, Status.PASS, f"{AT_ONCE} at once answer as one by one")
 
@@ -199,15 +126,22 @@ def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
         return
     patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
     reproduce = by_hand.ask_one_process(on.spec, on.sample[:3], seconds=2)
-    with _live(on.spec, timeout=patient) as evaluator:
-        _ask(evaluator, on.sample[0], patient)  # declares
+    window = declared.concurrency or 1
+    with live(on.spec, timeout=patient) as evaluator, ThreadPoolExecutor(window) as slots:
+        ask(evaluator, on.sample[0], patient)  # declares
         pairs = list(zip(on.sample, on.one_by_one, strict=True))
         unlike = _first_unlike(on, evaluator, patient, [*pairs, *reversed(pairs)])
+        if unlike is None and window > 1:
+            crowd = list(slots.map(lambda payload: ask(evaluator, payload, patient), on.sample * window))
+            singles = on.one_by_one * window
+            unlike = next(
+                ((a, b) for a, b in zip(singles, crowd, strict=True) if on.key(a) != on.key(b)), None
+            )
         ending = time.monotonic()
     if unlike:
         on.keep_alive = False
         single, other = unlike
-        why = "does it flush?" if _is_late(other) else "does state leak between calls?"
+        why = "does it flush?" if is_late(other) else "does state leak between calls?"
         what = f"{_shown(single)} became {_shown(other)} when it was kept alive"
         yield Check(name, Status.WARN, f"{what}: {why} --no-persistent is used", reproduce)
     elif evaluator.note:
@@ -225,7 +159,7 @@ def _first_unlike(
 ) -> tuple[Result, Result] | None:
     """Ask until an answer is not what it was before; a late one would be late again, so that is the end."""
     for payload, single in pairs:
-        result = _ask(evaluator, payload, timeout)
+        result = ask(evaluator, payload, timeout)
         if on.key(result) != on.key(single):
             return single, result
     return None
@@ -236,12 +170,12 @@ def _batches(on: Examined, name: str) -> Iterator[Check]:
     if on.first is None or on.first.capabilities.batch == 1 or on.sample[0].example is None:
         yield Check(name, Status.SKIP, "it does not declare batches, or there are no examples")
         return
-    with _live(on.spec) as evaluator:
-        _ask(evaluator, on.sample[0], on.spec.timeout)  # declares
+    with live(on.spec) as evaluator:
+        ask(evaluator, on.sample[0], on.spec.timeout)  # declares
         results = evaluator.call_many(on.sample, on.spec.timeout)
     if differing := on.differing(results):
-        message = f"{differing} of {AT_ONCE} answers differ in a batch"
-        yield Check(name, Status.WARN, message, by_hand.ask_once(on.spec, on.sample[0]))
+        message = f"{differing} of {AT_ONCE} answers differ in a batch: {_first_difference(on, results)}"
+        yield Check(name, Status.WARN, message, by_hand.ask_batch(on.spec, on.sample))
     else:
         yield Check(name, Status.PASS, "same answers in batches")
 
@@ -250,10 +184,10 @@ def _candidates(on: Examined, name: str) -> Iterator[Check]:
     """Ask about texts at the edges; an evaluator may refuse them in band, but should not break."""
     known = on.sample[0]
     odd = {"an empty": "", "a non-ASCII": _NOT_ASCII, "a 1 MB": "x" * _LONG}
-    with _live(on.spec, persistent=False) as evaluator:
+    with live(on.spec, persistent=False) as evaluator:
         for what, text in odd.items():
             payload = replace(known, candidate=text)
-            result = _ask(evaluator, payload, on.spec.timeout, on.seconds)
+            result = on.ask(evaluator, payload, counts=True)
             if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
                 by = by_hand.ask_with_long_candidate if len(text) == _LONG else by_hand.ask_once
                 yield Check(
@@ -268,9 +202,9 @@ def _candidates(on: Examined, name: str) -> Iterator[Check]:
 
 def _speed(on: Examined, name: str) -> Iterator[Check]:
     """Ask until the times can be trusted, and say what a call costs and what keeping alive would save."""
-    with _live(on.spec, persistent=False) as evaluator:
+    with live(on.spec, persistent=False) as evaluator:
         while len(on.seconds) < _MOST_CALLS and on.affords(1):
-            _ask(evaluator, on.sample[0], on.spec.timeout, on.seconds)
+            on.ask(evaluator, on.sample[0], counts=True)
     told = f"{_time(on.quantile(0.5))} a call (p95 {_time(on.quantile(0.95))})"
     found = shutil.which(on.spec.argv[0]) if on.spec.argv else None
     if found and any(shim in found for shim in _SHIMS):
@@ -298,8 +232,9 @@ def _advice(on: Examined) -> str:
 
 CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...] = (
     ("answers", 1, _answers),  # name, calls that it takes, how it is looked at
-    ("same answer twice", 1, _repeats),
-    ("at once", 2 * AT_ONCE, _at_once),
+    ("more answers", AT_ONCE, _more_answers),
+    ("same answer twice", AT_ONCE, _repeats),
+    ("at once", AT_ONCE, _at_once),
     ("kept alive", 2, _kept_alive),
     ("batches", 2, _batches),
     ("odd candidates", 3, _candidates),
@@ -307,45 +242,19 @@ CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...] 
 )
 
 
-@contextmanager
-def _live(
-    spec: EvaluatorSpec, *, persistent: bool | None = None, timeout: float | None = None
-) -> Iterator[Evaluator]:
-    chosen = spec.persistent if persistent is None else persistent
-    evaluator = connect(replace(spec, persistent=chosen, timeout=timeout or spec.timeout, keep_stderr=True))
-    try:
-        yield evaluator
-    finally:
-        evaluator.close()
-
-
-def _ask(
-    evaluator: Evaluator, payload: Payload, timeout: float, seconds: list[float] | None = None
-) -> Result:
-    started = time.monotonic()
-    try:
-        return evaluator.call(payload, started + timeout)
-    except EvaluationError as error:
-        return error
-    finally:
-        if seconds is not None:
-            seconds.append(time.monotonic() - started)
+def _differing_scores(on: Examined, results: Sequence[Result]) -> int:
+    return sum(_shown(found) != _shown(single) for found, single in zip(results, on.one_by_one, strict=True))
 
 
 def _first_difference(on: Examined, results: Sequence[Result]) -> str:
-    pairs = zip(on.one_by_one, results, strict=True)
-    single, other = next((a, b) for a, b in pairs if on.key(a) != on.key(b))
+    single, other = on.first_unlike(on.one_by_one, results) or (None, None)
     return f"{_shown(single)} became {_shown(other)}"
 
 
 def _shown(result: Result | None) -> str:
     if isinstance(result, EvaluationError):
         return str(result.kind)
-    return f"{result.score:g}" if result else "nothing"
-
-
-def _is_late(result: Result) -> bool:
-    return isinstance(result, EvaluationError) and result.kind is FailureKind.TIMEOUT
+    return f"{result.score!r}" if result else "nothing"
 
 
 def _time(seconds: float) -> str:

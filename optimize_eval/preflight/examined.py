@@ -1,0 +1,172 @@
+"""What preflight works on: the payloads of a run, an evaluator under examination, and how it is asked."""
+
+import os
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+from optimize_eval import strict_json
+from optimize_eval.connect import connect
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.reach import Evaluator, EvaluatorSpec
+
+SENTINEL = "__optimize_anything_preflight__"
+AT_ONCE = 2 * (os.cpu_count() or 1)
+
+_LEAST_WAIT = 0.5
+
+Result = Answer | EvaluationError
+
+
+class Status(StrEnum):
+    """How a check came out."""
+
+    PASS = "pass"  # noqa: S105  no password
+    FAIL = "fail"
+    WARN = "warn"
+    SKIP = "skip"
+
+
+class Check(NamedTuple):
+    """One thing looked at; `reproduce` is a shell line that shows a failure or a warning."""
+
+    name: str
+    status: Status
+    message: str
+    reproduce: str = ""
+
+
+class Sameness(StrEnum):
+    """How much of an answer stays the same when the same question is asked again."""
+
+    ALL = "score and side info"
+    SCORE = "score"
+    OUTCOME = "outcome"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """What a run would ask: some payloads of each split, first ones first, and how many calls it makes."""
+
+    splits: dict[str, tuple[Payload, ...]]
+    calls: int
+    slots: int
+
+    def varied(self, wanted: int) -> list[Payload]:
+        """Choose payloads that differ by their example where there are examples, else by their candidate."""
+        known = list(dict.fromkeys(payload for payloads in self.splits.values() for payload in payloads))
+        if len(known) > 1:
+            return [known[number % len(known)] for number in range(wanted)]
+        return [replace(known[0], candidate=known[0].candidate + " " * number) for number in range(wanted)]
+
+
+@dataclass(slots=True, kw_only=True)
+class Examined:
+    """One evaluator on the table, and what was found out about it."""
+
+    spec: EvaluatorSpec
+    material: Material
+    until: float
+    checks: list[Check] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)  # of single calls, one process each
+    first: Answer | None = None
+    sameness: Sameness = Sameness.ALL
+    one_by_one: list[Result] = field(default_factory=list)  # what the sample is answered
+    parallel: float = 1.0  # calls that go on at the same time when many slots ask
+    keep_alive: bool | None = None  # False: it declares to be persistent, but a run should not believe it
+
+    @property
+    def is_ok(self) -> bool:
+        return all(check.status is not Status.FAIL for check in self.checks)
+
+    @property
+    def estimate(self) -> float | None:
+        """Guess the seconds that the run takes with this evaluator alone."""
+        return self.material.calls * self.quantile(0.5) / self.parallel if self.seconds else None
+
+    @property
+    def sample(self) -> list[Payload]:
+        return self.material.varied(AT_ONCE)
+
+    def quantile(self, share: float) -> float:
+        ordered = sorted(self.seconds)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    def affords(self, calls: int) -> bool:
+        """Tell whether so many further calls fit into the budget."""
+        return time.monotonic() + calls * statistics.median(self.seconds) < self.until
+
+    def ask(self, evaluator: Evaluator, payload: Payload, *, counts: bool = False) -> Result:
+        """Ask within the budget; raises BudgetSpent where that, and not the evaluator, ended the wait."""
+        left = max(_LEAST_WAIT, self.until - time.monotonic())
+        result = ask(evaluator, payload, min(left, self.spec.timeout), self.seconds if counts else None)
+        if left < self.spec.timeout and is_late(result):
+            raise BudgetSpent
+        return result
+
+    def ask_all(self, evaluator: Evaluator) -> list[Result]:
+        return [self.ask(evaluator, payload, counts=True) for payload in self.sample]
+
+    def learn(self, again: Sequence[Result]) -> None:
+        """Ask less sameness of answers, if the same questions were answered otherwise this time."""
+        for sameness in list(Sameness)[list(Sameness).index(self.sameness) :]:
+            self.sameness = sameness
+            if not self.differing(again):
+                return
+
+    def key(self, result: Result) -> object:
+        """Reduce a result to what can be compared, given how much of it stays the same anyway."""
+        if isinstance(result, EvaluationError):
+            return str(result.kind)
+        parts = {
+            Sameness.ALL: (result.score, strict_json.dumps(dict(result.side_info))),
+            Sameness.SCORE: result.score,
+            Sameness.OUTCOME: True,
+        }
+        return parts[self.sameness]
+
+    def first_unlike(
+        self, singles: Sequence[Result], others: Sequence[Result]
+    ) -> tuple[Result, Result] | None:
+        pairs = zip(singles, others, strict=True)
+        return next(((one, other) for one, other in pairs if self.key(one) != self.key(other)), None)
+
+    def differing(self, results: Sequence[Result]) -> int:
+        pairs = zip(results, self.one_by_one, strict=True)
+        return sum(self.key(found) != self.key(single) for found, single in pairs)
+
+
+class BudgetSpent(Exception):
+    """The time for looking at an evaluator is over."""
+
+
+@contextmanager
+def live(
+    spec: EvaluatorSpec, *, persistent: bool | None = None, timeout: float | None = None
+) -> Iterator[Evaluator]:
+    chosen = spec.persistent if persistent is None else persistent
+    evaluator = connect(replace(spec, persistent=chosen, timeout=timeout or spec.timeout, keep_stderr=True))
+    try:
+        yield evaluator
+    finally:
+        evaluator.close()
+
+
+def ask(evaluator: Evaluator, payload: Payload, timeout: float, seconds: list[float] | None = None) -> Result:
+    started = time.monotonic()
+    try:
+        return evaluator.call(payload, started + timeout)
+    except EvaluationError as error:
+        return error
+    finally:
+        if seconds is not None:
+            seconds.append(time.monotonic() - started)
+
+
+def is_late(result: Result) -> bool:
+    return isinstance(result, EvaluationError) and result.kind is FailureKind.TIMEOUT
