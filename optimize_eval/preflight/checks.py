@@ -170,7 +170,7 @@ def _batches(on: Examined, name: str) -> Iterator[Check]:
     if on.first is None or on.first.capabilities.batch == 1 or on.sample[0].example is None:
         yield Check(name, Status.SKIP, "it does not declare batches, or there are no examples")
         return
-    with live(on.spec) as evaluator:
+    with live(on.spec, persistent=on.keep_alive) as evaluator:
         ask(evaluator, on.sample[0], on.spec.timeout)  # declares
         results = evaluator.call_many(on.sample, on.spec.timeout)
     if differing := on.differing(results):

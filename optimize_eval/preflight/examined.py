@@ -78,7 +78,7 @@ class Examined:
     sameness: Sameness = Sameness.ALL
     one_by_one: list[Result] = field(default_factory=list)  # what the sample is answered
     parallel: float = 1.0  # calls that go on at the same time when many slots ask
-    keep_alive: bool | None = None  # False: it declares to be persistent, but a run should not believe it
+    keep_alive: bool | None = None  # False: it declares to be persistent, and is not to be believed
 
     @property
     def is_ok(self) -> bool:
