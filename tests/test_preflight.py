@@ -241,3 +241,15 @@ def test_wrong_data_is_told_before_anything_is_asked(preflight: Cli, tmp_path: P
 def test_without_a_candidate_the_sentinel_is_sent(preflight: Cli) -> None:
     result = preflight(f"{PROGRAMS}/echoes_payload.py", "--json", examples=False)
     assert "answers" in findings(result)
+
+
+def test_a_version_managers_shim_is_named_as_what_costs_time(preflight: Cli, tmp_path: Path) -> None:
+    shims = tmp_path / ".pyenv" / "shims"
+    shims.mkdir(parents=True)
+    (shims / "mypython").symlink_to(sys.executable)
+    result = preflight(
+        f"mypython {PROGRAMS}/five_lines.py", "--json", env={"PATH": f"{shims}:{os.environ['PATH']}"}
+    )
+    found = findings(result)["speed"]
+    assert (found["status"], found["reproduce"]) == ("warn", "pyenv which mypython")
+    assert "is a shim" in found["message"]

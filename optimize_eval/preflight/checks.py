@@ -1,5 +1,6 @@
 """The checks themselves. CHECKS is the table of what is looked at, in which order, and what it costs."""
 
+import re
 import shutil
 import statistics
 import time
@@ -30,7 +31,7 @@ DEFAULT_BUDGET = 10.0
 _MOST_CALLS = 20
 _LONG = 1_000_000
 _NOT_ASCII = "Zażółć gęślą jaźń, 日本語, 🙂"
-_SHIMS = ("/.pyenv/shims/", "/.asdf/shims/", "/.rbenv/shims/", "/.nodenv/shims/")
+_SHIM = re.compile(r"/\.(pyenv|asdf|rbenv|nodenv)/shims/")
 _NOTABLE_START = 0.005
 _SCALES = 0.8  # so much of the ideal speed-up, and more slots help further
 _ROUNDS = 3  # in which one by one must stay the same before a difference is blamed on concurrency
@@ -207,11 +208,11 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
             on.ask(evaluator, on.sample[0], counts=True)
     told = f"{_time(on.quantile(0.5))} a call (p95 {_time(on.quantile(0.95))})"
     found = shutil.which(on.spec.argv[0]) if on.spec.argv else None
-    if found and any(shim in found for shim in _SHIMS):
+    if found and (shim := _SHIM.search(found)):
         message = (
             f"{told}; {on.spec.argv[0]} is a shim that costs time at each start: name the program behind it"
         )
-        yield Check(name, Status.WARN, message, f"head -3 {found}")
+        yield Check(name, Status.WARN, message, f"{shim[1]} which {on.spec.argv[0]}")
     elif on.quantile(0.95) > on.spec.timeout / 3:
         reproduce = f"time {by_hand.ask_once(on.spec, on.sample[0])}"
         yield Check(name, Status.WARN, f"{told} is near the timeout of {on.spec.timeout:g} s", reproduce)
