@@ -143,7 +143,7 @@ def _attended(work: Callable[[], Response]) -> Response:
         raise EvaluationError(
             FailureKind.INTERNAL,
             "an HTTP client that was made before a fork does not work after it",
-            hint="start other processes with the method spawn, or make the evaluator in each of them",
+            hint="start other processes with the method spawn instead",
         )
     if threading.current_thread() is not threading.main_thread():
         return work()

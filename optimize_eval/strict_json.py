@@ -186,4 +186,4 @@ def _lone_surrogate(text: str) -> JsonFault | None:
 
 
 def _plain(message: str) -> str:
-    return message[:1].lower() + message[1:].removesuffix(" at").removesuffix(" starting at")
+    return message[:1].lower() + message[1:].removesuffix(" at").removesuffix(" starting")

@@ -44,6 +44,7 @@ BAD_LINES = {
     "not UTF-8": (b'{"a": 1}\n{"\xc3\xa4": "\xff"}\n', "2:8: not UTF-8: byte 0xFF"),
     "two on a line": (b'{"a": 1} {"a": 2}\n', "1:10: extra data"),
     "control character": (b'{"a": "x\ty"}\n', "1:9: invalid control character"),
+    "no end of a text": (b'{"a": "x}\n', "1:7: unterminated string"),
     "text": (b"hello\n", "1:1: expecting value"),
 }
 

@@ -9,7 +9,10 @@ from unicodedata import east_asian_width
 
 import pytest
 
-from optimize_eval.preflight.examined import AT_ONCE
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.preflight.examined import AT_ONCE, Examined, Material, Sameness
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.reach import EvaluatorSpec
 from tests.conftest import ROOT, Cli, Result, need
 from tests.faults.servers import served
 
@@ -107,6 +110,18 @@ def test_a_failure_behind_the_first_example_is_found(preflight: Cli, tmp_path: P
 def test_chance_is_not_taken_for_interference(preflight: Cli, kind: str) -> None:
     result = preflight(f"{sys.executable} {PROGRAMS}/by_chance.py {kind}", "--json")
     assert result.status == 0, findings(result)["at once"]
+
+
+def test_failures_that_come_and_go_are_chance_too() -> None:
+    question = Payload(candidate="x")
+    on = Examined(
+        spec=EvaluatorSpec(), material=Material(splits={"single": (question,)}, calls=1, slots=1), until=0.0
+    )
+    answer, failure = Answer(score=1.0), EvaluationError(FailureKind.EXIT_CODE, "now and then")
+    on.one_by_one = [answer, failure]
+    on.learn([answer, answer])
+    assert on.sameness is Sameness.NOTHING
+    assert on.differing([failure, answer]) == 0
 
 
 def test_a_window_that_mixes_things_up_is_not_used(preflight: Cli) -> None:
@@ -223,7 +238,7 @@ def test_people_see_a_table_within_their_terminal(preflight: Cli) -> None:
     )
     lines = result.stdout.splitlines()
     assert result.status == 1
-    assert lines[0] == " data     train 12 lines ok · val 1 lines ok · no example in both"
+    assert lines[0] == " data     train 12 lines ok · val 1 line ok · no example in both"
     assert lines[1].split() == ["check", "result", "time", "detail"]
     assert any(line.startswith(" five_lines    ok      ") and "score 0.5" in line for line in lines)
     assert any(line.startswith(" logs_to_stdo… FAILED  ") for line in lines)

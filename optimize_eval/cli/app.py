@@ -68,6 +68,7 @@ def run() -> int:
         return 0
     except OSError as error:
         output.say(f"error: {error.strerror or error}")
+        output.say("  try: make room, or look at the permissions; then run the command again")
         return _COULD_NOT_GO_ON
     except Exception as error:  # noqa: BLE001  the last resort: people get a line, not a traceback
         return _broken(error)
@@ -79,9 +80,7 @@ def run() -> int:
 def _misused(error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     asks_for_help = context and error.message == context.get_help()
-    said = error.format_message().replace(
-        "Value error, ", ""
-    )  # pydantic's way of starting, no news to anybody
+    said = error.format_message().replace("Value error, ", "")  # pydantic's way of starting
     output.say(said if asks_for_help else f"error: {said}")
     if context and not asks_for_help:
         output.say(f"  try: {context.command_path} --help")

@@ -102,8 +102,12 @@ def _material(texts: list[str], splits: dict[str, tuple[Example, ...]], task_mod
 def _data_line(splits: dict[str, tuple[Example, ...]]) -> str:
     if not splits:
         return "no examples: the evaluator is asked about the candidate alone"
-    told = [f"{split} {len(examples):,} lines ok" for split, examples in splits.items()]
+    told = [f"{split} {_lines(len(examples))} ok" for split, examples in splits.items()]
     if len(splits) > 1:
         shared = {e.raw for e in splits["train"]} & {e.raw for e in splits["val"]}
         told.append(f"{len(shared):,} examples in both" if shared else "no example in both")
     return " · ".join(told)
+
+
+def _lines(count: int) -> str:
+    return f"{count:,} line{'s' * (count != 1)}"

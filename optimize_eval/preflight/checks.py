@@ -87,7 +87,7 @@ def _repeats(on: Examined, name: str) -> Iterator[Check]:
     with live(on.spec, persistent=False) as evaluator:
         again = on.ask_all(evaluator)
     on.learn(again)
-    if on.sameness is Sameness.OUTCOME:
+    if on.sameness in {Sameness.OUTCOME, Sameness.NOTHING}:
         yield _by_chance(on, name, again)
     else:
         yield Check(name, Status.PASS, f"same {on.sameness}")
@@ -134,10 +134,7 @@ def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
         unlike = _first_unlike(on, evaluator, patient, [*pairs, *reversed(pairs)])
         if unlike is None and window > 1:
             crowd = list(slots.map(lambda payload: ask(evaluator, payload, patient), on.sample * window))
-            singles = on.one_by_one * window
-            unlike = next(
-                ((a, b) for a, b in zip(singles, crowd, strict=True) if on.key(a) != on.key(b)), None
-            )
+            unlike = on.first_unlike(on.one_by_one * window, crowd)
         ending = time.monotonic()
     if unlike:
         on.keep_alive = False

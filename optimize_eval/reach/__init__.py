@@ -15,6 +15,7 @@ from optimize_eval.protocol import Answer, Payload, ScoreRange
 
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0
+ANSWER_CAP = 8 * 1024 * 1024  # bytes on stdout, in a worker's line, or in an HTTP body
 
 
 class Evaluator(Protocol):

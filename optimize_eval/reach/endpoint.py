@@ -22,10 +22,8 @@ from optimize_eval.protocol import (
     encode_batch,
     judge_answer,
 )
-from optimize_eval.reach import LONGEST_TIMEOUT, EvaluatorSpec, headers
+from optimize_eval.reach import ANSWER_CAP, LONGEST_TIMEOUT, EvaluatorSpec, headers
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
-
-BODY_CAP = 8 * 1024 * 1024
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500
@@ -80,6 +78,8 @@ class EndpointEvaluator:
         if response.status not in _SUCCESS:
             raise self._refused(response)
         answer = self._decode(response.body)
+        if not self._secrets:
+            return answer
         return {key: headers.redact_values(said, self._secrets) for key, said in answer.items()}
 
     def _decode(self, body: bytes) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class EndpointEvaluator:
 
     def _post(self, body: bytes, deadline: float) -> Response:
         try:
-            return self._connections.post(body, self._headers, deadline, BODY_CAP)
+            return self._connections.post(body, self._headers, deadline, ANSWER_CAP)
         except EvaluationError as error:
             if error.kind is FailureKind.TIMEOUT:
                 error.message = f"no answer within {self._spec.timeout:g} s"

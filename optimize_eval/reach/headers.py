@@ -31,6 +31,8 @@ def expand(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
     """Put environment variables in the place of ${NAME}; ours go in where the user gives none."""
     expanded = {"Content-Type": "application/json"}
     for name, value in headers:
+        if not _are_texts(name, value):
+            raise UsageError(f"the header {name!r} is not a pair of texts", hint=_HINT)
         _check(name, full := _filled(name, value))
         expanded = {known: said for known, said in expanded.items() if known.lower() != name.lower()}
         expanded[name] = full
@@ -79,6 +81,10 @@ def _look_up(variable: str, header: str, environment: Mapping[str, str]) -> str:
             hint=f"export {variable}=…",
         )
     return environment[variable]
+
+
+def _are_texts(*pair: object) -> bool:
+    return all(isinstance(text, str) for text in pair)
 
 
 def _check(name: str, value: str) -> None:

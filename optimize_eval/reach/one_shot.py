@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from optimize_eval.reach import ANSWER_CAP
 from optimize_eval.reach.process import POLL_WITHOUT_HANDLE, Child, Program
 
-STDOUT_CAP = 8 * 1024 * 1024
 STDERR_KEPT = 64 * 1024
 GRACE = 0.5  # seconds between SIGTERM and SIGKILL
 LINGER = 0.5  # seconds that stdout is read on after the program itself has ended
@@ -41,7 +41,7 @@ class Late(_Cut):
 
 
 class Flood(_Cut):
-    """stdout went beyond STDOUT_CAP; the program and all it started were killed."""
+    """stdout went beyond ANSWER_CAP; the program and all it started were killed."""
 
 
 class Tail:
@@ -172,8 +172,8 @@ class _Call:
         return poller, takers
 
     def _take_all(self, child: Child, poller: select.poll, takers: _Takers, wait: float) -> None:
-        longest = _LONGEST_POLL if child.handle >= 0 else POLL_WITHOUT_HANDLE
-        for fd, event in poller.poll(milliseconds(min(wait, longest))):
+        wait = wait if child.handle >= 0 else min(wait, POLL_WITHOUT_HANDLE)
+        for fd, event in poller.poll(milliseconds(wait)):
             # POLLHUP alone: every writer is gone and the pipe is empty, so there is nothing to read.
             if event == select.POLLHUP or not takers[fd](event):
                 del takers[fd]
@@ -184,7 +184,7 @@ class _Call:
     def _take_stdout(self, fd: int, event: int) -> bool:
         data = os.read(fd, _CHUNK)
         self.stdout += data
-        if len(self.stdout) > STDOUT_CAP:
+        if len(self.stdout) > ANSWER_CAP:
             raise Flood
         return has_more(data, event)
 
@@ -207,7 +207,8 @@ class _Call:
 
 
 def milliseconds(seconds: float) -> int:
-    return max(0, int(seconds * 1000) + 1)
+    """Convert for poll, which cannot wait for months; whoever waits longer polls again."""
+    return max(0, int(min(seconds, _LONGEST_POLL) * 1000) + 1)
 
 
 def has_more(data: bytes, event: int) -> bool:

@@ -5,7 +5,7 @@ import signal
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.protocol import Payload, ScoreRange, parse_answer
-from optimize_eval.reach import EvaluatorSpec, not_started, one_shot
+from optimize_eval.reach import ANSWER_CAP, EvaluatorSpec, not_started, one_shot
 from optimize_eval.reach.process import Program
 
 _SHOWN_LINE = 200
@@ -76,7 +76,7 @@ def late(timeout: float, stderr: bytes) -> EvaluationError:
 def flood(stderr: bytes) -> EvaluationError:
     return EvaluationError(
         FailureKind.OUTPUT_TOO_LARGE,
-        f"more than {one_shot.STDOUT_CAP // 2**20} MiB on stdout; it and all it started were killed",
+        f"more than {ANSWER_CAP // 2**20} MiB on stdout; it and all it started were killed",
         detail=text_of(stderr),
         hint="print one JSON object; write bulky output to a file and answer with its path",
     )

@@ -171,5 +171,6 @@ def _await_room(stdin: int, deadline: float) -> None:
     left = deadline - time.monotonic()
     poller = select.poll()
     poller.register(stdin, select.POLLOUT)
-    if left <= 0 or not poller.poll(milliseconds(left)):
+    if left <= 0:
         raise Late
+    poller.poll(milliseconds(left))

@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import decode_answer
-from optimize_eval.reach.one_shot import GRACE, STDOUT_CAP, Late, Tail, milliseconds
+from optimize_eval.reach import ANSWER_CAP
+from optimize_eval.reach.one_shot import GRACE, Late, Tail, milliseconds
 from optimize_eval.reach.process import POLL_WITHOUT_HANDLE, Child
 
 FAREWELL = 2.0  # seconds that a worker has to end by itself once its stdin is closed
 
 _CHUNK = 64 * 1024
 _MOMENT = 0.2  # a process that was seen to close its pipes takes so long at most to be seen as ended
-_LONGEST_POLL = 3600.0
 
 MakeLine = Callable[[str], bytes]  # identity → the line that asks under it
 
@@ -61,11 +61,11 @@ class Lines:
         end = self._buffer.find(b"\n", self._searched)
         if end < 0:
             self._searched = len(self._buffer)
-            if self._searched > STDOUT_CAP:
-                raise Broken(f"it wrote a line of more than {STDOUT_CAP // 2**20} MiB")
+            if self._searched > ANSWER_CAP:
+                raise Broken(f"it wrote a line of more than {ANSWER_CAP // 2**20} MiB")
             return None
-        if end > STDOUT_CAP:
-            raise Broken(f"it wrote a line of more than {STDOUT_CAP // 2**20} MiB")
+        if end > ANSWER_CAP:
+            raise Broken(f"it wrote a line of more than {ANSWER_CAP // 2**20} MiB")
         line = bytes(self._buffer[: end + 1])
         del self._buffer[: end + 1]
         self._searched = 0
@@ -75,8 +75,8 @@ class Lines:
         """Wait for output, at most so long, or with `or_room` until stdin takes more; raises Broken."""
         if or_room:
             self._poller.register(self._child.stdin, select.POLLOUT)
-        longest = _LONGEST_POLL if self._child.handle >= 0 else POLL_WITHOUT_HANDLE
-        events = dict(self._poller.poll(milliseconds(min(seconds, longest))))
+        seconds = seconds if self._child.handle >= 0 else min(seconds, POLL_WITHOUT_HANDLE)
+        events = dict(self._poller.poll(milliseconds(seconds)))
         if or_room:
             self._poller.register(self._child.stdin, 0)
         self._take_in(events)

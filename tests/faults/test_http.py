@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval import EvaluationError, http_evaluator
+from optimize_eval import EvaluationError, UsageError, http_evaluator
 from tests.conftest import PROGRAM, ROOT, Cli, Result, need
 from tests.faults.servers import Server, served
 
@@ -225,7 +225,7 @@ def test_ctrl_c_does_not_wait_for_a_silent_server(server: Server, tmp_path: Path
 
 def test_a_client_made_before_a_fork_says_so_after_it(server: Server) -> None:
     code = (
-        "import os\nfrom optimize_eval import EvaluationError, http_evaluator\n"
+        "import os\nfrom optimize_eval import EvaluationError, UsageError, http_evaluator\n"
         f"evaluator = http_evaluator('{server.url}/ok')\n"
         "evaluator('x')\n"
         "child = os.fork()\n"
@@ -250,3 +250,8 @@ def test_a_dripping_server_ends_at_the_deadline(server: Server) -> None:
         with pytest.raises(EvaluationError, match="no answer within"):
             evaluator("x")
         assert 0.3 < time.monotonic() - started < 3
+
+
+def test_a_header_that_is_no_text_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="not a pair of texts"):
+        http_evaluator("http://127.0.0.1:9/", headers={"X": 5})  # type: ignore[dict-item]
