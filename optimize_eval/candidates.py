@@ -1,12 +1,42 @@
-"""Candidate files → texts: the bytes as they are, UTF-8, nothing stripped, empty allowed."""
+"""Candidates: texts from files, as the bytes are, UTF-8, nothing stripped, empty allowed; and their names."""
 
+import glob
 import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from optimize_eval.datasets import read_bytes
+from optimize_eval.datasets import Example, read_bytes, read_dataset
 from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.names import distinct
 
 STDIN = "-"
+LONGEST_NAME = 200
+
+_LIST_FORM = '{"id": "v1", "candidate": "…"}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One candidate: a text of its own, or the name of the field where each example has it."""
+
+    name: str
+    text: str = ""
+    field: str = ""
+
+
+def load_candidates(paths: Iterable[str], lists: Iterable[str]) -> tuple[Candidate, ...]:
+    """Load files (or globs of them, or - for stdin) and JSONL lists, in their order."""
+    found = [
+        Candidate(name=_name_of(path), text=load_candidate(path)) for glob in paths for path in _files(glob)
+    ]
+    found += [candidate for path in lists for candidate in _load_list(path)]
+    return _named_apart(found)
+
+
+def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
+    """Make candidates of fields that examples have: recorded outputs."""
+    return _named_apart([Candidate(name=field, field=field) for field in fields])
 
 
 def load_candidate(path: str) -> str:
@@ -20,6 +50,45 @@ def load_candidate(path: str) -> str:
         )
         name = "stdin" if path == STDIN else path
         raise DataError([Problem(path=name, rule="bad_utf8", reason=reason)]) from None
+
+
+def _named_apart(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    names = distinct(candidate.name for candidate in candidates)
+    return tuple(replace(one, name=name) for one, name in zip(candidates, names, strict=True))
+
+
+def _name_of(path: str) -> str:
+    return "stdin" if path == STDIN else Path(path).stem.encode(errors="replace").decode()[:LONGEST_NAME]
+
+
+def _files(pattern: str) -> list[str]:
+    """Expand a glob; a file whose name looks like one is that file."""
+    if not glob.has_magic(pattern) or _exists(pattern):
+        return [pattern]
+    found = glob.glob(pattern, recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
+    files = sorted(path for path in found if Path(path).is_file())
+    if not files:
+        raise UsageError(f"no file matches {pattern!r}", hint="look at the folder and the pattern")
+    return files
+
+
+def _load_list(path: str) -> list[Candidate]:
+    reading = read_dataset(path)
+    read = [_read_entry(path, example) for example in reading.examples]
+    problems = [*reading.problems, *(entry for entry in read if isinstance(entry, Problem))]
+    if problems:
+        raise DataError(sorted(problems, key=lambda problem: problem.line or 0))
+    return [entry for entry in read if isinstance(entry, Candidate)]
+
+
+def _read_entry(path: str, example: Example) -> Candidate | Problem:
+    match example.value:
+        case {"id": str(name), "candidate": str(text)} if 0 < len(name) <= LONGEST_NAME:
+            return Candidate(name=name, text=text)
+    reason = (
+        f"not a candidate: write {_LIST_FORM}, both of them texts, the id of at most {LONGEST_NAME} letters"
+    )
+    return Problem(path=path, rule="bad_candidate", line=example.line, column=1, reason=reason)
 
 
 def _read(path: str) -> bytes:

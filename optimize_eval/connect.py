@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from optimize_eval import shipped
 from optimize_eval.errors import UsageError
+from optimize_eval.names import distinct
 from optimize_eval.reach import Evaluator, EvaluatorSpec, headers
 from optimize_eval.reach.command import CommandEvaluator
 from optimize_eval.reach.not_started import INTERPRETERS
@@ -28,11 +29,9 @@ _LAUNCHER = re.compile(r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|ph
 
 def parse_evaluators(texts: Iterable[str], defaults: EvaluatorSpec) -> tuple[EvaluatorSpec, ...]:
     """Read evaluator texts in their order; names that would repeat get -2, -3 and so on."""
-    specs: list[EvaluatorSpec] = []
-    for text in texts:
-        spec = parse_evaluator(text, defaults)
-        specs.append(replace(spec, name=_unused(spec.name, {other.name for other in specs})))
-    return tuple(specs)
+    specs = [parse_evaluator(text, defaults) for text in texts]
+    names = distinct(spec.name for spec in specs)
+    return tuple(replace(spec, name=name) for spec, name in zip(specs, names, strict=True))
 
 
 def parse_evaluator(text: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -98,9 +97,10 @@ def split_command(command: str) -> tuple[str, ...]:
 def _parse_metric(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     metric, *arguments = split_command(target)
     name, _, variant = metric[1:].partition("@")
-    program = str(shipped.metric_path(name))
+    program = shipped.metric_path(name)
+    launcher = sys.executable if program.suffix == ".py" else "sh"
     chosen = ("--variant", variant) if variant else ()
-    spec = command_spec((sys.executable, program, *chosen, *arguments), defaults)
+    spec = command_spec((launcher, str(program), *chosen, *arguments), defaults)
     return replace(spec, name=metric[1:], text=target)
 
 
@@ -125,12 +125,6 @@ def _default_name(argv: tuple[str, ...]) -> str:
 
 def _is_script(word: str) -> bool:
     return Path(word).suffix.lower() in INTERPRETERS
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    if name not in taken:
-        return name
-    return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
 
 
 _KINDS: tuple[tuple[str, Callable[[str, EvaluatorSpec], EvaluatorSpec]], ...] = (

@@ -21,7 +21,8 @@ def path(name: str) -> Path:
 
 def metric_path(metric: str) -> Path:
     """Find the program of a shipped metric, such as `exact_match`."""
-    programs = {file.stem: file for file in path("evaluators").glob("*.py") if file.stem[0] != "_"}
+    files = path("evaluators").iterdir()
+    programs = {file.stem: file for file in files if file.suffix in {".py", ".sh"} and file.stem[0] != "_"}
     if metric in programs:
         return programs[metric]
     close = get_close_matches(metric, programs, n=1)
