@@ -8,7 +8,7 @@ deadline or raises EvaluationError.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.protocol import Answer, Payload, ScoreRange
@@ -16,6 +16,13 @@ from optimize_eval.protocol import Answer, Payload, ScoreRange
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0
 ANSWER_CAP = 8 * 1024 * 1024  # bytes on stdout, in a worker's line, or in an HTTP body
+
+
+class Capacity(NamedTuple):
+    """What it is of use to ask of an evaluator at a time."""
+
+    calls: int | None = None  # None: as many as anyone likes
+    batch: int = 1  # payloads in one call
 
 
 class Evaluator(Protocol):
@@ -27,6 +34,11 @@ class Evaluator(Protocol):
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
         """Answer several, in their order, each within `timeout` seconds; a failure stands for itself."""
+        ...
+
+    @property
+    def capacity(self) -> Capacity:
+        """What it can take at the moment; more calls than that only wait."""
         ...
 
     @property

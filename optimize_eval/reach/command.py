@@ -28,7 +28,7 @@ from optimize_eval.protocol import (
     judge_answer,
     parse_answer,
 )
-from optimize_eval.reach import EvaluatorSpec, not_started, one_shot, process, verdict
+from optimize_eval.reach import Capacity, EvaluatorSpec, not_started, one_shot, process, verdict
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
 from optimize_eval.reach.pool import CLOSED, Living, Pool
 from optimize_eval.reach.window import Window
@@ -47,6 +47,7 @@ class CommandEvaluator:
         self._program: process.Program | None = None
         self._capabilities = Capabilities(persistent=True) if spec.persistent else NO_CAPABILITIES
         self._note = ""
+        self._size = spec.workers or os.cpu_count() or 1  # of each pool
         self._is_closed = False
         self._be_of_this_process()
 
@@ -63,6 +64,11 @@ class CommandEvaluator:
     def note(self) -> str:
         """What people should be told, once: that workers broke, and what was done about it."""
         return self._note
+
+    @property
+    def capacity(self) -> Capacity:
+        calls = self._size * (self._capabilities.concurrency or 1) if self._keeps_alive() else None
+        return Capacity(calls=calls, batch=self._capabilities.batch)
 
     def call(self, payload: Payload, deadline: float) -> Answer:
         if self._keeps_alive():
@@ -164,8 +170,7 @@ class CommandEvaluator:
             start = partial(
                 _start_worker, self._find_program(), self._tag, self._starts, _variables(task_model), window
             )
-            size = self._spec.workers or os.cpu_count() or 1
-            pool = self._pools.setdefault(task_model, Pool(start, size=size, window=window))
+            pool = self._pools.setdefault(task_model, Pool(start, size=self._size, window=window))
         return pool
 
     def _judged(self, stderr: bytes, judge: Callable[[], Answer]) -> Answer:

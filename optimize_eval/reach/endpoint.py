@@ -22,7 +22,7 @@ from optimize_eval.protocol import (
     encode_batch,
     judge_answer,
 )
-from optimize_eval.reach import ANSWER_CAP, LONGEST_TIMEOUT, EvaluatorSpec, headers
+from optimize_eval.reach import ANSWER_CAP, LONGEST_TIMEOUT, Capacity, EvaluatorSpec, headers
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
 
 _SOURCE = "the response body"
@@ -44,6 +44,10 @@ class EndpointEvaluator:
         self._capabilities = NO_CAPABILITIES
         self._room = threading.Condition()
         self._in_flight = 0
+
+    @property
+    def capacity(self) -> Capacity:
+        return Capacity(calls=self._limit(), batch=self._capabilities.batch)
 
     def call(self, payload: Payload, deadline: float) -> Answer:
         answer = judge_answer(self._ask(encode(payload), deadline - time.monotonic()), self._spec.score_range)
