@@ -14,7 +14,8 @@ from optimize_eval.datasets import load_example, parse_example
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
-from optimize_eval.run.attempt import Failed, Outcome, attempt
+from optimize_eval.run.attempt import attempt
+from optimize_eval.run.outcome import Failed, Scored
 
 EXAMPLES = """\b
 Examples:
@@ -91,7 +92,7 @@ def _example_bytes(text: str) -> bytes:
     return load_example(place[1], int(place[2])).raw
 
 
-def _ask(spec: EvaluatorSpec, payload: Payload) -> Outcome:
+def _ask(spec: EvaluatorSpec, payload: Payload) -> Scored | Failed:
     evaluator = connect(spec)
     try:
         return attempt(evaluator, payload, spec.timeout, spec.retries or 0)

@@ -4,93 +4,103 @@ The one place that catches EvaluationError. A failure is a type of its own, neve
 """
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Evaluator
+from optimize_eval.run.outcome import Failed, Scored
 
 STDERR_SHOWN = 2048
 
 _FIRST_PAUSE = 0.1  # seconds before the second attempt; each further pause is twice as long
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scored:
-    """The evaluator answered."""
-
-    score: float
-    side_info: Mapping[str, Any]
-    seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "outcome": "scored",
-            "score": self.score,
-            "side_info": dict(self.side_info),
-            "seconds": round(self.seconds, 6),
-        }
+Pause = Callable[[float], None]  # waits so many seconds, or raises to give the unit up
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    """There is no score, and this is why."""
-
-    kind: FailureKind
-    message: str
-    hint: str
-    stderr: str
-    seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "outcome": "failed",
-            "kind": str(self.kind),
-            "message": self.message,
-            "hint": self.hint,
-            "stderr": self.stderr,
-            "seconds": round(self.seconds, 6),
-        }
-
-
-Outcome = Scored | Failed
-
-
-def attempt(evaluator: Evaluator, payload: Payload, timeout: float, retries: int = 0) -> Outcome:
+def attempt(
+    evaluator: Evaluator, payload: Payload, timeout: float, retries: int = 0, pause: Pause = time.sleep
+) -> Scored | Failed:
     """Ask; the evaluator has `timeout` seconds for the answer, further attempts and their pauses included."""
     started = time.monotonic()
+    calls = 0
+
+    def call(payload: Payload, deadline: float) -> Answer:
+        nonlocal calls
+        calls += 1
+        return evaluator.call(payload, deadline)
+
+    answer: Answer | EvaluationError
     try:
-        answer = ask(evaluator, payload, started + timeout, retries)
+        answer = ask(call, payload, started + timeout, retries, pause)
     except EvaluationError as error:
-        return Failed(
-            kind=error.kind,
-            message=error.message,
-            hint=error.hint,
-            stderr=_tail(error.detail),
-            seconds=time.monotonic() - started,
-        )
-    return Scored(score=answer.score, side_info=answer.side_info, seconds=time.monotonic() - started)
+        answer = error
+    return _outcome(answer, time.monotonic() - started, calls)
 
 
-def ask(evaluator: Evaluator, payload: Payload, deadline: float, retries: int) -> Answer:
+def attempt_many(
+    evaluator: Evaluator,
+    payloads: Sequence[Payload],
+    timeout: float,
+    retries: int = 0,
+    pause: Pause = time.sleep,
+) -> list[Scored | Failed]:
+    """Ask about several, in one batch where the evaluator takes them; what may pass is asked again singly."""
+    if len(payloads) == 1:
+        return [attempt(evaluator, payloads[0], timeout, retries, pause)]
+    started = time.monotonic()
+    answers = evaluator.call_many(payloads, timeout)
+    seconds = (time.monotonic() - started) / len(payloads)
+    outcomes = [_outcome(answer, seconds, 1) for answer in answers]
+    for place, answer in enumerate(answers):
+        wait = answer.retry_after if isinstance(answer, EvaluationError) and retries else None
+        if wait is not None and wait < timeout:
+            pause(max(_FIRST_PAUSE, wait))
+            again = attempt(evaluator, payloads[place], timeout, retries - 1, pause)
+            outcomes[place] = replace(again, attempts=again.attempts + 1)
+    return outcomes
+
+
+def ask(
+    call: Callable[[Payload, float], Answer],
+    payload: Payload,
+    deadline: float,
+    retries: int,
+    pause: Pause = time.sleep,
+) -> Answer:
     """Ask until there is an answer, a failure that asking again cannot mend, or no time or attempt left."""
-    for pause in _pauses(retries):
+    for number in range(retries):
         try:
-            return evaluator.call(payload, deadline)
+            return call(payload, deadline)
         except EvaluationError as error:
             if error.retry_after is None:
                 raise
-            wait = max(pause, error.retry_after)
+            wait = max(_FIRST_PAUSE * 2**number, error.retry_after)
             if time.monotonic() + wait >= deadline:
                 raise
-        time.sleep(wait)
-    return evaluator.call(payload, deadline)
+        pause(wait)
+    return call(payload, deadline)
 
 
-def _pauses(retries: int) -> list[float]:
-    return [_FIRST_PAUSE * 2**number for number in range(retries)]
+def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) -> Scored | Failed:
+    if isinstance(answer, EvaluationError):
+        return Failed(
+            kind=answer.kind,
+            message=answer.message,
+            hint=answer.hint,
+            stderr=_tail(answer.detail),
+            seconds=seconds,
+            attempts=attempts,
+            retry_after=answer.retry_after,
+        )
+    return Scored(
+        score=answer.score,
+        side_info=answer.side_info,
+        seconds=seconds,
+        attempts=attempts,
+        stderr=_tail(answer.stderr),
+    )
 
 
 def _tail(text: str) -> str:

@@ -37,7 +37,7 @@ class PlainEvaluator:
         payload = Payload(candidate=candidate, example=_bytes_of(example), task_model=self._task_model)
         deadline = time.monotonic() + self._spec.timeout
         try:
-            answer = ask(self._evaluator, payload, deadline, self._spec.retries or 0)
+            answer = ask(self._evaluator.call, payload, deadline, self._spec.retries or 0)
         except EvaluationError as error:
             if self._on_failure is None:
                 raise
