@@ -1,0 +1,96 @@
+"""What makes an evaluator the same one tomorrow: its text and the bytes of the files that it names.
+
+Never an absolute path, so that a project may move; never a secret in readable form.
+"""
+
+import hashlib
+import os
+import re
+import shlex
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from optimize_eval.errors import UsageError
+from optimize_eval.reach import EvaluatorSpec
+
+_CHUNK = 1 << 20
+_SECRET = re.compile(r"(-{0,2}[\w-]*(?:auth|credential|key|passw|secret|token)[\w-]*=).+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """An evaluator as a run knows it."""
+
+    name: str
+    text: str  # fit to be stored and shown
+    files: tuple[tuple[str, str], ...]  # name, sha256
+    sha256: str
+
+    def to_dict(self) -> dict[str, Any]:
+        files = [{"name": name, "sha256": digest} for name, digest in self.files]
+        return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256}
+
+
+def identify(spec: EvaluatorSpec) -> Identity:
+    """Read the files that an evaluator names, and digest what it is."""
+    if spec.url:
+        return _identify_url(spec)
+    is_shipped = spec.text.startswith("@")
+    words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else spec.argv)]
+    named = [file for place, word in enumerate(spec.argv) if (file := _file_named(word, place, spec))]
+    files = tuple((file.name, _digest(file)) for file in named[is_shipped:])  # the first: our own interpreter
+    text = shlex.join(_SECRET.sub(r"\1***", word) for word in words)
+    return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files]))
+
+
+def _identify_url(spec: EvaluatorSpec) -> Identity:
+    from optimize_eval.http import shown  # noqa: PLC0415  runs of commands load no HTTP client
+
+    query = spec.url.partition("?")[2]
+    text = shown(spec.url)
+    return Identity(name=spec.name, text=text, files=(), sha256=_sha256([text, query]))
+
+
+def _portable(word: str) -> str:
+    """Write a word that is an absolute path as the file's name alone."""
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    return f"{option}{equals}{Path(value).name}" if value.startswith("/") and Path(value).name else word
+
+
+def _file_named(word: str, place: int, spec: EvaluatorSpec) -> Path | None:
+    value = word.partition("=")[2] if word.startswith("-") else word
+    if not value or (place == 0 and "/" not in word):  # a program that PATH finds is named, its file is not
+        return None
+    file = Path(spec.cwd or ".", value)
+    try:
+        return file if stat.S_ISREG(file.stat().st_mode) else None
+    except (OSError, ValueError):
+        return None
+
+
+def _digest(file: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with file.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise UsageError(
+            f"{file}, which an evaluator names, cannot be read: {error.strerror}",
+            hint="its contents are part of what the run is; make it readable",
+        ) from None
+    return digest.hexdigest()
+
+
+def _sha256(value: Any) -> str:
+    return hashlib.sha256(orjson.dumps(_plain(value))).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return os.fsencode(value).decode("utf-8", "backslashreplace")

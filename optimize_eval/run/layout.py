@@ -1,0 +1,137 @@
+"""The shape of a run: its axes by name, and the order in which their product is counted.
+
+A unit's number is its place in the order (evaluator, candidate, task model, split, line, repeat); a cell is
+the stretch of units that share the first four. Plans, journals and summaries all count by this; what the
+axes hold (texts, programs, examples) is the plan's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, product
+from typing import Any, NamedTuple
+
+from optimize_eval.protocol import ScoreRange
+
+SINGLE = "single"  # the one split of a run without examples
+NO_VALUE = "(none)"
+
+Label = str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """The examples of one dataset, by their physical lines; a run without examples has one line: None."""
+
+    name: str
+    lines: tuple[int | None, ...]
+    sha256: tuple[str, ...]
+    clusters: tuple[Label, ...] | None = None
+    groups: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
+
+
+class Cell(NamedTuple):
+    """The units of one evaluator, candidate, task model and split."""
+
+    evaluator: str
+    candidate: str
+    task_model: str | None
+    split: str
+    start: int
+    size: int
+
+
+class Place(NamedTuple):
+    """Where a unit stands: its cell and, counted from 0, its example and its repeat."""
+
+    cell: int
+    example: int
+    repeat: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """All axes by name."""
+
+    evaluators: tuple[str, ...]
+    score_ranges: tuple[ScoreRange, ...]  # of the evaluators
+    candidates: tuple[str, ...]
+    task_models: tuple[str | None, ...]
+    splits: tuple[Split, ...]
+    repeats: int
+    baseline: str
+    seed: int
+    cluster_by: str | None = None
+    group_by: tuple[str, ...] = ()
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        axes = list(product(self.evaluators, self.candidates, self.task_models, self.splits))
+        sizes = [len(split.lines) * self.repeats for *_, split in axes]
+        starts = accumulate(sizes, initial=0)
+        return tuple(
+            Cell(evaluator, candidate, task_model, split.name, start, size)
+            for (evaluator, candidate, task_model, split), start, size in zip(
+                axes, starts, sizes, strict=False
+            )
+        )
+
+    @cached_property
+    def size(self) -> int:
+        return self.cells[-1].start + self.cells[-1].size
+
+    def units_of(self, evaluator: str) -> range:
+        """Give the numbers of all units of an evaluator, which follow each other."""
+        share = self.size // len(self.evaluators)
+        start = share * self.evaluators.index(evaluator)
+        return range(start, start + share)
+
+    def place(self, number: int) -> Place:
+        """Find a unit by its number."""
+        block, rest = divmod(number, self._block)
+        which = 0
+        while rest >= self._split_sizes[which]:
+            rest -= self._split_sizes[which]
+            which += 1
+        return Place(block * len(self.splits) + which, *divmod(rest, self.repeats))
+
+    def number(self, record: Mapping[str, Any]) -> int | None:
+        """Find the number of the unit that a record is of; None where it is of none of ours."""
+        try:
+            start = self._starts[
+                record["evaluator"], record["candidate"], record.get("task_model"), record["split"]
+            ]
+            example = self._examples[record["split"]][record.get("line")]
+            repeat = record["repeat"]
+        except (KeyError, TypeError):
+            return None
+        is_ours = isinstance(repeat, int) and 1 <= repeat <= self.repeats
+        return start + example * self.repeats + repeat - 1 if is_ours else None
+
+    def split(self, name: str) -> Split:
+        return next(split for split in self.splits if split.name == name)
+
+    def score_range(self, evaluator: str) -> ScoreRange:
+        return self.score_ranges[self.evaluators.index(evaluator)]
+
+    @cached_property
+    def deciding(self) -> str:
+        """Name the split that says whether something carries over: val, else what there is."""
+        names = [split.name for split in self.splits]
+        return "val" if "val" in names else names[0]
+
+    @cached_property
+    def _split_sizes(self) -> tuple[int, ...]:
+        return tuple(len(split.lines) * self.repeats for split in self.splits)
+
+    @cached_property
+    def _block(self) -> int:
+        return sum(self._split_sizes)
+
+    @cached_property
+    def _starts(self) -> dict[tuple[str, str, str | None, str], int]:
+        return {(c.evaluator, c.candidate, c.task_model, c.split): c.start for c in self.cells}
+
+    @cached_property
+    def _examples(self) -> dict[str, dict[int | None, int]]:
+        return {split.name: {line: n for n, line in enumerate(split.lines)} for split in self.splits}

@@ -1,0 +1,163 @@
+"""run.json: what a run is, as it stands beside its journal; and how two of them differ."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+
+from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
+from optimize_eval.run.layout import Layout, Split
+from optimize_eval.run.plan import Plan
+
+SCHEMA = "optimize-eval.run.v1"
+
+_SMALL = 4096  # bytes up to which a candidate's text is kept here
+_SHOWN = 3
+
+Manifest = dict[str, Any]
+
+
+class NotARun(OptimizeEvalError):
+    """A folder whose run.json cannot be understood."""
+
+
+def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any]) -> Manifest:
+    """Write down every axis, with sha256 and, where small, text; `files` are those of the splits."""
+    layout = plan.layout
+    return {
+        "schema": SCHEMA,
+        "version": version("optimize-eval"),
+        "protocol": PROTOCOL_VERSION,
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "plan": plan.digest,
+        "evaluators": [
+            {**identity.to_dict(), "score_range": str(score_range)}
+            for identity, score_range in zip(plan.identities, layout.score_ranges, strict=True)
+        ],
+        "candidates": _candidates(plan),
+        "task_models": list(layout.task_models),
+        "splits": [_split(split, files.get(split.name)) for split in layout.splits],
+        "repeats": layout.repeats,
+        "baseline": layout.baseline,
+        "seed": layout.seed,
+        "cluster_by": layout.cluster_by,
+        "group_by": list(layout.group_by),
+        "settings": dict(settings),
+    }
+
+
+def layout_of(manifest: Manifest) -> Layout:
+    """Read the axes back; a report needs no more than these and the journal."""
+    try:
+        return Layout(
+            evaluators=tuple(one["name"] for one in manifest["evaluators"]),
+            score_ranges=tuple(ScoreRange(one["score_range"]) for one in manifest["evaluators"]),
+            candidates=tuple(one["name"] for one in manifest["candidates"]),
+            task_models=tuple(manifest["task_models"]),
+            splits=tuple(_read_split(split) for split in manifest["splits"]),
+            repeats=manifest["repeats"],
+            baseline=manifest["baseline"],
+            seed=manifest["seed"],
+            cluster_by=manifest["cluster_by"],
+            group_by=tuple(manifest["group_by"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotARun(
+            f"run.json is not one of ours or was edited: {type(error).__name__}: {error}",
+            hint="name a folder that `optimize-eval run` made",
+        ) from None
+
+
+def differences(old: Manifest, new: Manifest) -> list[str]:
+    """Say what is not the same in two plans, one line each."""
+    return [
+        *_differing("evaluator", old, new, _evaluator_change),
+        *_differing("candidate", old, new, lambda _old, _new: "has changed"),
+        *(
+            f"{key.replace('_', ' ')}: {_short(old.get(key))} → {_short(new.get(key))}"
+            for key in ("task_models", "repeats", "baseline", "seed")
+            if old.get(key) != new.get(key)
+        ),
+        *_differing("split", old, new, _split_change),
+    ]
+
+
+def _candidates(plan: Plan) -> list[dict[str, Any]]:
+    return [
+        {"name": one.name, "field": one.field}
+        if one.field
+        else {
+            "name": one.name,
+            "sha256": digest,
+            "bytes": len(one.text.encode()),
+            **({"text": one.text} if len(one.text) <= _SMALL else {}),
+        }
+        for one, (_, digest) in zip(plan.candidates, plan.candidate_digests, strict=True)
+    ]
+
+
+def _split(split: Split, file: str | None) -> dict[str, Any]:
+    return {
+        "name": split.name,
+        "file": file,
+        "lines": list(split.lines),
+        "sha256": list(split.sha256),
+        "clusters": None if split.clusters is None else list(split.clusters),
+        "groups": {path: list(labels) for path, labels in split.groups.items()},
+    }
+
+
+def _read_split(split: Mapping[str, Any]) -> Split:
+    return Split(
+        name=split["name"],
+        lines=tuple(split["lines"]),
+        sha256=tuple(split["sha256"]),
+        clusters=None if split["clusters"] is None else tuple(split["clusters"]),
+        groups={path: tuple(labels) for path, labels in split["groups"].items()},
+    )
+
+
+def _differing(what: str, old: Manifest, new: Manifest, change: Any) -> Iterable[str]:
+    """Compare one axis by names: gone, new, changed, in another order."""
+    before = {one["name"]: one for one in old.get(f"{what}s", ())}
+    after = {one["name"]: one for one in new[f"{what}s"]}
+    yield from (f"{what} {name} is gone" for name in before if name not in after)
+    yield from (f"{what} {name} is new" for name in after if name not in before)
+    for name in before.keys() & after.keys():
+        if _essence(before[name]) != _essence(after[name]):
+            yield f"{what} {name} {change(before[name], after[name])}"
+    if list(before) != list(after) and before.keys() == after.keys():
+        yield f"the {what}s are in another order"
+
+
+def _essence(one: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(one.get(key) for key in ("sha256", "field", "score_range", "lines"))
+
+
+def _evaluator_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    if old["text"] != new["text"]:
+        return f"was {old['text']}"
+    if old["score_range"] != new["score_range"]:
+        return f"has another score range: {old['score_range']} → {new['score_range']}"
+    before = {file["name"]: file["sha256"] for file in old["files"]}
+    changed = [file["name"] for file in new["files"] if before.get(file["name"]) != file["sha256"]]
+    return f"has changed: {', '.join(changed)}" if changed else "has changed"
+
+
+def _split_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    before = dict(zip(old["lines"], old["sha256"], strict=True))
+    after = dict(zip(new["lines"], new["sha256"], strict=True))
+    changed = [line for line in after if line in before and before[line] != after[line]]
+    if changed:
+        lines = ", ".join(map(str, changed[:_SHOWN])) + ("…" if len(changed) > _SHOWN else "")
+        return f"has {len(changed):,} changed example{'s' * (len(changed) != 1)} (line {lines})"
+    return f"has {len(after):,} examples, and had {len(before):,}"
+
+
+def _short(value: Any) -> str:
+    return (
+        ", ".join(map(str, value))
+        if isinstance(value, Sequence) and not isinstance(value, str)
+        else str(value)
+    )

@@ -1,0 +1,282 @@
+"""What a run is to ask: the axes with their contents, and each unit with a key that is stable.
+
+A key is the sha256 of what determines a unit's result; the plan's own digest is that of everything that
+makes two runs the same. How the axes are counted is layout's, what is written of them manifest's.
+"""
+
+import hashlib
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import orjson
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.datasets import Example
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.protocol import Payload
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.run.identity import Identity, identify
+from optimize_eval.run.layout import NO_VALUE, SINGLE, Layout, Split
+
+MOST_GROUPS = 100
+
+
+class Unit(NamedTuple):
+    """One question: its number, its key, what it asks, and where it stands."""
+
+    number: int
+    key: str
+    evaluator: int
+    payload: Payload
+    coordinates: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedExample:
+    """An example as a run needs it; `texts` are its candidates where candidates are fields."""
+
+    raw: bytes | None
+    line: int | None
+    sha256: str
+    texts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A split's file, and the examples of it that take part."""
+
+    name: str
+    file: str
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """Everything that a run asks, in order."""
+
+    specs: tuple[EvaluatorSpec, ...]
+    identities: tuple[Identity, ...]
+    candidates: tuple[Candidate, ...]
+    examples: tuple[tuple[PlannedExample, ...], ...]  # by split
+    layout: Layout
+
+    def unit(self, number: int) -> Unit:
+        layout = self.layout
+        place = layout.place(number)
+        cell = layout.cells[place.cell]
+        evaluator, candidate, split = self._axes[place.cell]
+        example = self.examples[split][place.example]
+        text = example.texts[candidate] if example.texts else self.candidates[candidate].text
+        sha256 = _sha256(text.encode()) if example.texts else self._candidate_digests[candidate]
+        determines = [
+            self.identities[evaluator].sha256,
+            sha256,
+            cell.task_model,
+            cell.split,
+            example.line,
+            example.sha256,
+            place.repeat + 1,
+        ]
+        coordinates = {
+            "evaluator": cell.evaluator,
+            "candidate": cell.candidate,
+            "task_model": cell.task_model,
+            "split": cell.split,
+            "line": example.line,
+            "repeat": place.repeat + 1,
+        }
+        payload = Payload(candidate=text, example=example.raw, task_model=cell.task_model)
+        return Unit(number, _sha256(orjson.dumps(determines)), evaluator, payload, coordinates)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest what makes two runs the same run."""
+        layout = self.layout
+        parts = [
+            [(one.name, one.sha256) for one in self.identities],
+            layout.score_ranges,
+            self.candidate_digests,
+            layout.task_models,
+            [(split.name, split.lines, split.sha256) for split in layout.splits],
+            [layout.repeats, layout.baseline, layout.seed],
+        ]
+        return _sha256(orjson.dumps(parts))
+
+    @cached_property
+    def candidate_digests(self) -> list[tuple[str, str]]:
+        """Pair each candidate's name with its sha256, or with the field that has it."""
+        pairs = zip(self.candidates, self._candidate_digests, strict=True)
+        return [(one.name, f"field {one.field}" if one.field else digest) for one, digest in pairs]
+
+    @cached_property
+    def _candidate_digests(self) -> tuple[str, ...]:
+        return tuple(_sha256(candidate.text.encode()) for candidate in self.candidates)
+
+    @cached_property
+    def _axes(self) -> list[tuple[int, int, int]]:
+        layout = self.layout
+        return [
+            (evaluator, candidate, split)
+            for evaluator in range(len(layout.evaluators))
+            for candidate in range(len(layout.candidates))
+            for _ in layout.task_models
+            for split in range(len(layout.splits))
+        ]
+
+
+def plan_run(
+    specs: Sequence[EvaluatorSpec],
+    candidates: Sequence[Candidate],
+    sources: Sequence[Source],
+    *,
+    task_models: Sequence[str | None] = (None,),
+    repeats: int = 1,
+    baseline: str | None = None,
+    seed: int = 0,
+    cluster_by: str | None = None,
+    group_by: Sequence[str] = (),
+) -> Plan:
+    """Put the axes together; raises UsageError where they do not fit each other."""
+    if not candidates:
+        raise UsageError("there is no candidate", hint="name one: --candidate prompt.txt")
+    names = tuple(candidate.name for candidate in candidates)
+    _check_labels(sources, cluster_by, group_by)
+    examples = tuple(_planned(source, candidates) for source in sources) or (_WITHOUT_EXAMPLES,)
+    layout = Layout(
+        evaluators=tuple(spec.name for spec in specs),
+        score_ranges=tuple(spec.score_range for spec in specs),
+        candidates=names,
+        task_models=tuple(task_models),
+        splits=tuple(_split(*pair, cluster_by, group_by) for pair in zip(sources, examples, strict=True))
+        or (Split(name=SINGLE, lines=(None,), sha256=("",)),),
+        repeats=repeats,
+        baseline=_baseline(baseline, names),
+        seed=seed,
+        cluster_by=cluster_by,
+        group_by=tuple(group_by),
+    )
+    identities = tuple(identify(spec) for spec in specs)
+    return Plan(
+        specs=tuple(specs),
+        identities=identities,
+        candidates=tuple(candidates),
+        examples=examples,
+        layout=layout,
+    )
+
+
+def choose(
+    examples: Sequence[Example], *, split: str, limit: int | None, sample: int | None, seed: int
+) -> tuple[Example, ...]:
+    """Take the first `limit` examples, then `sample` of them by a seed, in the file's order."""
+    taken = examples[:limit]
+    if sample is None or sample >= len(taken):
+        return tuple(taken)
+    places = random.Random(f"{seed} {split}").sample(range(len(taken)), sample)  # noqa: S311  a sample, no secret
+    return tuple(taken[place] for place in sorted(places))
+
+
+_WITHOUT_EXAMPLES = (PlannedExample(raw=None, line=None, sha256=""),)
+
+
+def _baseline(wanted: str | None, names: Sequence[str]) -> str:
+    if wanted is not None and wanted not in names:
+        raise UsageError(
+            f"the baseline {wanted!r} is not among the candidates", hint=f"there are {', '.join(names[:20])}"
+        )
+    return names[0] if wanted is None else wanted
+
+
+def _planned(source: Source, candidates: Sequence[Candidate]) -> tuple[PlannedExample, ...]:
+    fields = [candidate.field for candidate in candidates if candidate.field]
+    _check_fields(source, fields)
+    return tuple(
+        PlannedExample(
+            raw=example.raw,
+            line=example.line,
+            sha256=_sha256(example.raw),
+            texts=tuple(value_at(example.value, field) for field in fields),
+        )
+        for example in source.examples
+    )
+
+
+def _check_fields(source: Source, fields: Sequence[str]) -> None:
+    problems = [
+        Problem(
+            path=source.file,
+            rule="no_candidate",
+            line=example.line,
+            column=1,
+            reason=f"no text in the field {field!r}, which is to be the candidate; "
+            f"it has {', '.join(map(repr, example.value)) or 'no field'}",
+        )
+        for example in source.examples
+        for field in fields
+        if not isinstance(value_at(example.value, field), str)
+    ]
+    if problems:
+        raise DataError(problems)
+
+
+def _check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Sequence[str]) -> None:
+    """Refuse what cannot label examples, before anything is asked."""
+    for path in [*([cluster_by] if cluster_by else []), *group_by]:
+        if not sources:
+            raise UsageError(f"there are no examples that could have {path}", hint="give --dataset")
+        labels = [(s, e, _label(e.value, path)) for s in sources for e in s.examples]
+        problems = [
+            Problem(
+                path=s.file, rule="no_label", line=e.line, column=1, reason=f"no text or number at {path}"
+            )
+            for s, e, label in labels
+            if label == NO_VALUE
+        ]
+        if problems and (path == cluster_by or len(problems) == len(labels)):
+            raise DataError(problems)
+        if path in group_by and (many := len({label for *_, label in labels})) > MOST_GROUPS:
+            raise UsageError(
+                f"{path} has {many:,} different values", hint=f"group by what has at most {MOST_GROUPS}"
+            )
+
+
+def _split(
+    source: Source,
+    examples: Sequence[PlannedExample],
+    cluster_by: str | None,
+    group_by: Sequence[str],
+) -> Split:
+    def labels(path: str) -> tuple[str, ...]:
+        return tuple(_label(example.value, path) for example in source.examples)
+
+    return Split(
+        name=source.name,
+        lines=tuple(example.line for example in examples),
+        sha256=tuple(example.sha256 for example in examples),
+        clusters=labels(cluster_by) if cluster_by else None,
+        groups={path: labels(path) for path in group_by},
+    )
+
+
+def value_at(value: Any, path: str) -> Any:
+    """Look up a dotted path; a key that itself has dots is found too. None where there is nothing."""
+    if not isinstance(value, Mapping):
+        return None
+    if path in value:
+        return value[path]
+    head, dot, rest = path.partition(".")
+    return value_at(value.get(head), rest) if dot else None
+
+
+def _label(value: Any, path: str) -> str:
+    found = value_at(value, path)
+    if isinstance(found, str):
+        return found
+    return orjson.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
