@@ -1,0 +1,107 @@
+"""A run's folder: made, locked against a second process, and its files written whole or not at all."""
+
+import contextlib
+import errno
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.run.manifest import Manifest, NotARun
+
+MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
+
+_LOCK = "lock"
+
+
+class CannotGoOn(OptimizeEvalError):
+    """The disk or the journal does not let the run go on; what is journaled stands."""
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold a run's folder, made if it is missing; another process that holds it is named."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise no_room(folder, error) from None
+        raise UsageError(
+            f"the run folder {folder} cannot be written: {error.strerror}",
+            hint="choose another one with --out, or change its permissions",
+        ) from None
+    try:
+        _hold(folder, lock)
+        yield
+    finally:
+        os.close(lock)  # which gives it back
+
+
+def _hold(folder: Path, lock: int) -> None:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+            raise UsageError(
+                f"the run folder {folder} cannot be locked: {error.strerror}", hint="use a local file system"
+            ) from None
+        holder = os.read(lock, 100).decode("ascii", "replace").strip()
+        raise UsageError(
+            f"the run {folder} is being worked on by {f'process {holder}' if holder else 'another process'}",
+            hint="wait for it, or choose another folder with --out",
+        ) from None
+    with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
+        os.ftruncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a document beside its place, then put it there: the old or the new one stands, always."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as stream:
+            stream.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise no_room(path, error) from error
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """See to it that names made in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Read run.json; None where there is none."""
+    try:
+        manifest = orjson.loads((folder / MANIFEST).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise NotARun(
+            f"{folder / MANIFEST} cannot be read: {error}", hint="choose another folder, or --fresh"
+        ) from None
+    if not isinstance(manifest, dict):
+        raise NotARun(f"{folder / MANIFEST} is not one of ours", hint="choose another folder with --out")
+    return manifest
+
+
+def no_room(path: Path, error: OSError) -> CannotGoOn:
+    return CannotGoOn(
+        f"{path} could not be written: {error.strerror}",
+        hint="make room, then give the same command again: what is journaled is not asked again",
+    )

@@ -1,0 +1,148 @@
+"""The journal: JSON lines, each with its checksum, appended with one write and never changed.
+
+Reading tolerates one thing only: a last line without its end, which a power cut or a kill leaves. A line
+whose checksum is wrong was edited or damaged, and is refused by its number. What records mean is not known
+here; where the newest one of each unit stands is ledger's.
+"""
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import orjson
+
+from optimize_eval import strict_json
+from optimize_eval.run.folder import CannotGoOn, no_room, sync_folder
+
+SCHEMA = "optimize-eval.journal.v1"
+SYNC_EVERY = 0.05  # seconds that a power cut may cost
+
+_CRC = b',"crc":"'
+_TAIL = len(_CRC) + len('01234567"}')
+
+
+class Damaged(CannotGoOn):
+    """A line of a journal is not what was written."""
+
+
+class Entry(NamedTuple):
+    """One line as it stands in the file."""
+
+    number: int  # from 1
+    offset: int
+    length: int  # with its line end
+    line: bytes
+
+
+def sealed(record: Mapping[str, Any]) -> bytes:
+    """Write a record as a line that ends with its checksum."""
+    body = strict_json.dumps(record)[:-1]
+    return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
+
+
+def entries(path: Path) -> Iterator[Entry]:
+    """Read the lines of a journal that are whole; raises Damaged at the first that is not as written."""
+    offset = 0
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.endswith(b"\n"):
+                return  # torn: it never counted
+            if not _is_sound(line):
+                raise Damaged(
+                    f"{path}:{number}: the line is not as it was written",
+                    hint="restore it, or delete it: what it told is then asked again; --fresh starts anew",
+                )
+            yield Entry(number, offset, len(line), line)
+            offset += len(line)
+
+
+def decode(line: bytes) -> dict[str, Any]:
+    """Read a sound line; integers beyond 64 bits may come as floats, which summaries make of them anyway."""
+    try:
+        record: dict[str, Any] = orjson.loads(line)
+    except orjson.JSONDecodeError:  # an integer beyond all floats
+        record = json.loads(line)
+    return record
+
+
+def _is_sound(line: bytes) -> bool:
+    body, crc = line[: -_TAIL - 1], line[-_TAIL - 1 :]
+    return crc == b'%s%08x"}\n' % (_CRC, crc32(body))
+
+
+class Journal:
+    """A journal that is being written; `append` may be called from several threads."""
+
+    def __init__(self, path: Path, end: int) -> None:
+        """Open for appending at `end`, where the last whole line ends; what is torn after it goes."""
+        self._path = path
+        self._end = end
+        self._lock = threading.Lock()
+        self._is_dirty = threading.Event()
+        self._is_closed = False
+        self._error: CannotGoOn | None = None
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            os.ftruncate(self._file, end)
+            sync_folder(path.parent)
+        except OSError as error:
+            raise no_room(path, error) from error
+        self._flusher = threading.Thread(target=self._flush, name="journal", daemon=True)
+        self._flusher.start()
+
+    def append(self, line: bytes) -> int:
+        """Write one line and return where it starts; a line that does not fit leaves no trace."""
+        with self._lock:
+            if self._error or self._is_closed:
+                raise self._error or CannotGoOn(f"{self._path} is closed")
+            start = self._end
+            try:
+                written = os.write(self._file, line)
+                if written < len(line):
+                    written += os.write(self._file, line[written:])  # says why, if it was the disk
+            except OSError as error:
+                self._error = no_room(self._path, error)
+                self._take_back(start)
+                raise self._error from error
+            self._end += written
+        self._is_dirty.set()
+        return start
+
+    def sync(self) -> None:
+        """Let what was written so far survive a power cut."""
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise no_room(self._path, error) from error
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+        self._is_dirty.set()
+        self._flusher.join()
+        try:
+            self.sync()
+        finally:
+            os.close(self._file)
+
+    def _take_back(self, start: int) -> None:
+        with suppress(OSError):
+            os.ftruncate(self._file, start)
+
+    def _flush(self) -> None:
+        pause = threading.Event()
+        while not self._is_closed:
+            self._is_dirty.wait()
+            self._is_dirty.clear()
+            try:
+                os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
+            except OSError as error:
+                self._error = no_room(self._path, error)
+                return
+            if not self._is_closed:
+                pause.wait(SYNC_EVERY)

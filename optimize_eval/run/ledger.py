@@ -1,0 +1,106 @@
+"""Where each unit of a run stands: owed, or in the journal as scored, failed or skipped, and at which place.
+
+A few bytes a unit, whatever its record holds, so that a run of 200,000 units fits into little memory.
+"""
+
+import os
+from array import array
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.run import journal
+from optimize_eval.run.layout import Cell, Layout
+
+OWED, SCORED, FAILED, SKIPPED = range(4)
+
+_STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
+
+
+class Ledger:
+    """The newest record of each unit, by the unit's number."""
+
+    def __init__(self, layout: Layout, plan: str) -> None:
+        self.layout = layout
+        self._plan = plan  # the digest that the journal's headers must have
+        self._states = bytearray(layout.size)
+        self._offsets = array("q", [0]) * layout.size
+        self._lengths = array("L", [0]) * layout.size
+        self.end = 0  # where the last whole line of the journal ends
+
+    @classmethod
+    def read(cls, path: Path, layout: Layout, plan: str) -> "Ledger":
+        """Read a journal; one that is not there is an empty one."""
+        ledger = cls(layout, plan)
+        try:
+            for entry in journal.entries(path):
+                ledger._enter_line(path, entry)
+        except FileNotFoundError:
+            pass
+        return ledger
+
+    def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
+        """Note where the newest record of a unit is."""
+        self._states[number] = _STATES[outcome]
+        self._offsets[number] = offset
+        self._lengths[number] = length
+
+    def count(self, state: int, units: range | None = None) -> int:
+        states = self._states if units is None else self._states[units.start : units.stop]
+        return states.count(state)
+
+    def owed(self, units: range) -> "array[int]":
+        """List the units that are still to be asked; failed ones are asked again."""
+        states = self._states
+        return array("L", (number for number in units if states[number] in {OWED, FAILED}))
+
+    @property
+    def is_complete(self) -> bool:
+        return self.count(OWED) == 0
+
+    @contextmanager
+    def reader(self, path: Path) -> Iterator["Reader"]:
+        """Open the journal for reading records by cell, in the order of units."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield Reader(self, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def stretch(self, number: int) -> tuple[int, int] | None:
+        """Tell where a unit's newest record is: its length and its offset."""
+        return (self._lengths[number], self._offsets[number]) if self._states[number] != OWED else None
+
+    def _enter_line(self, path: Path, entry: journal.Entry) -> None:
+        record = journal.decode(entry.line)
+        self.end = entry.offset + entry.length
+        if "outcome" not in record:
+            if record.get("plan", self._plan) != self._plan:
+                raise self._foreign(path, entry)
+            return
+        number = self.layout.number(record)
+        if number is None or record["outcome"] not in _STATES:
+            raise self._foreign(path, entry)
+        self.enter(number, record["outcome"], entry.offset, entry.length)
+
+    @staticmethod
+    def _foreign(path: Path, entry: journal.Entry) -> journal.Damaged:
+        return journal.Damaged(
+            f"{path}:{entry.number}: the line is of another run",
+            hint="put the run's own journal back, or start anew with --fresh",
+        )
+
+
+class Reader:
+    """Records of an open journal."""
+
+    def __init__(self, ledger: Ledger, descriptor: int) -> None:
+        self._ledger = ledger
+        self._descriptor = descriptor
+
+    def records(self, cell: Cell) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Read the newest records of a cell's units, in their order, each with its place in the cell."""
+        for place in range(cell.size):
+            if stretch := self._ledger.stretch(cell.start + place):
+                yield place, journal.decode(os.pread(self._descriptor, *stretch))

@@ -1,0 +1,41 @@
+"""A run begun, continued or begun anew: what the folder holds decides, and a different plan is refused."""
+
+from pathlib import Path
+
+from optimize_eval.errors import UsageError
+from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, read_manifest, write_json
+from optimize_eval.run.ledger import Ledger
+from optimize_eval.run.manifest import Manifest, NotARun, differences
+from optimize_eval.run.plan import Plan
+
+_SHOWN = 10
+_NOT_OF_THE_PLAN = ("cluster_by", "group_by", "splits", "settings")  # may change, or hold labels that may
+
+
+def open_run(folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool) -> Ledger:
+    """Make a locked folder ready for a session of this plan, and tell what of it is already known."""
+    if fresh:
+        for name in (SUMMARY, JOURNAL, MANIFEST):
+            (folder / name).unlink(missing_ok=True)
+    known = read_manifest(folder)
+    if known is None and (folder / JOURNAL).exists():
+        raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")
+    if known is not None and known.get("plan") != manifest["plan"]:
+        raise _other_plan(folder, known, manifest)
+    changed = {key: manifest[key] for key in _NOT_OF_THE_PLAN}
+    current = manifest if known is None else {**known, **changed}
+    ledger = Ledger.read(folder / JOURNAL, plan.layout, plan.digest)
+    if current != known:
+        write_json(folder / MANIFEST, current)
+    return ledger
+
+
+def _other_plan(folder: Path, known: Manifest, manifest: Manifest) -> UsageError:
+    found = differences(known, manifest) or ["its run.json is of another version"]
+    lines = [f"  {line}" for line in found[:_SHOWN]]
+    if len(found) > _SHOWN:
+        lines.append(f"  … and {len(found) - _SHOWN:,} more")
+    return UsageError(
+        "\n".join([f"{folder} holds a run of another plan:", *lines]),
+        hint="choose another folder with --out, or start anew with --fresh",
+    )
