@@ -1,0 +1,129 @@
+"""The engine of this machine: slot threads that take units, ask, hand the records over, and go on.
+
+Fair over lanes: a free slot serves the lane with the fewest calls in flight for its weight. A lane is not
+given more calls than it can take, so that a slow evaluator never keeps slots from the others.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+
+from optimize_eval.engines import Lane, Record
+
+TICK = 0.1
+
+_LOOK_AGAIN = 0.05  # seconds after which a slot without work asks whether a lane can take more by now
+
+
+class LocalEngine:
+    """So many slots; `tick` is called every 100 ms in the thread that runs."""
+
+    def __init__(self, slots: int, tick: Callable[[], None]) -> None:
+        self._slots = slots
+        self._tick = tick
+
+    def run(
+        self,
+        lanes: Sequence[Lane],
+        attempt: Callable[[Sequence[int]], Sequence[Record]],
+        done: Callable[[Record], None],
+        stop: Callable[[], bool],
+    ) -> None:
+        queues = Queues(lanes, self._slots, stop)
+
+        def serve() -> None:
+            try:
+                while taken := queues.take():
+                    queue, units = taken
+                    try:
+                        for record in attempt(units):
+                            done(record)
+                    finally:
+                        queues.give_back(queue)
+            except BaseException as error:  # noqa: BLE001  raised again in the thread that runs
+                queues.fail(error)
+
+        wanted = min(self._slots, queues.left)
+        threads = [threading.Thread(target=serve, name=f"slot-{n}", daemon=True) for n in range(wanted)]
+        for thread in threads:
+            thread.start()
+        self._watch(threads, queues)
+
+    def _watch(self, threads: Sequence[threading.Thread], queues: "Queues") -> None:
+        try:
+            for thread in threads:
+                while thread.is_alive() and not queues.error:
+                    thread.join(TICK)
+                    self._tick()
+        except BaseException as error:
+            queues.fail(error)
+            raise
+        if queues.error:  # slots that still ask end with their calls, which who runs us breaks off
+            raise queues.error
+
+
+class _Queue:
+    """A lane, how far it was handed out, and its calls in flight."""
+
+    __slots__ = ("in_flight", "lane", "next")
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self.next = 0
+        self.in_flight = 0
+
+    @property
+    def left(self) -> int:
+        return len(self.lane.units) - self.next
+
+    @property
+    def load(self) -> float:
+        return self.in_flight / self.lane.weight
+
+
+class Queues:
+    """What is still to be handed out; thread-safe."""
+
+    def __init__(self, lanes: Sequence[Lane], slots: int, stop: Callable[[], bool]) -> None:
+        self._queues = [_Queue(lane) for lane in lanes]
+        self._slots = slots
+        self._stop = stop
+        self._changed = threading.Condition()
+        self._waiting = 0
+        self.error: BaseException | None = None
+
+    @property
+    def left(self) -> int:
+        return sum(queue.left for queue in self._queues)
+
+    def take(self) -> tuple[_Queue, Sequence[int]] | None:
+        """Wait for units to ask together; None when there is nothing more to hand out."""
+        with self._changed:
+            while not (self.error or self._stop()) and (queues := [q for q in self._queues if q.left]):
+                if taken := self._take_some(sorted(queues, key=lambda queue: queue.load)):
+                    return taken
+                self._waiting += 1
+                self._changed.wait(_LOOK_AGAIN)
+                self._waiting -= 1
+            return None
+
+    def give_back(self, queue: _Queue) -> None:
+        with self._changed:
+            queue.in_flight -= 1
+            if self._waiting:
+                self._changed.notify()
+
+    def fail(self, error: BaseException) -> None:
+        with self._changed:
+            self.error = self.error or error
+            self._changed.notify_all()
+
+    def _take_some(self, queues: Sequence[_Queue]) -> tuple[_Queue, Sequence[int]] | None:
+        for queue in queues:
+            capacity = queue.lane.capacity()
+            if capacity.calls is None or queue.in_flight < capacity.calls:
+                share = -(-queue.left // self._slots)  # at the end no slot has a batch while others have none
+                units = queue.lane.units[queue.next : queue.next + min(capacity.batch, share)]
+                queue.next += len(units)
+                queue.in_flight += 1
+                return queue, units
+        return None

@@ -1,0 +1,29 @@
+"""How far a run is, by evaluator, while it goes on: counts and the last failure, no mean."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from optimize_eval.run.outcome import Failed, Scored
+
+
+@dataclass(slots=True)
+class Progress:
+    """One evaluator's part of a run; `done` counts what an earlier session scored, too."""
+
+    name: str
+    total: int
+    done: int
+    asked: int = 0  # in this session
+    scored: int = 0  # in this session
+    failed: int = 0
+    last_failure: Failed | None = None
+    last_place: dict[str, Any] = field(default_factory=dict)
+
+    def count(self, outcome: Scored | Failed, coordinates: dict[str, Any]) -> None:
+        self.asked += 1
+        self.done += 1
+        if isinstance(outcome, Failed):
+            self.failed += 1
+            self.last_failure, self.last_place = outcome, coordinates
+        else:
+            self.scored += 1

@@ -1,0 +1,264 @@
+"""A run from its plan to its end: what is owed is asked, every outcome is journaled, nothing is asked twice.
+
+Knows no statistics: it says how the run ended, and the journal has the rest. Scheduling is the engine's, one
+unit attempt's, disk journal's.
+"""
+
+import contextlib
+import threading
+import time
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimize_eval.connect import connect
+from optimize_eval.engines import Engine, Lane
+from optimize_eval.engines.local import LocalEngine
+from optimize_eval.reach import Capacity, Evaluator
+from optimize_eval.run import journal
+from optimize_eval.run.attempt import attempt_many
+from optimize_eval.run.ledger import SCORED, SKIPPED, Ledger
+from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.plan import Plan, Unit
+from optimize_eval.run.progress import Progress
+from optimize_eval.run.stop import GivenUp, Stop
+
+PROBES = 3  # units of each split that may fail before an evaluator is taken for broken
+
+_BUSY = Capacity(calls=0)
+_LONGEST_MESSAGE = 2048
+
+
+class Status(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    INTERRUPTED = "interrupted"
+    TOO_MANY_FAILURES = "too_many_failures"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a plan is carried out: what may change from one session to the next."""
+
+    slots: int
+    abort_on_failure: bool = False
+    most_failures: int | None = None
+    keep_stderr: bool = False
+    probe: bool = True
+
+    def allow(self, failures: int) -> bool:
+        most = 0 if self.abort_on_failure else self.most_failures
+        return most is None or failures <= most
+
+
+class Record(NamedTuple):
+    """An outcome on its way to the journal."""
+
+    unit: Unit
+    outcome: Scored | Failed
+    line: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What became of a session; `broken` are evaluators that have scored nothing at all."""
+
+    status: Status
+    progress: tuple[Progress, ...]
+    broken: tuple[Progress, ...]
+    notes: tuple[str, ...]
+
+
+class Runner:
+    """One session of a run: `run` asks what the ledger says is owed."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        ledger: Ledger,
+        settings: Settings,
+        *,
+        stop: Stop,
+        watch: Callable[[Sequence[Progress]], None],
+    ) -> None:
+        self._plan = plan
+        self._ledger = ledger
+        self._settings = settings
+        self._stop = stop
+        self._watch = watch
+        self._engine: Engine = LocalEngine(settings.slots, self._tick)
+        self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
+        self._evaluators: list[Evaluator] = []
+        self._resting = [0.0] * len(self._specs)  # until when an evaluator is to be left alone
+        self._probed: set[int] = set()
+        self._is_hopeless = False
+        self._counting = threading.Lock()
+        self._progress = tuple(map(self._begin, plan.layout.evaluators))
+
+    def run(self, path: Path) -> Ended:
+        """Ask until nothing is owed or there is a reason to stop; `path` is the journal."""
+        everyone = range(len(self._specs))
+        if not any(len(self._owed(place)) for place in everyone):
+            return Ended(status=Status.DONE, progress=self._progress, broken=(), notes=())
+        with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
+            with self._live_evaluators():
+                self._journal.append(journal.sealed(self._header()))
+                if self._settings.probe:
+                    self._probe()
+                self._ask(everyone, [self._owed(place) for place in everyone])
+            notes = tuple(evaluator.note for evaluator in self._evaluators if evaluator.note)
+            status = self._status()
+            self._journal.append(journal.sealed({"ended_at": _now(), "status": str(status)}))
+        return Ended(status=status, progress=self._progress, broken=self._broken(), notes=notes)
+
+    def _header(self) -> dict[str, Any]:
+        return {"schema": journal.SCHEMA, "plan": self._plan.digest, "started_at": _now()}
+
+    def _probe(self) -> None:
+        """Ask each evaluator of which nothing scored is known some first units: who scores none is broken."""
+        for number in range(PROBES):
+            units = [self._first_units(place, number) for place in self._unproven()]
+            self._probed.update(unit for chosen in units for unit in chosen)
+            self._ask(self._unproven(), units)
+        self._is_hopeless = self._is_hopeless or any(len(self._owed(place)) for place in self._unproven())
+
+    def _first_units(self, place: int, number: int) -> list[int]:
+        """Choose a unit of each split, first as the run begins, then of other examples and candidates."""
+        layout = self._plan.layout
+        asked = layout.evaluators[place], layout.candidates[number % len(layout.candidates)]
+        firsts = {
+            cell.split: cell for cell in reversed(layout.cells) if (cell.evaluator, cell.candidate) == asked
+        }
+        owed = set(self._owed(place))
+        starts = (
+            cell.start + min(number * layout.repeats, cell.size - layout.repeats) for cell in firsts.values()
+        )
+        return sorted(owed.intersection(starts))
+
+    def _unproven(self) -> list[int]:
+        """List the evaluators that have scored nothing yet."""
+        return [place for place, units in enumerate(self._units()) if not self._ledger.count(SCORED, units)]
+
+    def _broken(self) -> tuple[Progress, ...]:
+        return tuple(self._progress[place] for place in self._unproven() if self._progress[place].failed)
+
+    def _owed(self, place: int) -> "array[int]":
+        """List what is still to be asked in this session."""
+        owed = self._ledger.owed(self._units()[place])
+        return array("L", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
+
+    def _units(self) -> list[range]:
+        return [self._plan.layout.units_of(name) for name in self._plan.layout.evaluators]
+
+    def _ask(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
+        lanes = [
+            Lane(units=owed, capacity=partial(self._capacity, place))
+            for place, owed in zip(places, units, strict=True)
+        ]
+        self._engine.run(lanes, self._attempt, self._done, self._is_stopped)
+
+    def _attempt(self, numbers: Sequence[int]) -> list[Record]:
+        """Ask about units of one evaluator; what the end of the run cut off stays owed."""
+        units = [self._plan.unit(number) for number in numbers]
+        place = units[0].evaluator
+        spec, started_at = self._specs[place], _now()
+        payloads = [unit.payload for unit in units]
+        pause = partial(self._pause, place)
+        try:
+            outcomes = attempt_many(self._evaluators[place], payloads, spec.timeout, spec.retries or 0, pause)
+        except GivenUp:
+            return []
+        return [
+            Record(unit, outcome, _line(unit, outcome, started_at))
+            for unit, outcome in zip(units, outcomes, strict=True)
+            if isinstance(outcome, Scored) or not self._stop.is_over
+        ]
+
+    def _done(self, record: Record) -> None:
+        unit, outcome, line = record
+        with self._counting:
+            offset = self._journal.append(line)
+            self._ledger.enter(unit.number, _outcome_name(outcome), offset, len(line))
+            self._progress[unit.evaluator].count(outcome, unit.coordinates)
+            if isinstance(outcome, Failed):
+                self._take_failure(unit.evaluator, outcome)
+
+    def _take_failure(self, place: int, failed: Failed) -> None:
+        if not self._settings.allow(sum(progress.failed for progress in self._progress)):
+            self._is_hopeless = True
+        if failed.retry_after:
+            self._rest(place, min(failed.retry_after, self._specs[place].timeout))
+
+    def _pause(self, place: int, seconds: float) -> None:
+        self._rest(place, seconds)
+        self._stop.pause(seconds)
+
+    def _rest(self, place: int, seconds: float) -> None:
+        self._resting[place] = max(self._resting[place], time.monotonic() + seconds)
+
+    def _capacity(self, place: int) -> Capacity:
+        until = self._resting[place]
+        return _BUSY if until and time.monotonic() < until else self._evaluators[place].capacity
+
+    def _tick(self) -> None:
+        if self._stop.is_over:
+            self._close_evaluators()
+        self._watch(self._progress)
+
+    def _is_stopped(self) -> bool:
+        return self._is_hopeless or self._stop.is_asked
+
+    def _status(self) -> Status:
+        if self._is_hopeless:
+            return Status.TOO_MANY_FAILURES
+        asked_all = all(progress.done == progress.total for progress in self._progress)
+        return Status.DONE if asked_all else Status.INTERRUPTED
+
+    @contextlib.contextmanager
+    def _live_evaluators(self) -> Iterator[None]:
+        try:
+            for spec in self._specs:
+                self._evaluators.append(connect(spec))
+            yield
+        finally:
+            self._close_evaluators()
+
+    def _close_evaluators(self) -> None:
+        for evaluator in self._evaluators:
+            evaluator.close()
+
+    def _begin(self, name: str) -> Progress:
+        units = self._plan.layout.units_of(name)
+        known = self._ledger.count(SCORED, units) + self._ledger.count(SKIPPED, units)
+        return Progress(name, total=len(units), done=known)
+
+
+def _line(unit: Unit, outcome: Scored | Failed, started_at: str) -> bytes:
+    known = {key: value for key, value in unit.coordinates.items() if value is not None}
+    record: dict[str, Any] = {"key": unit.key, **known, "outcome": _outcome_name(outcome)}
+    if isinstance(outcome, Scored):
+        record |= {"score": outcome.score, "side_info": outcome.side_info}
+    else:
+        record |= {"kind": str(outcome.kind), "message": outcome.message[:_LONGEST_MESSAGE]}
+    if outcome.stderr:
+        record["stderr"] = outcome.stderr
+    record |= {
+        "seconds": round(outcome.seconds, 6),
+        "attempts": outcome.attempts,
+        "started_at": started_at,
+    }
+    return journal.sealed(record)
+
+
+def _outcome_name(outcome: Scored | Failed) -> str:
+    return "scored" if isinstance(outcome, Scored) else "failed"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
