@@ -38,6 +38,7 @@ class Mean:
     ci: Interval | None
     method: str | None
     n: int
+    df: float | None = None  # of the standard error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,27 +79,32 @@ class Gap:
 def mean_of(values: Sequence[float], clusters: Clusters = None) -> Mean:
     """Estimate the mean of what the examples were drawn from."""
     n = len(values)
-    if n == 0:
-        return Mean(mean=None, se=None, ci=None, method=None, n=0)
-    mean = math.fsum(values) / n
-    spread = _spread(values, mean, clusters)
+    try:
+        mean = math.fsum(values) / n
+        spread = _spread(values, mean, clusters)
+    except (ZeroDivisionError, OverflowError):  # none at all, or numbers near the end of what a float holds
+        return Mean(mean=None, se=None, ci=None, method=None, n=n)
     if spread is None:
         return Mean(mean=mean, se=None, ci=None, method=None, n=n)
     se, df = spread
     if clusters is None and all(value in {0, 1} for value in values):
-        return Mean(mean=mean, se=se, ci=_wilson(mean, n), method="wilson", n=n)
+        return Mean(mean=mean, se=se, ci=_wilson(mean, n), method="wilson", n=n, df=df)
     ci = _around(mean, se, df)
-    return Mean(mean=mean, se=se, ci=ci, method="t" if clusters is None else "cluster_t", n=n)
+    return Mean(mean=mean, se=se, ci=ci, method="t" if clusters is None else "cluster_t", n=n, df=df)
 
 
 def within_sd(repeats: Sequence[Sequence[float]]) -> float | None:
     """Estimate how much one example's score varies when it is asked again: the noise floor."""
-    squares, freedom = 0.0, 0
-    for scores in repeats:
-        mean = math.fsum(scores) / len(scores) if scores else 0.0
-        squares += math.fsum((score - mean) ** 2 for score in scores)
-        freedom += max(0, len(scores) - 1)
-    return math.sqrt(squares / freedom) if freedom else None
+    freedom = sum(max(0, len(scores) - 1) for scores in repeats)
+    try:
+        return math.sqrt(math.fsum(map(_squares, repeats)) / freedom)
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def spread_of(values: Sequence[float]) -> float | None:
+    """Compute a standard deviation; None where there is none."""
+    return within_sd([values])
 
 
 def difference_of(
@@ -118,8 +124,11 @@ def difference_of(
         "ties": sum(d == 0 for d in pairs),
         "losses": sum(d < 0 for d in pairs),
     }
-    diff = math.fsum(pairs) / n if n else None
-    spread = _spread(pairs, diff, clusters) if diff is not None else None
+    try:
+        diff = math.fsum(pairs) / n if n else None
+        spread = _spread(pairs, diff, clusters) if diff is not None else None
+    except OverflowError:
+        diff = spread = None
     if diff is None or spread is None:
         return Difference(diff=diff, se=None, ci=None, df=None, p=None, test=None, **counts)
     se, df = spread
@@ -150,6 +159,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def needed_pairs(se: float, n_pairs: int, difference: float) -> int:
     """Tell how many examples it takes to see a difference, from how much the pairs vary now."""
     return math.ceil(DETECTABLE**2 * se**2 * n_pairs / difference**2)
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values) if values else 0.0
+    return math.fsum((value - mean) ** 2 for value in values)
 
 
 def _spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[float, float] | None:
@@ -232,7 +246,8 @@ def _drawn_flips(units: Sequence[float], seed: int) -> float:
 
 
 def _sums_by_byte(eight: Sequence[float]) -> list[float]:
-    return [
-        math.fsum(value if byte >> place & 1 else -value for place, value in enumerate(eight))
-        for byte in range(256)
-    ]
+    """Double the table with each value: first all signs minus, then the same with this one plus."""
+    sums = [-math.fsum(eight)]
+    for value in eight:
+        sums += [total + 2 * value for total in sums]
+    return sums * (256 // len(sums))

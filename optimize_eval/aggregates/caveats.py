@@ -1,0 +1,117 @@
+"""What a reader must know before believing a verdict: failures, coverage, leakage, clusters, power, keys."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from optimize_eval.aggregates.statistics import needed_pairs
+from optimize_eval.aggregates.wording import count, number, percent
+from optimize_eval.run.layout import Layout
+
+NOTABLE_FAILURES = 0.01
+FEWEST_CLUSTERS = 20
+
+_WANTED = 0.05  # the difference for which the needed number of examples is told
+_MOST_NAMED = 5
+
+
+def caveats(summary: Mapping[str, Any], layout: Layout) -> Iterator[dict[str, str]]:
+    """List them, the most telling first."""
+    for text in [*_failures(summary, layout), *_coverage(summary, layout), *_leakage(summary)]:
+        yield {"mark": "!", "text": text}
+    yield from ({"mark": "!", "text": text} for text in _clusters(layout))
+    yield from ({"mark": "!", "text": text} for text in _keys(summary, layout))
+    yield from ({"mark": "·", "text": text} for text in _power(summary, layout))
+
+
+def _failures(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
+    """Name each candidate that an evaluator failed on in more than one call of a hundred."""
+    told = 0
+    for row in summary["rows"]:
+        calls = sum(s["scored"] + s["failed"] for s in row["splits"].values())
+        failed = sum(s["failed"] for s in row["splits"].values())
+        if failed <= NOTABLE_FAILURES * calls:
+            continue
+        told += 1
+        if told <= _MOST_NAMED:
+            yield _failure(row, failed, calls, layout)
+    if told > _MOST_NAMED:
+        yield f"{count(told - _MOST_NAMED, 'more candidate')} had failures above {percent(NOTABLE_FAILURES)}"
+
+
+def _failure(row: Mapping[str, Any], failed: int, calls: int, layout: Layout) -> str:
+    kinds: dict[str, int] = {}
+    for s in row["splits"].values():
+        for kind, many in s["failures"].items():
+            kinds[kind] = kinds.get(kind, 0) + many
+    main = max(kinds, key=lambda kind: kinds[kind])
+    told = (
+        f"{row['candidate']}: {failed:,} of {calls:,} {row['evaluator']} calls failed "
+        f"({percent(failed / calls)}, {'mostly ' * (len(kinds) > 1)}{main}), left out of every mean"
+    )
+    s = row["splits"][layout.deciding]
+    if s["failed"] and s["bounds"] is not None:
+        return f"{told}; counted as 0 its {layout.deciding} mean would be {number(s['bounds'][0])}"
+    return told
+
+
+def _coverage(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
+    for evaluator in layout.evaluators:
+        known = [
+            (s["coverage"], row["candidate"])
+            for row in summary["rows"]
+            if row["evaluator"] == evaluator and (s := row["splits"][layout.deciding])["coverage"] is not None
+        ]
+        if known and min(known)[0] < max(known)[0] and len(layout.candidates) > 1:
+            (low, who), (high, _) = min(known), max(known)
+            yield (
+                f"coverage differs on {evaluator}, {layout.deciding}: from {percent(low)} ({who}) to "
+                f"{percent(high)}; a winner has to win with failures as 0, too"
+            )
+
+
+def _leakage(summary: Mapping[str, Any]) -> Iterator[str]:
+    if leaked := summary["leakage"]:
+        verb = "are train examples" if leaked != 1 else "is a train example"
+        yield f"leakage: {count(leaked, 'held-out example')} {verb}, too, and says nothing of new data"
+
+
+def _clusters(layout: Layout) -> Iterator[str]:
+    for split in layout.splits:
+        if split.clusters is not None and (many := len(set(split.clusters))) < FEWEST_CLUSTERS:
+            yield (
+                f"{split.name} has only {count(many, 'cluster')} by {layout.cluster_by}: "
+                f"below {FEWEST_CLUSTERS} intervals are too narrow"
+            )
+
+
+def _power(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
+    """Say which differences so many examples can show; the median candidate speaks for all."""
+    compared = [
+        row["vs_baseline"][layout.deciding]
+        for row in summary["rows"]
+        if row["evaluator"] == layout.evaluators[0] and row["vs_baseline"]
+    ]
+    known = sorted((d["mde"], d["se"], d["n_pairs"]) for d in compared if d["mde"])
+    if known:
+        mde, se, pairs = known[len(known) // 2]
+        told = f"{count(pairs, layout.deciding + ' pair')} can show differences of {number(mde)} or more"
+        needed = needed_pairs(se, pairs, _WANTED)
+        yield f"{told}; {_WANTED} needs about {needed:,}" if mde > _WANTED else told
+
+
+def _keys(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
+    """Point out side information that some candidates or splits have and others never."""
+    for evaluator in layout.evaluators:
+        said = [entry for entry in summary["side_info"] if entry["evaluator"] == evaluator]
+        asked = [(entry, set(entry["keys"])) for entry in said if entry["keys"]]
+        everywhere = set.intersection(*(keys for _, keys in asked)) if asked else set()
+        anywhere = set().union(*(keys for _, keys in asked))
+        if differing := sorted(anywhere - everywhere):
+            key = differing[0]
+            has = next(entry for entry, keys in asked if key in keys)
+            lacks = next(entry for entry, keys in asked if key not in keys)
+            more = f" (and {count(len(differing) - 1, 'more key')})" if len(differing) > 1 else ""
+            yield (
+                f"side info of {evaluator}: {key} is there for {has['candidate']} on {has['split']}, "
+                f"never for {lacks['candidate']} on {lacks['split']}{more}"
+            )

@@ -1,0 +1,168 @@
+"""What evaluators said beside their scores, by dotted key path; nothing that they say can be an error here.
+
+Numbers get their distribution, booleans their rate, short texts their counts; long texts are kept with the
+lowest scores. Two levels of objects are followed, lists are counted by their items.
+"""
+
+import heapq
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+LONGEST_SHORT = 80  # characters up to which a text is counted
+MOST_PATHS = 100
+WORST_KEPT = 5
+
+_LONGEST_KEPT = 500
+_LONGEST_PATH = 120
+_MOST_DISTINCT = 1000
+_TOP = 5
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """Interpolate between the two nearest of sorted values."""
+    place = share * (len(ordered) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def distribution(values: Sequence[float]) -> dict[str, float | int | None]:
+    """Describe numbers; what overflows is None."""
+    ordered = sorted(values)
+    n = len(ordered)
+    return {
+        "n": n,
+        "mean": (mean := _finite(lambda: math.fsum(ordered) / n)),
+        "sd": None
+        if mean is None or n == 1
+        else _finite(lambda: math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / (n - 1))),
+        "min": ordered[0],
+        "p50": _finite(lambda: quantile(ordered, 0.5)),
+        "p95": _finite(lambda: quantile(ordered, 0.95)),
+        "max": ordered[-1],
+    }
+
+
+def _finite(compute: Any) -> float | None:
+    try:
+        number: float = compute()
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+@dataclass(slots=True)
+class _Path:
+    """All values that stood at one path."""
+
+    n: int = 0
+    numbers: "array[float]" = field(default_factory=lambda: array("d"))
+    truths: Counter[bool] = field(default_factory=Counter)
+    texts: Counter[str] = field(default_factory=Counter)
+    long_texts: int = 0
+    worst: list[tuple[float, int, int | None, str]] = field(default_factory=list)  # a heap: the best on top
+    items: "array[float]" = field(default_factory=lambda: array("d"))
+    objects: int = 0
+    nulls: int = 0
+
+    def take(self, value: Any, score: float, order: int, line: int | None) -> None:
+        self.n += 1
+        match value:
+            case bool():
+                self.truths[value] += 1
+            case int() | float():
+                self._take_number(value)
+            case str():
+                self._take_text(value, score, order, line)
+            case list():
+                self.items.append(len(value))
+                for item in value:
+                    if isinstance(item, str) and len(item) <= LONGEST_SHORT:
+                        self._count(item)
+            case None:
+                self.nulls += 1
+            case _:
+                self.objects += 1
+
+    def _take_number(self, value: float) -> None:
+        try:
+            self.numbers.append(value)
+        except OverflowError:
+            self.objects += 1
+
+    def _take_text(self, text: str, score: float, order: int, line: int | None) -> None:
+        if len(text) <= LONGEST_SHORT:
+            self._count(text)
+            return
+        self.long_texts += 1
+        entry = (-score, -order, line, text[:_LONGEST_KEPT])
+        if len(self.worst) < WORST_KEPT:
+            heapq.heappush(self.worst, entry)
+        elif entry > self.worst[0]:
+            heapq.heapreplace(self.worst, entry)
+
+    def _count(self, text: str) -> None:
+        if text in self.texts or len(self.texts) < _MOST_DISTINCT:
+            self.texts[text] += 1
+
+    def to_dict(self, scored: int) -> dict[str, Any]:
+        said: dict[str, Any] = {"n": self.n, "missing": scored - self.n}
+        if self.numbers:
+            said["numbers"] = distribution(self.numbers)
+        if self.truths:
+            said["booleans"] = {"n": self.truths.total(), "rate": self.truths[True] / self.truths.total()}
+        if self.texts:
+            top = sorted(self.texts.items(), key=lambda pair: (-pair[1], pair[0]))[:_TOP]
+            counts = [{"value": value, "count": count} for value, count in top]
+            said["texts"] = {"n": self.texts.total(), "distinct": len(self.texts), "top": counts}
+        if self.long_texts:
+            worst = [
+                {"line": line, "score": -score, "text": text}
+                for score, _, line, text in sorted(self.worst, reverse=True)
+            ]
+            said["long_texts"] = {"n": self.long_texts, "worst": worst}
+        if self.items:
+            said["lists"] = distribution(self.items)
+        others = {"objects": self.objects, "nulls": self.nulls}
+        return said | {key: count for key, count in others.items() if count}
+
+
+class SideInfo:
+    """Takes in the side information of one cell, in the order of its units."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, _Path] = {}
+        self._scored = 0
+        self._left_out = 0
+
+    def take(self, record: Mapping[str, Any], line: int | None) -> None:
+        self._scored += 1
+        for path, value in _flat(record["side_info"]):
+            if known := self._paths.get(path):
+                known.take(value, record["score"], self._scored, line)
+            elif len(self._paths) < MOST_PATHS:
+                self._paths[path] = _Path()
+                self._paths[path].take(value, record["score"], self._scored, line)
+            else:
+                self._left_out += 1
+
+    @property
+    def paths(self) -> frozenset[str]:
+        return frozenset(self._paths)
+
+    def to_dict(self) -> dict[str, Any]:
+        keys = {path: self._paths[path].to_dict(self._scored) for path in sorted(self._paths)}
+        return {"keys": keys, **({"values_left_out": self._left_out} if self._left_out else {})}
+
+
+def _flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in side_info.items():
+        if isinstance(value, dict) and value:
+            for inner, deeper in value.items():
+                yield f"{key}.{inner}"[:_LONGEST_PATH], deeper
+        else:
+            yield key[:_LONGEST_PATH], value

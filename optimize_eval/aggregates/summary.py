@@ -1,0 +1,321 @@
+"""The summary of a run: everything that reports are made from, computed from the journal's records alone.
+
+Reads each cell once, in the order of units, and puts the numbers of the other modules into the shape that
+others rely on. What the numbers are called in words is verdict's.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from typing import Any
+
+from optimize_eval.aggregates.compare import (
+    MOST_FLIPPED_PAIRS,
+    MOST_PAIRS,
+    Comparison,
+    compare,
+    corrected,
+    holds_at_the_lower_bound,
+)
+from optimize_eval.aggregates.gap import gap_between, may_flag, overfit_of, state_of
+from optimize_eval.aggregates.latency import Latency
+from optimize_eval.aggregates.scores import Reading, Scores, Values, known
+from optimize_eval.aggregates.sideinfo import SideInfo
+from optimize_eval.aggregates.statistics import Gap, Mean, mean_of, spread_of
+from optimize_eval.aggregates.verdict import judge
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.run.layout import Cell, Layout, Split
+
+SCHEMA = "optimize-eval.summary.v1"
+
+_WORST_SHOWN = 5
+
+Records = Callable[[Cell], Iterable[tuple[int, Mapping[str, Any]]]]
+Family = tuple[str, str | None, str]  # evaluator, task model, split
+
+
+def summarise(layout: Layout, records: Records) -> dict[str, Any]:
+    """Compute the summary; `records` gives a cell's newest records by their places in it."""
+    return _Summary(layout, records).to_dict()
+
+
+class _Summary:
+    """The cells of one run, read, and what is made of them."""
+
+    def __init__(self, layout: Layout, records: Records) -> None:
+        self._layout = layout
+        self._splits = {split.name: split for split in layout.splits}
+        self._latency = Latency()
+        self._side_info: dict[tuple[Family, str], dict[str, Any]] = {}
+        self._scores: dict[tuple[Family, str], Scores] = {}
+        for cell in layout.cells:
+            self._read(cell, records(cell))
+        count = len(layout.candidates)
+        self._pairs = count * (count - 1) // 2
+        families = dict.fromkeys(family for family, _ in self._scores)
+        self._against_baseline = {family: self._compare_with_baseline(family) for family in families}
+
+    def to_dict(self) -> dict[str, Any]:
+        layout = self._layout
+        summary: dict[str, Any] = {
+            "schema": SCHEMA,
+            "verdict": None,
+            "baseline": layout.baseline,
+            "decided_on": layout.deciding,
+            "units": self._units(),
+            "rows": [
+                self._row(evaluator, candidate, task_model)
+                for evaluator in layout.evaluators
+                for task_model in layout.task_models
+                for candidate in layout.candidates
+            ],
+            "pairs": [pair for family in self._against_baseline for pair in self._all_pairs(family)],
+            "leakage": _leakage(layout.splits),
+            "failures": [
+                entry
+                for (_, candidate), scores in self._scores.items()
+                for entry in _failures(candidate, scores)
+            ],
+            "side_info": list(self._side_info.values()),
+            "latency": self._latency.to_list(),
+        }
+        summary["verdict"] = judge(summary, layout)
+        return summary
+
+    def _read(self, cell: Cell, records: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
+        lines = self._splits[cell.split].lines
+        repeats = self._layout.repeats
+        reading = Reading(cell, lines, repeats, self._layout.score_range(cell.evaluator))
+        side_info = SideInfo()
+        for place, record in records:
+            reading.take(place, record)
+            self._latency.take(cell, record)
+            if record["outcome"] == "scored":
+                side_info.take(record, lines[place // repeats])
+        family = cell.evaluator, cell.task_model, cell.split
+        self._scores[family, cell.candidate] = reading.done()
+        self._side_info[family, cell.candidate] = {**_where(cell), **side_info.to_dict()}
+
+    def _units(self) -> dict[str, int]:
+        counts = {
+            outcome: sum(getattr(scores, outcome) for scores in self._scores.values())
+            for outcome in ("scored", "failed", "skipped")
+        }
+        return {"total": self._layout.size, **counts, "owed": self._layout.size - sum(counts.values())}
+
+    def _row(self, evaluator: str, candidate: str, task_model: str | None) -> dict[str, Any]:
+        families = {name: (evaluator, task_model, name) for name in self._splits}
+        scores = {name: self._scores[family, candidate] for name, family in families.items()}
+        means = {name: self._mean(one) for name, one in scores.items()}
+        row: dict[str, Any] = {
+            "candidate": candidate,
+            "evaluator": evaluator,
+            "task_model": task_model,
+            "splits": {name: self._s(one, means[name]) for name, one in scores.items()},
+            "vs_baseline": None,
+            "gap": None,
+            "overfit": None,
+            "groups": self._groups(families, candidate),
+            "worst": self._worst(families[self._layout.deciding], candidate),
+        }
+        if {"train", "val"} <= means.keys():
+            gap = gap_between(means["train"], means["val"])
+            row["gap"] = gap and _g(gap, min(means["train"].n, means["val"].n))
+        if candidate != self._layout.baseline:
+            against = {name: self._against_baseline[family][candidate] for name, family in families.items()}
+            row["vs_baseline"] = {
+                name: _d(one) | self._at_the_lower_bound(families[name], candidate)
+                for name, one in against.items()
+            }
+            if {"train", "val"} <= against.keys():
+                row["overfit"] = _overfit(against["train"], against["val"])
+        return row
+
+    def _mean(self, scores: Scores, places: Sequence[int] | None = None) -> Mean:
+        at = known(scores.means, places)
+        clusters = self._splits[scores.cell.split].clusters
+        return mean_of([scores.means[place] for place in at], clusters and [clusters[place] for place in at])
+
+    def _s(self, scores: Scores, mean: Mean) -> dict[str, Any]:
+        return {
+            "mean": mean.mean,
+            "se": mean.se,
+            "ci": mean.ci,
+            "method": mean.method,
+            "n": mean.n,
+            "repeats": self._layout.repeats,
+            "scored": scores.scored,
+            "failed": scores.failed,
+            "skipped": scores.skipped,
+            "coverage": scores.coverage,
+            "bounds": self._bounds(scores, mean),
+            "within_sd": scores.within_sd,
+            "between_sd": spread_of([scores.means[place] for place in known(scores.means)]),
+            "failures": {kind: failures.count for kind, failures in scores.failures.items()},
+        }
+
+    def _bounds(self, scores: Scores, mean: Mean) -> list[float | None] | None:
+        """Tell the means that the failures could have made of it, at worst and at best."""
+        if self._layout.score_range(scores.cell.evaluator) is not ScoreRange.UNIT:
+            return None
+        if scores.lows is None or scores.highs is None:
+            return None if mean.mean is None else [mean.mean, mean.mean]
+        return [_plain_mean(scores.lows), _plain_mean(scores.highs)]
+
+    def _compare_with_baseline(self, family: Family) -> dict[str, Comparison]:
+        others = [name for name in self._layout.candidates if name != self._layout.baseline]
+        compared = [self._compare(family, self._layout.baseline, name) for name in others]
+        return dict(zip(others, corrected(compared), strict=True))
+
+    def _compare(self, family: Family, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
+        return compare(
+            self._scores[family, a].means,
+            self._scores[family, b].means,
+            self._splits[family[2]].clusters,
+            seed=self._layout.seed,
+            may_flip=self._pairs <= MOST_FLIPPED_PAIRS,
+            places=places,
+        )
+
+    def _all_pairs(self, family: Family) -> list[dict[str, Any]]:
+        if self._pairs > MOST_PAIRS:
+            return []
+        names = list(combinations(self._layout.candidates, 2))
+        baseline = self._layout.baseline
+        known_already = self._against_baseline[family]
+        compared = [known_already[b] if a == baseline else self._compare(family, a, b) for a, b in names]
+        evaluator, task_model, split = family
+        return [
+            {"a": a, "b": b, "evaluator": evaluator, "task_model": task_model, "split": split, **_d(one)}
+            for (a, b), one in zip(names, corrected(compared), strict=True)
+        ]
+
+    def _at_the_lower_bound(self, family: Family, candidate: str) -> dict[str, Any]:
+        """Say, where coverage is unequal, whether the candidate is ahead with failures as 0 as well."""
+        pair = [self._scores[family, name] for name in (self._layout.baseline, candidate)]
+        if pair[0].coverage == pair[1].coverage:
+            return {}
+        clusters = self._splits[family[2]].clusters
+        return {"ahead_at_lower_bound": holds_at_the_lower_bound(pair[0], pair[1], clusters)}
+
+    def _groups(self, families: Mapping[str, Family], candidate: str) -> dict[str, Any]:
+        groups: dict[str, Any] = {}
+        for path in self._layout.group_by:
+            labels = {label for split in self._splits.values() for label in split.groups[path]}
+            for label in sorted(labels):
+                groups[f"{path}={label}"] = self._group(families, candidate, path, label)
+        return groups
+
+    def _group(self, families: Mapping[str, Family], candidate: str, path: str, label: str) -> dict[str, Any]:
+        found: dict[str, Any] = {"splits": {}, "vs_baseline": {}}
+        for name, family in families.items():
+            places = [n for n, one in enumerate(self._splits[name].groups[path]) if one == label]
+            mean = self._mean(self._scores[family, candidate], places)
+            found["splits"][name] = {key: value for key, value in asdict(mean).items() if key != "df"}
+            if candidate != self._layout.baseline:
+                compared = self._compare(family, self._layout.baseline, candidate, places)
+                found["vs_baseline"][name] = _d(compared)
+        return found
+
+    def _worst(self, family: Family, candidate: str) -> list[dict[str, Any]]:
+        """List the examples with the lowest scores, each with what the baseline had and what was said."""
+        means = self._scores[family, candidate].means
+        before = self._scores[family, self._layout.baseline].means
+        lines = self._splits[family[2]].lines
+        lowest = sorted(known(means), key=lambda place: (means[place], place))[:_WORST_SHOWN]
+        said = self._said(family, candidate)
+        return [
+            {
+                "split": family[2],
+                "line": lines[place],
+                "score": means[place],
+                "baseline": _or_none(before[place]),
+                "text": said.get(lines[place]),
+            }
+            for place in lowest
+        ]
+
+    def _said(self, family: Family, candidate: str) -> dict[int | None, str]:
+        """Find the long texts that go with low scores, by line; of several keys the first."""
+        keys = self._side_info[family, candidate]["keys"]
+        texts = [said["long_texts"]["worst"] for said in keys.values() if "long_texts" in said]
+        return {one["line"]: one["text"] for worst in reversed(texts) for one in worst}
+
+
+def _where(cell: Cell) -> dict[str, Any]:
+    return {
+        "candidate": cell.candidate,
+        "evaluator": cell.evaluator,
+        "task_model": cell.task_model,
+        "split": cell.split,
+    }
+
+
+def _failures(candidate: str, scores: Scores) -> list[dict[str, Any]]:
+    return [
+        {
+            **_where(scores.cell),
+            "candidate": candidate,
+            "kind": kind,
+            "count": failures.count,
+            "first_message": failures.first_message,
+            "lines": failures.lines,
+        }
+        for kind, failures in scores.failures.items()
+    ]
+
+
+def _leakage(splits: Sequence[Split]) -> int:
+    """Count held-out examples that are train examples, too."""
+    train = {digest for split in splits if split.name == "train" for digest in split.sha256}
+    return sum(
+        digest in train for split in splits if split.name in {"val", "test"} for digest in split.sha256
+    )
+
+
+def _d(one: Comparison) -> dict[str, Any]:
+    difference = one.difference
+    return {
+        "diff": difference.diff,
+        "se": difference.se,
+        "ci": difference.ci,
+        "p": difference.p,
+        "p_holm": one.p_holm,
+        "test": difference.test,
+        "n_pairs": difference.n_pairs,
+        "dropped": one.dropped,
+        "wins": difference.wins,
+        "ties": difference.ties,
+        "losses": difference.losses,
+        "mde": difference.mde,
+        "mark": one.mark,
+    }
+
+
+def _g(gap: Gap, fewest: int) -> dict[str, Any]:
+    return {
+        "value": gap.value,
+        "se": gap.se,
+        "ci": gap.ci,
+        "df": gap.df if math.isfinite(gap.df) else None,
+        "flag": may_flag(gap, fewest) and gap.excludes_zero,
+    }
+
+
+def _overfit(train: Comparison, val: Comparison) -> dict[str, Any] | None:
+    overfit = overfit_of(train.difference, val.difference)
+    if overfit is None:
+        return None
+    fewest = min(train.difference.n_pairs, val.difference.n_pairs)
+    state = state_of(overfit, train.difference, val.difference)
+    return _g(overfit, fewest) | {"state": state}
+
+
+def _plain_mean(values: Values) -> float | None:
+    at = known(values)
+    return math.fsum(values[place] for place in at) / len(at) if at else None
+
+
+def _or_none(value: float) -> float | None:
+    return value if value == value else None  # noqa: PLR0124  only NaN is not itself

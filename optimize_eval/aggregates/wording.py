@@ -1,0 +1,49 @@
+"""Numbers as words of a verdict: the same digits everywhere."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+MINUS = "\N{MINUS SIGN}"
+
+_FEW_DIGITS = 1000.0
+_TINY = 0.0005
+
+
+def number(value: float | None) -> str:
+    """Write a number with three decimals, or with fewer digits where it is large or tiny."""
+    if value is None:
+        return "unknown"
+    if value and abs(value) < _TINY:
+        text = f"{value:.1e}"
+    else:
+        text = f"{value:.3f}" if abs(value) < _FEW_DIGITS else f"{value:.4g}"
+    return text.replace("-", MINUS)
+
+
+def signed(value: float | None) -> str:
+    text = number(value)
+    return text if value is None or text.startswith(MINUS) else f"+{text}"
+
+
+def interval(ci: Sequence[float], write: Any = signed) -> str:
+    return f"{write(ci[0])} to {write(ci[1])}"
+
+
+def p_value(p: float | None) -> str:
+    if p is None:
+        return "p unknown"
+    return f"p = {p:.3f}" if p >= 0.001 else "p < 0.001"  # noqa: PLR2004  three decimals
+
+
+def count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f}".removesuffix(".0") + " %"
+
+
+def evidence(d: Mapping[str, Any]) -> str:
+    """Write what stands behind a difference."""
+    p = d["p_holm"] if d["p_holm"] is not None else d["p"]
+    return f"95 % CI {interval(d['ci'])}, {p_value(p)}, {count(d['n_pairs'], 'pair')}"
