@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from typing import Any
-from unicodedata import east_asian_width
 
 from optimize_eval.preflight.examined import Check, Examined, Status
+from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.inert import inert
 
 SCHEMA = "optimize-eval.preflight.v1"
@@ -31,10 +31,10 @@ def _evaluator(one: Examined, width: int) -> list[str]:
     time = _seconds(one.quantile(0.5)) if one.seconds else "-"
     result = "ok" if one.is_ok else "FAILED"
     lines: list[str] = []
-    name = _cut(inert(one.spec.name, ci=False), _NAME - 1)
+    name = cut(inert(one.spec.name, ci=False), _NAME - 1)
     for said in _details(one):
         head = _INDENT if lines else f" {name:<{_NAME}}{result:<{_RESULT}}{time:<{_TIME}}"
-        lines += _wrapped(head, said, width)
+        lines += wrapped(head, said, width)
     for check in one.checks:
         if check.status in _MARKS and check.reproduce:
             lines.append(f"   {_MARKS[check.status]} {check.name}: try it: {check.reproduce}")
@@ -111,34 +111,6 @@ def _check(check: Check) -> dict[str, Any]:
         "message": check.message,
         "reproduce": check.reproduce or None,
     }
-
-
-def _wrapped(head: str, text: str, width: int) -> list[str]:
-    """Break a text at blanks so that it stands beside its heading, within the width."""
-    room = width - len(_INDENT)
-    lines, line = [], ""
-    for word in (_cut(word, room) for word in inert(text, ci=False).split()):
-        if line and _columns(f"{line} {word}") > room:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".lstrip()
-    first, *rest = [*lines, line]
-    return [head + first, *(_INDENT + one for one in rest)]
-
-
-def _cut(text: str, room: int) -> str:
-    if _columns(text) <= room:
-        return text
-    kept = text[:room]
-    while _columns(kept) >= room:
-        kept = kept[:-1]
-    return f"{kept}…"
-
-
-def _columns(text: str) -> int:
-    """Count the columns of a terminal that a text takes: wide letters take two."""
-    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
 def _seconds(seconds: float) -> str:

@@ -1,0 +1,40 @@
+"""Texts in a terminal of a given width: measured in columns, wrapped beside a heading, cut with a mark."""
+
+from unicodedata import combining, east_asian_width
+
+from optimize_eval.reports.inert import inert
+
+
+def columns(text: str) -> int:
+    """Count the columns that a text takes: wide letters take two, marks on a letter none."""
+    return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def cut(text: str, room: int) -> str:
+    if columns(text) <= room:
+        return text
+    kept = text[:room]
+    while columns(kept) >= room:
+        kept = kept[:-1]
+    return f"{kept}…"
+
+
+def padded(text: str, room: int) -> str:
+    """Fill a text up to so many columns, or cut it to them."""
+    shown = cut(text, room)
+    return shown + " " * (room - columns(shown))
+
+
+def wrapped(head: str, text: str, width: int) -> list[str]:
+    """Break a text at blanks so that it stands beside its heading, within the width."""
+    indent = " " * columns(head)
+    room = max(20, width - len(indent))
+    lines, line = [], ""
+    for word in (cut(word, room) for word in inert(text, ci=False).split()):
+        if line and columns(f"{line} {word}") > room:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}".lstrip()
+    first, *rest = [*lines, line]
+    return [head + first, *(indent + one for one in rest)]

@@ -1,0 +1,222 @@
+"""A run's summary as people read it in a terminal: the verdict first, then one table per evaluator.
+
+Pure: summary → text, the same text for the same width at any time. Numbers are never cut.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from optimize_eval.aggregates import gap
+from optimize_eval.aggregates.verdict import MARKS
+from optimize_eval.aggregates.wording import MINUS, count, number, percent, signed
+from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.table import Column, layout_table
+
+WIDE = 110
+
+_MOST_ROWS = 30
+_MOST_FAILURES = 6
+_MOST_KEYS = 6
+_SHOWN_TEXT = 300
+_SHOWN_WORST = 3
+_HEAD = 12
+_OVERFIT = {
+    gap.OVERFITS: "OVERFITS",
+    gap.NO_GAP_SHOWN: "no gap shown",
+    gap.UNDECIDED: "undecided",
+    gap.NO_TRAIN_GAIN: "no train gain",
+    None: "too few",
+}
+
+Row = Mapping[str, Any]
+Summary = Mapping[str, Any]
+
+
+def render(summary: Summary, *, width: int, run: str) -> str:
+    """Lay out everything; `run` is the folder as people name it."""
+    lines = wrapped(" ", f"{summary['verdict']['text']}.", width)
+    for point in summary["verdict"]["points"]:
+        lines += wrapped(f"  {point['mark']} ", point["text"], width)
+    if summary["units"]["owed"] == 0:
+        for rows in _tables(summary):
+            lines += _table(rows, summary, width)
+        lines += [*_failures(summary, width), *_worst(summary, width), *_side_info(summary, width)]
+    else:
+        lines += _failures(summary, width)
+    return "\n".join([*lines, *_next(summary, run, width)])
+
+
+def _tables(summary: Summary) -> Iterator[list[Row]]:
+    """Give the rows of each evaluator and task model, sorted by mean; the baseline is never left out."""
+    where = dict.fromkeys((row["evaluator"], row["task_model"]) for row in summary["rows"])
+    for evaluator, task_model in where:
+        rows = [r for r in summary["rows"] if (r["evaluator"], r["task_model"]) == (evaluator, task_model)]
+        yield sorted(rows, key=lambda row: -_mean(row, summary))
+
+
+def _mean(row: Row, summary: Summary) -> float:
+    mean = row["splits"][summary["decided_on"]]["mean"]
+    return float("-inf") if mean is None else float(mean)
+
+
+def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
+    split = summary["decided_on"]
+    shown = [row for place, row in enumerate(rows) if place < _MOST_ROWS or _is_baseline(row, summary)]
+    has_others = len(rows) > 1
+    columns = [
+        Column("candidate", [row["candidate"] for row in shown], is_name=True),
+        Column(split, [number(row["splits"][split]["mean"]) for row in shown]),
+        Column("±", [_half_width(row["splits"][split]) for row in shown]),
+        *(_compared(shown, split) if has_others else []),
+        *(_wide(shown, split) if has_others and width >= WIDE else []),
+        Column("failed", [f"{_failed(row):,}" for row in shown]),
+    ]
+    title = f"{rows[0]['evaluator']}{_with(rows[0])}: {split}"
+    how = ", sorted by mean; Δ against baseline" if has_others else ""
+    lines = [*wrapped(" ", title + how, width), *layout_table(columns, width)]
+    if len(rows) > len(shown):
+        lines.append(f" … and {count(len(rows) - len(shown), 'more candidate')}: see summary.json")
+    return lines
+
+
+def _with(row: Row) -> str:
+    return "" if row["task_model"] is None else f" with {row['task_model']}"
+
+
+def _compared(rows: Sequence[Row], split: str) -> list[Column]:
+    against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
+    columns = [
+        Column(f"Δ {split}", ["baseline" if d is None else _difference(d) for d in against]),
+        Column("95 % CI", ["" if d is None or d["ci"] is None else _ci(d["ci"]) for d in against]),
+    ]
+    if {"train", "val"} <= rows[0]["splits"].keys():
+        states = ["" if row["vs_baseline"] is None else _overfit(row) for row in rows]
+        columns.append(Column("overfit?", states, is_text=True))
+    return columns
+
+
+def _wide(rows: Sequence[Row], split: str) -> list[Column]:
+    against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
+    columns = [
+        Column("p (Holm)", ["" if d is None else _p(d["p_holm"]) for d in against]),
+        Column(
+            f"+ = {MINUS}", ["" if d is None else f"{d['wins']} {d['ties']} {d['losses']}" for d in against]
+        ),
+    ]
+    if {"train", "val"} <= rows[0]["splits"].keys():
+        gains = [row["vs_baseline"] and row["vs_baseline"]["train"]["diff"] for row in rows]
+        gaps = [row["gap"] and row["gap"]["value"] for row in rows]
+        columns.append(Column("Δ train", ["" if gain is None else signed(gain) for gain in gains]))
+        columns.append(Column("gap", ["" if value is None else signed(value) for value in gaps]))
+    return columns
+
+
+def _is_baseline(row: Row, summary: Summary) -> bool:
+    return bool(row["candidate"] == summary["baseline"])
+
+
+def _difference(d: Mapping[str, Any]) -> str:
+    mark = MARKS[d["mark"]]
+    return f"{'' if mark == '·' else mark + ' '}{signed(d['diff'])}"
+
+
+def _overfit(row: Row) -> str:
+    return _OVERFIT[row["overfit"]["state"]] if row["overfit"] else "too few"
+
+
+def _half_width(s: Mapping[str, Any]) -> str:
+    return "" if s["ci"] is None else number((s["ci"][1] - s["ci"][0]) / 2).removeprefix("0")
+
+
+def _ci(ci: Sequence[float]) -> str:
+    return f"{signed(ci[0])} {signed(ci[1])}"
+
+
+def _p(p: float | None) -> str:
+    return "" if p is None else f"{p:.3f}" if p >= 0.001 else "<.001"  # noqa: PLR2004  three decimals
+
+
+def _failed(row: Row) -> int:
+    return sum(s["failed"] for s in row["splits"].values())
+
+
+def _failures(summary: Summary, width: int) -> list[str]:
+    entries = sorted(summary["failures"], key=lambda entry: -entry["count"])
+    lines: list[str] = []
+    for entry in entries[:_MOST_FAILURES]:
+        at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
+        who = " · ".join([entry["evaluator"], entry["candidate"], *at])
+        said = entry["first_message"][:_SHOWN_TEXT]
+        lines += wrapped(
+            _head("failures", lines), f"{entry['count']:,} {entry['kind']}  {who}: {said}", width
+        )
+    if len(entries) > _MOST_FAILURES:
+        lines.append(
+            f"{_head('', lines)}… and {count(len(entries) - _MOST_FAILURES, 'more kind')}: see summary.json"
+        )
+    return lines
+
+
+def _worst(summary: Summary, width: int) -> list[str]:
+    """Show where the best candidate did worst, and what the evaluator said there."""
+    lines: list[str] = []
+    best = next(_tables(summary))[0]
+    for one in best["worst"][:_SHOWN_WORST]:
+        before = f"{number(one['baseline'])} → " * (
+            one["baseline"] is not None and not _is_baseline(best, summary)
+        )
+        at = f"{one['split']} {one['line']}  " if one["line"] is not None else ""
+        text = (one["text"] or "")[:_SHOWN_TEXT]
+        if one["line"] is not None or text:
+            lines += wrapped(_head("worst", lines), f"{at}{before}{number(one['score'])}  {text}", width)
+    return lines
+
+
+def _side_info(summary: Summary, width: int) -> list[str]:
+    best = next(_tables(summary))[0]
+    told = {
+        entry["split"]: entry["keys"]
+        for entry in summary["side_info"]
+        if (entry["candidate"], entry["evaluator"], entry["task_model"])
+        == (best["candidate"], best["evaluator"], best["task_model"])
+    }
+    here = told[summary["decided_on"]]
+    there = told.get("train", {}) if summary["decided_on"] == "val" else {}
+    said = [words for key, value in here.items() if (words := _key_words(key, value, there.get(key)))]
+    if not said:
+        return []
+    more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
+    return wrapped(_head("side info", []), " · ".join([*said[:_MOST_KEYS], *more]), width)
+
+
+def _key_words(key: str, value: Mapping[str, Any], train: Mapping[str, Any] | None) -> str:
+    """Say in a few words what stood at a key; long texts are shown with the worst examples."""
+    if booleans := value.get("booleans"):
+        before = f" (train {percent(train['booleans']['rate'])})" if train and "booleans" in train else ""
+        return f"{key} {percent(booleans['rate'])} true{before}"
+    if (numbers := value.get("numbers")) and numbers["mean"] is not None:
+        known = train and train.get("numbers")
+        before = f" (train {number(known['mean'])})" if known else ""
+        return f"{key} {number(numbers['mean'])}{before}"
+    if texts := value.get("texts"):
+        top = ", ".join(f"{one['value']} {one['count']:,}" for one in texts["top"][:3])
+        return f"{key}: {top}{', …' * (texts['distinct'] > 3)}"  # noqa: PLR2004  what stands there
+    return ""
+
+
+def _next(summary: Summary, run: str, width: int) -> list[str]:
+    steps = [("retry what failed", "the same command again")] if summary["units"]["failed"] else []
+    if summary["units"]["owed"]:
+        steps = [("go on", "the same command again")]
+    steps.append(("see it again", f"optimize-eval report {run}"))
+    room = max(len(what) for what, _ in steps) + 2
+    lines: list[str] = []
+    for what, how in steps:
+        lines += wrapped(
+            f"{_head('next', lines)}{what:<{room}}", how, max(width, len(how) + _HEAD + room + 1)
+        )
+    return lines
+
+
+def _head(name: str, lines: Sequence[str]) -> str:
+    return f" {'' if lines else name:<{_HEAD - 1}}"
