@@ -6,9 +6,9 @@ import sys
 def main() -> None:
     """Run the program and exit; also an interrupt while its modules load ends without a traceback."""
     try:
-        from optimize_eval.cli.app import run  # noqa: PLC0415  guarded: this is what takes time
+        from optimize_eval.cli.app import execute  # noqa: PLC0415  guarded: this is what takes time
 
-        status = run()
+        status = execute()
     except KeyboardInterrupt:
         status = 130
     sys.exit(status)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import output, preflight, schema, score, session, streams, validate
+from optimize_eval.cli import output, preflight, report, run, schema, score, session, streams, validate
 from optimize_eval.errors import OptimizeEvalError, UsageError
 
 _PROGRAM = "optimize-eval"
@@ -21,12 +21,15 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command(epilog=score.EXAMPLES)(score.score)
+app.command(epilog=run.EXAMPLES)(run.run)
+app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)
 
 EXAMPLES = """\b
 Examples:
+  optimize-eval run -e ./judge.sh --candidate 'prompts/*.txt' --dataset train.jsonl --valset val.jsonl
   optimize-eval score prompt.txt -e 'python3 judge.py' --example train.jsonl:7
   optimize-eval validate train.jsonl val.jsonl
 
@@ -53,7 +56,7 @@ def optimize_eval(
     """Score anything with an evaluator written in any language."""
 
 
-def run() -> int:
+def execute() -> int:
     """Run one command and return its exit code."""
     streams.complete()
     session.end_like_ctrl_c()

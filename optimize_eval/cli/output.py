@@ -2,13 +2,32 @@
 
 import contextlib
 import os
+import shutil
 import sys
 from typing import Any
 
 from optimize_eval.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
 
-_ASCII = str.maketrans({"…": "...", "─": "-", "·": "-", "✕": "x"})
+_WIDEST = 120
+_ASCII = str.maketrans(
+    {
+        "…": "~",  # one for one: tables stay tables
+        "─": "-",
+        "·": "-",
+        "✕": "x",
+        "✓": "=",
+        "▲": "^",
+        "▼": "v",
+        "△": "^",
+        "▽": "v",
+        "±": "~",
+        "Δ": "d",
+        "→": ">",
+        "\N{MINUS SIGN}": "-",
+        "\N{EN DASH}": "-",
+    }
+)
 
 
 def emit(text: str) -> None:
@@ -20,6 +39,11 @@ def emit(text: str) -> None:
 def emit_json(value: Any) -> None:
     """Write one JSON value, UTF-8 whatever the terminal's encoding is."""
     _write(inert_json(value).encode())
+
+
+def width() -> int:
+    """Tell how wide a result may be."""
+    return max(40, min(shutil.get_terminal_size().columns, _WIDEST))
 
 
 def say(text: str) -> None:

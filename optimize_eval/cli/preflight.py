@@ -1,7 +1,6 @@
 """`optimize-eval preflight`: everything that would go wrong in a long run, found before it."""
 
 import os
-import shutil
 from typing import Annotated
 
 import typer
@@ -30,7 +29,6 @@ Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or dat
 _FAILED = 1
 _FIRST_EXAMPLES = 20
 _SLOTS = min(32, 4 * (os.cpu_count() or 1))
-_WIDEST = 120
 
 
 def preflight(
@@ -74,8 +72,7 @@ def preflight(
     if as_json:
         output.emit_json(report.to_dict(examined))
     else:
-        width = min(shutil.get_terminal_size().columns, _WIDEST)
-        output.emit(report.render(examined, _data_line(splits), width=width))
+        output.emit(report.render(examined, _data_line(splits), width=output.width()))
     if not all(one.is_ok for one in examined):
         raise typer.Exit(_FAILED)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 from optimize_eval.reach.process import adopt_orphans, end_orphans, own_children
+from optimize_eval.run.stop import Stop
 
 _LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
 
@@ -29,6 +30,19 @@ def owned_processes() -> Iterator[None]:
         with _uninterrupted():
             if adopts:
                 end_orphans(ours_before)
+
+
+@contextlib.contextmanager
+def stoppable(stop: Stop) -> Iterator[None]:
+    """Let Ctrl-C and its like ask a run to stop; once more, and it stops at once."""
+    ignored = [number for number in _LIKE_CTRL_C if signal.getsignal(number) is signal.SIG_IGN]
+    numbers = [number for number in (signal.SIGINT, *_LIKE_CTRL_C) if number not in ignored]
+    former = {number: signal.signal(number, lambda *_: stop.ask()) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
 
 
 @contextlib.contextmanager

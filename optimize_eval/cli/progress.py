@@ -1,0 +1,165 @@
+"""How far a run is, on stderr: bars on a terminal, now and then a line elsewhere. No mean, no verdict."""
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from optimize_eval.cli import output
+from optimize_eval.reports.columns import cut
+from optimize_eval.reports.inert import inert
+from optimize_eval.run.progress import Progress
+from optimize_eval.run.stop import GRACE, Stop
+
+_STEP = 0.1  # of a run, between two lines
+_SILENCE = 30.0  # seconds between two lines
+_REDRAW = 0.1
+_NAME = 20
+
+
+class Display(Protocol):
+    """Something that shows progress."""
+
+    def __call__(self, progress: Sequence[Progress]) -> None: ...
+    def close(self) -> None: ...
+
+
+def display(stop: Stop, *, quiet: bool) -> Display:
+    """Choose how progress is shown."""
+    if quiet:
+        return Nothing()
+    is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return Bars(stop) if is_terminal else Lines(stop)
+
+
+class Nothing:
+    """Shows nothing."""
+
+    def __call__(self, progress: Sequence[Progress]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class Lines:
+    """A line for each tenth of an evaluator's part, or each half minute."""
+
+    def __init__(self, stop: Stop) -> None:
+        self._stop = stop
+        self._told: dict[str, tuple[int, float]] = {}
+        self._is_stopping = False
+
+    def __call__(self, progress: Sequence[Progress]) -> None:
+        for one in progress:
+            if self._is_due(one):
+                self._told[one.name] = one.done, time.monotonic()
+                now = time.strftime("%H:%M:%S")
+                output.say(f"{now} {one.name} {one.done:,}/{one.total:,}, {one.failed:,} failed")
+        if self._stop.is_asked and not self._is_stopping:
+            self._is_stopping = True
+            output.say(_stopping())
+
+    def close(self) -> None:
+        pass
+
+    def _is_due(self, one: Progress) -> bool:
+        done, at = self._told.setdefault(one.name, (one.done, time.monotonic()))
+        steps = one.done * 10 // one.total - done * 10 // one.total
+        return one.done > done and (steps > 0 or time.monotonic() - at > _SILENCE)
+
+
+class Bars:
+    """A bar for each evaluator, the last failure, and what Ctrl-C does; gone when the run is over."""
+
+    def __init__(self, stop: Stop) -> None:
+        from rich.console import Console  # noqa: PLC0415  only where there is a terminal
+        from rich.live import Live  # noqa: PLC0415
+        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
+        from rich.progress import Progress as RichProgress  # noqa: PLC0415
+
+        self._stop = stop
+        self._began = time.monotonic()
+        self._drawn = 0.0
+        console = Console(stderr=True, highlight=False)
+        self._bars = RichProgress(
+            TextColumn(" {task.fields[label]}", markup=False),
+            BarColumn(bar_width=30),
+            TextColumn("{task.fields[counts]}", markup=False, justify="right"),
+            TextColumn("{task.fields[pace]}", markup=False),
+            console=console,
+            auto_refresh=False,
+        )
+        self._tasks: dict[str, Any] = {}
+        self._last = ""
+        self._live = Live(
+            console=console,
+            auto_refresh=False,
+            transient=True,
+            get_renderable=self._render,
+            redirect_stdout=False,
+        )
+        self._live.start()
+
+    def __call__(self, progress: Sequence[Progress]) -> None:
+        now = time.monotonic()
+        if now - self._drawn < _REDRAW:
+            return
+        self._drawn = now
+        for one in progress:
+            self._update(one, now - self._began)
+        self._last = next((_last_failure(one) for one in progress if one.last_failure), "")
+        self._live.refresh()
+
+    def close(self) -> None:
+        self._live.stop()
+
+    def _update(self, one: Progress, seconds: float) -> None:
+        if one.name not in self._tasks:
+            label = cut(inert(one.name, ci=False), _NAME)
+            self._tasks[one.name] = self._bars.add_task("", total=one.total, label=label, counts="", pace="")
+        self._bars.update(
+            self._tasks[one.name],
+            completed=one.done,
+            counts=f"{one.done:,}/{one.total:,}",
+            pace=_pace(one, seconds),
+        )
+
+    def _render(self) -> Any:
+        from rich.console import Group  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        hint = _stopping() if self._stop.is_asked else "Ctrl-C pauses; nothing is lost"
+        room = max(20, shutil.get_terminal_size().columns - 2)
+        told = [Text(cut(f" {line}", room)) for line in (self._last, hint) if line]
+        return Group(self._bars.make_tasks_table(self._bars.tasks), *told)
+
+
+def _pace(one: Progress, seconds: float) -> str:
+    failed = f"  {one.failed:,} failed" if one.failed else ""
+    if one.done >= one.total:
+        return f"done{failed}"
+    rate = one.asked / seconds if seconds > 0 else 0.0
+    left = f"  {_clock((one.total - one.done) / rate)}" if rate else ""
+    return f"{rate:,.0f}/s{failed}{left}"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _last_failure(one: Progress) -> str:
+    failed, place = one.last_failure, one.last_place
+    if failed is None:
+        return ""
+    line = "" if place["line"] is None else f" {place['line']}"
+    where = f"{one.name} · {place['candidate']} · {place['split']}{line}"
+    return f"last failure  {inert(f'{where} · {failed.kind}: {failed.message}', ci=False)}".replace("\n", " ")
+
+
+def _stopping() -> str:
+    return f"stopping: what is asked may finish within {GRACE:g} s; Ctrl-C once more ends it now"

@@ -1,0 +1,250 @@
+"""`optimize-eval run`: candidates × evaluators × examples, asked and journaled; then what is true of them."""
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from optimize_eval.aggregates.summary import summarise
+from optimize_eval.cli import dry_run as dry
+from optimize_eval.cli import options, output
+from optimize_eval.cli.material import load_all_candidates, load_sources
+from optimize_eval.cli.progress import display
+from optimize_eval.cli.session import owned_processes, stoppable
+from optimize_eval.connect import parse_evaluators
+from optimize_eval.errors import UsageError
+from optimize_eval.protocol import ScoreRange, check_task_model
+from optimize_eval.reach import DEFAULT_TIMEOUT, by_hand
+from optimize_eval.reports import terminal
+from optimize_eval.run.folder import JOURNAL, SUMMARY, locked, write_json
+from optimize_eval.run.ledger import Ledger
+from optimize_eval.run.manifest import manifest_of
+from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.run.progress import Progress
+from optimize_eval.run.resume import open_run
+from optimize_eval.run.runner import Ended, Runner, Settings, Status
+from optimize_eval.run.stop import Stop
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval run -e ./judge.sh --candidate 'prompts/*.txt' --dataset train.jsonl --valset val.jsonl
+  optimize-eval run -e @exact_match --candidate-field old --candidate-field new --dataset outputs.jsonl
+  optimize-eval run -e 'python3 judge.py' --candidate v1.txt --dataset train.jsonl --dry-run
+
+\b
+The same command again continues the same run: what is scored is not asked again, what failed is.
+Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures, 130 interrupted.
+"""
+
+_TOO_MANY_FAILURES, _INTERRUPTED = 4, 130
+_SLOTS = min(32, 4 * (os.cpu_count() or 1))
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
+
+
+class OnFailure(StrEnum):
+    """What a failed call does to a run."""
+
+    EXCLUDE = "exclude"
+    ABORT = "abort"
+
+
+def run(
+    evaluator: options.Evaluators,
+    candidate: Annotated[
+        list[str] | None, typer.Option("--candidate", metavar="FILE", help="A file, a glob, or - for stdin.")
+    ] = None,
+    candidates: Annotated[
+        list[str] | None, typer.Option("--candidates", metavar="FILE", help='JSONL of {"id", "candidate"}.')
+    ] = None,
+    candidate_field: Annotated[
+        list[str] | None, typer.Option("--candidate-field", metavar="FIELD", help="Score recorded outputs.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", metavar="FILE", help="The train examples, JSONL.")
+    ] = None,
+    valset: Annotated[
+        str | None, typer.Option("--valset", metavar="FILE", help="The val examples: held out.")
+    ] = None,
+    testset: Annotated[
+        str | None, typer.Option("--testset", metavar="FILE", help="A third split, for val's winner.")
+    ] = None,
+    task_model: Annotated[
+        list[str] | None, typer.Option("--task-model", metavar="NAME", help="May be repeated: an axis.")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Calls per example.")] = 1,
+    baseline: Annotated[
+        str | None, typer.Option("--baseline", metavar="NAME", help="The candidate to beat (first).")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="The first examples of each split.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option("--sample", metavar="N", min=1, help="A random sample of each split.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="For the sample and the tests.")] = 0,
+    cluster_by: Annotated[
+        str | None, typer.Option("--cluster-by", metavar="PATH", help="Examples that belong together.")
+    ] = None,
+    group_by: Annotated[
+        list[str] | None, typer.Option("--group-by", metavar="PATH", help="The numbers by group, too.")
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", metavar="N", min=1, max=1024, help="Calls at the same time.")
+    ] = _SLOTS,
+    on_failure: Annotated[
+        OnFailure, typer.Option("--on-failure", help="Leave failures out, or stop at one.")
+    ] = OnFailure.EXCLUDE,
+    max_failures: Annotated[
+        str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
+    ] = None,
+    score_range: options.Range = ScoreRange.UNIT,
+    timeout: options.Timeout = DEFAULT_TIMEOUT,
+    cwd: options.Cwd = None,
+    header: options.Headers = None,
+    retries: options.Retries = None,
+    persistent: options.Persistent = None,
+    workers: options.Workers = None,
+    out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
+    keep_stderr: Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; ask nothing.")] = False,
+    no_preflight: Annotated[
+        bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict and the folder.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Compare candidates over a dataset and a valset; an interrupted run goes on where it was."""
+    defaults = options.defaults(
+        timeout=timeout,
+        cwd=cwd,
+        score_range=score_range,
+        header=header,
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
+    plan = plan_run(
+        parse_evaluators(evaluator, defaults),
+        load_all_candidates(candidate, candidates, candidate_field),
+        load_sources(
+            files := {"train": dataset, "val": valset, "test": testset}, limit=limit, sample=sample, seed=seed
+        ),
+        task_models=[check_task_model(name) for name in task_model] if task_model else [None],
+        repeats=repeats,
+        baseline=baseline,
+        seed=seed,
+        cluster_by=cluster_by,
+        group_by=group_by or (),
+    )
+    settings = Settings(
+        slots=concurrency,
+        abort_on_failure=on_failure is OnFailure.ABORT,
+        most_failures=_most_failures(max_failures, plan.layout.size),
+        keep_stderr=keep_stderr,
+        probe=not no_preflight,
+    )
+    folder = Path(out or f"runs/run-{plan.digest[:8]}")
+    if dry_run:
+        dry.show(plan, folder, slots=concurrency, as_json=as_json)
+        return
+    manifest = manifest_of(
+        plan,
+        {split: Path(path).name for split, path in files.items() if path},
+        {"concurrency": concurrency, "limit": limit, "sample": sample, "on_failure": on_failure},
+    )
+    with locked(folder):
+        ledger = open_run(folder, plan, manifest, fresh=fresh)
+        ended = _session(plan, ledger, settings, folder, quiet=quiet)
+        summary = _summarise(plan, ledger, folder)
+    _tell(summary, ended, folder, quiet=quiet, as_json=as_json)
+    _explain(ended, plan)
+    if status := _exit_status(ended):
+        raise typer.Exit(status)
+
+
+def _session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, quiet: bool) -> Ended:
+    stop = Stop()
+    with owned_processes(), stoppable(stop):
+        shown = display(stop, quiet=quiet)
+        try:
+            return Runner(plan, ledger, settings, stop=stop, watch=shown).run(folder / JOURNAL)
+        finally:
+            shown.close()
+
+
+def _summarise(plan: Plan, ledger: Ledger, folder: Path) -> dict[str, Any]:
+    with ledger.reader(folder / JOURNAL) as reader:
+        summary = summarise(plan.layout, reader.records)
+    write_json(folder / SUMMARY, summary)
+    return summary
+
+
+def _tell(summary: Mapping[str, Any], ended: Ended, folder: Path, *, quiet: bool, as_json: bool) -> None:
+    if as_json:
+        told = {"run": str(folder), "status": str(ended.status), "verdict": summary["verdict"]}
+        output.emit_json({**told, "summary": summary})
+    elif quiet:
+        output.emit(f"{summary['verdict']['text']}\n{folder}")
+    else:
+        output.emit(terminal.render(summary, width=output.width(), run=shlex.quote(str(folder))))
+
+
+def _explain(ended: Ended, plan: Plan) -> None:
+    """Say on stderr what went on beside the result, and what to do about it."""
+    for note in ended.notes:
+        output.say(f"note: {note}")
+    for progress in ended.broken:
+        _explain_broken(progress, plan)
+    done = sum(progress.done for progress in ended.progress)
+    told = f"{done:,} of {plan.layout.size:,} calls are done"
+    if ended.status is Status.INTERRUPTED:
+        output.say(f"interrupted: {told}; to go on:\n  {_same_command()}")
+    elif ended.status is Status.TOO_MANY_FAILURES:
+        output.say(f"stopped, too many failures: {told}; when it is mended, go on:\n  {_same_command()}")
+
+
+def _explain_broken(progress: Progress, plan: Plan) -> None:
+    failed = progress.last_failure
+    if failed is None:
+        return
+    output.say(
+        f"error: {progress.name} failed on every call ({progress.failed:,}), {failed.kind}: {failed.message}"
+    )
+    if failed.stderr.strip():
+        output.say("  it wrote to stderr:")
+        output.say("\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")[-5:]))
+    if failed.hint:
+        output.say(f"  try: {failed.hint}")
+    place = plan.layout.evaluators.index(progress.name)
+    number = plan.layout.number(progress.last_place)
+    if number is not None:
+        output.say(f"  try it: {by_hand.ask_once(plan.specs[place], plan.unit(number).payload)}")
+
+
+def _same_command() -> str:
+    return shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh")])
+
+
+def _exit_status(ended: Ended) -> int:
+    if ended.status is Status.INTERRUPTED:
+        return _INTERRUPTED
+    return _TOO_MANY_FAILURES if ended.status is Status.TOO_MANY_FAILURES or ended.broken else 0
+
+
+def _most_failures(text: str | None, calls: int) -> int | None:
+    if text is None:
+        return None
+    if share := _SHARE.fullmatch(text):
+        return int(calls * float(share[1]) / 100)
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise UsageError(
+        f"--max-failures {text!r} is no number", hint="write a count such as 20, or a share such as 5%"
+    )
