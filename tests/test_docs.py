@@ -65,7 +65,7 @@ def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Pa
 
 def _environment() -> dict[str, str]:
     without_ci = {name: value for name, value in os.environ.items() if name != "CI"}
-    return {**without_ci, "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
+    return {**without_ci, "COLUMNS": "80", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 def test_the_quick_checks_of_the_contributing_page_pass_and_are_those_of_ci() -> None:

@@ -20,7 +20,7 @@ def caveats(summary: Mapping[str, Any], layout: Layout) -> Iterator[dict[str, st
         yield {"mark": "!", "text": text}
     yield from ({"mark": "!", "text": text} for text in _clusters(layout))
     yield from ({"mark": "!", "text": text} for text in _keys(summary, layout))
-    yield from ({"mark": "·", "text": text} for text in _power(summary, layout))
+    yield from ({"mark": "·", "text": text} for text in [*_noise(summary, layout), *_power(summary, layout)])
 
 
 def _failures(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
@@ -97,6 +97,16 @@ def _power(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
         told = f"{count(pairs, layout.deciding + ' pair')} can show differences of {number(mde)} or more"
         needed = needed_pairs(se, pairs, _WANTED)
         yield f"{told}; {_WANTED} needs about {needed:,}" if mde > _WANTED else told
+
+
+def _noise(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
+    """Say how much an evaluator's answers vary when the same is asked again."""
+    for evaluator in layout.evaluators:
+        rows = [row for row in summary["rows"] if row["evaluator"] == evaluator]
+        spreads = sorted(s["within_sd"] for row in rows for s in row["splits"].values() if s["within_sd"])
+        if spreads:
+            typical = number(spreads[len(spreads) // 2])
+            yield f"noise of {evaluator}: asked again about the same, its scores vary by {typical} (sd)"
 
 
 def _keys(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:

@@ -219,11 +219,13 @@ class _Summary:
         return found
 
     def _worst(self, family: Family, candidate: str) -> list[dict[str, Any]]:
-        """List the examples with the lowest scores, each with what the baseline had and what was said."""
+        """List the lowest scores, lost ones first, each with what the baseline had and what was said."""
         means = self._scores[family, candidate].means
         before = self._scores[family, self._layout.baseline].means
         lines = self._splits[family[2]].lines
-        lowest = sorted(known(means), key=lambda place: (means[place], place))[:_WORST_SHOWN]
+        lowest = sorted(
+            known(means), key=lambda place: (means[place], -(_or_none(before[place]) or 0.0), place)
+        )[:_WORST_SHOWN]
         said = self._said(family, candidate)
         return [
             {

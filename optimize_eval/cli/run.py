@@ -4,7 +4,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from optimize_eval.cli import dry_run as dry
 from optimize_eval.cli import options, output
 from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.cli.progress import display
-from optimize_eval.cli.session import owned_processes, stoppable
+from optimize_eval.cli.session import Reaper, owned_processes, stoppable
 from optimize_eval.connect import parse_evaluators
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
@@ -43,6 +43,7 @@ Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many fai
 """
 
 _TOO_MANY_FAILURES, _INTERRUPTED = 4, 130
+_MOST_SLOTS = 1024
 _SLOTS = min(32, 4 * (os.cpu_count() or 1))
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
 
@@ -95,10 +96,11 @@ def run(
         list[str] | None, typer.Option("--group-by", metavar="PATH", help="The numbers by group, too.")
     ] = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", metavar="N", min=1, max=1024, help="Calls at the same time.")
+        int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at the same time.")
     ] = _SLOTS,
     on_failure: Annotated[
-        OnFailure, typer.Option("--on-failure", help="Leave failures out, or stop at one.")
+        OnFailure,
+        typer.Option("--on-failure", metavar="HOW", help="exclude it, or abort."),
     ] = OnFailure.EXCLUDE,
     max_failures: Annotated[
         str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
@@ -121,6 +123,8 @@ def run(
     as_json: options.Json = False,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run goes on where it was."""
+    if concurrency > _MOST_SLOTS:
+        raise UsageError(f"--concurrency {concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -171,10 +175,16 @@ def run(
 
 def _session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, quiet: bool) -> Ended:
     stop = Stop()
+    reap = Reaper()
+
+    def watch(progress: Sequence[Progress]) -> None:
+        shown(progress)
+        reap()
+
     with owned_processes(), stoppable(stop):
         shown = display(stop, quiet=quiet)
         try:
-            return Runner(plan, ledger, settings, stop=stop, watch=shown).run(folder / JOURNAL)
+            return Runner(plan, ledger, settings, stop=stop, watch=watch).run(folder / JOURNAL)
         finally:
             shown.close()
 

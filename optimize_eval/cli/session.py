@@ -2,12 +2,14 @@
 
 import contextlib
 import signal
+import time
 from collections.abc import Iterator
 from types import FrameType
 
-from optimize_eval.reach.process import adopt_orphans, end_orphans, own_children
+from optimize_eval.reach.process import adopt_orphans, end_orphans, own_children, reap_adopted
 from optimize_eval.run.stop import Stop
 
+_REAP_EVERY = 5.0  # seconds
 _LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -30,6 +32,18 @@ def owned_processes() -> Iterator[None]:
         with _uninterrupted():
             if adopts:
                 end_orphans(ours_before)
+
+
+class Reaper:
+    """Collects what evaluators left behind and what has ended since, now and then during a long run."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + _REAP_EVERY
+
+    def __call__(self) -> None:
+        if time.monotonic() >= self._next:
+            reap_adopted()
+            self._next = time.monotonic() + _REAP_EVERY
 
 
 @contextlib.contextmanager

@@ -40,7 +40,8 @@ def render(summary: Summary, *, width: int, run: str) -> str:
     if summary["units"]["owed"] == 0:
         for rows in _tables(summary):
             lines += _table(rows, summary, width)
-        lines += [*_failures(summary, width), *_worst(summary, width), *_side_info(summary, width)]
+        for part in (_groups, _failures, _worst, _side_info):
+            lines += part(summary, width)
     else:
         lines += _failures(summary, width)
     return "\n".join([*lines, *_next(summary, run, width)])
@@ -140,20 +141,48 @@ def _failed(row: Row) -> int:
     return sum(s["failed"] for s in row["splits"].values())
 
 
+def _groups(summary: Summary, width: int) -> list[str]:
+    """Show the groups of the best candidate, each against the baseline."""
+    best, split = next(_tables(summary))[0], summary["decided_on"]
+    if not best["groups"]:
+        return []
+    has_other = not _is_baseline(best, summary)
+    groups = [
+        (name, one["splits"][split], one["vs_baseline"].get(split)) for name, one in best["groups"].items()
+    ]
+    columns = [
+        Column("group", [name for name, _, _ in groups], is_name=True),
+        Column("n", [f"{s['n']:,}" for _, s, _ in groups]),
+        Column(split, [number(s["mean"]) for _, s, _ in groups]),
+        Column("±", [_half_width(s) for _, s, _ in groups]),
+        *(
+            [Column(f"Δ {split}", [signed(d["diff"]) if d else "" for _, _, d in groups])]
+            if has_other
+            else []
+        ),
+        *(
+            [Column("95 % CI", [_ci(d["ci"]) if d and d["ci"] else "" for _, _, d in groups])]
+            if has_other
+            else []
+        ),
+    ]
+    return [
+        *wrapped(" ", f"{best['candidate']} by group, {best['evaluator']}: {split}", width),
+        *layout_table(columns, width),
+    ]
+
+
 def _failures(summary: Summary, width: int) -> list[str]:
     entries = sorted(summary["failures"], key=lambda entry: -entry["count"])
     lines: list[str] = []
     for entry in entries[:_MOST_FAILURES]:
         at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
         who = " · ".join([entry["evaluator"], entry["candidate"], *at])
-        said = entry["first_message"][:_SHOWN_TEXT]
-        lines += wrapped(
-            _head("failures", lines), f"{entry['count']:,} {entry['kind']}  {who}: {said}", width
-        )
+        head = f"{_head('failures', lines)}{entry['count']:,} {entry['kind']}  "
+        lines += wrapped(head, f"{who}: {entry['first_message'][:_SHOWN_TEXT]}", width)
     if len(entries) > _MOST_FAILURES:
-        lines.append(
-            f"{_head('', lines)}… and {count(len(entries) - _MOST_FAILURES, 'more kind')}: see summary.json"
-        )
+        more = count(len(entries) - _MOST_FAILURES, "more kind")
+        lines.append(f"{_head('', lines)}… and {more}: see summary.json")
     return lines
 
 
@@ -162,13 +191,12 @@ def _worst(summary: Summary, width: int) -> list[str]:
     lines: list[str] = []
     best = next(_tables(summary))[0]
     for one in best["worst"][:_SHOWN_WORST]:
-        before = f"{number(one['baseline'])} → " * (
-            one["baseline"] is not None and not _is_baseline(best, summary)
-        )
-        at = f"{one['split']} {one['line']}  " if one["line"] is not None else ""
+        is_compared = one["baseline"] is not None and not _is_baseline(best, summary)
+        before = f"{number(one['baseline'])} → " if is_compared else ""
+        at = "" if one["line"] is None else f"{one['split']} {one['line']}  "
         text = (one["text"] or "")[:_SHOWN_TEXT]
-        if one["line"] is not None or text:
-            lines += wrapped(_head("worst", lines), f"{at}{before}{number(one['score'])}  {text}", width)
+        if at or text:
+            lines += wrapped(f"{_head('worst', lines)}{at}{before}{number(one['score'])}  ", text, width)
     return lines
 
 

@@ -41,8 +41,9 @@ def identify(spec: EvaluatorSpec) -> Identity:
         return _identify_url(spec)
     is_shipped = spec.text.startswith("@")
     words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else spec.argv)]
-    named = [file for place, word in enumerate(spec.argv) if (file := _file_named(word, place, spec))]
-    files = tuple((file.name, _digest(file)) for file in named[is_shipped:])  # the first: our own interpreter
+    launched = len(spec.argv) - is_shipped  # what runs a shipped program is ours to choose
+    named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
+    files = tuple((file.name, _digest(file)) for file in named if file)
     text = shlex.join(_SECRET.sub(r"\1***", word) for word in words)
     return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files]))
 
