@@ -128,19 +128,24 @@ def _no_difference(rows: Sequence[Row], layout: Layout) -> str:
     compared = [d for row in rows if (d := _d(row, split))]
     told = [d for d in compared if d["mark"] != compare.TOO_FEW]
     if not told:
-        pairs = max(d["n_pairs"] for d in compared)
         if split == SINGLE:
             return f"too few to say which is better: {_without_examples(rows, layout)}"
-        return (
-            f"too few to say which is better{_WHERE[split]}: "
-            f"{count(pairs, 'pair')} of scores on {layout.evaluators[0]}, or none that differ by chance"
-        )
+        return f"too few to say which is better{_WHERE[split]}: {_too_few(compared[0])}"
     most = max(told, key=lambda d: d["diff"])
     name = next(row["candidate"] for row in rows if _d(row, split) is most)
     return (
         f"no candidate is shown to be better than {layout.baseline}{_WHERE[split]}: {name} comes nearest, "
-        f"{signed(most['diff'])} {layout.evaluators[0]} ({evidence(most)})"
+        f"{signed(most['diff'])} {layout.evaluators[0]} ({evidence(most)}); "
+        f"no gain larger than {number(max(d['ci'][1] for d in told))}"
     )
+
+
+def _too_few(d: Mapping[str, Any]) -> str:
+    """Say why a difference is not called anything."""
+    pairs = count(d["n_pairs"], "pair")
+    if d["n_pairs"] < compare.FEWEST_PAIRS:
+        return f"{pairs} of scores, and {compare.FEWEST_PAIRS} are the least"
+    return f"{pairs}, all with the same difference {signed(d['diff'])}, tell nothing about chance"
 
 
 def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
@@ -226,9 +231,7 @@ def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: s
         who = "it" if len(compared) == 1 else str(winner["candidate"])
     d = _known_d(row, split)
     if d["mark"] == compare.TOO_FEW:
-        return _point(
-            "·", f"on {where}: too few to say, or no difference at all ({count(d['n_pairs'], 'pair')})"
-        )
+        return _point("·", f"on {where} too few to say: {_too_few(d)}")
     change = f"{signed(d['diff'])} ({interval(d['ci'])})"
     if d["mark"] == compare.NO_DIFFERENCE:
         most = number(max(abs(end) for end in d["ci"]))

@@ -39,7 +39,7 @@ def report(
     """Print a run's result again; it needs the run's folder and nothing else."""
     folder = Path(run)
     manifest = read_manifest(folder)
-    if manifest is None:
+    if manifest is None or not (folder / JOURNAL).exists():
         raise UsageError(f"there is no run in {run}", hint="name a folder that `optimize-eval run` made")
     if check:
         _check(folder)

@@ -239,10 +239,8 @@ def end_orphans(spared: frozenset[Process]) -> None:
 def reap_adopted() -> None:
     """Collect adopted processes that have ended; what we start leads a session and is left to who waits."""
     for process in own_children() if _HAS_PROC else ():
-        state, _, _, session, *_ = (
-            _read(f"/proc/{process.pid}/stat").rpartition(b")")[2].split()[:4] or [b""] * 4
-        )
-        if state == b"Z" and int(session) != process.pid:
+        fields = _read(f"/proc/{process.pid}/stat").rpartition(b")")[2].split()
+        if fields[:1] == [b"Z"] and int(fields[3]) != process.pid:
             with contextlib.suppress(OSError):
                 os.waitpid(process.pid, os.WNOHANG)
 

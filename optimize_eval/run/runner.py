@@ -123,10 +123,13 @@ class Runner:
     def _probe(self) -> None:
         """Ask each evaluator of which nothing scored is known some first units: who scores none is broken."""
         for number in range(PROBES):
-            units = [self._first_units(place, number) for place in self._unproven()]
+            unproven = self._unproven()
+            units = [self._first_units(place, number) for place in unproven]
             self._probed.update(unit for chosen in units for unit in chosen)
-            self._ask(self._unproven(), units)
-        self._is_hopeless = self._is_hopeless or any(len(self._owed(place)) for place in self._unproven())
+            self._ask(unproven, units)
+            if self._is_stopped():
+                return
+        self._is_hopeless = any(len(self._owed(place)) for place in self._unproven())
 
     def _first_units(self, place: int, number: int) -> list[int]:
         """Choose a unit of each split, first as the run begins, then of other examples and candidates."""
@@ -135,11 +138,11 @@ class Runner:
         firsts = {
             cell.split: cell for cell in reversed(layout.cells) if (cell.evaluator, cell.candidate) == asked
         }
-        owed = set(self._owed(place))
-        starts = (
+        owed = self._owed(place)
+        starts = {
             cell.start + min(number * layout.repeats, cell.size - layout.repeats) for cell in firsts.values()
-        )
-        return sorted(owed.intersection(starts))
+        }
+        return [unit for unit in sorted(starts) if unit in owed]
 
     def _unproven(self) -> list[int]:
         """List the evaluators that have scored nothing yet."""

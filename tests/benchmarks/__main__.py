@@ -35,7 +35,7 @@ def main() -> None:
 def _table(rows: list[Row]) -> str:
     lines = ["| what | measured | bar | |", "|---|---|---|---|"]
     lines += [
-        f"| {row.what} | {row.shown} | ≤ {row.bar_shown} | {'ok' if row.holds else 'MISSED'} |"
+        f"| {row.what} | {row.shown} | {row.bar_shown} | {'ok' if row.holds else 'MISSED'} |"
         for row in rows
     ]
     return "\n".join(lines)

@@ -17,12 +17,16 @@ _FOLDER = tempfile.TemporaryDirectory(prefix="optimize-eval-bench-")  # goes wit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of the table; `value` and `bar` are in the same unit."""
+    """One line of the table; `value` and `bar` are in the same unit, and the bar is the most there may be.
+
+    With `more_is_better` it is the least.
+    """
 
     what: str
     value: float
     bar: float
     unit: str
+    more_is_better: bool = False
 
     @property
     def shown(self) -> str:
@@ -30,11 +34,11 @@ class Row:
 
     @property
     def bar_shown(self) -> str:
-        return f"{self.bar:g}{self.unit}"
+        return f"{'≥' if self.more_is_better else '≤'} {self.bar:g}{self.unit}"
 
     @property
     def holds(self) -> bool:
-        return self.value <= self.bar
+        return self.value >= self.bar if self.more_is_better else self.value <= self.bar
 
 
 @cache
@@ -68,10 +72,10 @@ def _cpu(who: int, work: Callable[[], object]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def median_ratio(ours: Callable[[], float], theirs: Callable[[], float]) -> float:
+def median_ratio(ours: Callable[[], float], theirs: Callable[[], float], rounds: int = ROUNDS) -> float:
     """Interleave rounds of both and take the median of their ratios."""
-    return median(ours() / theirs() for _ in range(ROUNDS))
+    return median(ours() / theirs() for _ in range(rounds))
 
 
-def median_of(measure: Callable[[], float]) -> float:
-    return median(measure() for _ in range(ROUNDS))
+def median_of(measure: Callable[[], float], rounds: int = ROUNDS) -> float:
+    return median(measure() for _ in range(rounds))
