@@ -4,7 +4,6 @@ Reads each cell once, in the order of units, and puts the numbers of the other m
 others rely on. What the numbers are called in words is verdict's.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
@@ -18,13 +17,13 @@ from optimize_eval.aggregates.compare import (
     corrected,
     holds_at_the_lower_bound,
 )
-from optimize_eval.aggregates.gap import gap_between, may_flag, overfit_of, state_of
+from optimize_eval.aggregates.gap import gap_between
 from optimize_eval.aggregates.latency import Latency
-from optimize_eval.aggregates.scores import Reading, Scores, Values, known
+from optimize_eval.aggregates.scores import Reading, Scores, known
+from optimize_eval.aggregates.shapes import d_of, failures_of, g_of, overfit_of, s_of, where
 from optimize_eval.aggregates.sideinfo import SideInfo
-from optimize_eval.aggregates.statistics import Gap, Mean, mean_of, spread_of
+from optimize_eval.aggregates.statistics import Mean, mean_of
 from optimize_eval.aggregates.verdict import judge
-from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell, Layout, Split
 
 SCHEMA = "optimize-eval.summary.v1"
@@ -75,7 +74,7 @@ class _Summary:
             "failures": [
                 entry
                 for (_, candidate), scores in self._scores.items()
-                for entry in _failures(candidate, scores)
+                for entry in failures_of(candidate, scores)
             ],
             "side_info": list(self._side_info.values()),
             "latency": self._latency.to_list(),
@@ -95,7 +94,7 @@ class _Summary:
                 side_info.take(record, lines[place // repeats])
         family = cell.evaluator, cell.task_model, cell.split
         self._scores[family, cell.candidate] = reading.done()
-        self._side_info[family, cell.candidate] = {**_where(cell), **side_info.to_dict()}
+        self._side_info[family, cell.candidate] = {**where(cell), **side_info.to_dict()}
 
     def _units(self) -> dict[str, int]:
         counts = {
@@ -112,7 +111,7 @@ class _Summary:
             "candidate": candidate,
             "evaluator": evaluator,
             "task_model": task_model,
-            "splits": {name: self._s(one, means[name]) for name, one in scores.items()},
+            "splits": {name: s_of(one, means[name], self._layout) for name, one in scores.items()},
             "vs_baseline": None,
             "gap": None,
             "overfit": None,
@@ -121,47 +120,21 @@ class _Summary:
         }
         if {"train", "val"} <= means.keys():
             gap = gap_between(means["train"], means["val"])
-            row["gap"] = gap and _g(gap, min(means["train"].n, means["val"].n))
+            row["gap"] = gap and g_of(gap, min(means["train"].n, means["val"].n))
         if candidate != self._layout.baseline:
             against = {name: self._against_baseline[family][candidate] for name, family in families.items()}
             row["vs_baseline"] = {
-                name: _d(one) | self._at_the_lower_bound(families[name], candidate)
+                name: d_of(one) | self._at_the_lower_bound(families[name], candidate)
                 for name, one in against.items()
             }
             if {"train", "val"} <= against.keys():
-                row["overfit"] = _overfit(against["train"], against["val"])
+                row["overfit"] = overfit_of(against["train"], against["val"])
         return row
 
     def _mean(self, scores: Scores, places: Sequence[int] | None = None) -> Mean:
         at = known(scores.means, places)
         clusters = self._splits[scores.cell.split].clusters
         return mean_of([scores.means[place] for place in at], clusters and [clusters[place] for place in at])
-
-    def _s(self, scores: Scores, mean: Mean) -> dict[str, Any]:
-        return {
-            "mean": mean.mean,
-            "se": mean.se,
-            "ci": mean.ci,
-            "method": mean.method,
-            "n": mean.n,
-            "repeats": self._layout.repeats,
-            "scored": scores.scored,
-            "failed": scores.failed,
-            "skipped": scores.skipped,
-            "coverage": scores.coverage,
-            "bounds": self._bounds(scores, mean),
-            "within_sd": scores.within_sd,
-            "between_sd": spread_of([scores.means[place] for place in known(scores.means)]),
-            "failures": {kind: failures.count for kind, failures in scores.failures.items()},
-        }
-
-    def _bounds(self, scores: Scores, mean: Mean) -> list[float | None] | None:
-        """Tell the means that the failures could have made of it, at worst and at best."""
-        if self._layout.score_range(scores.cell.evaluator) is not ScoreRange.UNIT:
-            return None
-        if scores.lows is None or scores.highs is None:
-            return None if mean.mean is None else [mean.mean, mean.mean]
-        return [_plain_mean(scores.lows), _plain_mean(scores.highs)]
 
     def _compare_with_baseline(self, family: Family) -> dict[str, Comparison]:
         others = [name for name in self._layout.candidates if name != self._layout.baseline]
@@ -187,7 +160,7 @@ class _Summary:
         compared = [known_already[b] if a == baseline else self._compare(family, a, b) for a, b in names]
         evaluator, task_model, split = family
         return [
-            {"a": a, "b": b, "evaluator": evaluator, "task_model": task_model, "split": split, **_d(one)}
+            {"a": a, "b": b, "evaluator": evaluator, "task_model": task_model, "split": split, **d_of(one)}
             for (a, b), one in zip(names, corrected(compared), strict=True)
         ]
 
@@ -215,7 +188,7 @@ class _Summary:
             found["splits"][name] = {key: value for key, value in asdict(mean).items() if key != "df"}
             if candidate != self._layout.baseline:
                 compared = self._compare(family, self._layout.baseline, candidate, places)
-                found["vs_baseline"][name] = _d(compared)
+                found["vs_baseline"][name] = d_of(compared)
         return found
 
     def _worst(self, family: Family, candidate: str) -> list[dict[str, Any]]:
@@ -245,78 +218,12 @@ class _Summary:
         return {one["line"]: one["text"] for worst in reversed(texts) for one in worst}
 
 
-def _where(cell: Cell) -> dict[str, Any]:
-    return {
-        "candidate": cell.candidate,
-        "evaluator": cell.evaluator,
-        "task_model": cell.task_model,
-        "split": cell.split,
-    }
-
-
-def _failures(candidate: str, scores: Scores) -> list[dict[str, Any]]:
-    return [
-        {
-            **_where(scores.cell),
-            "candidate": candidate,
-            "kind": kind,
-            "count": failures.count,
-            "first_message": failures.first_message,
-            "lines": failures.lines,
-        }
-        for kind, failures in scores.failures.items()
-    ]
-
-
 def _leakage(splits: Sequence[Split]) -> int:
     """Count held-out examples that are train examples, too."""
     train = {digest for split in splits if split.name == "train" for digest in split.sha256}
     return sum(
         digest in train for split in splits if split.name in {"val", "test"} for digest in split.sha256
     )
-
-
-def _d(one: Comparison) -> dict[str, Any]:
-    difference = one.difference
-    return {
-        "diff": difference.diff,
-        "se": difference.se,
-        "ci": difference.ci,
-        "p": difference.p,
-        "p_holm": one.p_holm,
-        "test": difference.test,
-        "n_pairs": difference.n_pairs,
-        "dropped": one.dropped,
-        "wins": difference.wins,
-        "ties": difference.ties,
-        "losses": difference.losses,
-        "mde": difference.mde,
-        "mark": one.mark,
-    }
-
-
-def _g(gap: Gap, fewest: int) -> dict[str, Any]:
-    return {
-        "value": gap.value,
-        "se": gap.se,
-        "ci": gap.ci,
-        "df": gap.df if math.isfinite(gap.df) else None,
-        "flag": may_flag(gap, fewest) and gap.excludes_zero,
-    }
-
-
-def _overfit(train: Comparison, val: Comparison) -> dict[str, Any] | None:
-    overfit = overfit_of(train.difference, val.difference)
-    if overfit is None:
-        return None
-    fewest = min(train.difference.n_pairs, val.difference.n_pairs)
-    state = state_of(overfit, train.difference, val.difference)
-    return _g(overfit, fewest) | {"state": state}
-
-
-def _plain_mean(values: Values) -> float | None:
-    at = known(values)
-    return math.fsum(values[place] for place in at) / len(at) if at else None
 
 
 def _or_none(value: float) -> float | None:
