@@ -160,6 +160,8 @@ def _alone(row: Row, layout: Layout) -> str:
     told = f"{row['candidate']} scores {number(s['mean'])} on {layout.evaluators[0]}{_WHERE[layout.deciding]}"
     if s["ci"] is None:
         return f"{told}, one example: no interval" if layout.deciding != SINGLE else told
+    if not s["se"]:
+        return f"{told}, the same on all {count(s['n'], 'example')}"
     return f"{told} (95 % CI {interval(s['ci'], number)}, {count(s['n'], 'example')})"
 
 

@@ -37,4 +37,4 @@ def wrapped(head: str, text: str, width: int) -> list[str]:
         else:
             line = f"{line} {word}".lstrip()
     first, *rest = [*lines, line]
-    return [head + first, *(indent + one for one in rest)]
+    return [(head + first).rstrip(), *(indent + one for one in rest)]

@@ -190,13 +190,12 @@ def _worst(summary: Summary, width: int) -> list[str]:
     """Show where the best candidate did worst, and what the evaluator said there."""
     lines: list[str] = []
     best = next(_tables(summary))[0]
-    for one in best["worst"][:_SHOWN_WORST]:
+    low = [one for one in best["worst"] if one["line"] is not None and one["score"] < _mean(best, summary)]
+    for one in low[:_SHOWN_WORST]:
         is_compared = one["baseline"] is not None and not _is_baseline(best, summary)
         before = f"{number(one['baseline'])} → " if is_compared else ""
-        at = "" if one["line"] is None else f"{one['split']} {one['line']}  "
-        text = (one["text"] or "")[:_SHOWN_TEXT]
-        if at or text:
-            lines += wrapped(f"{_head('worst', lines)}{at}{before}{number(one['score'])}  ", text, width)
+        head = f"{_head('worst', lines)}{one['split']} {one['line']}  {before}{number(one['score'])}  "
+        lines += wrapped(head, (one["text"] or "")[:_SHOWN_TEXT], width)
     return lines
 
 
