@@ -7,9 +7,10 @@ import typer
 
 from optimize_eval.candidates import load_candidate
 from optimize_eval.cli import options, output
+from optimize_eval.cli.material import load_sources
 from optimize_eval.cli.session import owned_processes
 from optimize_eval.connect import parse_evaluators
-from optimize_eval.datasets import Example, load_examples
+from optimize_eval.datasets import Example
 from optimize_eval.preflight.checks import DEFAULT_BUDGET, examine
 from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
@@ -64,7 +65,7 @@ def preflight(
         workers=workers,
     )
     specs = parse_evaluators(evaluator, defaults)
-    splits = _load_splits(dataset, valset)
+    splits = {one.name: one.examples for one in load_sources({"train": dataset, "val": valset})}
     texts = [load_candidate(path) for path in candidate or ()]
     material = _material(texts, splits, check_task_model(task_model))
     with owned_processes():
@@ -75,11 +76,6 @@ def preflight(
         output.emit(report.render(examined, _data_line(splits), width=output.width()))
     if not all(one.is_ok for one in examined):
         raise typer.Exit(_FAILED)
-
-
-def _load_splits(dataset: str | None, valset: str | None) -> dict[str, tuple[Example, ...]]:
-    named = {split: path for split, path in (("train", dataset), ("val", valset)) if path is not None}
-    return dict(zip(named, load_examples(named.values()), strict=True))
 
 
 def _material(texts: list[str], splits: dict[str, tuple[Example, ...]], task_model: str | None) -> Material:

@@ -6,7 +6,7 @@ noisy and its absolute times mean little. Nothing here runs in the test suite.
 
 import sys
 
-from tests.benchmarks import data, endpoint, kept_alive, one_shot, program
+from tests.benchmarks import data, endpoint, kept_alive, large_run, one_shot, program, whole_run
 from tests.benchmarks.measure import Row
 
 ROWS = (
@@ -17,6 +17,18 @@ ROWS = (
     endpoint.against_wrk,
     program.help_cpu,
     data.load_cpu,
+    whole_run.one_shot_against_the_limit,
+    whole_run.one_shot_cpu,
+    whole_run.kept_alive_cpu,
+    whole_run.http_against_wrk,
+    whole_run.many_slots,
+    whole_run.peers,
+    large_run.peak_memory,
+    large_run.growth,
+    large_run.kept_alive_cpu,
+    large_run.report_cpu,
+    large_run.resume_cpu,
+    large_run.record_size,
 )
 
 
@@ -35,8 +47,7 @@ def main() -> None:
 def _table(rows: list[Row]) -> str:
     lines = ["| what | measured | bar | |", "|---|---|---|---|"]
     lines += [
-        f"| {row.what} | {row.shown} | {row.bar_shown} | {'ok' if row.holds else 'MISSED'} |"
-        for row in rows
+        f"| {row.what} | {row.shown} | {row.bar_shown} | {'ok' if row.holds else 'MISSED'} |" for row in rows
     ]
     return "\n".join(lines)
 
