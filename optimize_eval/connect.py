@@ -105,6 +105,10 @@ def _parse_metric(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 
 def _parse_command(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    if target.startswith(_LATER):
+        raise UsageError(
+            f"evaluators written {target.partition(':')[0]}: are not there yet", hint=_KINDS_HINT
+        )
     if scheme := _SCHEME.match(target):
         kinds = {prefix.partition(":")[0]: prefix for prefix, _ in _KINDS if ":" in prefix}
         close = get_close_matches(scheme[1].lower(), kinds, n=1)
@@ -132,6 +136,7 @@ _KINDS: tuple[tuple[str, Callable[[str, EvaluatorSpec], EvaluatorSpec]], ...] = 
     ("http://", endpoint_spec),
     ("https://", endpoint_spec),
 )
+_LATER = ("judge:", "task:")
 _KINDS_HINT = (
     "an evaluator is a command ('python3 judge.py'), a URL (http://…) or a shipped one (@exact_match)"
 )

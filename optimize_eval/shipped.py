@@ -29,5 +29,5 @@ def metric_path(metric: str) -> Path:
     known = ", ".join(f"@{name}" for name in sorted(programs))
     raise UsageError(
         f"no shipped evaluator is called @{metric}",
-        hint=f"did you mean @{close[0]}?" if close else f"there are {known}",
+        hint=f"did you mean @{close[0]}?" if close else f"name one of {known}",
     )

@@ -71,8 +71,8 @@ def _coverage(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
 
 def _leakage(summary: Mapping[str, Any]) -> Iterator[str]:
     if leaked := summary["leakage"]:
-        verb = "are train examples" if leaked != 1 else "is a train example"
-        yield f"leakage: {count(leaked, 'held-out example')} {verb}, too, and says nothing of new data"
+        verb = "are train examples, too, and say" if leaked != 1 else "is a train example, too, and says"
+        yield f"leakage: {count(leaked, 'held-out example')} {verb} nothing about new data"
 
 
 def _clusters(layout: Layout) -> Iterator[str]:

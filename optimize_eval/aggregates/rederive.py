@@ -14,8 +14,13 @@ from typing import Any
 
 def estimate(values: dict[Any, float], cluster: dict[Any, Any]) -> tuple[float | None, float | None]:
     """Give the mean and its standard error of values by line."""
-    if not values:
+    try:
+        return _estimate(values, cluster)
+    except (ZeroDivisionError, OverflowError):  # no value, or one beyond what a float can add up
         return None, None
+
+
+def _estimate(values: dict[Any, float], cluster: dict[Any, Any]) -> tuple[float | None, float | None]:
     mean = math.fsum(values.values()) / len(values)
     sums: dict[Any, float] = defaultdict(float)
     for line, value in values.items():
@@ -65,7 +70,8 @@ def main(run: Path) -> int:
         found += [(*where, both, "diff", d["diff"], again[0]), (*where, both, "se", d["se"], again[1])]
     wrong = [one for one in found if not agree(*one[-2:])]
     for *what, told, again in wrong:
-        print(f"{' · '.join(map(str, what))}: summary.json has {told}, the journal gives {again}")  # noqa: T201
+        name = " · ".join(str(one) for one in what if one is not None)
+        print(f"{name}: summary.json has {told}, the journal gives {again}")  # noqa: T201  a script's output
     print(f"{len(found):,} numbers computed anew from the journal, {len(wrong):,} differ")  # noqa: T201
     return 1 if wrong else 0
 

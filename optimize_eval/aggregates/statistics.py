@@ -174,7 +174,9 @@ def _spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[f
     if units < 2:  # noqa: PLR2004  one value tells nothing of how values vary
         return None
     squares = math.fsum(total**2 for total in sums)
-    return math.sqrt(units / (units - 1) * squares) / n, units - 1
+    se = math.sqrt(units / (units - 1) * squares) / n
+    is_noise = se <= _ROUNDING * max(map(abs, values))  # of summing the same number again and again
+    return 0.0 if is_noise else se, units - 1
 
 
 def _unit_sums(values: Sequence[float], clusters: Clusters) -> list[float]:

@@ -34,9 +34,12 @@ Records = Callable[[Cell], Iterable[tuple[int, Mapping[str, Any]]]]
 Family = tuple[str, str | None, str]  # evaluator, task model, split
 
 
-def summarise(layout: Layout, records: Records) -> dict[str, Any]:
-    """Compute the summary; `records` gives a cell's newest records by their places in it."""
-    return _Summary(layout, records).to_dict()
+def summarise(layout: Layout, records: Records, changed: Iterable[str] = ()) -> dict[str, Any]:
+    """Compute the summary; `records` gives a cell's newest records by their places in it.
+
+    `changed` are evaluators that were not the same program from the first call to the last.
+    """
+    return _Summary(layout, records).to_dict(sorted(changed))
 
 
 class _Summary:
@@ -55,7 +58,7 @@ class _Summary:
         families = dict.fromkeys(family for family, _ in self._scores)
         self._against_baseline = {family: self._compare_with_baseline(family) for family in families}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, changed: Sequence[str]) -> dict[str, Any]:
         layout = self._layout
         summary: dict[str, Any] = {
             "schema": SCHEMA,
@@ -71,6 +74,7 @@ class _Summary:
             ],
             "pairs": [pair for family in self._against_baseline for pair in self._all_pairs(family)],
             "leakage": _leakage(layout.splits),
+            "changed": changed,
             "failures": [
                 entry
                 for (_, candidate), scores in self._scores.items()

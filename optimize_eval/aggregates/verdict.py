@@ -35,11 +35,15 @@ _MOST_NAMED = 5
 
 def judge(summary: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     """Say what came out."""
+    if summary["changed"]:
+        names = ", ".join(summary["changed"])
+        text = f"no verdict: {names} changed while being asked, so the scores are of different programs"
+        return {"text": f"{text}; start anew with --fresh", "points": []}
     if summary["units"]["owed"]:
         return {"text": _so_far(summary, layout), "points": []}
     lead = [row for row in summary["rows"] if _is_lead(row, layout)]
     if all(row["splits"][layout.deciding]["mean"] is None for row in lead):
-        return {"text": _nothing_scored(summary, layout), "points": list(caveats(summary, layout))}
+        return {"text": _nothing_scored(summary, layout), "points": []}
     winner = _winner(lead, layout.deciding)
     text = _headline(lead, winner, layout)
     points = [
@@ -61,17 +65,26 @@ def _so_far(summary: Mapping[str, Any], layout: Layout) -> str:
     }
     if len(means) <= 1:
         return f"not complete: {told}"
-    return f"so far {max(means, key=lambda name: means[name])} leads on {layout.evaluators[0]}: {told}"
+    return f"so far {max(means, key=lambda name: means[name])} leads on {_lead_name(layout)}: {told}"
 
 
 def _nothing_scored(summary: Mapping[str, Any], layout: Layout) -> str:
     lead = layout.evaluators[0]
     failed = [entry for entry in summary["failures"] if entry["evaluator"] == lead]
     if not failed:
-        return f"nothing was asked of {lead}"
+        return f"{lead} has no mean: its scores are too large to be added up"
     most = max(failed, key=lambda entry: entry["count"])
     total = sum(entry["count"] for entry in failed)
     return f"{lead} scored nothing: {count(total, 'call')} failed ({most['kind']}: {most['first_message']})"
+
+
+def _lead_name(layout: Layout) -> str:
+    """Name the evaluator that leads and, where there are several task models, the first of them."""
+    return _with(layout.evaluators[0], layout.task_models[0], layout)
+
+
+def _with(evaluator: str, task_model: str | None, layout: Layout) -> str:
+    return f"{evaluator} with {task_model}" if len(layout.task_models) > 1 else evaluator
 
 
 def _is_lead(row: Row, layout: Layout) -> bool:
@@ -117,7 +130,7 @@ def _headline(rows: Sequence[Row], winner: Row | None, layout: Layout) -> str:
         d = _known_d(hints[0], split)
         return (
             f"{hints[0]['candidate']} may be better than {baseline}{where}: {signed(d['diff'])} "
-            f"{layout.evaluators[0]}, a hint only, not confirmed after correcting for "
+            f"{_lead_name(layout)}, a hint only, not confirmed after correcting for "
             f"{count(len(rows) - 1, 'comparison')} ({evidence(d)})"
         )
     return _no_difference(rows, layout)
@@ -135,7 +148,7 @@ def _no_difference(rows: Sequence[Row], layout: Layout) -> str:
     name = next(row["candidate"] for row in rows if _d(row, split) is most)
     return (
         f"no candidate is shown to be better than {layout.baseline}{_WHERE[split]}: {name} comes nearest, "
-        f"{signed(most['diff'])} {layout.evaluators[0]} ({evidence(most)}); "
+        f"{signed(most['diff'])} {_lead_name(layout)} ({evidence(most)}); "
         f"no gain larger than {number(max(d['ci'][1] for d in told))}"
     )
 
@@ -152,12 +165,12 @@ def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
     scored = [(row["candidate"], row["splits"][layout.deciding]["mean"]) for row in rows]
     ranked = sorted(((mean, name) for name, mean in scored if mean is not None), reverse=True)
     said = ", ".join(f"{name} {number(mean)}" for mean, name in ranked[:_MOST_NAMED])
-    return f"one measurement each on {layout.evaluators[0]} ({said}{', …' * (len(ranked) > _MOST_NAMED)})"
+    return f"one measurement each on {_lead_name(layout)} ({said}{', …' * (len(ranked) > _MOST_NAMED)})"
 
 
 def _alone(row: Row, layout: Layout) -> str:
     s = row["splits"][layout.deciding]
-    told = f"{row['candidate']} scores {number(s['mean'])} on {layout.evaluators[0]}{_WHERE[layout.deciding]}"
+    told = f"{row['candidate']} scores {number(s['mean'])} on {_lead_name(layout)}{_WHERE[layout.deciding]}"
     if s["ci"] is None:
         return f"{told}, one example: no interval" if layout.deciding != SINGLE else told
     if not s["se"]:
@@ -167,7 +180,7 @@ def _alone(row: Row, layout: Layout) -> str:
 
 def _won(winner: Row, layout: Layout) -> str:
     """Name the winner; where val chose it and there is a test split, that split has the word."""
-    name, lead, baseline = winner["candidate"], layout.evaluators[0], layout.baseline
+    name, lead, baseline = winner["candidate"], _lead_name(layout), layout.baseline
     if "test" not in winner["splits"] or layout.deciding == "test":
         d = _known_d(winner, layout.deciding)
         return f"{name} beats {baseline}{_WHERE[layout.deciding]}: {signed(d['diff'])} {lead} ({evidence(d)})"
@@ -219,7 +232,7 @@ def _elsewhere(summary: Mapping[str, Any], winner: Row | None, layout: Layout) -
                 r for r in summary["rows"] if (r["evaluator"], r["task_model"]) == (evaluator, task_model)
             ]
             if not _is_lead(rows[0], layout) and len(rows) > 1:
-                where = evaluator if task_model is None else f"{evaluator} with {task_model}"
+                where = _with(evaluator, task_model, layout)
                 yield _one_elsewhere(rows, winner, where, layout.deciding, layout.baseline)
 
 

@@ -14,7 +14,7 @@ def number(value: float | None) -> str:
     if value is None:
         return "unknown"
     if value and abs(value) < _TINY:
-        text = f"{value:.1e}"
+        text = f"{value:.1g}"
     else:
         text = f"{value:.3f}" if abs(value) < _FEW_DIGITS else f"{value:.4g}"
     return text.replace("-", MINUS)

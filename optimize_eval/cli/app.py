@@ -11,6 +11,7 @@ from optimize_eval.errors import OptimizeEvalError, UsageError
 
 _PROGRAM = "optimize-eval"
 _TRACEBACK_VARIABLE = "OPTIMIZE_EVAL_TRACEBACK"
+_QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
 _USAGE, _COULD_NOT_GO_ON, _INTERRUPTED = 2, 3, 130
 
 app = typer.Typer(
@@ -61,7 +62,7 @@ def execute() -> int:
     streams.complete()
     session.end_like_ctrl_c()
     try:
-        status = app(prog_name=_PROGRAM, standalone_mode=False) or 0
+        return _call()
     except typer.TyperException as error:
         return _misused(error)
     except OptimizeEvalError as error:
@@ -70,11 +71,18 @@ def execute() -> int:
     except SystemExit:  # typer's way when the reader of the help went away
         return 0
     except OSError as error:
-        output.say(f"error: {error.strerror or error}")
+        output.say(f"error: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
         output.say("  try: make room, or look at the permissions; then run the command again")
         return _COULD_NOT_GO_ON
     except Exception as error:  # noqa: BLE001  the last resort: people get a line, not a traceback
         return _broken(error)
+
+
+def _call() -> int:
+    try:
+        status: int = app(prog_name=_PROGRAM, standalone_mode=False) or 0
+    except session.Interrupted:
+        return _INTERRUPTED
     if status == _INTERRUPTED:  # typer makes this of Ctrl-C
         output.say("interrupted")
     return status
@@ -86,7 +94,8 @@ def _misused(error: typer.TyperException) -> int:
     said = error.format_message().replace("Value error, ", "")  # pydantic's way of starting
     output.say(said if asks_for_help else f"error: {said}")
     if context and not asks_for_help:
-        output.say(f"  try: {context.command_path} --help")
+        is_split = "unexpected extra argument" in said
+        output.say(f"  try: {_QUOTE if is_split else f'{context.command_path} --help'}")
     return _USAGE
 
 

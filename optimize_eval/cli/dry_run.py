@@ -7,6 +7,7 @@ from typing import Any
 from optimize_eval.aggregates.statistics import DETECTABLE
 from optimize_eval.cli import output
 from optimize_eval.run.folder import JOURNAL
+from optimize_eval.run.layout import Layout
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.plan import Plan
 
@@ -16,18 +17,22 @@ _USUAL_SPREAD = 0.3  # of paired differences of scores from 0 to 1, where nothin
 _CALL = 0.1  # seconds, for the example of a duration
 
 
-def show(plan: Plan, folder: Path, *, slots: int, as_json: bool) -> None:
-    """Print the plan; reads the journal if there is one, writes and asks nothing."""
-    told = _plan(plan, folder, slots)
+def show(plan: Plan, folder: Path, *, slots: int, is_begun: bool, as_json: bool) -> None:
+    """Print the plan; reads the journal if the run is begun, writes and asks nothing."""
+    ledger = (Ledger.read if is_begun else _nothing_read)(folder / JOURNAL, plan.layout, plan.digest)
+    told = _plan(plan, folder, slots, ledger)
     if as_json:
         output.emit_json(told)
     else:
         output.emit("\n".join(_lines(plan, told)))
 
 
-def _plan(plan: Plan, folder: Path, slots: int) -> dict[str, Any]:
+def _nothing_read(_path: Path, layout: Layout, plan: str) -> Ledger:
+    return Ledger(layout, plan)
+
+
+def _plan(plan: Plan, folder: Path, slots: int, ledger: Ledger) -> dict[str, Any]:
     layout = plan.layout
-    ledger = Ledger.read(folder / JOURNAL, layout, plan.digest)
     calls = len(ledger.owed(range(layout.size)))
     pairs = len(next(split.lines for split in layout.splits if split.name == layout.deciding))
     return {
@@ -45,7 +50,9 @@ def _plan(plan: Plan, folder: Path, slots: int) -> dict[str, Any]:
         "slots": slots,
         "seconds_at_100_ms_a_call": round(calls * _CALL / slots, 3),
         "decided_on": layout.deciding,
-        "smallest_detectable": DETECTABLE * _USUAL_SPREAD / math.sqrt(pairs) if pairs > 1 else None,
+        "smallest_detectable": DETECTABLE * _USUAL_SPREAD / math.sqrt(pairs)
+        if pairs > 1 and len(layout.candidates) > 1
+        else None,
     }
 
 
@@ -54,7 +61,7 @@ def _lines(plan: Plan, told: dict[str, Any]) -> list[str]:
     known = told["calls"] - told["owed"]
     done = f", {known:,} of them done" if known else ""
     seconds = told["seconds_at_100_ms_a_call"]
-    time = f"{told['owed']:,} calls of 100 ms with {told['slots']} slots take {seconds:,.1f} s"
+    time = f"if a call takes 100 ms, {seconds:,.1f} s with {told['slots']} slots"
     lines = [
         f" run      {told['run']}",
         f" asks     {', '.join(f'{one.name}: {one.text}' for one in plan.identities)}",
@@ -68,6 +75,6 @@ def _lines(plan: Plan, told: dict[str, Any]) -> list[str]:
             f" reach    {pairs}: a difference below about {told['smallest_detectable']:.2f} cannot be seen"
         )
         lines.append(
-            f"          (if scores of two candidates differ by {_USUAL_SPREAD:g}, sd, between examples)"
+            f"          (assuming that paired differences have a standard deviation of {_USUAL_SPREAD:g})"
         )
     return [*lines, " Nothing was asked; `optimize-eval preflight` measures how long a call takes."]

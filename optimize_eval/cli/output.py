@@ -16,7 +16,7 @@ _ASCII = str.maketrans(
         "─": "-",
         "·": "-",
         "✕": "x",
-        "✓": "=",
+        "✓": "+",
         "▲": "^",
         "▼": "v",
         "△": "^",
@@ -33,7 +33,7 @@ _ASCII = str.maketrans(
 def emit(text: str) -> None:
     """Write a result line for people; foreign text in it is made inert."""
     encoding = sys.stdout.encoding
-    _write(_encodable(inert(text, ci=_under_ci()), encoding).encode(encoding, "backslashreplace"))
+    _write(encodable(inert(text, ci=_under_ci()), encoding).encode(encoding, "backslashreplace"))
 
 
 def emit_json(value: Any) -> None:
@@ -48,7 +48,7 @@ def width() -> int:
 
 def say(text: str) -> None:
     """Write a note for people to stderr; foreign text in it is made inert."""
-    shown = _encodable(inert(text, ci=_under_ci()), sys.stderr.encoding)
+    shown = encodable(inert(text, ci=_under_ci()), sys.stderr.encoding)
     with contextlib.suppress(OSError):  # nobody reads it; the exit code still tells
         print(shown, file=sys.stderr, flush=True)  # noqa: T201  this is where printing is done
 
@@ -83,7 +83,9 @@ def _under_ci() -> bool:
     return bool(os.environ.get("CI"))
 
 
-def _encodable(text: str, encoding: str) -> str:
+def encodable(text: str, encoding: str | None = None) -> str:
+    """Put plain letters in the place of signs that an encoding (by default stderr's) does not have."""
+    encoding = encoding or sys.stderr.encoding
     try:
         text.encode(encoding)
     except UnicodeEncodeError:

@@ -13,8 +13,9 @@ from optimize_eval.reports.inert import inert
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.stop import GRACE, Stop
 
-_STEP = 0.1  # of a run, between two lines
-_SILENCE = 30.0  # seconds between two lines
+_SILENCE = 30.0  # seconds after which a line is due, however little was done
+_HASTE = 1.0  # seconds that are between two lines
+_WITHOUT_BAR, _WITHOUT_PACE = 70, 50  # columns of a terminal below which there is no room for them
 _REDRAW = 0.1
 _NAME = 20
 
@@ -68,7 +69,9 @@ class Lines:
     def _is_due(self, one: Progress) -> bool:
         done, at = self._told.setdefault(one.name, (one.done, time.monotonic()))
         steps = one.done * 10 // one.total - done * 10 // one.total
-        return one.done > done and (steps > 0 or time.monotonic() - at > _SILENCE)
+        passed = time.monotonic() - at
+        is_due = one.done == one.total or (steps > 0 and passed > _HASTE) or passed > _SILENCE
+        return one.done > done and is_due
 
 
 class Bars:
@@ -77,18 +80,15 @@ class Bars:
     def __init__(self, stop: Stop) -> None:
         from rich.console import Console  # noqa: PLC0415  only where there is a terminal
         from rich.live import Live  # noqa: PLC0415
-        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
         from rich.progress import Progress as RichProgress  # noqa: PLC0415
 
         self._stop = stop
         self._began = time.monotonic()
         self._drawn = 0.0
         console = Console(stderr=True, highlight=False)
+        self._name = _NAME if console.width >= _WITHOUT_BAR else 8
         self._bars = RichProgress(
-            TextColumn(" {task.fields[label]}", markup=False),
-            BarColumn(bar_width=30),
-            TextColumn("{task.fields[counts]}", markup=False, justify="right"),
-            TextColumn("{task.fields[pace]}", markup=False),
+            *self._columns(console.width),
             console=console,
             auto_refresh=False,
         )
@@ -103,6 +103,21 @@ class Bars:
         )
         self._live.start()
 
+    @staticmethod
+    def _columns(width: int) -> list[Any]:
+        """Choose what there is room for: numbers are never cut, the bar and then the pace go first."""
+        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
+
+        whole = [
+            TextColumn(" {task.fields[label]}", markup=False),
+            BarColumn(bar_width=min(30, width - _WITHOUT_BAR)),
+            TextColumn("{task.fields[counts]}", markup=False, justify="right"),
+            TextColumn("{task.fields[pace]}", markup=False),
+        ]
+        if width < _WITHOUT_BAR + 5:
+            del whole[1]
+        return whole if width >= _WITHOUT_PACE else whole[:-1]
+
     def __call__(self, progress: Sequence[Progress]) -> None:
         now = time.monotonic()
         if now - self._drawn < _REDRAW:
@@ -110,7 +125,8 @@ class Bars:
         self._drawn = now
         for one in progress:
             self._update(one, now - self._began)
-        self._last = next((_last_failure(one) for one in progress if one.last_failure), "")
+        newest = max(progress, key=lambda one: one.failed_at)
+        self._last = output.encodable(_last_failure(newest))
         self._live.refresh()
 
     def close(self) -> None:
@@ -118,7 +134,7 @@ class Bars:
 
     def _update(self, one: Progress, seconds: float) -> None:
         if one.name not in self._tasks:
-            label = cut(inert(one.name, ci=False), _NAME)
+            label = output.encodable(cut(inert(one.name, ci=False), self._name))
             self._tasks[one.name] = self._bars.add_task("", total=one.total, label=label, counts="", pace="")
         self._bars.update(
             self._tasks[one.name],
@@ -133,7 +149,7 @@ class Bars:
 
         hint = _stopping() if self._stop.is_asked else "Ctrl-C pauses; nothing is lost"
         room = max(20, shutil.get_terminal_size().columns - 2)
-        told = [Text(cut(f" {line}", room)) for line in (self._last, hint) if line]
+        told = [Text(output.encodable(cut(f" {line}", room))) for line in (self._last, hint) if line]
         return Group(self._bars.make_tasks_table(self._bars.tasks), *told)
 
 
@@ -143,7 +159,7 @@ def _pace(one: Progress, seconds: float) -> str:
         return f"done{failed}"
     rate = one.asked / seconds if seconds > 0 else 0.0
     left = f"  {_clock((one.total - one.done) / rate)}" if rate else ""
-    return f"{rate:,.0f}/s{failed}{left}"
+    return f"{f'{rate:,.0f}/s' if rate >= 1 else f'{60 * rate:.0f}/min'}{failed}{left}"
 
 
 def _clock(seconds: float) -> str:
@@ -157,7 +173,7 @@ def _last_failure(one: Progress) -> str:
     if failed is None:
         return ""
     line = "" if place["line"] is None else f" {place['line']}"
-    where = f"{one.name} · {place['candidate']} · {place['split']}{line}"
+    where = f"{cut(one.name, _NAME)} · {place['candidate']} · {place['split']}{line}"
     return f"last failure  {inert(f'{where} · {failed.kind}: {failed.message}', ci=False)}".replace("\n", " ")
 
 

@@ -1,5 +1,6 @@
 """`optimize-eval report`: a run's result once more, from its journal; `--check` computes it another way."""
 
+import json
 import shlex
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from optimize_eval.aggregates.summary import summarise
 from optimize_eval.cli import options, output
 from optimize_eval.errors import UsageError
 from optimize_eval.reports import terminal
-from optimize_eval.run.folder import JOURNAL, SUMMARY, read_manifest
+from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, CannotGoOn, read_manifest
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.manifest import layout_of
 
@@ -26,6 +27,8 @@ Examples:
 Exit codes: 0 done, 1 --check found a difference, 2 no such run, 3 the journal is damaged.
 """
 
+CHECK_SCHEMA = "optimize-eval.check.v1"
+
 _DIFFERS = 1
 
 
@@ -37,34 +40,40 @@ def report(
     as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and nothing else."""
-    folder = Path(run)
+    folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
     manifest = read_manifest(folder)
     if manifest is None or not (folder / JOURNAL).exists():
-        raise UsageError(f"there is no run in {run}", hint="name a folder that `optimize-eval run` made")
+        raise UsageError(f"there is no run in {run!r}", hint="name a folder that `optimize-eval run` made")
     if check:
-        _check(folder)
+        _check(folder, as_json=as_json)
         return
     layout = layout_of(manifest)
     ledger = Ledger.read(folder / JOURNAL, layout, manifest["plan"])
     with ledger.reader(folder / JOURNAL) as reader:
-        summary = summarise(layout, reader.records)
+        summary = summarise(layout, reader.records, ledger.changed)
     if as_json:
         output.emit_json(summary)
     else:
         output.emit(terminal.render(summary, width=output.width(), run=shlex.quote(run)))
 
 
-def _check(folder: Path) -> None:
+def _check(folder: Path, *, as_json: bool) -> None:
     """Run the script that shares no code with us, and pass on what it says."""
-    if not (folder / SUMMARY).exists():
-        raise UsageError(
-            f"{folder} has no {SUMMARY}", hint="let the run come to its end: the same command again"
-        )
+    try:
+        json.loads((folder / SUMMARY).read_bytes())
+    except (OSError, ValueError) as error:
+        raise CannotGoOn(
+            f"{folder / SUMMARY} cannot be read: {error}", hint="write it anew: the run's own command again"
+        ) from None
     done = subprocess.run(
         [sys.executable, rederive.__file__, str(folder)], capture_output=True, text=True, check=False
     )
-    for line in done.stdout.splitlines():
-        output.emit(line)
+    if done.stderr:
+        raise CannotGoOn(f"the check broke off: {done.stderr.strip().splitlines()[-1]}")
+    lines = done.stdout.splitlines()
+    if as_json:
+        output.emit_json({"schema": CHECK_SCHEMA, "agrees": done.returncode == 0, "lines": lines})
+    else:
+        output.emit("\n".join(lines))
     if done.returncode:
-        output.say(done.stderr.strip() or "error: summary.json and the journal do not agree")
         raise typer.Exit(_DIFFERS)

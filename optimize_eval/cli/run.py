@@ -16,18 +16,19 @@ from optimize_eval.cli import dry_run as dry
 from optimize_eval.cli import options, output
 from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.cli.progress import display
-from optimize_eval.cli.session import Reaper, owned_processes, stoppable
+from optimize_eval.cli.session import Interrupted, Reaper, owned_processes, stoppable
 from optimize_eval.connect import parse_evaluators
-from optimize_eval.errors import UsageError
+from optimize_eval.errors import FailureKind, UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT, by_hand
+from optimize_eval.reach.masked import masked
 from optimize_eval.reports import terminal
-from optimize_eval.run.folder import JOURNAL, SUMMARY, locked, write_json
+from optimize_eval.run.folder import JOURNAL, SUMMARY, CannotGoOn, locked, refuse_foreign, write_json
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.progress import Progress
-from optimize_eval.run.resume import open_run
+from optimize_eval.run.resume import check_plan, open_run
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
 from optimize_eval.run.stop import Stop
 
@@ -42,9 +43,13 @@ The same command again continues the same run: what is scored is not asked again
 Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures, 130 interrupted.
 """
 
-_TOO_MANY_FAILURES, _INTERRUPTED = 4, 130
+_TOO_MANY_FAILURES = 4
 _MOST_SLOTS = 1024
+_ALL = 100
 _SLOTS = min(32, 4 * (os.cpu_count() or 1))
+_NOT_STARTED = (FailureKind.NOT_FOUND, FailureKind.START_FAILED)
+_LONGEST_LINE = 2000
+_LONG = "with the candidate, -e and --example FILE:LINE"
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
 
 
@@ -123,6 +128,8 @@ def run(
     as_json: options.Json = False,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run goes on where it was."""
+    if "" in (out, *(task_model or ())):
+        raise UsageError("--out and --task-model need a name", hint="leave the option away, or give it one")
     if concurrency > _MOST_SLOTS:
         raise UsageError(f"--concurrency {concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
     defaults = options.defaults(
@@ -154,23 +161,32 @@ def run(
         keep_stderr=keep_stderr,
         probe=not no_preflight,
     )
-    folder = Path(out or f"runs/run-{plan.digest[:8]}")
-    if dry_run:
-        dry.show(plan, folder, slots=concurrency, as_json=as_json)
-        return
+    folder = Path(f"runs/run-{plan.digest[:8]}" if out is None else out)
     manifest = manifest_of(
         plan,
         {split: Path(path).name for split, path in files.items() if path},
         {"concurrency": concurrency, "limit": limit, "sample": sample, "on_failure": on_failure},
     )
+    refuse_foreign(folder)
+    if dry_run:
+        known = None if fresh else check_plan(folder, manifest)
+        dry.show(plan, folder, slots=concurrency, is_begun=known is not None, as_json=as_json)
+        return
     with locked(folder):
         ledger = open_run(folder, plan, manifest, fresh=fresh)
         ended = _session(plan, ledger, settings, folder, quiet=quiet)
         summary = _summarise(plan, ledger, folder)
     _tell(summary, ended, folder, quiet=quiet, as_json=as_json)
     _explain(ended, plan)
-    if status := _exit_status(ended):
-        raise typer.Exit(status)
+    if ledger.changed:
+        names = ", ".join(sorted(ledger.changed))
+        raise CannotGoOn(
+            f"{names} changed while being asked", hint="let its files be, and start anew with --fresh"
+        )
+    if ended.status is Status.INTERRUPTED:
+        raise Interrupted
+    if ended.status is Status.TOO_MANY_FAILURES:
+        raise typer.Exit(_TOO_MANY_FAILURES)
 
 
 def _session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, quiet: bool) -> Ended:
@@ -191,7 +207,7 @@ def _session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, qu
 
 def _summarise(plan: Plan, ledger: Ledger, folder: Path) -> dict[str, Any]:
     with ledger.reader(folder / JOURNAL) as reader:
-        summary = summarise(plan.layout, reader.records)
+        summary = summarise(plan.layout, reader.records, ledger.changed)
     write_json(folder / SUMMARY, summary)
     return summary
 
@@ -216,8 +232,10 @@ def _explain(ended: Ended, plan: Plan) -> None:
     told = f"{done:,} of {plan.layout.size:,} calls are done"
     if ended.status is Status.INTERRUPTED:
         output.say(f"interrupted: {told}; to go on:\n  {_same_command()}")
-    elif ended.status is Status.TOO_MANY_FAILURES:
-        output.say(f"stopped, too many failures: {told}; when it is mended, go on:\n  {_same_command()}")
+    elif ended.reason and done < plan.layout.size:
+        output.say(f"stopped: {ended.reason}; {told}; when it is mended, go on:\n  {_same_command()}")
+    elif ended.reason:
+        output.say(f"too many failures: {ended.reason}")
 
 
 def _explain_broken(progress: Progress, plan: Plan) -> None:
@@ -234,27 +252,27 @@ def _explain_broken(progress: Progress, plan: Plan) -> None:
         output.say(f"  try: {failed.hint}")
     place = plan.layout.evaluators.index(progress.name)
     number = plan.layout.number(progress.last_place)
-    if number is not None:
-        output.say(f"  try it: {by_hand.ask_once(plan.specs[place], plan.unit(number).payload)}")
+    if number is not None and failed.kind not in _NOT_STARTED:
+        line = by_hand.ask_once(plan.specs[place], plan.unit(number).payload)
+        output.say(
+            f"  try it: {line}" if len(line) <= _LONGEST_LINE else f"  try it: optimize-eval score, {_LONG}"
+        )
 
 
 def _same_command() -> str:
-    return shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh")])
-
-
-def _exit_status(ended: Ended) -> int:
-    if ended.status is Status.INTERRUPTED:
-        return _INTERRUPTED
-    return _TOO_MANY_FAILURES if ended.status is Status.TOO_MANY_FAILURES or ended.broken else 0
+    command = shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh")])
+    shown = masked(command)
+    return command if shown == command else f"the same command again ({shown})"
 
 
 def _most_failures(text: str | None, calls: int) -> int | None:
     if text is None:
         return None
-    if share := _SHARE.fullmatch(text):
-        return int(calls * float(share[1]) / 100)
+    if (share := _SHARE.fullmatch(text)) and float(share[1]) <= _ALL:
+        return int(calls * float(share[1]) / _ALL)
     if text.isascii() and text.isdigit():
         return int(text)
     raise UsageError(
-        f"--max-failures {text!r} is no number", hint="write a count such as 20, or a share such as 5%"
+        f"--max-failures {text!r} is neither a count nor a share",
+        hint="write a count from 0, such as 20, or a share from 0% to 100%, such as 5%",
     )

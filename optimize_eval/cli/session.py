@@ -34,6 +34,10 @@ def owned_processes() -> Iterator[None]:
                 end_orphans(ours_before)
 
 
+class Interrupted(Exception):
+    """A command was interrupted, and has said so."""
+
+
 class Reaper:
     """Collects what evaluators left behind and what has ended since, now and then during a long run."""
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload, encode, encode_batch
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reach.masked import masked
 
 _HERE = "@@candidate@@"
 _ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
@@ -75,7 +76,7 @@ def _program(spec: EvaluatorSpec, payload: Payload) -> str:
         return f"curl -sSgi -m {spec.timeout:g} {' '.join(headers)} --data-binary @- {url}"
     model = [] if payload.task_model is None else [(TASK_MODEL_VARIABLE, payload.task_model)]
     variables = [f"{name}={shlex.quote(value)}" for name, value in [*spec.environment.items(), *model]]
-    return " ".join([*(["env", *variables] if variables else []), shlex.join(spec.argv)])
+    return " ".join([*(["env", *variables] if variables else []), masked(shlex.join(spec.argv))])
 
 
 def _inside(spec: EvaluatorSpec, line: str) -> str:

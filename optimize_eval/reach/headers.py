@@ -2,6 +2,7 @@
 
 import os
 import re
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -44,6 +45,9 @@ def secrets(headers: tuple[tuple[str, str], ...], url: str) -> Secrets:
     values = [part for name, value in headers for part in _confidential_parts(name, value)]
     parts = urlsplit(url)
     values += [unquote(part) for part in (parts.username, parts.password) if part]
+    if parts.username:  # as an Authorization header has them
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        values.append(b64encode(pair.encode("utf-8", "surrogateescape")).decode())
     values += [value for _, value in parse_qsl(parts.query)]
     words = {word for value in values for word in (value.strip(), *re.split(r"[\s;,=]+", value))}
     return tuple(sorted((word for word in words if len(word) >= _SHORTEST_SECRET), key=len, reverse=True))

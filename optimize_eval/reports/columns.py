@@ -1,8 +1,12 @@
 """Texts in a terminal of a given width: measured in columns, wrapped beside a heading, cut with a mark."""
 
+import re
 from unicodedata import combining, east_asian_width
 
 from optimize_eval.reports.inert import inert
+
+# Blanks within "95 % CI" and "p = 0.024", where no line is broken.
+_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=%) (?=CI)|(?<=\bp) (?=[=<] )|(?<=[=<]) (?=\d)")
 
 
 def columns(text: str) -> int:
@@ -30,7 +34,8 @@ def wrapped(head: str, text: str, width: int) -> list[str]:
     indent = " " * columns(head)
     room = max(20, width - len(indent))
     lines, line = [], ""
-    for word in (cut(word, room) for word in inert(text, ci=False).split()):
+    together = _TOGETHER.sub("\0", " ".join(inert(text, ci=False).split()))
+    for word in (cut(word.replace("\0", " "), room) for word in together.split(" ")):
         if line and columns(f"{line} {word}") > room:
             lines.append(line)
             line = word

@@ -37,13 +37,14 @@ def render(summary: Summary, *, width: int, run: str) -> str:
     lines = wrapped(" ", f"{summary['verdict']['text']}.", width)
     for point in summary["verdict"]["points"]:
         lines += wrapped(f"  {point['mark']} ", point["text"], width)
-    if summary["units"]["owed"] == 0:
-        for rows in _tables(summary):
-            lines += _table(rows, summary, width)
-        for part in (_groups, _failures, _worst, _side_info):
-            lines += part(summary, width)
-    else:
-        lines += _failures(summary, width)
+    tables = list(_tables(summary)) if summary["units"]["owed"] == 0 and not summary["changed"] else []
+    for rows in tables:
+        lines += _table(rows, summary, width)
+    if tables:
+        lines += _groups(tables[0][0], summary, width)
+    lines += _failures(summary, width)
+    if tables:
+        lines += [*_worst(tables[0][0], summary, width), *_side_info(tables[0][0], summary, width)]
     return "\n".join([*lines, *_next(summary, run, width)])
 
 
@@ -52,6 +53,8 @@ def _tables(summary: Summary) -> Iterator[list[Row]]:
     where = dict.fromkeys((row["evaluator"], row["task_model"]) for row in summary["rows"])
     for evaluator, task_model in where:
         rows = [r for r in summary["rows"] if (r["evaluator"], r["task_model"]) == (evaluator, task_model)]
+        if all(row["splits"][summary["decided_on"]]["mean"] is None for row in rows):
+            continue  # there is nothing to lay out; its failures are told
         yield sorted(rows, key=lambda row: -_mean(row, summary))
 
 
@@ -74,6 +77,7 @@ def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
     ]
     title = f"{rows[0]['evaluator']}{_with(rows[0])}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
+    how += "; intervals by cluster" * (rows[0]["splits"][split]["method"] == "cluster_t")
     lines = [*wrapped(" ", title + how, width), *layout_table(columns, width)]
     if len(rows) > len(shown):
         lines.append(f" … and {count(len(rows) - len(shown), 'more candidate')}: see summary.json")
@@ -90,6 +94,9 @@ def _compared(rows: Sequence[Row], split: str) -> list[Column]:
         Column(f"Δ {split}", ["baseline" if d is None else _difference(d) for d in against]),
         Column("95 % CI", ["" if d is None or d["ci"] is None else _ci(d["ci"]) for d in against]),
     ]
+    if "test" in rows[0]["splits"] and split != "test":
+        tested = [row["vs_baseline"] and row["vs_baseline"]["test"] for row in rows]
+        columns.append(Column("Δ test", ["" if d is None else _difference(d) for d in tested]))
     if {"train", "val"} <= rows[0]["splits"].keys():
         states = ["" if row["vs_baseline"] is None else _overfit(row) for row in rows]
         columns.append(Column("overfit?", states, is_text=True))
@@ -141,9 +148,9 @@ def _failed(row: Row) -> int:
     return sum(s["failed"] for s in row["splits"].values())
 
 
-def _groups(summary: Summary, width: int) -> list[str]:
+def _groups(best: Row, summary: Summary, width: int) -> list[str]:
     """Show the groups of the best candidate, each against the baseline."""
-    best, split = next(_tables(summary))[0], summary["decided_on"]
+    split = summary["decided_on"]
     if not best["groups"]:
         return []
     has_other = not _is_baseline(best, summary)
@@ -178,7 +185,7 @@ def _failures(summary: Summary, width: int) -> list[str]:
     for entry in entries[:_MOST_FAILURES]:
         at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
         who = " · ".join([entry["evaluator"], entry["candidate"], *at])
-        head = f"{_head('failures', lines)}{entry['count']:,} {entry['kind']}  "
+        head = f"{_head('failures', lines)}{entry['count']:,} × {entry['kind']}  "
         lines += wrapped(head, f"{who}: {entry['first_message'][:_SHOWN_TEXT]}", width)
     if len(entries) > _MOST_FAILURES:
         more = count(len(entries) - _MOST_FAILURES, "more kind")
@@ -186,11 +193,15 @@ def _failures(summary: Summary, width: int) -> list[str]:
     return lines
 
 
-def _worst(summary: Summary, width: int) -> list[str]:
+def _worst(best: Row, summary: Summary, width: int) -> list[str]:
     """Show where the best candidate did worst, and what the evaluator said there."""
     lines: list[str] = []
-    best = next(_tables(summary))[0]
     low = [one for one in best["worst"] if one["line"] is not None and one["score"] < _mean(best, summary)]
+    if low:
+        what = "" if _is_baseline(best, summary) else f" ({summary['baseline']} → {best['candidate']})"
+        lines += wrapped(
+            _head("worst", []), f"{best['candidate']} on {best['evaluator']}{_with(best)}{what}", width
+        )
     for one in low[:_SHOWN_WORST]:
         is_compared = one["baseline"] is not None and not _is_baseline(best, summary)
         before = f"{number(one['baseline'])} → " if is_compared else ""
@@ -199,8 +210,7 @@ def _worst(summary: Summary, width: int) -> list[str]:
     return lines
 
 
-def _side_info(summary: Summary, width: int) -> list[str]:
-    best = next(_tables(summary))[0]
+def _side_info(best: Row, summary: Summary, width: int) -> list[str]:
     told = {
         entry["split"]: entry["keys"]
         for entry in summary["side_info"]
@@ -213,7 +223,8 @@ def _side_info(summary: Summary, width: int) -> list[str]:
     if not said:
         return []
     more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
-    return wrapped(_head("side info", []), " · ".join([*said[:_MOST_KEYS], *more]), width)
+    who = f"{best['candidate']} on {best['evaluator']}{_with(best)}: "
+    return wrapped(_head("side info", []), who + " · ".join([*said[:_MOST_KEYS], *more]), width)
 
 
 def _key_words(key: str, value: Mapping[str, Any], train: Mapping[str, Any] | None) -> str:
@@ -232,7 +243,8 @@ def _key_words(key: str, value: Mapping[str, Any], train: Mapping[str, Any] | No
 
 
 def _next(summary: Summary, run: str, width: int) -> list[str]:
-    steps = [("retry what failed", "the same command again")] if summary["units"]["failed"] else []
+    may_pass = any(entry["kind"] != "reported" for entry in summary["failures"])
+    steps = [("retry what failed", "the same command again")] if may_pass else []
     if summary["units"]["owed"]:
         steps = [("go on", "the same command again")]
     steps.append(("see it again", f"optimize-eval report {run}"))

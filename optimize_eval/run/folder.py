@@ -16,6 +16,9 @@ from optimize_eval.run.manifest import Manifest, NotARun
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 
 _LOCK = "lock"
+_OURS = "optimize-eval."
+_OURS_AT = '{"schema":"optimize-eval.'
+_GLANCE = 200  # bytes at the start of each of our files that say whose it is
 
 
 class CannotGoOn(OptimizeEvalError):
@@ -28,6 +31,10 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    except (FileExistsError, NotADirectoryError):
+        raise UsageError(
+            f"{folder} is a file, and a run needs a folder", hint="choose another one with --out"
+        ) from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
             raise no_room(folder, error) from None
@@ -93,11 +100,26 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
     except (OSError, orjson.JSONDecodeError) as error:
         raise NotARun(
-            f"{folder / MANIFEST} cannot be read: {error}", hint="choose another folder, or --fresh"
+            f"{folder / MANIFEST} cannot be read: {error}", hint="choose another folder with --out"
         ) from None
-    if not isinstance(manifest, dict):
-        raise NotARun(f"{folder / MANIFEST} is not one of ours", hint="choose another folder with --out")
+    if not isinstance(manifest, dict) or not str(manifest.get("schema")).startswith(_OURS):
+        raise NotARun(f"{folder / MANIFEST} is not of optimize-eval", hint="name another folder")
     return manifest
+
+
+def refuse_foreign(folder: Path) -> None:
+    """Refuse a folder where a file of somebody else has a name that we would write to."""
+    for name in (MANIFEST, JOURNAL, SUMMARY):
+        try:
+            start = (folder / name).open("rb").read(_GLANCE)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise UsageError(
+                f"{folder / name} cannot be read: {error.strerror}", hint="choose another --out"
+            ) from None
+        if len(start) >= len(_OURS_AT) and _OURS.encode() not in start:  # shorter: torn as it was begun
+            raise NotARun(f"{folder / name} is not of optimize-eval", hint="choose another folder with --out")
 
 
 def no_room(path: Path, error: OSError) -> CannotGoOn:

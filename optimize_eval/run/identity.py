@@ -5,7 +5,6 @@ Never an absolute path, so that a project may move; never a secret in readable f
 
 import hashlib
 import os
-import re
 import shlex
 import stat
 from dataclasses import dataclass
@@ -16,9 +15,9 @@ import orjson
 
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reach.masked import masked
 
 _CHUNK = 1 << 20
-_SECRET = re.compile(r"(-{0,2}[\w-]*(?:auth|credential|key|passw|secret|token)[\w-]*=).+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +43,7 @@ def identify(spec: EvaluatorSpec) -> Identity:
     launched = len(spec.argv) - is_shipped  # what runs a shipped program is ours to choose
     named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
     files = tuple((file.name, _digest(file)) for file in named if file)
-    text = shlex.join(_SECRET.sub(r"\1***", word) for word in words)
+    text = masked(shlex.join(words))
     return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files]))
 
 

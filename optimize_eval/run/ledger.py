@@ -27,6 +27,7 @@ class Ledger:
         self._states = bytearray(layout.size)
         self._offsets = array("q", [0]) * layout.size
         self._lengths = array("L", [0]) * layout.size
+        self.changed: set[str] = set()  # evaluators whose files changed while they were asked
         self.end = 0  # where the last whole line of the journal ends
 
     @classmethod
@@ -78,6 +79,7 @@ class Ledger:
         if "outcome" not in record:
             if record.get("plan", self._plan) != self._plan:
                 raise self._foreign(path, entry)
+            self.changed.update(record.get("changed", ()))
             return
         number = self.layout.number(record)
         if number is None or record["outcome"] not in _STATES:

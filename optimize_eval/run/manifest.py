@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.errors import UsageError
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.run.layout import Layout, Split
 from optimize_eval.run.plan import Plan
@@ -18,8 +18,8 @@ _SHOWN = 3
 Manifest = dict[str, Any]
 
 
-class NotARun(OptimizeEvalError):
-    """A folder whose run.json cannot be understood."""
+class NotARun(UsageError):
+    """A folder whose run.json is not one of ours, or cannot be understood."""
 
 
 def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any]) -> Manifest:
@@ -50,7 +50,7 @@ def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any
 def layout_of(manifest: Manifest) -> Layout:
     """Read the axes back; a report needs no more than these and the journal."""
     try:
-        return Layout(
+        layout = Layout(
             evaluators=tuple(one["name"] for one in manifest["evaluators"]),
             score_ranges=tuple(ScoreRange(one["score_range"]) for one in manifest["evaluators"]),
             candidates=tuple(one["name"] for one in manifest["candidates"]),
@@ -62,11 +62,13 @@ def layout_of(manifest: Manifest) -> Layout:
             cluster_by=manifest["cluster_by"],
             group_by=tuple(manifest["group_by"]),
         )
+        layout.candidates.index(layout.baseline)
     except (KeyError, TypeError, ValueError) as error:
         raise NotARun(
             f"run.json is not one of ours or was edited: {type(error).__name__}: {error}",
             hint="name a folder that `optimize-eval run` made",
         ) from None
+    return layout
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
@@ -136,13 +138,14 @@ def _essence(one: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _evaluator_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    if old["text"] != new["text"]:
-        return f"was {old['text']}"
-    if old["score_range"] != new["score_range"]:
-        return f"has another score range: {old['score_range']} → {new['score_range']}"
     before = {file["name"]: file["sha256"] for file in old["files"]}
     changed = [file["name"] for file in new["files"] if before.get(file["name"]) != file["sha256"]]
-    return f"has changed: {', '.join(changed)}" if changed else "has changed"
+    told = [
+        f"was {old['text']}" if old["text"] != new["text"] else "",
+        f"has changed: {', '.join(changed)}" if changed else "",
+        f"had the score range {old['score_range']}" if old["score_range"] != new["score_range"] else "",
+    ]
+    return "; ".join(filter(None, told)) or "has changed"
 
 
 def _split_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

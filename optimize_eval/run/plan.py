@@ -22,6 +22,9 @@ from optimize_eval.run.identity import Identity, identify
 from optimize_eval.run.layout import NO_VALUE, SINGLE, Layout, Split
 
 MOST_GROUPS = 100
+MOST_UNITS = 10_000_000
+
+_LARGEST_SEED = 2**63 - 1
 
 
 class Unit(NamedTuple):
@@ -140,30 +143,38 @@ def plan_run(
     group_by: Sequence[str] = (),
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
+    if not sources and any(candidate.field for candidate in candidates):
+        raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")
     if not candidates:
         raise UsageError("there is no candidate", hint="name one: --candidate prompt.txt")
+    if repeated := [model for model in task_models if task_models.count(model) > 1]:
+        raise UsageError(f"the task model {repeated[0]} is given twice", hint="ask more often with --repeats")
+    if abs(seed) > _LARGEST_SEED:
+        raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
     names = tuple(candidate.name for candidate in candidates)
     _check_labels(sources, cluster_by, group_by)
-    examples = tuple(_planned(source, candidates) for source in sources) or (_WITHOUT_EXAMPLES,)
+    examples = tuple(_planned(source, candidates) for source in sources)
+    splits = tuple(_split(*pair, cluster_by, group_by) for pair in zip(sources, examples, strict=True))
     layout = Layout(
         evaluators=tuple(spec.name for spec in specs),
         score_ranges=tuple(spec.score_range for spec in specs),
         candidates=names,
         task_models=tuple(task_models),
-        splits=tuple(_split(*pair, cluster_by, group_by) for pair in zip(sources, examples, strict=True))
-        or (Split(name=SINGLE, lines=(None,), sha256=("",)),),
+        splits=splits or (Split(name=SINGLE, lines=(None,), sha256=("",)),),
         repeats=repeats,
         baseline=_baseline(baseline, names),
         seed=seed,
         cluster_by=cluster_by,
         group_by=tuple(group_by),
     )
+    if layout.size > MOST_UNITS:
+        raise UsageError(f"{layout.size:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
     identities = tuple(identify(spec) for spec in specs)
     return Plan(
         specs=tuple(specs),
         identities=identities,
         candidates=tuple(candidates),
-        examples=examples,
+        examples=examples or (_WITHOUT_EXAMPLES,),
         layout=layout,
     )
 
@@ -185,7 +196,8 @@ _WITHOUT_EXAMPLES = (PlannedExample(raw=None, line=None, sha256=""),)
 def _baseline(wanted: str | None, names: Sequence[str]) -> str:
     if wanted is not None and wanted not in names:
         raise UsageError(
-            f"the baseline {wanted!r} is not among the candidates", hint=f"there are {', '.join(names[:20])}"
+            f"the baseline {wanted!r} is not among the candidates",
+            hint=f"name one of {', '.join(names[:20])}",
         )
     return names[0] if wanted is None else wanted
 
@@ -235,12 +247,26 @@ def _check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: S
             for s, e, label in labels
             if label == NO_VALUE
         ]
-        if problems and (path == cluster_by or len(problems) == len(labels)):
+        if len(problems) == len(labels):
+            raise UsageError(f"no example has a text or number at {path!r}", hint=_paths_of(sources))
+        if problems and path == cluster_by:
             raise DataError(problems)
         if path in group_by and (many := len({label for *_, label in labels})) > MOST_GROUPS:
             raise UsageError(
                 f"{path} has {many:,} different values", hint=f"group by what has at most {MOST_GROUPS}"
             )
+
+
+def _paths_of(sources: Sequence[Source]) -> str:
+    value = sources[0].examples[0].value
+    inner = {
+        f"{key}.{deeper}": one
+        for key, item in value.items()
+        if isinstance(item, dict)
+        for deeper, one in item.items()
+    }
+    paths = [path for path, one in {**value, **inner}.items() if isinstance(one, str | bool | int | float)]
+    return f"the first example has {', '.join(paths[:20]) or 'no such field'}"
 
 
 def _split(

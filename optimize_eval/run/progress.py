@@ -1,5 +1,6 @@
 """How far a run is, by evaluator, while it goes on: counts and the last failure, no mean."""
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ class Progress:
     asked: int = 0  # in this session
     scored: int = 0  # in this session
     failed: int = 0
+    failed_at: float = 0.0  # the last one
     last_failure: Failed | None = None
     last_place: dict[str, Any] = field(default_factory=dict)
 
@@ -24,6 +26,7 @@ class Progress:
         self.done += 1
         if isinstance(outcome, Failed):
             self.failed += 1
+            self.failed_at = time.monotonic()
             self.last_failure, self.last_place = outcome, coordinates
         else:
             self.scored += 1

@@ -17,17 +17,23 @@ def open_run(folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool) -> Le
     if fresh:
         for name in (SUMMARY, JOURNAL, MANIFEST):
             (folder / name).unlink(missing_ok=True)
-    known = read_manifest(folder)
+    known = check_plan(folder, manifest)
     if known is None and (folder / JOURNAL).exists():
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")
-    if known is not None and known.get("plan") != manifest["plan"]:
-        raise _other_plan(folder, known, manifest)
     changed = {key: manifest[key] for key in _NOT_OF_THE_PLAN}
     current = manifest if known is None else {**known, **changed}
     ledger = Ledger.read(folder / JOURNAL, plan.layout, plan.digest)
     if current != known:
         write_json(folder / MANIFEST, current)
     return ledger
+
+
+def check_plan(folder: Path, manifest: Manifest) -> Manifest | None:
+    """Read the folder's manifest, which must be of the same plan; None where there is none."""
+    known = read_manifest(folder)
+    if known is not None and known.get("plan") != manifest["plan"]:
+        raise _other_plan(folder, known, manifest)
+    return known
 
 
 def _other_plan(folder: Path, known: Manifest, manifest: Manifest) -> UsageError:

@@ -19,9 +19,11 @@ from typing import Any, NamedTuple
 from optimize_eval.connect import connect
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
+from optimize_eval.errors import UsageError
 from optimize_eval.reach import Capacity, Evaluator
 from optimize_eval.run import journal
 from optimize_eval.run.attempt import attempt_many
+from optimize_eval.run.identity import identify
 from optimize_eval.run.ledger import SCORED, SKIPPED, Ledger
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
@@ -70,6 +72,7 @@ class Ended:
     """What became of a session; `broken` are evaluators that have scored nothing at all."""
 
     status: Status
+    reason: str  # why it stopped before its end; empty if it did not
     progress: tuple[Progress, ...]
     broken: tuple[Progress, ...]
     notes: tuple[str, ...]
@@ -97,7 +100,7 @@ class Runner:
         self._evaluators: list[Evaluator] = []
         self._resting = [0.0] * len(self._specs)  # until when an evaluator is to be left alone
         self._probed: set[int] = set()
-        self._is_hopeless = False
+        self._reason = ""  # why there is no use in going on
         self._counting = threading.Lock()
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
@@ -105,7 +108,7 @@ class Runner:
         """Ask until nothing is owed or there is a reason to stop; `path` is the journal."""
         everyone = range(len(self._specs))
         if not any(len(self._owed(place)) for place in everyone):
-            return Ended(status=Status.DONE, progress=self._progress, broken=(), notes=())
+            return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
             with self._live_evaluators():
                 self._journal.append(journal.sealed(self._header()))
@@ -114,8 +117,25 @@ class Runner:
                 self._ask(everyone, [self._owed(place) for place in everyone])
             notes = tuple(evaluator.note for evaluator in self._evaluators if evaluator.note)
             status = self._status()
-            self._journal.append(journal.sealed({"ended_at": _now(), "status": str(status)}))
-        return Ended(status=status, progress=self._progress, broken=self._broken(), notes=notes)
+            self._journal.append(journal.sealed(self._footer(status)))
+        return self._ended(status, notes)
+
+    def _ended(self, status: Status, notes: tuple[str, ...]) -> Ended:
+        broken = self._broken()
+        return Ended(status=status, reason=self._reason, progress=self._progress, broken=broken, notes=notes)
+
+    def _footer(self, status: Status) -> dict[str, Any]:
+        """Say how the session ended, and which evaluators are not the files any more that were asked."""
+        asked = [place for place, progress in enumerate(self._progress) if progress.asked]
+        changed = [self._progress[place].name for place in asked if self._has_changed(place)]
+        self._ledger.changed.update(changed)
+        return {"ended_at": _now(), "status": str(status), **({"changed": changed} if changed else {})}
+
+    def _has_changed(self, place: int) -> bool:
+        try:
+            return identify(self._specs[place]).sha256 != self._plan.identities[place].sha256
+        except UsageError:  # it cannot be read any more
+            return True
 
     def _header(self) -> dict[str, Any]:
         return {"schema": journal.SCHEMA, "plan": self._plan.digest, "started_at": _now()}
@@ -129,7 +149,11 @@ class Runner:
             self._ask(unproven, units)
             if self._is_stopped():
                 return
-        self._is_hopeless = any(len(self._owed(place)) for place in self._unproven())
+        for place in self._unproven():
+            if self._owed(place) and not self._reason:
+                name, failed = self._progress[place].name, self._progress[place].failed
+                first = f"its first {failed} calls" if failed > 1 else "its first call"
+                self._reason = f"{name} scored none of {first} (--no-preflight asks the rest anyway)"
 
     def _first_units(self, place: int, number: int) -> list[int]:
         """Choose a unit of each split, first as the run begins, then of other examples and candidates."""
@@ -193,8 +217,11 @@ class Runner:
                 self._take_failure(unit.evaluator, outcome)
 
     def _take_failure(self, place: int, failed: Failed) -> None:
-        if not self._settings.allow(sum(progress.failed for progress in self._progress)):
-            self._is_hopeless = True
+        failures = sum(progress.failed for progress in self._progress)
+        if not self._settings.allow(failures):
+            calls = f"{failures:,} call{'s' * (failures != 1)} failed"
+            limit = "--on-failure abort" if self._settings.abort_on_failure else "--max-failures"
+            self._reason = f"{calls} ({limit})"
         if failed.retry_after:
             self._rest(place, min(failed.retry_after, self._specs[place].timeout))
 
@@ -215,13 +242,15 @@ class Runner:
         self._watch(self._progress)
 
     def _is_stopped(self) -> bool:
-        return self._is_hopeless or self._stop.is_asked
+        return bool(self._reason) or self._stop.is_asked
 
     def _status(self) -> Status:
-        if self._is_hopeless:
+        if self._reason:
             return Status.TOO_MANY_FAILURES
         asked_all = all(progress.done == progress.total for progress in self._progress)
-        return Status.DONE if asked_all else Status.INTERRUPTED
+        if not (asked_all and self._ledger.is_complete):
+            return Status.INTERRUPTED
+        return Status.TOO_MANY_FAILURES if self._broken() else Status.DONE
 
     @contextlib.contextmanager
     def _live_evaluators(self) -> Iterator[None]:
