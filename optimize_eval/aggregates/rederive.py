@@ -68,6 +68,9 @@ def main(run: Path) -> int:
         where, both = (d["evaluator"], d["task_model"], d["split"]), f"{d['a']} and {d['b']}"
         again = difference(where, d["a"], d["b"])
         found += [(*where, both, "diff", d["diff"], again[0]), (*where, both, "se", d["se"], again[1])]
+    rows = {(row["evaluator"], row["task_model"], row["candidate"]) for row in summary["rows"]}
+    lost = (cell for cell in means if means[cell] and (cell[0], cell[1], cell[3]) not in rows)
+    found += [(*cell, "mean", None, estimate(means[cell], clusters[cell[2]])[0]) for cell in lost]
     wrong = [one for one in found if not agree(*one[-2:])]
     for *what, told, again in wrong:
         name = " · ".join(str(one) for one in what if one is not None)

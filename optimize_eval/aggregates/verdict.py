@@ -158,7 +158,11 @@ def _too_few(d: Mapping[str, Any]) -> str:
     pairs = count(d["n_pairs"], "pair")
     if d["n_pairs"] < compare.FEWEST_PAIRS:
         return f"{pairs} of scores, and {compare.FEWEST_PAIRS} are the least"
-    return f"{pairs}, all with the same difference {signed(d['diff'])}, tell nothing about chance"
+    if not d["diff"]:
+        return f"{pairs}, and no difference in any of them"
+    return (
+        f"{pairs} that all differ by {signed(d['diff'])}, without the variation that an interval is made from"
+    )
 
 
 def _without_examples(rows: Sequence[Row], layout: Layout) -> str:

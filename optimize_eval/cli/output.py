@@ -19,8 +19,9 @@ _ASCII = str.maketrans(
         "✓": "+",
         "▲": "^",
         "▼": "v",
-        "△": "^",
-        "▽": "v",
+        "△": "?",
+        "▽": "?",
+        "×": "x",
         "±": "~",
         "Δ": "d",
         "→": ">",
@@ -39,6 +40,20 @@ def emit(text: str) -> None:
 def emit_json(value: Any) -> None:
     """Write one JSON value, UTF-8 whatever the terminal's encoding is."""
     _write(inert_json(value).encode())
+
+
+def fitted(value: Any) -> Any:
+    """Make all texts of a decoded value what they will be on stdout, so that tables can be laid out."""
+    match value:
+        case str():
+            shown = encodable(inert(value, ci=_under_ci()), sys.stdout.encoding)
+            return shown.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
+        case dict():
+            return {fitted(key): fitted(item) for key, item in value.items()}
+        case list() | tuple():
+            return [fitted(item) for item in value]
+        case _:
+            return value
 
 
 def width() -> int:

@@ -54,7 +54,7 @@ def report(
     if as_json:
         output.emit_json(summary)
     else:
-        output.emit(terminal.render(summary, width=output.width(), run=shlex.quote(run)))
+        output.emit(terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(run)))
 
 
 def _check(folder: Path, *, as_json: bool) -> None:

@@ -219,7 +219,9 @@ def _tell(summary: Mapping[str, Any], ended: Ended, folder: Path, *, quiet: bool
     elif quiet:
         output.emit(f"{summary['verdict']['text']}\n{folder}")
     else:
-        output.emit(terminal.render(summary, width=output.width(), run=shlex.quote(str(folder))))
+        output.emit(
+            terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(str(folder)))
+        )
 
 
 def _explain(ended: Ended, plan: Plan) -> None:

@@ -9,6 +9,9 @@ from optimize_eval.reports.inert import inert
 _TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=%) (?=CI)|(?<=\bp) (?=[=<] )|(?<=[=<]) (?=\d)")
 
 
+_LEAST_ROOM = 24
+
+
 def columns(text: str) -> int:
     """Count the columns that a text takes: wide letters take two, marks on a letter none."""
     return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
@@ -30,9 +33,14 @@ def padded(text: str, room: int) -> str:
 
 
 def wrapped(head: str, text: str, width: int) -> list[str]:
-    """Break a text at blanks so that it stands beside its heading, within the width."""
-    indent = " " * columns(head)
-    room = max(20, width - len(indent))
+    """Break a text at blanks so that it stands beside its heading, or below one that leaves no room."""
+    if columns(head) > width - _LEAST_ROOM:
+        return [*_broken("", head, "  ", width), *(wrapped("    ", text, width) if text else [])]
+    return _broken(head, text, " " * columns(head), width)
+
+
+def _broken(head: str, text: str, indent: str, width: int) -> list[str]:
+    room = width - columns(indent)
     lines, line = [], ""
     together = _TOGETHER.sub("\0", " ".join(inert(text, ci=False).split()))
     for word in (cut(word.replace("\0", " "), room) for word in together.split(" ")):

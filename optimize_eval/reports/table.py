@@ -15,9 +15,13 @@ class Column:
     """One column; only names are cut."""
 
     title: str
-    cells: Sequence[str]
+    texts: Sequence[str]
     is_name: bool = False
     is_text: bool = False
+
+    @property
+    def cells(self) -> list[str]:
+        return [" ".join(inert(text, ci=False).split()) if self.is_name else text for text in self.texts]
 
     @property
     def width(self) -> int:
@@ -43,9 +47,7 @@ def _least_width(shown: Sequence[Column]) -> int:
 
 def _line(shown: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> str:
     cells = [
-        padded(inert(text, ci=False).replace("\n", " "), width)
-        if one.is_name or one.is_text
-        else " " * (width - columns(text)) + text
+        padded(text, width) if one.is_name or one.is_text else " " * (width - columns(text)) + text
         for one, text, width in zip(shown, row, widths, strict=True)
     ]
     return (" " + (" " * _BETWEEN).join(cells)).rstrip()

@@ -80,7 +80,8 @@ def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
     how += "; intervals by cluster" * (rows[0]["splits"][split]["method"] == "cluster_t")
     lines = [*wrapped(" ", title + how, width), *layout_table(columns, width)]
     if len(rows) > len(shown):
-        lines.append(f" … and {count(len(rows) - len(shown), 'more candidate')}: see summary.json")
+        more = count(len(rows) - len(shown), "more candidate")
+        lines += wrapped(" ", f"… and {more}: see summary.json", width)
     return lines
 
 
@@ -189,7 +190,7 @@ def _failures(summary: Summary, width: int) -> list[str]:
         lines += wrapped(head, f"{who}: {entry['first_message'][:_SHOWN_TEXT]}", width)
     if len(entries) > _MOST_FAILURES:
         more = count(len(entries) - _MOST_FAILURES, "more kind")
-        lines.append(f"{_head('', lines)}… and {more}: see summary.json")
+        lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)
     return lines
 
 
@@ -251,9 +252,10 @@ def _next(summary: Summary, run: str, width: int) -> list[str]:
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []
     for what, how in steps:
-        lines += wrapped(
-            f"{_head('next', lines)}{what:<{room}}", how, max(width, len(how) + _HEAD + room + 1)
-        )
+        head = f"{_head('next', lines)}{what:<{room}}"
+        lines += (
+            [head + how] if how.startswith("optimize-eval") else wrapped(head, how, width)
+        )  # to be pasted
     return lines
 
 
