@@ -34,11 +34,9 @@ class LocalEngine:
             try:
                 while taken := queues.take():
                     queue, units = taken
-                    try:
-                        for record in attempt(units):
-                            done(record)
-                    finally:
-                        queues.give_back(queue)
+                    for record in attempt(units):
+                        done(record)
+                    queues.give_back(queue)
             except BaseException as error:  # noqa: BLE001  raised again in the thread that runs
                 queues.fail(error)
 
@@ -88,7 +86,6 @@ class Queues:
         self._slots = slots
         self._stop = stop
         self._changed = threading.Condition()
-        self._waiting = 0
         self.error: BaseException | None = None
 
     @property
@@ -98,19 +95,21 @@ class Queues:
     def take(self) -> tuple[_Queue, Sequence[int]] | None:
         """Wait for units to ask together; None when there is nothing more to hand out."""
         with self._changed:
-            while not (self.error or self._stop()) and (queues := [q for q in self._queues if q.left]):
-                if taken := self._take_some(sorted(queues, key=lambda queue: queue.load)):
+            while not (self.error or self._stop()) and (queues := self._with_units()):
+                if taken := self._take_some(queues):
                     return taken
-                self._waiting += 1
                 self._changed.wait(_LOOK_AGAIN)
-                self._waiting -= 1
+            self._changed.notify_all()
             return None
 
     def give_back(self, queue: _Queue) -> None:
+        """Note that a call is over; its slot takes the next unit, so nobody is woken for the room."""
         with self._changed:
             queue.in_flight -= 1
-            if self._waiting:
-                self._changed.notify()
+
+    def _with_units(self) -> list[_Queue]:
+        queues = [queue for queue in self._queues if queue.left]
+        return sorted(queues, key=lambda queue: queue.load) if len(queues) > 1 else queues
 
     def fail(self, error: BaseException) -> None:
         with self._changed:

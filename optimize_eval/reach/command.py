@@ -103,7 +103,7 @@ class CommandEvaluator:
     def _keeps_alive(self) -> bool:
         if self._pid != os.getpid():
             self._be_of_this_process()
-        return self._capabilities.persistent and self._breaks() < MOST_BREAKS
+        return self._capabilities.persistent and (not self._note or self._breaks() < MOST_BREAKS)
 
     def _breaks(self) -> int:
         return sum(pool.breaks for pool in list(self._pools.values()))

@@ -11,12 +11,13 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Evaluator
 from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.stop import GivenUp
 
 STDERR_SHOWN = 2048
 
 _FIRST_PAUSE = 0.1  # seconds before the second attempt; each further pause is twice as long
 
-Pause = Callable[[float], None]  # waits so many seconds, or raises to give the unit up
+Pause = Callable[[float], None]  # waits so many seconds, or raises GivenUp
 
 
 def attempt(
@@ -45,20 +46,30 @@ def attempt_many(
     timeout: float,
     retries: int = 0,
     pause: Pause = time.sleep,
-) -> list[Scored | Failed]:
-    """Ask about several, in one batch where the evaluator takes them; what may pass is asked again singly."""
+) -> list[Scored | Failed | None]:
+    """Ask about several, in one batch where the evaluator takes them; what may pass is asked again singly.
+
+    None stands for what was given up in a pause.
+    """
     if len(payloads) == 1:
-        return [attempt(evaluator, payloads[0], timeout, retries, pause)]
+        try:
+            return [attempt(evaluator, payloads[0], timeout, retries, pause)]
+        except GivenUp:
+            return [None]
     started = time.monotonic()
     answers = evaluator.call_many(payloads, timeout)
     seconds = (time.monotonic() - started) / len(payloads)
-    outcomes = [_outcome(answer, seconds, 1) for answer in answers]
+    outcomes: list[Scored | Failed | None] = [_outcome(answer, seconds, 1) for answer in answers]
     for place, answer in enumerate(answers):
         wait = answer.retry_after if isinstance(answer, EvaluationError) and retries else None
         if wait is not None and wait < timeout:
-            pause(max(_FIRST_PAUSE, wait))
-            again = attempt(evaluator, payloads[place], timeout, retries - 1, pause)
-            outcomes[place] = replace(again, attempts=again.attempts + 1)
+            try:
+                pause(max(_FIRST_PAUSE, wait))
+                again = attempt(evaluator, payloads[place], timeout, retries - 1, pause)
+            except GivenUp:
+                outcomes[place] = None
+            else:
+                outcomes[place] = replace(again, attempts=again.attempts + 1)
     return outcomes
 
 

@@ -33,7 +33,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except (FileExistsError, NotADirectoryError):
         raise UsageError(
-            f"{folder} is a file, and a run needs a folder", hint="choose another one with --out"
+            f"{_file_in(folder)} is a file, and a run needs a folder", hint="choose another one with --out"
         ) from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -47,6 +47,10 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)  # which gives it back
+
+
+def _file_in(folder: Path) -> Path:
+    return next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), folder)
 
 
 def _hold(folder: Path, lock: int) -> None:
@@ -76,10 +80,12 @@ def write_json(path: Path, value: Any) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(path)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             draft.unlink(missing_ok=True)
-        raise no_room(path, error) from error
+        if isinstance(error, OSError):
+            raise no_room(path, error) from error
+        raise
     sync_folder(path.parent)
 
 

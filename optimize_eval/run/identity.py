@@ -16,6 +16,7 @@ import orjson
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.masked import masked
+from optimize_eval.reach.not_started import INTERPRETERS
 
 _CHUNK = 1 << 20
 
@@ -47,6 +48,15 @@ def identify(spec: EvaluatorSpec) -> Identity:
     return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files]))
 
 
+def has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
+    """Tell whether a program is not the one that was identified; data that it writes to may change."""
+    try:
+        now = dict(identify(spec).files)
+    except UsageError:  # it cannot be read any more
+        return True
+    return any(now.get(name) != digest for name, digest in known.files if Path(name).suffix in INTERPRETERS)
+
+
 def _identify_url(spec: EvaluatorSpec) -> Identity:
     from optimize_eval.http import shown  # noqa: PLC0415  runs of commands load no HTTP client
 
@@ -58,7 +68,8 @@ def _identify_url(spec: EvaluatorSpec) -> Identity:
 def _portable(word: str) -> str:
     """Write a word that is an absolute path as the file's name alone."""
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
-    return f"{option}{equals}{Path(value).name}" if value.startswith("/") and Path(value).name else word
+    is_path = value.startswith("/") and len(value.split()) == 1  # more words are a script in quotes
+    return f"{option}{equals}{Path(value).name}" if is_path and Path(value).name else word
 
 
 def _file_named(word: str, place: int, spec: EvaluatorSpec) -> Path | None:

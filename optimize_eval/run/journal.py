@@ -88,9 +88,13 @@ class Journal:
         self._error: CannotGoOn | None = None
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise no_room(path, error) from error
+        try:
             os.ftruncate(self._file, end)
             sync_folder(path.parent)
         except OSError as error:
+            os.close(self._file)
             raise no_room(path, error) from error
         self._flusher = threading.Thread(target=self._flush, name="journal", daemon=True)
         self._flusher.start()
@@ -103,14 +107,15 @@ class Journal:
             start = self._end
             try:
                 written = os.write(self._file, line)
-                if written < len(line):
-                    written += os.write(self._file, line[written:])  # says why, if it was the disk
+                while written < len(line):  # a full disk takes a part, and then says why
+                    written += os.write(self._file, line[written:])
             except OSError as error:
                 self._error = no_room(self._path, error)
                 self._take_back(start)
                 raise self._error from error
             self._end += written
-        self._is_dirty.set()
+        if not self._is_dirty.is_set():
+            self._is_dirty.set()
         return start
 
     def sync(self) -> None:

@@ -28,6 +28,7 @@ class Ledger:
         self._offsets = array("q", [0]) * layout.size
         self._lengths = array("L", [0]) * layout.size
         self.changed: set[str] = set()  # evaluators whose files changed while they were asked
+        self._has_header = False
         self.end = 0  # where the last whole line of the journal ends
 
     @classmethod
@@ -79,10 +80,11 @@ class Ledger:
         if "outcome" not in record:
             if record.get("plan", self._plan) != self._plan:
                 raise self._foreign(path, entry)
+            self._has_header = self._has_header or "plan" in record
             self.changed.update(record.get("changed", ()))
             return
         number = self.layout.number(record)
-        if number is None or record["outcome"] not in _STATES:
+        if number is None or record["outcome"] not in _STATES or not self._has_header:
             raise self._foreign(path, entry)
         self.enter(number, record["outcome"], entry.offset, entry.length)
 

@@ -19,16 +19,15 @@ from typing import Any, NamedTuple
 from optimize_eval.connect import connect
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.errors import UsageError
 from optimize_eval.reach import Capacity, Evaluator
 from optimize_eval.run import journal
 from optimize_eval.run.attempt import attempt_many
-from optimize_eval.run.identity import identify
+from optimize_eval.run.identity import has_changed
 from optimize_eval.run.ledger import SCORED, SKIPPED, Ledger
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.progress import Progress
-from optimize_eval.run.stop import GivenUp, Stop
+from optimize_eval.run.stop import Stop
 
 PROBES = 3  # units of each split that may fail before an evaluator is taken for broken
 
@@ -127,15 +126,13 @@ class Runner:
     def _footer(self, status: Status) -> dict[str, Any]:
         """Say how the session ended, and which evaluators are not the files any more that were asked."""
         asked = [place for place, progress in enumerate(self._progress) if progress.asked]
-        changed = [self._progress[place].name for place in asked if self._has_changed(place)]
+        changed = [
+            self._progress[place].name
+            for place in asked
+            if has_changed(self._specs[place], self._plan.identities[place])
+        ]
         self._ledger.changed.update(changed)
         return {"ended_at": _now(), "status": str(status), **({"changed": changed} if changed else {})}
-
-    def _has_changed(self, place: int) -> bool:
-        try:
-            return identify(self._specs[place]).sha256 != self._plan.identities[place].sha256
-        except UsageError:  # it cannot be read any more
-            return True
 
     def _header(self) -> dict[str, Any]:
         return {"schema": journal.SCHEMA, "plan": self._plan.digest, "started_at": _now()}
@@ -197,14 +194,11 @@ class Runner:
         spec, started_at = self._specs[place], _now()
         payloads = [unit.payload for unit in units]
         pause = partial(self._pause, place)
-        try:
-            outcomes = attempt_many(self._evaluators[place], payloads, spec.timeout, spec.retries or 0, pause)
-        except GivenUp:
-            return []
+        outcomes = attempt_many(self._evaluators[place], payloads, spec.timeout, spec.retries or 0, pause)
         return [
             Record(unit, outcome, _line(unit, outcome, started_at))
             for unit, outcome in zip(units, outcomes, strict=True)
-            if isinstance(outcome, Scored) or not self._stop.is_over
+            if isinstance(outcome, Scored) or (outcome and not self._stop.is_over)
         ]
 
     def _done(self, record: Record) -> None:
@@ -272,19 +266,21 @@ class Runner:
 
 
 def _line(unit: Unit, outcome: Scored | Failed, started_at: str) -> bytes:
-    known = {key: value for key, value in unit.coordinates.items() if value is not None}
-    record: dict[str, Any] = {"key": unit.key, **known, "outcome": _outcome_name(outcome)}
+    record: dict[str, Any] = {"key": unit.key, **unit.coordinates, "outcome": _outcome_name(outcome)}
+    for key in ("task_model", "line"):
+        if record[key] is None:
+            del record[key]
     if isinstance(outcome, Scored):
-        record |= {"score": outcome.score, "side_info": outcome.side_info}
+        record["score"] = outcome.score
+        record["side_info"] = outcome.side_info
     else:
-        record |= {"kind": str(outcome.kind), "message": outcome.message[:_LONGEST_MESSAGE]}
+        record["kind"] = str(outcome.kind)
+        record["message"] = outcome.message[:_LONGEST_MESSAGE]
     if outcome.stderr:
         record["stderr"] = outcome.stderr
-    record |= {
-        "seconds": round(outcome.seconds, 6),
-        "attempts": outcome.attempts,
-        "started_at": started_at,
-    }
+    record["seconds"] = round(outcome.seconds, 6)
+    record["attempts"] = outcome.attempts
+    record["started_at"] = started_at
     return journal.sealed(record)
 
 
