@@ -5,6 +5,7 @@ from typing import Any
 
 from optimize_eval.aggregates.statistics import needed_pairs
 from optimize_eval.aggregates.wording import count, number, percent
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Layout
 
 NOTABLE_FAILURES = 0.01
@@ -29,7 +30,7 @@ def _failures(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
     for row in summary["rows"]:
         calls = sum(s["scored"] + s["failed"] for s in row["splits"].values())
         failed = sum(s["failed"] for s in row["splits"].values())
-        if failed <= NOTABLE_FAILURES * calls:
+        if all(s["failed"] <= NOTABLE_FAILURES * (s["scored"] + s["failed"]) for s in row["splits"].values()):
             continue
         told += 1
         if told <= _MOST_NAMED:
@@ -45,13 +46,19 @@ def _failure(row: Mapping[str, Any], failed: int, calls: int, layout: Layout) ->
             kinds[kind] = kinds.get(kind, 0) + many
     main = max(kinds, key=lambda kind: kinds[kind])
     told = (
-        f"{row['candidate']}: {failed:,} of {calls:,} {row['evaluator']} calls failed "
+        f"{row['candidate']}: {failed:,} of {calls:,} {asked_of(row)} calls failed "
         f"({percent(failed / calls)}, {'mostly ' * (len(kinds) > 1)}{main}), left out of every mean"
     )
     s = row["splits"][layout.deciding]
     if s["failed"] and s["bounds"] is not None:
         return f"{told}; counted as 0 its {layout.deciding} mean would be {number(s['bounds'][0])}"
     return told
+
+
+def asked_of(row: Mapping[str, Any]) -> str:
+    """Name a row's evaluator, with its task model where there is one."""
+    evaluator: str = row["evaluator"]
+    return evaluator if row["task_model"] is None else f"{evaluator} with {row['task_model']}"
 
 
 def _coverage(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
@@ -63,9 +70,13 @@ def _coverage(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
         ]
         if known and min(known)[0] < max(known)[0] and len(layout.candidates) > 1:
             (low, who), (high, _) = min(known), max(known)
+            least = "less than 100 %" if percent(low) == percent(high) else percent(low)
+            rule = "a winner has to win with failures as 0, too"
+            if layout.score_range(evaluator) is not ScoreRange.UNIT:
+                rule = "and no score is the worst, so no winner can be named"
             yield (
-                f"coverage differs on {evaluator}, {layout.deciding}: from {percent(low)} ({who}) to "
-                f"{percent(high)}; a winner has to win with failures as 0, too"
+                f"coverage differs on {evaluator}, {layout.deciding}: from {least} ({who}) to "
+                f"{percent(high)}; {rule}"
             )
 
 
@@ -89,14 +100,17 @@ def _power(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
     compared = [
         row["vs_baseline"][layout.deciding]
         for row in summary["rows"]
-        if row["evaluator"] == layout.evaluators[0] and row["vs_baseline"]
+        if (row["evaluator"], row["task_model"]) == (layout.evaluators[0], layout.task_models[0])
+        and row["vs_baseline"]
     ]
     known = sorted((d["mde"], d["se"], d["n_pairs"]) for d in compared if d["mde"])
     if known:
         mde, se, pairs = known[len(known) // 2]
         told = f"{count(pairs, layout.deciding + ' pair')} can show differences of {number(mde)} or more"
-        needed = needed_pairs(se, pairs, _WANTED)
-        yield f"{told}; {_WANTED} needs about {needed:,}" if mde > _WANTED else told
+        if mde <= _WANTED or layout.score_range(layout.evaluators[0]) is not ScoreRange.UNIT:
+            yield told
+        else:
+            yield f"{told}; {_WANTED} needs about {needed_pairs(se, pairs, _WANTED):,}"
 
 
 def _noise(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
@@ -113,7 +127,20 @@ def _keys(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
     """Point out side information that some candidates or splits have and others never."""
     for evaluator in layout.evaluators:
         said = [entry for entry in summary["side_info"] if entry["evaluator"] == evaluator]
-        asked = [(entry, set(entry["keys"])) for entry in said if entry["keys"]]
+        scored = {
+            (row["candidate"], row["task_model"], split)
+            for row in summary["rows"]
+            if row["evaluator"] == evaluator
+            for split, s in row["splits"].items()
+            if s["scored"]
+        }
+        asked = [
+            (entry, set(entry["keys"]))
+            for entry in said
+            if (entry["candidate"], entry["task_model"], entry["split"]) in scored
+        ]
+        if any("values_left_out" in entry for entry, _ in asked):
+            continue  # what was left out may have been there
         everywhere = set.intersection(*(keys for _, keys in asked)) if asked else set()
         anywhere = set().union(*(keys for _, keys in asked))
         if differing := sorted(anywhere - everywhere):

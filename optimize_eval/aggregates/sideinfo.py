@@ -63,14 +63,17 @@ class _Path:
     numbers: "array[float]" = field(default_factory=lambda: array("d"))
     truths: Counter[bool] = field(default_factory=Counter)
     texts: Counter[str] = field(default_factory=Counter)
+    said: int = 0
     long_texts: int = 0
+    last: int = 0  # the answer that was counted last
     worst: list[tuple[float, int, int | None, str]] = field(default_factory=list)  # a heap: the best on top
     items: "array[float]" = field(default_factory=lambda: array("d"))
     objects: int = 0
     nulls: int = 0
 
     def take(self, value: Any, score: float, order: int, line: int | None) -> None:
-        self.n += 1
+        self.n += order != self.last
+        self.last = order
         match value:
             case bool():
                 self.truths[value] += 1
@@ -106,6 +109,7 @@ class _Path:
             heapq.heapreplace(self.worst, entry)
 
     def _count(self, text: str) -> None:
+        self.said += 1
         if text in self.texts or len(self.texts) < _MOST_DISTINCT:
             self.texts[text] += 1
 
@@ -118,7 +122,7 @@ class _Path:
         if self.texts:
             top = sorted(self.texts.items(), key=lambda pair: (-pair[1], pair[0]))[:_TOP]
             counts = [{"value": value, "count": count} for value, count in top]
-            said["texts"] = {"n": self.texts.total(), "distinct": len(self.texts), "top": counts}
+            said["texts"] = {"n": self.said, "distinct": len(self.texts), "top": counts}
         if self.long_texts:
             worst = [
                 {"line": line, "score": -score, "text": text}

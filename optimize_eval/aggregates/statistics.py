@@ -79,11 +79,10 @@ class Gap:
 def mean_of(values: Sequence[float], clusters: Clusters = None) -> Mean:
     """Estimate the mean of what the examples were drawn from."""
     n = len(values)
-    try:
-        mean = math.fsum(values) / n
-        spread = _spread(values, mean, clusters)
-    except (ZeroDivisionError, OverflowError):  # none at all, or numbers near the end of what a float holds
+    mean = _centre(values)
+    if mean is None:
         return Mean(mean=None, se=None, ci=None, method=None, n=n)
+    spread = _spread(values, mean, clusters)
     if spread is None:
         return Mean(mean=mean, se=None, ci=None, method=None, n=n)
     se, df = spread
@@ -97,9 +96,10 @@ def within_sd(repeats: Sequence[Sequence[float]]) -> float | None:
     """Estimate how much one example's score varies when it is asked again: the noise floor."""
     freedom = sum(max(0, len(scores) - 1) for scores in repeats)
     try:
-        return math.sqrt(math.fsum(map(_squares, repeats)) / freedom)
+        sd = math.sqrt(math.fsum(map(_squares, repeats)) / freedom)
     except (ZeroDivisionError, OverflowError):
         return None
+    return sd if math.isfinite(sd) else None
 
 
 def spread_of(values: Sequence[float]) -> float | None:
@@ -124,11 +124,8 @@ def difference_of(
         "ties": sum(d == 0 for d in pairs),
         "losses": sum(d < 0 for d in pairs),
     }
-    try:
-        diff = math.fsum(pairs) / n if n else None
-        spread = _spread(pairs, diff, clusters) if diff is not None else None
-    except OverflowError:
-        diff = spread = None
+    diff = _centre(pairs)
+    spread = None if diff is None else _spread(pairs, diff, clusters)
     if diff is None or spread is None:
         return Difference(diff=diff, se=None, ci=None, df=None, p=None, test=None, **counts)
     se, df = spread
@@ -139,10 +136,9 @@ def difference_of(
 def gap_of(first: tuple[float, float, float], second: tuple[float, float, float]) -> Gap:
     """Subtract two independent estimates (value, se, df), second from first (Welch, Satterthwaite)."""
     (a, se_a, df_a), (b, se_b, df_b) = first, second
-    variance = se_a**2 + se_b**2
-    parts = se_a**4 / df_a + se_b**4 / df_b
-    df = variance**2 / parts if parts else math.inf
-    se = math.sqrt(variance)
+    se = math.hypot(se_a, se_b)
+    parts = (se_a / se) ** 4 / df_a + (se_b / se) ** 4 / df_b if se else 0.0
+    df = 1 / parts if parts else math.inf
     return Gap(value=a - b, se=se, ci=_around(a - b, se, df), df=df)
 
 
@@ -166,6 +162,15 @@ def _squares(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values)
 
 
+def _centre(values: Sequence[float]) -> float | None:
+    """Average; None where there is nothing, or numbers near the end of what a float holds."""
+    try:
+        mean = math.fsum(values) / len(values)
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+    return mean if math.isfinite(mean) else None
+
+
 def _spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[float, float] | None:
     """Compute the standard error of a mean and its degrees of freedom, by clusters where there are some."""
     n = len(values)
@@ -173,8 +178,13 @@ def _spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[f
     units = len(sums)
     if units < 2:  # noqa: PLR2004  one value tells nothing of how values vary
         return None
-    squares = math.fsum(total**2 for total in sums)
+    try:
+        squares = math.fsum(total**2 for total in sums)
+    except OverflowError:
+        return None
     se = math.sqrt(units / (units - 1) * squares) / n
+    if not math.isfinite(se):
+        return None
     is_noise = se <= _ROUNDING * max(map(abs, values))  # of summing the same number again and again
     return 0.0 if is_noise else se, units - 1
 
@@ -230,18 +240,21 @@ def _mcnemar(wins: int, losses: int) -> float:
 
 
 def _all_flips(units: Sequence[float]) -> float:
-    observed = abs(math.fsum(units))
-    least = observed - _ROUNDING * max(1.0, observed)
+    least = _least(units)
     sums = (abs(math.fsum(map(operator.mul, signs, units))) for signs in product((1, -1), repeat=len(units)))
     return sum(total >= least for total in sums) / (1 << len(units))
+
+
+def _least(units: Sequence[float]) -> float:
+    """Say from which sum on flips are as extreme as what was observed, but for rounding."""
+    return abs(math.fsum(units)) - _ROUNDING * math.fsum(map(abs, units))
 
 
 def _drawn_flips(units: Sequence[float], seed: int) -> float:
     """Draw signs eight at a time: for each eight units a table of the 256 sums that a byte of signs gives."""
     eights = [units[start : start + 8] for start in range(0, len(units), 8)]
     tables = [_sums_by_byte(eight) for eight in eights]
-    observed = abs(math.fsum(units))
-    least = observed - _ROUNDING * max(1.0, observed)
+    least = _least(units)
     draw = random.Random(seed).randbytes  # noqa: S311  a test statistic, no secret
     extreme = sum(abs(sum(map(operator.getitem, tables, draw(len(tables))))) >= least for _ in range(FLIPS))
     return (1 + extreme) / (1 + FLIPS)

@@ -13,6 +13,9 @@ _PRECISION = 1e-15
 
 def two_sided_p(t: float, df: float) -> float:
     """Tell how probable a value at least as far from zero as `t` is."""
+    near = t * t / (df + t * t)
+    if near < 1 / (df + 2):  # taken from 1 as it is, or its digits are lost
+        return 1 - _incomplete_beta(0.5, df / 2, near)
     return _incomplete_beta(df / 2, 0.5, df / (df + t * t))
 
 

@@ -31,6 +31,7 @@ _WHERE = {
     SINGLE: "",
 }
 _MOST_NAMED = 5
+_LONGEST_SAID = 300
 
 
 def judge(summary: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def judge(summary: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
         return {"text": _so_far(summary, layout), "points": []}
     lead = [row for row in summary["rows"] if _is_lead(row, layout)]
     if all(row["splits"][layout.deciding]["mean"] is None for row in lead):
-        return {"text": _nothing_scored(summary, layout), "points": []}
+        return {"text": _nothing_scored(summary, layout), "points": list(_elsewhere(summary, None, layout))}
     winner = _winner(lead, layout.deciding)
     text = _headline(lead, winner, layout)
     points = [
@@ -70,12 +71,20 @@ def _so_far(summary: Mapping[str, Any], layout: Layout) -> str:
 
 def _nothing_scored(summary: Mapping[str, Any], layout: Layout) -> str:
     lead = layout.evaluators[0]
-    failed = [entry for entry in summary["failures"] if entry["evaluator"] == lead]
+    failed = [e for e in summary["failures"] if (e["evaluator"], e["split"]) == (lead, layout.deciding)]
     if not failed:
+        is_scored = any(
+            row["splits"][layout.deciding]["scored"] for row in summary["rows"] if _is_lead(row, layout)
+        )
+        if not is_scored:
+            return f"nothing was asked of {lead}"
         return f"{lead} has no mean: its scores are too large to be added up"
     most = max(failed, key=lambda entry: entry["count"])
     total = sum(entry["count"] for entry in failed)
-    return f"{lead} scored nothing: {count(total, 'call')} failed ({most['kind']}: {most['first_message']})"
+    where = "" if layout.deciding == SINGLE else f" on {layout.deciding}"
+    said = most["first_message"]
+    said = said if len(said) <= _LONGEST_SAID else f"{said[:_LONGEST_SAID]}…"
+    return f"{lead} scored nothing{where}: {count(total, 'call')} failed ({most['kind']}: {said})"
 
 
 def _lead_name(layout: Layout) -> str:
@@ -105,8 +114,10 @@ def _marked(rows: Sequence[Row], split: str, *marks: str) -> list[Row]:
 
 def _winner(rows: Sequence[Row], split: str) -> Row | None:
     """Find the best candidate that may be called better, also where its failures count as 0."""
-    better = _marked(rows, split, compare.BETTER)
-    return next((row for row in better if _keeps_ahead(row, split)), None)
+    better = [row for row in _marked(rows, split, compare.BETTER) if _keeps_ahead(row, split)]
+    if len({row["splits"][split]["coverage"] for row in better}) > 1:
+        return max(better, key=lambda row: row["splits"][split]["bounds"][0])
+    return better[0] if better else None
 
 
 def _keeps_ahead(row: Row, split: str) -> bool:
@@ -124,16 +135,27 @@ def _headline(rows: Sequence[Row], winner: Row | None, layout: Layout) -> str:
     if better := _marked(rows, split, compare.BETTER):
         return (
             f"no winner: {better[0]['candidate']} is ahead of {baseline}{where} where both were scored, "
-            f"but not when failures count as 0"
+            f"{_why_no_winner(better[0], split)}"
         )
     if hints := _marked(rows, split, compare.HINT_BETTER):
         d = _known_d(hints[0], split)
         return (
             f"{hints[0]['candidate']} may be better than {baseline}{where}: {signed(d['diff'])} "
-            f"{_lead_name(layout)}, a hint only, not confirmed after correcting for "
-            f"{count(len(rows) - 1, 'comparison')} ({evidence(d)})"
+            f"{_lead_name(layout)}, a hint only, {_unconfirmed(len(rows) - 1)} ({evidence(d)})"
         )
     return _no_difference(rows, layout)
+
+
+def _why_no_winner(row: Row, split: str) -> str:
+    if row["splits"][split]["bounds"] is None:
+        return "but calls failed, and what they would have scored has no bound"
+    return "but not when failures count as 0"
+
+
+def _unconfirmed(comparisons: int) -> str:
+    if comparisons == 1:
+        return "not confirmed by its test"
+    return f"not confirmed after correcting for {comparisons:,} comparisons"
 
 
 def _no_difference(rows: Sequence[Row], layout: Layout) -> str:
@@ -148,9 +170,13 @@ def _no_difference(rows: Sequence[Row], layout: Layout) -> str:
     name = next(row["candidate"] for row in rows if _d(row, split) is most)
     return (
         f"no candidate is shown to be better than {layout.baseline}{_WHERE[split]}: {name} comes nearest, "
-        f"{signed(most['diff'])} {_lead_name(layout)} ({evidence(most)}); "
-        f"no gain larger than {number(max(d['ci'][1] for d in told))}"
+        f"{signed(most['diff'])} {_lead_name(layout)} ({evidence(most)}){_bound(told)}"
     )
+
+
+def _bound(told: Sequence[Mapping[str, Any]]) -> str:
+    most = max(d["ci"][1] for d in told)
+    return f"; no gain larger than {number(most)}" if most > 0 else ""
 
 
 def _too_few(d: Mapping[str, Any]) -> str:
@@ -169,7 +195,10 @@ def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
     scored = [(row["candidate"], row["splits"][layout.deciding]["mean"]) for row in rows]
     ranked = sorted(((mean, name) for name, mean in scored if mean is not None), reverse=True)
     said = ", ".join(f"{name} {number(mean)}" for mean, name in ranked[:_MOST_NAMED])
-    return f"one measurement each on {_lead_name(layout)} ({said}{', …' * (len(ranked) > _MOST_NAMED)})"
+    asked = (
+        "repeats of one question" if rows[0]["splits"][layout.deciding]["repeats"] > 1 else "one measurement"
+    )
+    return f"{asked} each on {_lead_name(layout)} ({said}{', …' * (len(ranked) > _MOST_NAMED)})"
 
 
 def _alone(row: Row, layout: Layout) -> str:
@@ -189,11 +218,16 @@ def _won(winner: Row, layout: Layout) -> str:
         d = _known_d(winner, layout.deciding)
         return f"{name} beats {baseline}{_WHERE[layout.deciding]}: {signed(d['diff'])} {lead} ({evidence(d)})"
     d = _known_d(winner, "test")
-    chosen = f"{name}, selected on val among {len(layout.candidates)},"
+    chosen = f"{name}, selected on {layout.deciding} among {len(layout.candidates)},"
     if d["ci"] is None:
         return f"{chosen} cannot be compared with {baseline} on test data: {count(d['n_pairs'], 'pair')}"
     # On test one comparison is made, the one that val chose: its own p counts.
-    is_shown = d["ci"][0] > 0 and d["p"] < compare.ALPHA and d["mark"] != compare.TOO_FEW
+    is_shown = (
+        _keeps_ahead(winner, "test")
+        and d["ci"][0] > 0
+        and d["p"] < compare.ALPHA
+        and d["mark"] != compare.TOO_FEW
+    )
     verb = "beats" if is_shown else "is not shown to beat"
     told = evidence({**d, "p_holm": None})
     return f"{chosen} {verb} {baseline} on test data: {signed(d['diff'])} {lead} ({told})"
@@ -222,7 +256,11 @@ def _overfit_words(overfit: Mapping[str, Any]) -> tuple[str, str] | None:
     value = f"gap {signed(overfit['value'])} ({interval(overfit['ci'])})"
     return {
         gap.NO_GAP_SHOWN: ("✓", f"no overfitting shown: {value}"),
-        gap.UNDECIDED: ("?", f"whether it overfits is undecided: {value}"),
+        gap.UNDECIDED: (
+            ("?", f"part of its gain on train is lost: {value}")
+            if overfit["ci"][0] > 0
+            else ("?", f"whether it overfits is undecided: {value}")
+        ),
         gap.NO_TRAIN_GAIN: ("\N{EN DASH}", f"no gain on train that could be lost: {value}"),
         gap.OVERFITS: ("✕", f"but part of its gain on train is lost: {value}"),
     }.get(overfit["state"])
@@ -235,9 +273,24 @@ def _elsewhere(summary: Mapping[str, Any], winner: Row | None, layout: Layout) -
             rows = [
                 r for r in summary["rows"] if (r["evaluator"], r["task_model"]) == (evaluator, task_model)
             ]
-            if not _is_lead(rows[0], layout) and len(rows) > 1:
-                where = _with(evaluator, task_model, layout)
-                yield _one_elsewhere(rows, winner, where, layout.deciding, layout.baseline)
+            if _is_lead(rows[0], layout):
+                continue
+            where = _with(evaluator, task_model, layout)
+            if len(rows) == 1:
+                yield _point("·", _alone_elsewhere(rows[0], where, layout))
+                continue
+            first = _one_elsewhere(rows, winner, where, layout.deciding, layout.baseline)
+            yield first
+            for row in _marked(rows, layout.deciding, compare.WORSE, compare.HINT_WORSE)[-_MOST_NAMED:]:
+                told = _one_elsewhere(rows, row, where, layout.deciding, layout.baseline)
+                if told != first and (winner is None or row["candidate"] != winner["candidate"]):
+                    yield told
+
+
+def _alone_elsewhere(row: Row, where: str, layout: Layout) -> str:
+    s = row["splits"][layout.deciding]
+    ci = f" (95 % CI {interval(s['ci'], number)})" if s["ci"] else ""
+    return f"on {where} it scores {number(s['mean'])}{ci}"
 
 
 def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: str, baseline: str) -> Point:
@@ -255,6 +308,10 @@ def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: s
     if d["mark"] == compare.NO_DIFFERENCE:
         most = number(max(abs(end) for end in d["ci"]))
         return _point("·", f"on {where} no difference is shown for {who}: {change}; none larger than {most}")
+    if d["mark"] == compare.BETTER and not _keeps_ahead(row, split):
+        return _point(
+            "!", f"on {where} {who} is ahead where both were scored, {_why_no_winner(row, split)}: {change}"
+        )
     words = {
         compare.BETTER: "is better, too",
         compare.WORSE: "is worse",

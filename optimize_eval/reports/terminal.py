@@ -6,7 +6,7 @@ Pure: summary → text, the same text for the same width at any time. Numbers ar
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.aggregates import gap
+from optimize_eval.aggregates import compare, gap
 from optimize_eval.aggregates.verdict import MARKS
 from optimize_eval.aggregates.wording import MINUS, count, number, percent, signed
 from optimize_eval.reports.columns import wrapped
@@ -125,7 +125,8 @@ def _is_baseline(row: Row, summary: Summary) -> bool:
 
 
 def _difference(d: Mapping[str, Any]) -> str:
-    mark = MARKS[d["mark"]]
+    is_sure = d.get("ahead_at_lower_bound", True) is True or d["mark"] != compare.BETTER
+    mark = MARKS[d["mark"] if is_sure else compare.HINT_BETTER]
     return f"{'' if mark == '·' else mark + ' '}{signed(d['diff'])}"
 
 
