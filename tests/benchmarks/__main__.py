@@ -25,7 +25,6 @@ ROWS = (
     whole_run.peers,
     large_run.peak_memory,
     large_run.growth,
-    large_run.kept_alive_cpu,
     large_run.report_cpu,
     large_run.resume_cpu,
     large_run.record_size,
