@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates import compare, gap
-from optimize_eval.aggregates.verdict import MARKS
+from optimize_eval.aggregates.rows import MARKS
 from optimize_eval.aggregates.wording import MINUS, count, number, percent, signed
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.table import Column, layout_table

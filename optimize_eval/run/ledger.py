@@ -26,7 +26,7 @@ class Ledger:
         self._plan = plan  # the digest that the journal's headers must have
         self._states = bytearray(layout.size)
         self._offsets = array("q", [0]) * layout.size
-        self._lengths = array("L", [0]) * layout.size
+        self._lengths = array("I", [0]) * layout.size
         self.changed: set[str] = set()  # evaluators whose files changed while they were asked
         self._has_header = False
         self.end = 0  # where the last whole line of the journal ends
@@ -55,7 +55,7 @@ class Ledger:
     def owed(self, units: range) -> "array[int]":
         """List the units that are still to be asked; failed ones are asked again."""
         states = self._states
-        return array("L", (number for number in units if states[number] in {OWED, FAILED}))
+        return array("I", (number for number in units if states[number] in {OWED, FAILED}))
 
     @property
     def is_complete(self) -> bool:

@@ -175,7 +175,7 @@ class Runner:
     def _owed(self, place: int) -> "array[int]":
         """List what is still to be asked in this session."""
         owed = self._ledger.owed(self._units()[place])
-        return array("L", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
+        return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
 
     def _units(self) -> list[range]:
         return [self._plan.layout.units_of(name) for name in self._plan.layout.evaluators]
