@@ -20,9 +20,10 @@ def peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # macOS: in bytes
 
 
-target = Path(sys.argv.pop(1))
-try:
-    main()
-finally:
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    target.write_text(json.dumps({"children": children.ru_utime + children.ru_stime, "peak": peak()}))
+if __name__ == "__main__":
+    target = Path(sys.argv.pop(1))
+    try:
+        main()
+    finally:
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        target.write_text(json.dumps({"children": children.ru_utime + children.ru_stime, "peak": peak()}))
