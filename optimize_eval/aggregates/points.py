@@ -64,10 +64,10 @@ def elsewhere(summary: Mapping[str, Any], winner: Row | None, layout: Layout) ->
                 continue
             first = _one_elsewhere(rows, winner, where, layout.deciding, layout.baseline)
             yield first
-            for row in marked(rows, layout.deciding, compare.WORSE, compare.HINT_WORSE)[-MOST_NAMED:]:
-                told = _one_elsewhere(rows, row, where, layout.deciding, layout.baseline)
-                if told != first and (winner is None or row["candidate"] != winner["candidate"]):
-                    yield told
+            if winner is None:
+                worse = marked(rows, layout.deciding, compare.WORSE, compare.HINT_WORSE)[-MOST_NAMED:]
+                told = [_one_elsewhere(rows, row, where, layout.deciding, layout.baseline) for row in worse]
+                yield from (point for point in told if point != first)
 
 
 def _alone_elsewhere(row: Row, where: str, layout: Layout) -> str:
