@@ -252,6 +252,7 @@ def _least(units: Sequence[float]) -> float:
 
 def _drawn_flips(units: Sequence[float], seed: int) -> float:
     """Draw signs eight at a time: for each eight units a table of the 256 sums that a byte of signs gives."""
+    units = [unit for unit in units if unit]  # a tie changes no sum
     eights = [units[start : start + 8] for start in range(0, len(units), 8)]
     tables = [_sums_by_byte(eight) for eight in eights]
     least = _least(units)

@@ -1,7 +1,7 @@
 """`optimize-eval preflight`: everything that would go wrong in a long run, found before it."""
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,11 +11,12 @@ from optimize_eval.cli.material import load_sources
 from optimize_eval.cli.session import owned_processes
 from optimize_eval.connect import parse_evaluators
 from optimize_eval.datasets import Example
-from optimize_eval.preflight.checks import DEFAULT_BUDGET, examine
-from optimize_eval.preflight.examined import SENTINEL, Material
+from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
-from optimize_eval.reports import preflight as report
+
+if TYPE_CHECKING:
+    from optimize_eval.preflight.examined import Material
 
 EXAMPLES = """\b
 Examples:
@@ -55,6 +56,9 @@ def preflight(
     as_json: options.Json = False,
 ) -> None:
     """Check evaluators before a long run: right, safe to ask at once, and how fast."""
+    from optimize_eval.preflight.checks import examine  # noqa: PLC0415  a plain --help examines nothing
+    from optimize_eval.reports import preflight as report  # noqa: PLC0415
+
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -78,7 +82,9 @@ def preflight(
         raise typer.Exit(_FAILED)
 
 
-def _material(texts: list[str], splits: dict[str, tuple[Example, ...]], task_model: str | None) -> Material:
+def _material(texts: list[str], splits: dict[str, tuple[Example, ...]], task_model: str | None) -> "Material":
+    from optimize_eval.preflight.examined import SENTINEL, Material  # noqa: PLC0415  see preflight
+
     candidates = texts or [SENTINEL]
     payloads = {
         split: tuple(

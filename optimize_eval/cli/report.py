@@ -11,11 +11,8 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from optimize_eval.aggregates import rederive
-from optimize_eval.aggregates.summary import summarise
 from optimize_eval.cli import options, output
 from optimize_eval.errors import UsageError
-from optimize_eval.reports import terminal
 from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, CannotGoOn, read_manifest
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.manifest import layout_of
@@ -42,6 +39,9 @@ def report(
     as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and nothing else."""
+    from optimize_eval.aggregates.summary import summarise  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.reports import terminal  # noqa: PLC0415
+
     folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
     manifest = read_manifest(folder)
     if manifest is None or not (folder / JOURNAL).exists():
@@ -60,6 +60,8 @@ def report(
 
 def _check(folder: Path, summary: Mapping[str, Any], *, as_json: bool) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
+    from optimize_eval.aggregates import rederive  # noqa: PLC0415  only here
+
     try:
         stored = json.loads((folder / SUMMARY).read_bytes())
     except (OSError, ValueError) as error:

@@ -11,8 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from optimize_eval.aggregates.summary import summarise
-from optimize_eval.cli import dry_run as dry
 from optimize_eval.cli import options, output
 from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.cli.progress import display
@@ -22,7 +20,6 @@ from optimize_eval.errors import FailureKind, UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT, by_hand
 from optimize_eval.reach.masked import masked
-from optimize_eval.reports import terminal
 from optimize_eval.run.folder import JOURNAL, SUMMARY, CannotGoOn, locked, refuse_foreign, write_json
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.manifest import manifest_of
@@ -170,6 +167,8 @@ def run(
     refuse_foreign(folder)
     if dry_run:
         known = None if fresh else check_plan(folder, manifest)
+        from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
+
         dry.show(plan, folder, slots=concurrency, is_begun=known is not None, as_json=as_json)
         return
     with locked(folder):
@@ -206,6 +205,8 @@ def _session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, qu
 
 
 def _summarise(plan: Plan, ledger: Ledger, folder: Path) -> dict[str, Any]:
+    from optimize_eval.aggregates.summary import summarise  # noqa: PLC0415  a plain --help needs no statistics
+
     with ledger.reader(folder / JOURNAL) as reader:
         summary = summarise(plan.layout, reader.records, ledger.changed)
     write_json(folder / SUMMARY, summary)
@@ -219,6 +220,8 @@ def _tell(summary: Mapping[str, Any], ended: Ended, folder: Path, *, quiet: bool
     elif quiet:
         output.emit(f"{summary['verdict']['text']}\n{folder}")
     else:
+        from optimize_eval.reports import terminal  # noqa: PLC0415  only for people
+
         output.emit(
             terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(str(folder)))
         )

@@ -32,11 +32,11 @@ class LocalEngine:
 
         def serve() -> None:
             try:
-                while taken := queues.take():
+                queue = None
+                while taken := queues.take(queue):
                     queue, units = taken
                     for record in attempt(units):
                         done(record)
-                    queues.give_back(queue)
             except BaseException as error:  # noqa: BLE001  raised again in the thread that runs
                 queues.fail(error)
 
@@ -92,20 +92,20 @@ class Queues:
     def left(self) -> int:
         return sum(queue.left for queue in self._queues)
 
-    def take(self) -> tuple[_Queue, Sequence[int]] | None:
-        """Wait for units to ask together; None when there is nothing more to hand out."""
+    def take(self, finished: _Queue | None = None) -> tuple[_Queue, Sequence[int]] | None:
+        """Wait for units to ask together; None when there is nothing more to hand out.
+
+        The room of the call that a slot has finished is filled by that slot, so nobody is woken for it.
+        """
         with self._changed:
+            if finished:
+                finished.in_flight -= 1
             while not (self.error or self._stop()) and (queues := self._with_units()):
                 if taken := self._take_some(queues):
                     return taken
                 self._changed.wait(_LOOK_AGAIN)
             self._changed.notify_all()
             return None
-
-    def give_back(self, queue: _Queue) -> None:
-        """Note that a call is over; its slot takes the next unit, so nobody is woken for the room."""
-        with self._changed:
-            queue.in_flight -= 1
 
     def _with_units(self) -> list[_Queue]:
         queues = [queue for queue in self._queues if queue.left]

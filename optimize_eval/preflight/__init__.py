@@ -4,3 +4,5 @@ A failure (not runnable, a bad answer to a real payload, other answers when aske
 warning says what will not work so well. Each comes with a shell line that shows it (reach/by_hand). What
 the outcome looks like is decided in reports.
 """
+
+DEFAULT_BUDGET = 10.0  # seconds for each evaluator

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.examined import (
     AT_ONCE,
     BudgetSpent,
@@ -25,8 +26,6 @@ from optimize_eval.preflight.examined import (
 from optimize_eval.protocol import NO_CAPABILITIES, Payload
 from optimize_eval.reach import Evaluator, EvaluatorSpec, by_hand
 from optimize_eval.reach.worker import FAREWELL
-
-DEFAULT_BUDGET = 10.0
 
 _MOST_CALLS = 20
 _LONG = 1_000_000

@@ -37,6 +37,14 @@ from optimize_eval.reach.worker import Broken, MakeLine, Reply, Worker
 MOST_BREAKS = 3
 
 _TASK_MODEL = TASK_MODEL_VARIABLE.encode()
+_FORKS = [0]  # counted in the child, so that a call need not ask the system which process it is in
+
+
+def _count_fork() -> None:
+    _FORKS[0] += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class CommandEvaluator:
@@ -54,6 +62,7 @@ class CommandEvaluator:
     def _be_of_this_process(self) -> None:
         """Start afresh, at first and after a fork: what a parent started is not the child's to use or end."""
         self._pid = os.getpid()
+        self._generation = _FORKS[0]
         outer = os.environ.get(process.CALL_VARIABLE.decode(), "")
         self._tag = f"{outer}.{secrets.token_hex(6)}".lstrip(".")
         self._starts = itertools.count(1)
@@ -101,7 +110,7 @@ class CommandEvaluator:
             process.sweep(self._tag)
 
     def _keeps_alive(self) -> bool:
-        if self._pid != os.getpid():
+        if self._generation != _FORKS[0]:
             self._be_of_this_process()
         return self._capabilities.persistent and (not self._note or self._breaks() < MOST_BREAKS)
 

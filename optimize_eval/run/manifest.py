@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 from optimize_eval.errors import UsageError
@@ -24,6 +23,8 @@ class NotARun(UsageError):
 
 def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any]) -> Manifest:
     """Write down every axis, with sha256 and, where small, text; `files` are those of the splits."""
+    from importlib.metadata import version  # noqa: PLC0415  costs 20 ms that a plain --help should not pay
+
     layout = plan.layout
     return {
         "schema": SCHEMA,

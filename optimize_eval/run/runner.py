@@ -8,6 +8,7 @@ import contextlib
 import threading
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -101,6 +102,7 @@ class Runner:
         self._probed: set[int] = set()
         self._reason = ""  # why there is no use in going on
         self._counting = threading.Lock()
+        self._waiting: deque[Record] = deque()  # for whoever writes at the moment
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
     def run(self, path: Path) -> Ended:
@@ -202,10 +204,19 @@ class Runner:
         ]
 
     def _done(self, record: Record) -> None:
-        unit, outcome, line = record
-        with self._counting:
-            offset = self._journal.append(line)
+        """Journal a record and those that came meanwhile: no slot waits for another one's write."""
+        self._waiting.append(record)
+        while self._waiting and self._counting.acquire(blocking=False):
+            try:
+                self._write([self._waiting.popleft() for _ in range(len(self._waiting))])
+            finally:
+                self._counting.release()
+
+    def _write(self, records: Sequence[Record]) -> None:
+        offset = self._journal.append(b"".join(record.line for record in records))
+        for unit, outcome, line in records:
             self._ledger.enter(unit.number, _outcome_name(outcome), offset, len(line))
+            offset += len(line)
             self._progress[unit.evaluator].count(outcome, unit.coordinates)
             if isinstance(outcome, Failed):
                 self._take_failure(unit.evaluator, outcome)

@@ -68,6 +68,10 @@ class Command:
         assert units["scored"] == units["total"] == self.units, units
         return spent
 
+    def start(self) -> Spent:
+        """Start, read the data, plan, and end: what a run costs before its first call."""
+        return spend([*self.arguments, "--dry-run"])
+
 
 @contextmanager
 def command(
