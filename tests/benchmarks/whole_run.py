@@ -69,8 +69,9 @@ def http_against_wrk() -> Row | None:
         ratio = median_ratio(
             lambda: (run.carry_out().wall - start) / run.units, lambda: 1 / endpoint.wrk_rate(url), rounds=3
         )
+    told = f"{endpoint.CONNECTIONS} connections, {run.units:,} units"
     return Row(
-        what=f"`run`, HTTP, {endpoint.CONNECTIONS} connections, 20,000 units: wall against wrk{_apart(start)}",
+        what=f"`run`, HTTP, {told}: wall against wrk{_apart(start)}",
         value=ratio,
         bar=8,
         unit="×",
