@@ -17,7 +17,12 @@ _MOST_NAMED = 5
 
 def caveats(summary: Mapping[str, Any], layout: Layout) -> Iterator[dict[str, str]]:
     """List them, the most telling first."""
-    for text in [*_failures(summary, layout), *_coverage(summary, layout), *_leakage(summary)]:
+    for text in [
+        *_failures(summary, layout),
+        *_coverage(summary, layout),
+        *_leakage(summary),
+        *_pairs(summary),
+    ]:
         yield {"mark": "!", "text": text}
     yield from ({"mark": "!", "text": text} for text in _clusters(layout))
     yield from ({"mark": "!", "text": text} for text in _keys(summary, layout))
@@ -78,6 +83,11 @@ def _coverage(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
                 f"coverage differs on {evaluator}, {layout.deciding}: from {least} ({who}) to "
                 f"{percent(high)}; {rule}"
             )
+
+
+def _pairs(summary: Mapping[str, Any]) -> Iterator[str]:
+    if left_out := summary["pairs_left_out"]:
+        yield f"candidates are compared with the baseline only: {left_out:,} pairs are too many"
 
 
 def _leakage(summary: Mapping[str, Any]) -> Iterator[str]:

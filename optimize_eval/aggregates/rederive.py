@@ -8,25 +8,31 @@ import json
 import math
 import sys
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 
 def estimate(values: dict[Any, float], cluster: dict[Any, Any]) -> tuple[float | None, float | None]:
     """Give the mean and its standard error of values by line."""
-    try:
-        return _estimate(values, cluster)
-    except (ZeroDivisionError, OverflowError):  # no value, or one beyond what a float can add up
+    if not values:
         return None, None
-
-
-def _estimate(values: dict[Any, float], cluster: dict[Any, Any]) -> tuple[float | None, float | None]:
-    mean = math.fsum(values.values()) / len(values)
+    mean = summed(values.values()) / len(values)
     sums: dict[Any, float] = defaultdict(float)
     for line, value in values.items():
         sums[cluster[line]] += value - mean
-    spread = math.sqrt(len(sums) / max(1, len(sums) - 1) * math.fsum(s * s for s in sums.values()))
-    return mean, spread / len(values) if len(sums) > 1 else None
+    squares = summed(s * s for s in sums.values()) * len(sums) / max(1, len(sums) - 1)
+    se = math.sqrt(squares) / len(values) if len(sums) > 1 else math.nan
+    is_noise = se <= 1e-12 * max(map(abs, values.values()))  # of adding the same number again and again
+    return mean if math.isfinite(mean) else None, 0.0 if is_noise else se if math.isfinite(se) else None
+
+
+def summed(values: Iterable[float]) -> float:
+    """Add up without rounding; what leaves the floats is infinite."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.inf
 
 
 def main(run: Path) -> int:

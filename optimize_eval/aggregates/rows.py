@@ -67,6 +67,8 @@ def too_few(d: Mapping[str, Any]) -> str:
     pairs = count(d["n_pairs"], "pair")
     if d["n_pairs"] < compare.FEWEST_PAIRS:
         return f"{pairs} of scores, and {compare.FEWEST_PAIRS} are the least"
+    if d["se"] is None:
+        return f"{pairs}, all in one cluster or too large to compute with"
     if not d["diff"]:
         return f"{pairs}, and no difference in any of them"
     return (

@@ -174,13 +174,13 @@ def _centre(values: Sequence[float]) -> float | None:
 def _spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[float, float] | None:
     """Compute the standard error of a mean and its degrees of freedom, by clusters where there are some."""
     n = len(values)
-    sums = _unit_sums([value - mean for value in values], clusters)
+    try:
+        sums = _unit_sums([value - mean for value in values], clusters)
+        squares = math.fsum(total**2 for total in sums)
+    except (OverflowError, ValueError):
+        return None
     units = len(sums)
     if units < 2:  # noqa: PLR2004  one value tells nothing of how values vary
-        return None
-    try:
-        squares = math.fsum(total**2 for total in sums)
-    except OverflowError:
         return None
     se = math.sqrt(units / (units - 1) * squares) / n
     if not math.isfinite(se):

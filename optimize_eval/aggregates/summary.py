@@ -73,6 +73,7 @@ class _Summary:
                 for candidate in layout.candidates
             ],
             "pairs": [pair for family in self._against_baseline for pair in self._all_pairs(family)],
+            "pairs_left_out": self._pairs if self._pairs > MOST_PAIRS else 0,
             "leakage": _leakage(layout.splits),
             "changed": changed,
             "failures": [

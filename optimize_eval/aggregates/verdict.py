@@ -157,7 +157,8 @@ def _alone(row: Row, layout: Layout) -> str:
     s = row["splits"][layout.deciding]
     told = f"{row['candidate']} scores {number(s['mean'])} on {lead_name(layout)}{_WHERE[layout.deciding]}"
     if s["ci"] is None:
-        return f"{told}, one example: no interval" if layout.deciding != SINGLE else told
+        why = "one example" if s["n"] == 1 else f"{count(s['n'], 'example')} without independent ones"
+        return f"{told}, {why}: no interval" if layout.deciding != SINGLE else told
     if not s["se"]:
         return f"{told}, the same on all {count(s['n'], 'example')}"
     return f"{told} (95 % CI {interval(s['ci'], number)}, {count(s['n'], 'example')})"

@@ -68,8 +68,8 @@ def execute() -> int:
     except OptimizeEvalError as error:
         output.say_error(error)
         return _USAGE if isinstance(error, UsageError) else _COULD_NOT_GO_ON
-    except SystemExit:  # typer's way when the reader of the help went away
-        return 0
+    except SystemExit as ending:  # typer's way when the reader of the help went away
+        return ending.code if isinstance(ending.code, int) else 0
     except OSError as error:
         output.say(f"error: {f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
         output.say("  try: make room, or look at the permissions; then run the command again")

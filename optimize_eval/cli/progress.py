@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from optimize_eval.cli import output
@@ -101,7 +101,8 @@ class Bars:
             get_renderable=self._render,
             redirect_stdout=False,
         )
-        self._live.start()
+        self._is_gone = False  # the terminal
+        self._quietly(self._live.start)
 
     @staticmethod
     def _columns(width: int) -> list[Any]:
@@ -127,10 +128,18 @@ class Bars:
             self._update(one, now - self._began)
         newest = max(progress, key=lambda one: one.failed_at)
         self._last = output.encodable(_last_failure(newest))
-        self._live.refresh()
+        self._quietly(self._live.refresh)
 
     def close(self) -> None:
-        self._live.stop()
+        self._quietly(self._live.stop)
+
+    def _quietly(self, draw: Callable[[], None]) -> None:
+        """Draw, unless the terminal went away: that is no reason to end a run."""
+        try:
+            if not self._is_gone:
+                draw()
+        except (OSError, SystemExit):  # rich makes SystemExit of a broken pipe
+            self._is_gone = True
 
     def _update(self, one: Progress, seconds: float) -> None:
         if one.name not in self._tasks:

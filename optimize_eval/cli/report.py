@@ -46,8 +46,8 @@ def report(
     manifest = read_manifest(folder)
     if manifest is None or not (folder / JOURNAL).exists():
         raise UsageError(f"there is no run in {run!r}", hint="name a folder that `optimize-eval run` made")
-    layout = layout_of(manifest)
-    ledger = Ledger.read(folder / JOURNAL, layout, manifest["plan"])
+    layout, plan = layout_of(manifest)
+    ledger = Ledger.read(folder / JOURNAL, layout, plan)
     with ledger.reader(folder / JOURNAL) as reader:
         summary = summarise(layout, reader.records, ledger.changed)
     if check:
@@ -55,7 +55,9 @@ def report(
     elif as_json:
         output.emit_json(summary)
     else:
-        output.emit(terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(run)))
+        output.emit(
+            terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(str(folder)))
+        )
 
 
 def _check(folder: Path, summary: Mapping[str, Any], *, as_json: bool) -> None:
@@ -63,16 +65,16 @@ def _check(folder: Path, summary: Mapping[str, Any], *, as_json: bool) -> None:
     from optimize_eval.aggregates import rederive  # noqa: PLC0415  only here
 
     try:
-        stored = json.loads((folder / SUMMARY).read_bytes())
-    except (OSError, ValueError) as error:
+        stored = dict(json.loads((folder / SUMMARY).read_bytes()))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
         raise CannotGoOn(
             f"{folder / SUMMARY} cannot be read: {error}", hint="write it anew: the run's own command again"
         ) from None
     done = subprocess.run(
-        [sys.executable, rederive.__file__, str(folder)], capture_output=True, text=True, check=False
+        [sys.executable, "-I", rederive.__file__, str(folder)], capture_output=True, text=True, check=False
     )
-    if done.stderr:
-        raise CannotGoOn(f"the check broke off: {done.stderr.strip().splitlines()[-1]}")
+    if done.returncode not in {0, _DIFFERS}:
+        raise CannotGoOn(f"the check broke off: {done.stderr.strip()[-200:]}")
     unlike = [key for key, value in orjson.loads(orjson.dumps(summary)).items() if stored.get(key) != value]
     lines = [f"{key}: summary.json is not what the journal gives" for key in unlike]
     lines += done.stdout.splitlines()

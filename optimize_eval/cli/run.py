@@ -161,7 +161,7 @@ def run(
     folder = Path(f"runs/run-{plan.digest[:8]}" if out is None else out)
     manifest = manifest_of(
         plan,
-        {split: Path(path).name for split, path in files.items() if path},
+        {split: Path(path).name.encode(errors="replace").decode() for split, path in files.items() if path},
         {"concurrency": concurrency, "limit": limit, "sample": sample, "on_failure": on_failure},
     )
     refuse_foreign(folder)

@@ -42,9 +42,7 @@ class LocalEngine:
 
         wanted = min(self._slots, queues.left)
         threads = [threading.Thread(target=serve, name=f"slot-{n}", daemon=True) for n in range(wanted)]
-        for thread in threads:
-            thread.start()
-        self._watch(threads, queues)
+        self._watch(_started(threads), queues)
 
     def _watch(self, threads: Sequence[threading.Thread], queues: "Queues") -> None:
         try:
@@ -57,6 +55,20 @@ class LocalEngine:
             raise
         if queues.error:  # slots that still ask end with their calls, which who runs us breaks off
             raise queues.error
+
+
+def _started(threads: Sequence[threading.Thread]) -> list[threading.Thread]:
+    """Start what the system lets us start; one slot is enough."""
+    started: list[threading.Thread] = []
+    for thread in threads:
+        try:
+            thread.start()
+        except RuntimeError:
+            if not started:
+                raise
+            break
+        started.append(thread)
+    return started
 
 
 class _Queue:

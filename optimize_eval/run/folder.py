@@ -11,13 +11,13 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import OptimizeEvalError, UsageError
-from optimize_eval.run.manifest import Manifest, NotARun
+from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 
 _LOCK = "lock"
 _OURS = "optimize-eval."
-_OURS_AT = '{"schema":"optimize-eval.'
+_OURS_AT = b'{"schema":"optimize-eval.'
 _GLANCE = 200  # bytes at the start of each of our files that say whose it is
 
 
@@ -108,8 +108,10 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise NotARun(
             f"{folder / MANIFEST} cannot be read: {error}", hint="choose another folder with --out"
         ) from None
-    if not isinstance(manifest, dict) or not str(manifest.get("schema")).startswith(_OURS):
-        raise NotARun(f"{folder / MANIFEST} is not of optimize-eval", hint="name another folder")
+    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+        told = manifest.get("schema") if isinstance(manifest, dict) else None
+        what = f"of another version ({told})" if str(told).startswith(_OURS) else "not of optimize-eval"
+        raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
     return manifest
 
 
@@ -117,14 +119,16 @@ def refuse_foreign(folder: Path) -> None:
     """Refuse a folder where a file of somebody else has a name that we would write to."""
     for name in (MANIFEST, JOURNAL, SUMMARY):
         try:
-            start = (folder / name).open("rb").read(_GLANCE)
+            with (folder / name).open("rb") as stream:
+                start = stream.read(_GLANCE)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
             raise UsageError(
                 f"{folder / name} cannot be read: {error.strerror}", hint="choose another --out"
             ) from None
-        if len(start) >= len(_OURS_AT) and _OURS.encode() not in start:  # shorter: torn as it was begun
+        is_torn = name == JOURNAL and _OURS_AT.startswith(start)  # as it was begun
+        if not is_torn and _OURS.encode() not in start:
             raise NotARun(f"{folder / name} is not of optimize-eval", hint="choose another folder with --out")
 
 

@@ -43,18 +43,21 @@ def identify(spec: EvaluatorSpec) -> Identity:
     words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else spec.argv)]
     launched = len(spec.argv) - is_shipped  # what runs a shipped program is ours to choose
     named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
-    files = tuple((file.name, _digest(file)) for file in named if file)
-    text = masked(shlex.join(words))
+    files = tuple((_text(file.name), _digest(file)) for file in named if file)
+    text = masked(_text(shlex.join(words)))
     return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files]))
 
 
 def has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
     """Tell whether a program is not the one that was identified; data that it writes to may change."""
     try:
-        now = dict(identify(spec).files)
+        now = set(identify(spec).files)
     except UsageError:  # it cannot be read any more
         return True
-    return any(now.get(name) != digest for name, digest in known.files if Path(name).suffix in INTERPRETERS)
+    program = Path(spec.argv[0]).name if spec.argv else ""
+    return any(
+        file not in now for file in known.files if file[0] == program or Path(file[0]).suffix in INTERPRETERS
+    )
 
 
 def _identify_url(spec: EvaluatorSpec) -> Identity:
@@ -102,6 +105,11 @@ def _sha256(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    """Write words as what they are on disk, readable where that is UTF-8."""
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return os.fsencode(value).decode("utf-8", "backslashreplace")
+    return _text(value)
+
+
+def _text(word: str) -> str:
+    return os.fsencode(word).decode("utf-8", "backslashreplace")

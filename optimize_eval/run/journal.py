@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Never
 from zlib import crc32
 
 import orjson
@@ -62,12 +62,19 @@ def entries(path: Path) -> Iterator[Entry]:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Read a sound line; integers beyond 64 bits may come as floats, which summaries make of them anyway."""
+    """Read a sound line; integers beyond 64 bits may come as floats, which summaries make of them anyway.
+
+    Raises ValueError for what is no JSON.
+    """
     try:
         record: dict[str, Any] = orjson.loads(line)
     except orjson.JSONDecodeError:  # an integer beyond all floats
-        record = json.loads(line)
+        record = json.loads(line, parse_constant=_refuse)
     return record
+
+
+def _refuse(constant: str) -> Never:
+    raise ValueError(f"{constant} is no number")
 
 
 def _is_sound(line: bytes) -> bool:
@@ -99,19 +106,18 @@ class Journal:
         self._flusher = threading.Thread(target=self._flush, name="journal", daemon=True)
         self._flusher.start()
 
-    def append(self, line: bytes) -> int:
-        """Write one line and return where it starts; a line that does not fit leaves no trace."""
+    def append(self, lines: bytes) -> int:
+        """Write whole lines and return where they start; of what does not fit, no part of a line stays."""
         with self._lock:
             if self._error or self._is_closed:
                 raise self._error or CannotGoOn(f"{self._path} is closed")
-            start = self._end
+            start, written = self._end, 0
             try:
-                written = os.write(self._file, line)
-                while written < len(line):  # a full disk takes a part, and then says why
-                    written += os.write(self._file, line[written:])
+                while written < len(lines):  # a full disk takes a part, and then says why
+                    written += os.write(self._file, lines[written:])
             except OSError as error:
                 self._error = no_room(self._path, error)
-                self._take_back(start)
+                self._take_back(start + lines.rfind(b"\n", 0, written) + 1)
                 raise self._error from error
             self._end += written
         if not self._is_dirty.is_set():
@@ -131,6 +137,8 @@ class Journal:
         self._is_dirty.set()
         self._flusher.join()
         try:
+            if self._error:
+                raise self._error
             self.sync()
         finally:
             os.close(self._file)

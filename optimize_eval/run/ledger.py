@@ -75,16 +75,20 @@ class Ledger:
         return (self._lengths[number], self._offsets[number]) if self._states[number] != OWED else None
 
     def _enter_line(self, path: Path, entry: journal.Entry) -> None:
-        record = journal.decode(entry.line)
+        try:
+            record = journal.decode(entry.line)
+        except ValueError:
+            raise self._foreign(path, entry) from None
         self.end = entry.offset + entry.length
         if "outcome" not in record:
             if record.get("plan", self._plan) != self._plan:
                 raise self._foreign(path, entry)
             self._has_header = self._has_header or "plan" in record
-            self.changed.update(record.get("changed", ()))
+            changed = record.get("changed", [])
+            self.changed.update(changed if isinstance(changed, list) else ())
             return
         number = self.layout.number(record)
-        if number is None or record["outcome"] not in _STATES or not self._has_header:
+        if number is None or not self._has_header or not _is_whole(record):
             raise self._foreign(path, entry)
         self.enter(number, record["outcome"], entry.offset, entry.length)
 
@@ -94,6 +98,18 @@ class Ledger:
             f"{path}:{entry.number}: the line is of another run",
             hint="put the run's own journal back, or start anew with --fresh",
         )
+
+
+def _is_whole(record: Mapping[str, Any]) -> bool:
+    """Tell whether a record has what its outcome needs."""
+    match record:
+        case {"outcome": "scored", "score": int() | float(), "side_info": dict(), "seconds": int() | float()}:
+            return True
+        case {"outcome": "failed", "kind": str(), "message": str(), "seconds": int() | float()}:
+            return True
+        case {"outcome": "skipped"}:
+            return True
+    return False
 
 
 class Reader:

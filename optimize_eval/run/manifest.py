@@ -7,7 +7,7 @@ from typing import Any
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.run.layout import Layout, Split
-from optimize_eval.run.plan import Plan
+from optimize_eval.run.plan import MOST_UNITS, Plan
 
 SCHEMA = "optimize-eval.run.v1"
 
@@ -48,9 +48,10 @@ def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any
     }
 
 
-def layout_of(manifest: Manifest) -> Layout:
-    """Read the axes back; a report needs no more than these and the journal."""
+def layout_of(manifest: Manifest) -> tuple[Layout, str]:
+    """Read the axes and the plan's digest back; a report needs no more than these and the journal."""
     try:
+        plan = str(manifest["plan"])
         layout = Layout(
             evaluators=tuple(one["name"] for one in manifest["evaluators"]),
             score_ranges=tuple(ScoreRange(one["score_range"]) for one in manifest["evaluators"]),
@@ -63,13 +64,31 @@ def layout_of(manifest: Manifest) -> Layout:
             cluster_by=manifest["cluster_by"],
             group_by=tuple(manifest["group_by"]),
         )
-        layout.candidates.index(layout.baseline)
-    except (KeyError, TypeError, ValueError) as error:
+        _check_layout(layout)
+    except (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError) as error:
         raise NotARun(
-            f"run.json is not one of ours or was edited: {type(error).__name__}: {error}",
+            f"run.json is not one of ours or was edited: {type(error).__name__} {error}",
             hint="name a folder that `optimize-eval run` made",
         ) from None
-    return layout
+    return layout, plan
+
+
+def _check_layout(layout: Layout) -> None:
+    """Raise ValueError or its like where the axes do not fit each other."""
+    layout.candidates.index(layout.baseline)
+    texts = (*layout.evaluators, *layout.candidates, *(split.name for split in layout.splits))
+    labels = [labels for split in layout.splits for labels in (split.clusters, *split.groups.values())]
+    sizes = {len(split.lines) for split in layout.splits}
+    is_sound = (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, int) for number in (layout.repeats, layout.seed))
+        and all(one is None or len(one) in sizes for one in labels)
+        and all(set(layout.group_by) == set(split.groups) for split in layout.splits)
+        and layout.repeats > 0
+        and 0 < sum(sizes) * layout.repeats * len(layout.evaluators) * len(layout.candidates) <= MOST_UNITS
+    )
+    if not is_sound or not 0 < layout.size <= MOST_UNITS:
+        raise ValueError("its axes do not fit each other")
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
@@ -94,7 +113,7 @@ def _candidates(plan: Plan) -> list[dict[str, Any]]:
             "name": one.name,
             "sha256": digest,
             "bytes": len(one.text.encode()),
-            **({"text": one.text} if len(one.text) <= _SMALL else {}),
+            **({"text": one.text} if len(one.text.encode()) <= _SMALL else {}),
         }
         for one, (_, digest) in zip(plan.candidates, plan.candidate_digests, strict=True)
     ]
@@ -127,9 +146,9 @@ def _differing(what: str, old: Manifest, new: Manifest, change: Any) -> Iterable
     after = {one["name"]: one for one in new[f"{what}s"]}
     yield from (f"{what} {name} is gone" for name in before if name not in after)
     yield from (f"{what} {name} is new" for name in after if name not in before)
-    for name in before.keys() & after.keys():
-        if _essence(before[name]) != _essence(after[name]):
-            yield f"{what} {name} {change(before[name], after[name])}"
+    for name, one in before.items():
+        if name in after and _essence(one) != _essence(after[name]):
+            yield f"{what} {name} {change(one, after[name])}"
     if list(before) != list(after) and before.keys() == after.keys():
         yield f"the {what}s are in another order"
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from optimize_eval import strict_json
 from optimize_eval.candidates import Candidate
 from optimize_eval.datasets import Example
 from optimize_eval.errors import DataError, Problem, UsageError
@@ -301,7 +302,7 @@ def _label(value: Any, path: str) -> str:
     found = value_at(value, path)
     if isinstance(found, str):
         return found
-    return orjson.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
+    return strict_json.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
 
 
 def _sha256(data: bytes) -> str:

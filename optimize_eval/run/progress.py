@@ -27,6 +27,6 @@ class Progress:
         if isinstance(outcome, Failed):
             self.failed += 1
             self.failed_at = time.monotonic()
-            self.last_failure, self.last_place = outcome, coordinates
+            self.last_place, self.last_failure = coordinates, outcome
         else:
             self.scored += 1

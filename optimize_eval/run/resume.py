@@ -37,7 +37,11 @@ def check_plan(folder: Path, manifest: Manifest) -> Manifest | None:
 
 
 def _other_plan(folder: Path, known: Manifest, manifest: Manifest) -> UsageError:
-    found = differences(known, manifest) or ["its run.json is of another version"]
+    try:
+        found = differences(known, manifest)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        found = []
+    found = found or ["its run.json is of another version, or was edited"]
     lines = [f"  {line}" for line in found[:_SHOWN]]
     if len(found) > _SHOWN:
         lines.append(f"  … and {len(found) - _SHOWN:,} more")

@@ -100,8 +100,9 @@ class Runner:
         self._evaluators: list[Evaluator] = []
         self._resting = [0.0] * len(self._specs)  # until when an evaluator is to be left alone
         self._probed: set[int] = set()
+        self._is_closing = False  # from here on failures are our own doing
         self._reason = ""  # why there is no use in going on
-        self._counting = threading.Lock()
+        self._writing = threading.Lock()
         self._waiting: deque[Record] = deque()  # for whoever writes at the moment
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
@@ -200,17 +201,17 @@ class Runner:
         return [
             Record(unit, outcome, _line(unit, outcome, started_at))
             for unit, outcome in zip(units, outcomes, strict=True)
-            if isinstance(outcome, Scored) or (outcome and not self._stop.is_over)
+            if isinstance(outcome, Scored) or (outcome and not self._is_cut_off())
         ]
 
     def _done(self, record: Record) -> None:
         """Journal a record and those that came meanwhile: no slot waits for another one's write."""
         self._waiting.append(record)
-        while self._waiting and self._counting.acquire(blocking=False):
+        while self._waiting and self._writing.acquire(blocking=False):
             try:
                 self._write([self._waiting.popleft() for _ in range(len(self._waiting))])
             finally:
-                self._counting.release()
+                self._writing.release()
 
     def _write(self, records: Sequence[Record]) -> None:
         offset = self._journal.append(b"".join(record.line for record in records))
@@ -246,6 +247,9 @@ class Runner:
             self._close_evaluators()
         self._watch(self._progress)
 
+    def _is_cut_off(self) -> bool:
+        return self._is_closing or self._stop.is_over
+
     def _is_stopped(self) -> bool:
         return bool(self._reason) or self._stop.is_asked
 
@@ -267,6 +271,7 @@ class Runner:
             self._close_evaluators()
 
     def _close_evaluators(self) -> None:
+        self._is_closing = True
         for evaluator in self._evaluators:
             evaluator.close()
 
@@ -286,7 +291,7 @@ def _line(unit: Unit, outcome: Scored | Failed, started_at: str) -> bytes:
         record["side_info"] = outcome.side_info
     else:
         record["kind"] = str(outcome.kind)
-        record["message"] = outcome.message[:_LONGEST_MESSAGE]
+        record["message"] = outcome.message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
     if outcome.stderr:
         record["stderr"] = outcome.stderr
     record["seconds"] = round(outcome.seconds, 6)

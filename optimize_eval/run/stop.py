@@ -19,8 +19,10 @@ class Stop:
         self._wake = threading.Event()
 
     def ask(self) -> None:
-        self._is_urgent = self._at is not None
-        self._at = self._at or time.monotonic()
+        if self._at is not None:
+            self._is_urgent = True
+            return
+        self._at = time.monotonic()  # first: a signal that comes during set() must not call it again
         self._wake.set()
 
     @property

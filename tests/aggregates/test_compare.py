@@ -122,8 +122,8 @@ def folder(tmp_path: Path) -> Path:
     folder.mkdir()
     write_json(folder / MANIFEST, manifest := manifest_of(plan, {}, {}))
     _write_journal(folder / JOURNAL, plan)
-    layout = layout_of(manifest)
-    ledger = Ledger.read(folder / JOURNAL, layout, manifest["plan"])
+    layout, digest = layout_of(manifest)
+    ledger = Ledger.read(folder / JOURNAL, layout, digest)
     with ledger.reader(folder / JOURNAL) as reader:
         write_json(folder / SUMMARY, summarise(layout, reader.records))
     return folder
