@@ -62,6 +62,13 @@ def execute() -> int:
     streams.complete()
     session.end_like_ctrl_c()
     try:
+        return _carried_out()
+    finally:
+        streams.release()
+
+
+def _carried_out() -> int:
+    try:
         return _call()
     except typer.TyperException as error:
         return _misused(error)

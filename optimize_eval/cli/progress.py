@@ -100,6 +100,7 @@ class Bars:
             transient=True,
             get_renderable=self._render,
             redirect_stdout=False,
+            redirect_stderr=False,
         )
         self._is_gone = False  # the terminal
         self._quietly(self._live.start)

@@ -1,4 +1,4 @@
-"""Standard streams that are not there: opened on nothing, so that no other file takes their number."""
+"""Standard streams that are not there, from the start or any more: they lead nowhere instead."""
 
 import os
 import sys
@@ -11,6 +11,15 @@ def complete() -> None:
         if getattr(sys, name) is None:
             with suppress(OSError):
                 _open(number, name)
+
+
+def release() -> None:
+    """Write what is left; where nobody reads it any more, that is not how a command ended."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())  # or the flush at exit fails once more
 
 
 def _open(number: int, name: str) -> None:
