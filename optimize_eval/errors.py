@@ -2,7 +2,10 @@
 
     OptimizeEvalError
     ├── UsageError          an option, a file or an argument is wrong; nothing was asked (exit 2)
-    │   └── DataError       bad lines in datasets, all of them at once
+    │   ├── DataError       bad lines in datasets, all of them at once
+    │   └── NotARun         (run.manifest) a folder whose run.json is not one of ours
+    ├── CannotGoOn          (run.folder) the disk or the journal does not let a run go on (exit 3)
+    │   └── Damaged         (run.journal) a line is not what was written
     └── EvaluationError     an evaluator was asked and gave no usable answer; has a FailureKind
 
 Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with

@@ -89,11 +89,15 @@ def processes_with(entry: bytes) -> list[str]:
     others = (
         path for path in Path("/proc").iterdir() if path.name.isdigit() and int(path.name) != os.getpid()
     )
-    return [_command_line(path) for path in others if _environment_has(path, entry)]
+    found = [_command_line(path) for path in others if _environment_has(path, entry)]
+    return [line for line in found if line]
 
 
 def _command_line(folder: Path) -> str:
-    return (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    try:
+        return (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:  # it ended meanwhile
+        return ""
 
 
 def _environment_has(folder: Path, entry: bytes) -> bool:

@@ -41,7 +41,7 @@ def _failures(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
         if told <= _MOST_NAMED:
             yield _failure(row, failed, calls, layout)
     if told > _MOST_NAMED:
-        yield f"{count(told - _MOST_NAMED, 'more candidate')} had failures above {percent(NOTABLE_FAILURES)}"
+        yield f"{count(told - _MOST_NAMED, 'more row')} had failures above {percent(NOTABLE_FAILURES)}"
 
 
 def _failure(row: Mapping[str, Any], failed: int, calls: int, layout: Layout) -> str:
@@ -92,8 +92,13 @@ def _pairs(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _leakage(summary: Mapping[str, Any]) -> Iterator[str]:
     if leaked := summary["leakage"]:
-        verb = "are train examples, too, and say" if leaked != 1 else "is a train example, too, and says"
-        yield f"leakage: {count(leaked, 'held-out example')} {verb} nothing about new data"
+        where = (
+            "among the train or val examples"
+            if "test" in summary["rows"][0]["splits"]
+            else "among the train examples"
+        )
+        are = "are" if leaked != 1 else "is"
+        yield f"leakage: {count(leaked, 'held-out example')} {are} {where}, too: nothing new is learnt there"
 
 
 def _clusters(layout: Layout) -> Iterator[str]:

@@ -224,11 +224,13 @@ class _Summary:
 
 
 def _leakage(splits: Sequence[Split]) -> int:
-    """Count held-out examples that are train examples, too."""
-    train = {digest for split in splits if split.name == "train" for digest in split.sha256}
-    return sum(
-        digest in train for split in splits if split.name in {"val", "test"} for digest in split.sha256
-    )
+    """Count examples that are there to confirm, and were seen in a split that choices were made on."""
+    seen: set[str] = set()
+    leaked = 0
+    for split in splits:  # train, val, test
+        leaked += sum(digest in seen for digest in split.sha256)
+        seen.update(split.sha256)
+    return leaked
 
 
 def _or_none(value: float) -> float | None:

@@ -65,11 +65,13 @@ def attempt_many(
         if wait is not None and wait < timeout:
             try:
                 pause(max(_FIRST_PAUSE, wait))
-                again = attempt(evaluator, payloads[place], timeout, retries - 1, pause)
+                left = max(_FIRST_PAUSE, timeout - seconds - wait)  # as if it had been asked singly
+                again = attempt(evaluator, payloads[place], left, retries - 1, pause)
             except GivenUp:
                 outcomes[place] = None
             else:
-                outcomes[place] = replace(again, attempts=again.attempts + 1)
+                spent = seconds + wait + again.seconds
+                outcomes[place] = replace(again, attempts=again.attempts + 1, seconds=spent)
     return outcomes
 
 
