@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from optimize_eval.candidates import Candidate, field_candidates, load_candidates
 from optimize_eval.datasets import load_examples
 from optimize_eval.errors import UsageError
-from optimize_eval.run.plan import Source, choose
+from optimize_eval.run.plan import choose
+from optimize_eval.run.source import Source
 
 
 def load_sources(

@@ -6,23 +6,22 @@ makes two runs the same. How the axes are counted is layout's, what is written o
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
 
-from optimize_eval import strict_json
 from optimize_eval.candidates import Candidate
 from optimize_eval.datasets import Example
-from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.identity import Identity, identify
-from optimize_eval.run.layout import NO_VALUE, SINGLE, Layout, Split
+from optimize_eval.run.layout import SINGLE, Layout, Split
+from optimize_eval.run.source import Source, check_fields, check_labels, label_at, value_at
 
-MOST_GROUPS = 100
 MOST_UNITS = 10_000_000
 
 _LARGEST_SEED = 2**63 - 1
@@ -46,15 +45,6 @@ class PlannedExample:
     line: int | None
     sha256: str
     texts: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A split's file, and the examples of it that take part."""
-
-    name: str
-    file: str
-    examples: tuple[Example, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +143,7 @@ def plan_run(
     if abs(seed) > _LARGEST_SEED:
         raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
     names = tuple(candidate.name for candidate in candidates)
-    _check_labels(sources, cluster_by, group_by)
+    check_labels(sources, cluster_by, group_by)
     examples = tuple(_planned(source, candidates) for source in sources)
     splits = tuple(_split(*pair, cluster_by, group_by) for pair in zip(sources, examples, strict=True))
     layout = Layout(
@@ -205,7 +195,7 @@ def _baseline(wanted: str | None, names: Sequence[str]) -> str:
 
 def _planned(source: Source, candidates: Sequence[Candidate]) -> tuple[PlannedExample, ...]:
     fields = [candidate.field for candidate in candidates if candidate.field]
-    _check_fields(source, fields)
+    check_fields(source, fields)
     return tuple(
         PlannedExample(
             raw=example.raw,
@@ -217,59 +207,6 @@ def _planned(source: Source, candidates: Sequence[Candidate]) -> tuple[PlannedEx
     )
 
 
-def _check_fields(source: Source, fields: Sequence[str]) -> None:
-    problems = [
-        Problem(
-            path=source.file,
-            rule="no_candidate",
-            line=example.line,
-            column=1,
-            reason=f"no text in the field {field!r}, which is to be the candidate; "
-            f"it has {', '.join(map(repr, example.value)) or 'no field'}",
-        )
-        for example in source.examples
-        for field in fields
-        if not isinstance(value_at(example.value, field), str)
-    ]
-    if problems:
-        raise DataError(problems)
-
-
-def _check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Sequence[str]) -> None:
-    """Refuse what cannot label examples, before anything is asked."""
-    for path in [*([cluster_by] if cluster_by else []), *group_by]:
-        if not sources:
-            raise UsageError(f"there are no examples that could have {path}", hint="give --dataset")
-        labels = [(s, e, _label(e.value, path)) for s in sources for e in s.examples]
-        problems = [
-            Problem(
-                path=s.file, rule="no_label", line=e.line, column=1, reason=f"no text or number at {path}"
-            )
-            for s, e, label in labels
-            if label == NO_VALUE
-        ]
-        if len(problems) == len(labels):
-            raise UsageError(f"no example has a text or number at {path!r}", hint=_paths_of(sources))
-        if problems and path == cluster_by:
-            raise DataError(problems)
-        if path in group_by and (many := len({label for *_, label in labels})) > MOST_GROUPS:
-            raise UsageError(
-                f"{path} has {many:,} different values", hint=f"group by what has at most {MOST_GROUPS}"
-            )
-
-
-def _paths_of(sources: Sequence[Source]) -> str:
-    value = sources[0].examples[0].value
-    inner = {
-        f"{key}.{deeper}": one
-        for key, item in value.items()
-        if isinstance(item, dict)
-        for deeper, one in item.items()
-    }
-    paths = [path for path, one in {**value, **inner}.items() if isinstance(one, str | bool | int | float)]
-    return f"the first example has {', '.join(paths[:20]) or 'no such field'}"
-
-
 def _split(
     source: Source,
     examples: Sequence[PlannedExample],
@@ -277,7 +214,7 @@ def _split(
     group_by: Sequence[str],
 ) -> Split:
     def labels(path: str) -> tuple[str, ...]:
-        return tuple(_label(example.value, path) for example in source.examples)
+        return tuple(label_at(example.value, path) for example in source.examples)
 
     return Split(
         name=source.name,
@@ -286,23 +223,6 @@ def _split(
         clusters=labels(cluster_by) if cluster_by else None,
         groups={path: labels(path) for path in group_by},
     )
-
-
-def value_at(value: Any, path: str) -> Any:
-    """Look up a dotted path; a key that itself has dots is found too. None where there is nothing."""
-    if not isinstance(value, Mapping):
-        return None
-    if path in value:
-        return value[path]
-    head, dot, rest = path.partition(".")
-    return value_at(value.get(head), rest) if dot else None
-
-
-def _label(value: Any, path: str) -> str:
-    found = value_at(value, path)
-    if isinstance(found, str):
-        return found
-    return strict_json.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
 
 
 def _sha256(data: bytes) -> str:

@@ -20,7 +20,8 @@ from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, write_json
 from optimize_eval.run.journal import Journal, sealed
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.manifest import layout_of, manifest_of
-from optimize_eval.run.plan import Plan, Source, plan_run
+from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.run.source import Source
 from tests.aggregates.made import (
     LEAD,
     Entry,

@@ -1,0 +1,94 @@
+"""A split's examples, and what a run looks up in them: clusters and groups as labels, candidates as fields.
+
+What cannot be found is refused with its line, before anything is asked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval import strict_json
+from optimize_eval.datasets import Example
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.run.layout import NO_VALUE
+
+MOST_GROUPS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A split's file, and the examples of it that take part."""
+
+    name: str
+    file: str
+    examples: tuple[Example, ...]
+
+
+def check_fields(source: Source, fields: Sequence[str]) -> None:
+    problems = [
+        Problem(
+            path=source.file,
+            rule="no_candidate",
+            line=example.line,
+            column=1,
+            reason=f"no text in the field {field!r}, which is to be the candidate; "
+            f"it has {', '.join(map(repr, example.value)) or 'no field'}",
+        )
+        for example in source.examples
+        for field in fields
+        if not isinstance(value_at(example.value, field), str)
+    ]
+    if problems:
+        raise DataError(problems)
+
+
+def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Sequence[str]) -> None:
+    """Refuse what cannot label examples, before anything is asked."""
+    for path in [*([cluster_by] if cluster_by else []), *group_by]:
+        if not sources:
+            raise UsageError(f"there are no examples that could have {path}", hint="give --dataset")
+        labels = [(s, e, label_at(e.value, path)) for s in sources for e in s.examples]
+        problems = [
+            Problem(
+                path=s.file, rule="no_label", line=e.line, column=1, reason=f"no text or number at {path}"
+            )
+            for s, e, label in labels
+            if label == NO_VALUE
+        ]
+        if len(problems) == len(labels):
+            raise UsageError(f"no example has a text or number at {path!r}", hint=_paths_of(sources))
+        if problems and path == cluster_by:
+            raise DataError(problems)
+        if path in group_by and (many := len({label for *_, label in labels})) > MOST_GROUPS:
+            raise UsageError(
+                f"{path} has {many:,} different values", hint=f"group by what has at most {MOST_GROUPS}"
+            )
+
+
+def _paths_of(sources: Sequence[Source]) -> str:
+    value = sources[0].examples[0].value
+    inner = {
+        f"{key}.{deeper}": one
+        for key, item in value.items()
+        if isinstance(item, dict)
+        for deeper, one in item.items()
+    }
+    paths = [path for path, one in {**value, **inner}.items() if isinstance(one, str | bool | int | float)]
+    return f"the first example has {', '.join(paths[:20]) or 'no such field'}"
+
+
+def value_at(value: Any, path: str) -> Any:
+    """Look up a dotted path; a key that itself has dots is found too. None where there is nothing."""
+    if not isinstance(value, Mapping):
+        return None
+    if path in value:
+        return value[path]
+    head, dot, rest = path.partition(".")
+    return value_at(value.get(head), rest) if dot else None
+
+
+def label_at(value: Any, path: str) -> str:
+    found = value_at(value, path)
+    if isinstance(found, str):
+        return found
+    return strict_json.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
