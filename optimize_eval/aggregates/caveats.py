@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.aggregates.statistics import needed_pairs
 from optimize_eval.aggregates.wording import count, number, percent
 from optimize_eval.protocol import ScoreRange
@@ -50,20 +51,15 @@ def _failure(row: Mapping[str, Any], failed: int, calls: int, layout: Layout) ->
         for kind, many in s["failures"].items():
             kinds[kind] = kinds.get(kind, 0) + many
     main = max(kinds, key=lambda kind: kinds[kind])
+    asked = asked_with(row["evaluator"], row["task_model"])
     told = (
-        f"{row['candidate']}: {failed:,} of {calls:,} {asked_of(row)} calls failed "
+        f"{row['candidate']}: {failed:,} of {calls:,} {asked} calls failed "
         f"({percent(failed / calls)}, {'mostly ' * (len(kinds) > 1)}{main}), left out of every mean"
     )
     s = row["splits"][layout.deciding]
     if s["failed"] and s["bounds"] is not None:
         return f"{told}; counted as 0 its {layout.deciding} mean would be {number(s['bounds'][0])}"
     return told
-
-
-def asked_of(row: Mapping[str, Any]) -> str:
-    """Name a row's evaluator, with its task model where there is one."""
-    evaluator: str = row["evaluator"]
-    return evaluator if row["task_model"] is None else f"{evaluator} with {row['task_model']}"
 
 
 def _coverage(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:

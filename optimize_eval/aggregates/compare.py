@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from optimize_eval.aggregates.scores import Scores, Values
-from optimize_eval.aggregates.statistics import Difference, difference_of, holm
-from optimize_eval.run.layout import Label
+from optimize_eval.aggregates.statistics import Clusters, Difference, difference_of, holm
 
 FEWEST_PAIRS = 10  # below, nothing is called better or worse
 ALPHA = 0.05
 MOST_FLIPPED_PAIRS = 50  # pairs of candidates, above which no flips are drawn
 MOST_PAIRS = 2000  # pairs of candidates, above which only those with the baseline are compared
-
-Clusters = Sequence[Label] | None
 
 BETTER, WORSE, HINT_BETTER, HINT_WORSE, NO_DIFFERENCE, TOO_FEW = (
     "better",

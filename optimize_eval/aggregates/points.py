@@ -45,7 +45,6 @@ def _overfit_words(overfit: Mapping[str, Any]) -> tuple[str, str] | None:
             else ("?", f"whether it overfits is undecided: {value}")
         ),
         gap.NO_TRAIN_GAIN: ("\N{EN DASH}", f"no gain on train that could be lost: {value}"),
-        gap.OVERFITS: ("✕", f"but part of its gain on train is lost: {value}"),
     }.get(overfit["state"])
 
 
@@ -58,7 +57,7 @@ def elsewhere(summary: Mapping[str, Any], winner: Row | None, layout: Layout) ->
             ]
             if is_lead(rows[0], layout):
                 continue
-            where = asked_with(evaluator, task_model, layout)
+            where = asked_with(evaluator, task_model)
             if len(rows) == 1:
                 yield _point("·", _alone_elsewhere(rows[0], where, layout))
                 continue

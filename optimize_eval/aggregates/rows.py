@@ -21,11 +21,12 @@ MARKS = {
 
 def lead_name(layout: Layout) -> str:
     """Name the evaluator that leads and, where there are several task models, the first of them."""
-    return asked_with(layout.evaluators[0], layout.task_models[0], layout)
+    return asked_with(layout.evaluators[0], layout.task_models[0])
 
 
-def asked_with(evaluator: str, task_model: str | None, layout: Layout) -> str:
-    return f"{evaluator} with {task_model}" if len(layout.task_models) > 1 else evaluator
+def asked_with(evaluator: str, task_model: str | None) -> str:
+    """Name an evaluator and, where there is one, the model that it was asked about."""
+    return evaluator if task_model is None else f"{evaluator} with {task_model}"
 
 
 def is_lead(row: Row, layout: Layout) -> bool:

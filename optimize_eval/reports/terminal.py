@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates import compare, gap
-from optimize_eval.aggregates.rows import MARKS
+from optimize_eval.aggregates.rows import MARKS, asked_with
 from optimize_eval.aggregates.wording import MINUS, count, number, percent, signed
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.table import Column, layout_table
@@ -75,7 +75,7 @@ def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
         *(_wide(shown, split) if has_others and width >= WIDE else []),
         Column("failed", [f"{_failed(row):,}" for row in shown]),
     ]
-    title = f"{rows[0]['evaluator']}{_with(rows[0])}: {split}"
+    title = f"{asked_with(rows[0]['evaluator'], rows[0]['task_model'])}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
     how += "; intervals by cluster" * (rows[0]["splits"][split]["method"] == "cluster_t")
     lines = [*wrapped(" ", title + how, width), *layout_table(columns, width)]
@@ -83,10 +83,6 @@ def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
         more = count(len(rows) - len(shown), "more candidate")
         lines += wrapped(" ", f"… and {more}: see summary.json", width)
     return lines
-
-
-def _with(row: Row) -> str:
-    return "" if row["task_model"] is None else f" with {row['task_model']}"
 
 
 def _compared(rows: Sequence[Row], split: str) -> list[Column]:
@@ -202,7 +198,9 @@ def _worst(best: Row, summary: Summary, width: int) -> list[str]:
     if low:
         what = "" if _is_baseline(best, summary) else f" ({summary['baseline']} → {best['candidate']})"
         lines += wrapped(
-            _head("worst", []), f"{best['candidate']} on {best['evaluator']}{_with(best)}{what}", width
+            _head("worst", []),
+            f"{best['candidate']} on {asked_with(best['evaluator'], best['task_model'])}{what}",
+            width,
         )
     for one in low[:_SHOWN_WORST]:
         is_compared = one["baseline"] is not None and not _is_baseline(best, summary)
@@ -225,7 +223,7 @@ def _side_info(best: Row, summary: Summary, width: int) -> list[str]:
     if not said:
         return []
     more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
-    who = f"{best['candidate']} on {best['evaluator']}{_with(best)}: "
+    who = f"{best['candidate']} on {asked_with(best['evaluator'], best['task_model'])}: "
     return wrapped(_head("side info", []), who + " · ".join([*said[:_MOST_KEYS], *more]), width)
 
 

@@ -15,7 +15,6 @@ class Progress:
     total: int
     done: int
     asked: int = 0  # in this session
-    scored: int = 0  # in this session
     failed: int = 0
     failed_at: float = 0.0  # the last one
     last_failure: Failed | None = None
@@ -28,5 +27,3 @@ class Progress:
             self.failed += 1
             self.failed_at = time.monotonic()
             self.last_place, self.last_failure = coordinates, outcome
-        else:
-            self.scored += 1
