@@ -1,13 +1,15 @@
 """The engine of this machine: slot threads that take units, ask, hand the records over, and go on.
 
 Fair over lanes: a free slot serves the lane with the fewest calls in flight for its weight. A lane is not
-given more calls than it can take, so that a slow evaluator never keeps slots from the others.
+given more calls than it can take, so that a slow evaluator never keeps slots from the others. Where more
+calls in flight are of no use, pace lets slots rest.
 """
 
 import threading
 from collections.abc import Callable, Sequence
 
 from optimize_eval.engines import Lane, Record
+from optimize_eval.engines.pace import Pace
 
 TICK = 0.1
 
@@ -49,6 +51,7 @@ class LocalEngine:
             for thread in threads:
                 while thread.is_alive() and not queues.error:
                     thread.join(TICK)
+                    queues.pace.look()
                     self._tick()
         except BaseException as error:
             queues.fail(error)
@@ -97,6 +100,8 @@ class Queues:
         self._queues = [_Queue(lane) for lane in lanes]
         self._slots = slots
         self._stop = stop
+        self.pace = Pace(slots)
+        self._in_flight = 0
         self._changed = threading.Condition()
         self.error: BaseException | None = None
 
@@ -111,17 +116,23 @@ class Queues:
         """
         with self._changed:
             if finished:
-                finished.in_flight -= 1
+                self.give_back(finished)
             while not (self.error or self._stop()) and (queues := self._with_units()):
-                if taken := self._take_some(queues):
+                if self._in_flight < self.pace.slots and (taken := self._take_some(queues)):
                     return taken
                 self._changed.wait(_LOOK_AGAIN)
             self._changed.notify_all()
             return None
 
+    def give_back(self, queue: _Queue) -> None:
+        queue.in_flight -= 1
+        self._in_flight -= 1
+
     def _with_units(self) -> list[_Queue]:
         queues = [queue for queue in self._queues if queue.left]
-        return sorted(queues, key=lambda queue: queue.load) if len(queues) > 1 else queues
+        if len(queues) > 1:
+            queues.sort(key=lambda queue: queue.load)
+        return queues
 
     def fail(self, error: BaseException) -> None:
         with self._changed:
@@ -136,5 +147,6 @@ class Queues:
                 units = queue.lane.units[queue.next : queue.next + min(capacity.batch, share)]
                 queue.next += len(units)
                 queue.in_flight += 1
+                self._in_flight += 1
                 return queue, units
         return None

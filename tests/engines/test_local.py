@@ -103,7 +103,7 @@ def test_a_slot_serves_the_lane_with_the_fewest_calls_in_flight(
             flying.append((queue, place))
         else:
             queue, _ = flying.pop(next(order, 0) % len(flying))
-            queue.in_flight -= 1  # as the slot's next take does
+            queues.give_back(queue)  # as the slot's next take does
     assert handed == Counter(range(sum(sizes)))
 
 
@@ -193,3 +193,20 @@ def test_an_error_anywhere_ends_the_run_and_is_raised(where: str) -> None:
 def test_nothing_to_do_is_done_at_once() -> None:
     LocalEngine(4, lambda: None).run([], list, print, lambda: False)
     Watched([0, 0], [Capacity()] * 2).run(3)
+
+
+def test_no_more_is_handed_out_than_the_pace_allows() -> None:
+    queues = Queues([Lane(units=range(9), capacity=Capacity)], 4, lambda: False)
+    first, second = queues.take(), queues.take()
+    queues.pace.slots = 2
+    others: list[Any] = []
+    waiting = threading.Thread(target=lambda: others.append(queues.take()))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    assert first
+    assert second
+    assert queues.take(first[0])  # the room of the call that has ended is for who ended it
+    queues.pace.slots = 3
+    waiting.join()
+    assert [taken[1][0] for taken in others] == [3]
