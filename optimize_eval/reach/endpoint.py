@@ -5,8 +5,7 @@ Says what a status and a body mean; connections and deadlines are http's busines
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -41,13 +40,9 @@ class EndpointEvaluator:
         self._headers = headers.expand(spec.headers)
         self._secrets = headers.secrets(spec.headers, spec.url)
         self._connections = Connections(spec.url)
-        self._capabilities = NO_CAPABILITIES
+        self.capacity = Capacity(calls=spec.concurrency)
         self._room = threading.Condition()
         self._in_flight = 0
-
-    @property
-    def capacity(self) -> Capacity:
-        return Capacity(calls=self._limit(), batch=self._capabilities.batch)
 
     def call(self, payload: Payload, deadline: float) -> Answer:
         answer = judge_answer(self._ask(encode(payload), deadline - time.monotonic()), self._spec.score_range)
@@ -60,7 +55,7 @@ class EndpointEvaluator:
         return ask_in_batches(
             payloads,
             timeout,
-            size=self._capabilities.batch,
+            size=self.capacity.batch,
             score_range=self._spec.score_range,
             one=self.call,
             many=self._ask_batch,
@@ -77,8 +72,7 @@ class EndpointEvaluator:
 
     def _ask(self, body: bytes, seconds: float) -> dict[str, Any]:
         """Ask within so many seconds; waiting for room among the calls in flight does not count."""
-        with self._turn():
-            response = self._post(body, time.monotonic() + seconds)
+        response = self._post_in_turn(body, seconds)
         if response.status not in _SUCCESS:
             raise self._refused(response)
         answer = self._decode(response.body)
@@ -113,24 +107,19 @@ class EndpointEvaluator:
             raise
 
     def _learn(self, capabilities: Capabilities) -> None:
+        """Take over what was declared; it lowers what the user allows of calls in flight."""
+        limits = [limit for limit in (capabilities.concurrency, self._spec.concurrency) if limit is not None]
         with self._room:
-            self._capabilities = capabilities
+            self.capacity = Capacity(calls=min(limits, default=None), batch=capabilities.batch)
             self._room.notify_all()
 
-    def _limit(self) -> int | None:
-        """Tell how many calls may be in flight: what was declared lowers what the user allows."""
-        limits = (self._capabilities.concurrency, self._spec.concurrency)
-        known = [limit for limit in limits if limit is not None]
-        return min(known, default=None)
-
-    @contextmanager
-    def _turn(self) -> Iterator[None]:
+    def _post_in_turn(self, body: bytes, seconds: float) -> Response:
         with self._room:
-            while (limit := self._limit()) is not None and self._in_flight >= limit:
+            while (limit := self.capacity.calls) is not None and self._in_flight >= limit:
                 self._room.wait()
             self._in_flight += 1
         try:
-            yield
+            return self._post(body, time.monotonic() + seconds)
         finally:
             with self._room:
                 self._in_flight -= 1

@@ -6,9 +6,10 @@ makes two runs the same. How the axes are counted is layout's, what is written o
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, NamedTuple
 
 import orjson
@@ -19,7 +20,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.identity import Identity, identify
-from optimize_eval.run.layout import SINGLE, Layout, Split
+from optimize_eval.run.layout import SINGLE, Cell, Layout, Split
 from optimize_eval.run.source import Source, check_fields, check_labels, label_at, value_at
 
 MOST_UNITS = 10_000_000
@@ -58,32 +59,18 @@ class Plan:
     layout: Layout
 
     def unit(self, number: int) -> Unit:
-        layout = self.layout
-        place = layout.place(number)
-        cell = layout.cells[place.cell]
-        evaluator, candidate, split = self._axes[place.cell]
-        example = self.examples[split][place.example]
-        text = example.texts[candidate] if example.texts else self.candidates[candidate].text
-        sha256 = _sha256(text.encode()) if example.texts else self._candidate_digests[candidate]
-        determines = [
-            self.identities[evaluator].sha256,
-            sha256,
-            cell.task_model,
-            cell.split,
-            example.line,
-            example.sha256,
-            place.repeat + 1,
-        ]
-        coordinates = {
-            "evaluator": cell.evaluator,
-            "candidate": cell.candidate,
-            "task_model": cell.task_model,
-            "split": cell.split,
-            "line": example.line,
-            "repeat": place.repeat + 1,
-        }
+        place = self.layout.place(number)
+        asked = self._asked[place.cell]
+        example = asked.examples[place.example]
+        repeat = place.repeat + 1
+        text = example.texts[asked.candidate] if example.texts else asked.text
+        sha256 = _sha256(text.encode()) if example.texts else asked.sha256
+        cell = self.layout.cells[place.cell]
+        of_example = cell.split, example.line, example.sha256, repeat
+        key = _sha256(orjson.dumps((asked.identity, sha256, cell.task_model, *of_example)))
         payload = Payload(candidate=text, example=example.raw, task_model=cell.task_model)
-        return Unit(number, _sha256(orjson.dumps(determines)), evaluator, payload, coordinates)
+        of_unit = {"repeat": repeat} if example.line is None else {"line": example.line, "repeat": repeat}
+        return Unit(number, key, asked.evaluator, payload, {**asked.coordinates, **of_unit})
 
     @cached_property
     def digest(self) -> str:
@@ -110,15 +97,41 @@ class Plan:
         return tuple(_sha256(candidate.text.encode()) for candidate in self.candidates)
 
     @cached_property
-    def _axes(self) -> list[tuple[int, int, int]]:
+    def _asked(self) -> list["_Asked"]:
         layout = self.layout
-        return [
-            (evaluator, candidate, split)
-            for evaluator in range(len(layout.evaluators))
-            for candidate in range(len(layout.candidates))
-            for _ in layout.task_models
-            for split in range(len(layout.splits))
-        ]
+        axes = product(
+            range(len(layout.evaluators)),
+            range(len(layout.candidates)),
+            layout.task_models,
+            range(len(layout.splits)),
+        )
+        return [self._cell(*chosen, cell) for chosen, cell in zip(axes, layout.cells, strict=True)]
+
+    def _cell(
+        self, evaluator: int, candidate: int, task_model: str | None, split: int, cell: Cell
+    ) -> "_Asked":
+        told = {"evaluator": cell.evaluator, "candidate": cell.candidate, "task_model": task_model}
+        return _Asked(
+            evaluator,
+            candidate,
+            self.identities[evaluator].sha256,
+            self.candidates[candidate].text,
+            self._candidate_digests[candidate],
+            self.examples[split],
+            {key: value for key, value in {**told, "split": cell.split}.items() if value is not None},
+        )
+
+
+class _Asked(NamedTuple):
+    """What the units of a cell have in common."""
+
+    evaluator: int
+    candidate: int
+    identity: str
+    text: str
+    sha256: str
+    examples: tuple[PlannedExample, ...]
+    coordinates: Mapping[str, Any]
 
 
 def plan_run(

@@ -5,17 +5,14 @@ unit attempt's, disk journal's.
 """
 
 import contextlib
-import threading
 import time
 from array import array
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from optimize_eval.connect import connect
 from optimize_eval.engines import Engine, Lane
@@ -26,14 +23,14 @@ from optimize_eval.run.attempt import attempt_many
 from optimize_eval.run.identity import has_changed
 from optimize_eval.run.ledger import SCORED, SKIPPED, Ledger
 from optimize_eval.run.outcome import Failed, Scored
-from optimize_eval.run.plan import Plan, Unit
+from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
+from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
 
 PROBES = 3  # units of each split that may fail before an evaluator is taken for broken
 
 _BUSY = Capacity(calls=0)
-_LONGEST_MESSAGE = 2048
 
 
 class Status(StrEnum):
@@ -57,14 +54,6 @@ class Settings:
     def allow(self, failures: int) -> bool:
         most = 0 if self.abort_on_failure else self.most_failures
         return most is None or failures <= most
-
-
-class Record(NamedTuple):
-    """An outcome on its way to the journal."""
-
-    unit: Unit
-    outcome: Scored | Failed
-    line: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +91,7 @@ class Runner:
         self._probed: set[int] = set()
         self._is_closing = False  # from here on failures are our own doing
         self._reason = ""  # why there is no use in going on
-        self._writing = threading.Lock()
-        self._waiting: deque[Record] = deque()  # for whoever writes at the moment
+        self._clock = Clock()
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
     def run(self, path: Path) -> Ended:
@@ -112,7 +100,7 @@ class Runner:
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
-            with self._live_evaluators():
+            with contextlib.closing(Scribe(self._write)) as self._scribe, self._live_evaluators():
                 self._journal.append(journal.sealed(self._header()))
                 if self._settings.probe:
                     self._probe()
@@ -135,10 +123,11 @@ class Runner:
             if has_changed(self._specs[place], self._plan.identities[place])
         ]
         self._ledger.changed.update(changed)
-        return {"ended_at": _now(), "status": str(status), **({"changed": changed} if changed else {})}
+        told = {"changed": changed} if changed else {}
+        return {"ended_at": self._clock.now(), "status": str(status), **told}
 
     def _header(self) -> dict[str, Any]:
-        return {"schema": journal.SCHEMA, "plan": self._plan.digest, "started_at": _now()}
+        return {"schema": journal.SCHEMA, "plan": self._plan.digest, "started_at": self._clock.now()}
 
     def _probe(self) -> None:
         """Ask each evaluator of which nothing scored is known some first units: who scores none is broken."""
@@ -189,34 +178,31 @@ class Runner:
             for place, owed in zip(places, units, strict=True)
         ]
         self._engine.run(lanes, self._attempt, self._done, self._is_stopped)
+        self._scribe.settle()
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
         """Ask about units of one evaluator; what the end of the run cut off stays owed."""
         units = [self._plan.unit(number) for number in numbers]
         place = units[0].evaluator
-        spec, started_at = self._specs[place], _now()
+        spec, started_at = self._specs[place], self._clock.now()
         payloads = [unit.payload for unit in units]
         pause = partial(self._pause, place)
         outcomes = attempt_many(self._evaluators[place], payloads, spec.timeout, spec.retries or 0, pause)
         return [
-            Record(unit, outcome, _line(unit, outcome, started_at))
+            record_of(unit, outcome, started_at)
             for unit, outcome in zip(units, outcomes, strict=True)
             if isinstance(outcome, Scored) or (outcome and not self._is_cut_off())
         ]
 
     def _done(self, record: Record) -> None:
-        """Journal a record and those that came meanwhile: no slot waits for another one's write."""
-        self._waiting.append(record)
-        while self._waiting and self._writing.acquire(blocking=False):
-            try:
-                self._write([self._waiting.popleft() for _ in range(len(self._waiting))])
-            finally:
-                self._writing.release()
+        self._scribe.put(record)
+        if isinstance(record.outcome, Failed):
+            self._scribe.settle()  # before the next unit is taken: it may have been one failure too many
 
     def _write(self, records: Sequence[Record]) -> None:
         offset = self._journal.append(b"".join(record.line for record in records))
         for unit, outcome, line in records:
-            self._ledger.enter(unit.number, _outcome_name(outcome), offset, len(line))
+            self._ledger.enter(unit.number, outcome_name(outcome), offset, len(line))
             offset += len(line)
             self._progress[unit.evaluator].count(outcome, unit.coordinates)
             if isinstance(outcome, Failed):
@@ -279,30 +265,3 @@ class Runner:
         units = self._plan.layout.units_of(name)
         known = self._ledger.count(SCORED, units) + self._ledger.count(SKIPPED, units)
         return Progress(name, total=len(units), done=known)
-
-
-def _line(unit: Unit, outcome: Scored | Failed, started_at: str) -> bytes:
-    record: dict[str, Any] = {"key": unit.key, **unit.coordinates, "outcome": _outcome_name(outcome)}
-    for key in ("task_model", "line"):
-        if record[key] is None:
-            del record[key]
-    if isinstance(outcome, Scored):
-        record["score"] = outcome.score
-        record["side_info"] = outcome.side_info
-    else:
-        record["kind"] = str(outcome.kind)
-        record["message"] = outcome.message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
-    if outcome.stderr:
-        record["stderr"] = outcome.stderr
-    record["seconds"] = round(outcome.seconds, 6)
-    record["attempts"] = outcome.attempts
-    record["started_at"] = started_at
-    return journal.sealed(record)
-
-
-def _outcome_name(outcome: Scored | Failed) -> str:
-    return "scored" if isinstance(outcome, Scored) else "failed"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")

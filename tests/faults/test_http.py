@@ -210,7 +210,7 @@ def test_a_server_that_closes_after_each_answer_loses_none(server: Server) -> No
 def test_a_capability_that_says_nothing_of_concurrency_limits_nothing(server: Server) -> None:
     with http_evaluator(f"{server.url}/capable") as evaluator:
         evaluator("x")
-        assert evaluator._evaluator._limit() is None  # type: ignore[attr-defined]  # noqa: SLF001  no time is asserted
+        assert evaluator._evaluator.capacity.calls is None  # noqa: SLF001  no time is asserted
 
 
 def test_ctrl_c_does_not_wait_for_a_silent_server(server: Server, tmp_path: Path) -> None:

@@ -1,0 +1,114 @@
+"""Records on their way to the journal: a thread of its own writes down what has come, some at a time.
+
+So no slot waits for a disk or for another slot's write. What a kill finds still on its way was asked a
+millisecond ago and is asked again. What is done with a record beside is the runner's.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from optimize_eval.run import journal
+from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.plan import Unit
+
+_GATHERING = 0.001  # seconds for which records may wait for others
+_LONGEST_MESSAGE = 2048
+
+
+class Record(NamedTuple):
+    """An outcome and how it is told."""
+
+    unit: Unit
+    outcome: Scored | Failed
+    line: bytes
+
+
+class Scribe:
+    """Calls `write` with records in the order they came, never twice at a time; thread-safe."""
+
+    def __init__(self, write: Callable[[Sequence[Record]], None]) -> None:
+        self._write = write
+        self._waiting: deque[Record] = deque()
+        self._writing = threading.Lock()
+        self._has_come = threading.Event()
+        self._is_closed = False
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._serve, name="scribe", daemon=True)
+        self._thread.start()
+
+    def put(self, record: Record) -> None:
+        """Take a record over; raises what writing an earlier one has met."""
+        if self._error:
+            raise self._error
+        self._waiting.append(record)
+        if not self._has_come.is_set():
+            self._has_come.set()
+
+    def settle(self) -> None:
+        """Return when all that was put is written; raises what writing has met."""
+        with self._writing:
+            if self._waiting and not self._error:
+                self._write_all()
+        if self._error:
+            raise self._error
+
+    def close(self) -> None:
+        """Write what is left and end; what writing has met was raised before, or is by `settle`."""
+        self._is_closed = True
+        self._has_come.set()
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while not (self._is_closed or self._error):
+            self._has_come.wait()
+            time.sleep(_GATHERING)
+            self._has_come.clear()
+            with self._writing:
+                if not self._error:
+                    self._write_all()
+
+    def _write_all(self) -> None:
+        try:
+            if records := [self._waiting.popleft() for _ in range(len(self._waiting))]:
+                self._write(records)
+        except BaseException as error:  # noqa: BLE001  raised where records come from
+            self._error = error
+
+
+def record_of(unit: Unit, outcome: Scored | Failed, started_at: str) -> Record:
+    told: dict[str, Any] = {"key": unit.key, **unit.coordinates, "outcome": outcome_name(outcome)}
+    if isinstance(outcome, Scored):
+        told["score"] = outcome.score
+        told["side_info"] = outcome.side_info
+    else:
+        told["kind"] = str(outcome.kind)
+        told["message"] = outcome.message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
+    if outcome.stderr:
+        told["stderr"] = outcome.stderr
+    told["seconds"] = round(outcome.seconds, 6)
+    told["attempts"] = outcome.attempts
+    told["started_at"] = started_at
+    return Record(unit, outcome, journal.sealed(told))
+
+
+def outcome_name(outcome: Scored | Failed) -> str:
+    return "scored" if isinstance(outcome, Scored) else "failed"
+
+
+class Clock:
+    """The time of day as text, in milliseconds; the second is written once for all that fall into it."""
+
+    def __init__(self) -> None:
+        self._second = (-1, "")
+
+    def now(self) -> str:
+        second, rest = divmod(time.time_ns(), 1_000_000_000)
+        known, text = self._second
+        if known != second:
+            text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+            self._second = second, text
+        return f"{text}.{rest // 1_000_000:03d}+00:00"

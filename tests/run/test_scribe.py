@@ -1,0 +1,70 @@
+"""Records get to the journal in their order, all of them before `settle` returns, and errors get back."""
+
+import contextlib
+import re
+import threading
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from optimize_eval.protocol import Payload
+from optimize_eval.run.outcome import Scored
+from optimize_eval.run.plan import Unit
+from optimize_eval.run.scribe import Clock, Record, Scribe, record_of
+
+
+def record(number: int) -> Record:
+    unit = Unit(number, "key", 0, Payload(candidate="x"), {"line": number})
+    return record_of(unit, Scored(score=1.0, side_info={}, seconds=0.1), "now")
+
+
+def test_what_was_put_is_written_once_and_in_order_when_it_settles() -> None:
+    written: list[int] = []
+
+    def write(records: Sequence[Record]) -> None:
+        written.extend(one.unit.number for one in records)
+
+    with contextlib.closing(Scribe(write)) as scribe:
+        for number in range(500):
+            scribe.put(record(number))
+        scribe.settle()
+        assert written == list(range(500))
+        scribe.put(record(500))
+    assert written == list(range(501))
+
+
+def test_records_are_written_without_being_asked_for() -> None:
+    is_written = threading.Event()
+    with contextlib.closing(Scribe(lambda _records: is_written.set())) as scribe:
+        scribe.put(record(1))
+        assert is_written.wait(10)
+
+
+def test_an_error_of_writing_is_raised_where_records_come_from_and_nothing_is_written_after_it() -> None:
+    calls: list[Any] = []
+
+    def write(records: Sequence[Record]) -> None:
+        calls.append(records)
+        raise OSError("disk full")
+
+    with contextlib.closing(Scribe(write)) as scribe:
+        scribe.put(record(1))
+        with pytest.raises(OSError, match="disk full"):
+            scribe.settle()
+        with pytest.raises(OSError, match="disk full"):
+            scribe.put(record(2))
+        with pytest.raises(OSError, match="disk full"):
+            scribe.settle()
+    assert len(calls) == 1
+
+
+def test_the_clock_tells_utc_in_milliseconds() -> None:
+    clock = Clock()
+    before = datetime.now(UTC)
+    told = [clock.now() for _ in range(3)]
+    after = datetime.now(UTC)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", text) for text in told)
+    assert all((datetime.fromisoformat(text) - before).total_seconds() >= -0.001 for text in told)
+    assert all(datetime.fromisoformat(text) <= after for text in told)
