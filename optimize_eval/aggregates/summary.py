@@ -25,6 +25,7 @@ from optimize_eval.aggregates.sideinfo import SideInfo
 from optimize_eval.aggregates.statistics import Mean, mean_of
 from optimize_eval.aggregates.verdict import judge
 from optimize_eval.run.layout import Cell, Layout, Split
+from optimize_eval.run.stored import StoredRun
 
 SCHEMA = "optimize-eval.summary.v1"
 
@@ -40,6 +41,12 @@ def summarise(layout: Layout, records: Records, changed: Iterable[str] = ()) -> 
     `changed` are evaluators that were not the same program from the first call to the last.
     """
     return _Summary(layout, records).to_dict(sorted(changed))
+
+
+def summarise_stored(run: StoredRun) -> dict[str, Any]:
+    """Compute the summary of a run on disk."""
+    with run.reader() as reader:
+        return summarise(run.layout, reader.records, run.ledger.changed)
 
 
 class _Summary:

@@ -12,10 +12,8 @@ import orjson
 import typer
 
 from optimize_eval.cli import options, output
-from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, CannotGoOn, read_manifest
-from optimize_eval.run.ledger import Ledger
-from optimize_eval.run.manifest import layout_of
+from optimize_eval.run.folder import SUMMARY, CannotGoOn
+from optimize_eval.run.stored import open_stored
 
 EXAMPLES = """\b
 Examples:
@@ -39,24 +37,18 @@ def report(
     as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and nothing else."""
-    from optimize_eval.aggregates.summary import summarise  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
     from optimize_eval.reports import terminal  # noqa: PLC0415
 
-    folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
-    manifest = read_manifest(folder)
-    if manifest is None or not (folder / JOURNAL).exists():
-        raise UsageError(f"there is no run in {run!r}", hint="name a folder that `optimize-eval run` made")
-    layout, plan = layout_of(manifest)
-    ledger = Ledger.read(folder / JOURNAL, layout, plan)
-    with ledger.reader(folder / JOURNAL) as reader:
-        summary = summarise(layout, reader.records, ledger.changed)
+    stored = open_stored(run)
+    summary = summarise_stored(stored)
     if check:
-        _check(folder, summary, as_json=as_json)
+        _check(stored.folder, summary, as_json=as_json)
     elif as_json:
         output.emit_json(summary)
     else:
         output.emit(
-            terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(str(folder)))
+            terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(str(stored.folder)))
         )
 
 

@@ -28,6 +28,7 @@ from optimize_eval.run.progress import Progress
 from optimize_eval.run.resume import check_plan, open_run
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
 from optimize_eval.run.stop import Stop
+from optimize_eval.run.stored import StoredRun
 
 EXAMPLES = """\b
 Examples:
@@ -174,7 +175,7 @@ def run(
     with locked(folder):
         ledger = open_run(folder, plan, manifest, fresh=fresh)
         ended = _session(plan, ledger, settings, folder, quiet=quiet)
-        summary = _summarise(plan, ledger, folder)
+        summary = _summarise(StoredRun(folder=folder, manifest=manifest, ledger=ledger))
     _tell(summary, ended, folder, quiet=quiet, as_json=as_json)
     _explain(ended, plan)
     if ledger.changed:
@@ -204,12 +205,11 @@ def _session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, qu
             shown.close()
 
 
-def _summarise(plan: Plan, ledger: Ledger, folder: Path) -> dict[str, Any]:
-    from optimize_eval.aggregates.summary import summarise  # noqa: PLC0415  a plain --help needs no statistics
+def _summarise(run: StoredRun) -> dict[str, Any]:
+    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
 
-    with ledger.reader(folder / JOURNAL) as reader:
-        summary = summarise(plan.layout, reader.records, ledger.changed)
-    write_json(folder / SUMMARY, summary)
+    summary = summarise_stored(run)
+    write_json(run.folder / SUMMARY, summary)
     return summary
 
 

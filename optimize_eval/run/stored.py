@@ -1,0 +1,46 @@
+"""A run as it stands on disk, opened for reading: its axes, and where each unit's newest record is.
+
+Needs the folder and nothing else: no evaluator, no dataset. Going on with a run is resume's.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from optimize_eval.errors import UsageError
+from optimize_eval.run.folder import JOURNAL, MANIFEST, read_manifest
+from optimize_eval.run.layout import Layout
+from optimize_eval.run.ledger import Ledger, Reader
+from optimize_eval.run.manifest import Manifest, layout_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """The folder of a run and what its files say."""
+
+    folder: Path
+    manifest: Manifest
+    ledger: Ledger
+
+    @property
+    def layout(self) -> Layout:
+        return self.ledger.layout
+
+    @contextmanager
+    def reader(self) -> Iterator[Reader]:
+        """Open the journal for reading the records of one cell after the other."""
+        with self.ledger.reader(self.folder / JOURNAL) as reader:
+            yield reader
+
+
+def open_stored(run: str | Path) -> StoredRun:
+    """Open a run by its folder or by its run.json; raises UsageError where there is none."""
+    folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
+    manifest = read_manifest(folder)
+    if manifest is None or not (folder / JOURNAL).exists():
+        raise UsageError(
+            f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
+        )
+    layout, plan = layout_of(manifest)
+    return StoredRun(folder=folder, manifest=manifest, ledger=Ledger.read(folder / JOURNAL, layout, plan))
