@@ -6,12 +6,22 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import output, preflight, report, run, schema, score, session, streams, validate
+from optimize_eval.cli import (
+    options,
+    output,
+    preflight,
+    report,
+    run,
+    schema,
+    score,
+    session,
+    streams,
+    validate,
+)
 from optimize_eval.errors import OptimizeEvalError, UsageError
 
 _PROGRAM = "optimize-eval"
 _TRACEBACK_VARIABLE = "OPTIMIZE_EVAL_TRACEBACK"
-_QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
 _USAGE, _COULD_NOT_GO_ON, _INTERRUPTED = 2, 3, 130
 
 app = typer.Typer(
@@ -102,7 +112,7 @@ def _misused(error: typer.TyperException) -> int:
     output.say(said if asks_for_help else f"error: {said}")
     if context and not asks_for_help:
         is_split = "unexpected extra argument" in said
-        output.say(f"  try: {_QUOTE if is_split else f'{context.command_path} --help'}")
+        output.say(f"  try: {options.QUOTE if is_split else f'{context.command_path} --help'}")
     return _USAGE
 
 

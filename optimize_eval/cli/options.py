@@ -1,16 +1,34 @@
-"""Options that several commands share: one name, one help line, one meaning."""
+"""Options that several commands share: one name, one help line, one meaning.
+
+A sweep file gives what was not given as flags: it becomes the defaults of its command.
+"""
 
 from typing import Annotated
 
 import typer
 
-from optimize_eval.connect import parse_headers
+from optimize_eval.connect import parse_evaluators, parse_headers
+from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.sweep import SUFFIX, Sweep
 
 Evaluators = Annotated[
     list[str],
     typer.Option("-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL or @METRIC."),
+]
+SomeEvaluators = Annotated[
+    list[str] | None,
+    typer.Option("-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL or @METRIC."),
+]
+CandidateFiles = Annotated[
+    list[str] | None, typer.Option("--candidate", metavar="FILE", help="A file, a glob, or - for stdin.")
+]
+CandidateLists = Annotated[
+    list[str] | None, typer.Option("--candidates", metavar="FILE", help='JSONL of {"id", "candidate"}.')
+]
+CandidateFields = Annotated[
+    list[str] | None, typer.Option("--candidate-field", metavar="FIELD", help="Score recorded outputs.")
 ]
 Timeout = Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="How long one call may take.")]
 Cwd = Annotated[
@@ -37,6 +55,18 @@ Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", min=1, help="Kept-alive processes (CPUs).")
 ]
 
+QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
+
+_OF_A_SPEC = {  # option → what it is called of an evaluator
+    "timeout": "timeout",
+    "cwd": "cwd",
+    "score_range": "score_range",
+    "header": "headers",
+    "retries": "retries",
+    "persistent": "persistent",
+    "workers": "workers",
+}
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 
@@ -60,3 +90,51 @@ def defaults(
         persistent=persistent,
         workers=workers,
     )
+
+
+def take_sweep(context: typer.Context, path: str | None) -> str | None:
+    """Read a sweep file before the other parameters are, and let it be their defaults."""
+    if path is None:
+        return None
+    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415  most commands have none
+
+    if not path.endswith(SUFFIX):
+        raise UsageError(f"{path!r} is no sweep file ({SUFFIX})", hint=QUOTE)
+    context.obj = sweep = load_sweep(path)
+    single = {one.name for one in context.command.params if not getattr(one, "multiple", False)}
+    context.default_map = {
+        name: value[0] if isinstance(value, list) and name in single else value
+        for name, value in sweep.options.items()
+    }
+    return path
+
+
+SweepFile = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[SWEEP.toml]", help="A file that says it all; flags win.", callback=take_sweep, is_eager=True
+    ),
+]
+
+
+def evaluators(
+    context: typer.Context, texts: list[str] | None, defaults: EvaluatorSpec
+) -> tuple[EvaluatorSpec, ...]:
+    """Make the evaluators that `-e` names, or else those of the sweep file, where flags win."""
+    if texts:
+        return parse_evaluators(texts, defaults)
+    sweep = context.obj
+    if not isinstance(sweep, Sweep) or not sweep.entries:
+        where = f" in {sweep.path}" if isinstance(sweep, Sweep) else ""
+        raise UsageError(
+            f"no evaluator is named{where}", hint="name one: -e './judge.sh', or -e @exact_match"
+        )
+    return sweep.specs(
+        defaults,
+        {name: getattr(defaults, name) for option, name in _OF_A_SPEC.items() if _is_flag(context, option)},
+    )
+
+
+def _is_flag(context: typer.Context, option: str) -> bool:
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"

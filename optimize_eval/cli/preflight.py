@@ -1,19 +1,20 @@
 """`optimize-eval preflight`: everything that would go wrong in a long run, found before it."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optimize_eval.candidates import load_candidate
+from optimize_eval.candidates import Candidate
 from optimize_eval.cli import options, output
-from optimize_eval.cli.material import load_sources
+from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.cli.session import owned_processes
-from optimize_eval.connect import parse_evaluators
 from optimize_eval.datasets import Example
 from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
+from optimize_eval.run.source import check_fields, value_at
 
 if TYPE_CHECKING:
     from optimize_eval.preflight.examined import Material
@@ -22,6 +23,7 @@ EXAMPLES = """\b
 Examples:
   optimize-eval preflight -e ./judge.sh --dataset train.jsonl --valset val.jsonl
   optimize-eval preflight -e 'python3 judge.py' -e http://127.0.0.1:8000/score --candidate prompt.txt
+  optimize-eval preflight sweep.toml
 
 \b
 Each failure and warning comes with a shell line that shows it.
@@ -34,14 +36,16 @@ _SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
 
 def preflight(
-    evaluator: options.Evaluators,
+    context: typer.Context,
+    _sweep: options.SweepFile = None,
+    evaluator: options.SomeEvaluators = None,
     dataset: Annotated[
         str | None, typer.Option("--dataset", metavar="FILE", help="The train examples.")
     ] = None,
     valset: Annotated[str | None, typer.Option("--valset", metavar="FILE", help="The val examples.")] = None,
-    candidate: Annotated[
-        list[str] | None, typer.Option("--candidate", metavar="FILE", help="A candidate; may be repeated.")
-    ] = None,
+    candidate: options.CandidateFiles = None,
+    candidates: options.CandidateLists = None,
+    candidate_field: options.CandidateFields = None,
     task_model: options.TaskModel = None,
     score_range: options.Range = ScoreRange.UNIT,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
@@ -68,10 +72,13 @@ def preflight(
         persistent=persistent,
         workers=workers,
     )
-    specs = parse_evaluators(evaluator, defaults)
-    splits = {one.name: one.examples for one in load_sources({"train": dataset, "val": valset})}
-    texts = [load_candidate(path) for path in candidate or ()]
-    material = _material(texts, splits, check_task_model(task_model))
+    specs = options.evaluators(context, evaluator, defaults)
+    sources = load_sources({"train": dataset, "val": valset})
+    for source in sources:
+        check_fields(source, candidate_field or ())
+    splits = {one.name: one.examples for one in sources}
+    chosen = load_all_candidates(candidate, candidates, candidate_field)
+    material = _material(chosen, splits, check_task_model(task_model))
     with owned_processes():
         examined = [examine(spec, material, budget) for spec in specs]
     if as_json:
@@ -82,20 +89,26 @@ def preflight(
         raise typer.Exit(_FAILED)
 
 
-def _material(texts: list[str], splits: dict[str, tuple[Example, ...]], task_model: str | None) -> "Material":
+def _material(
+    candidates: Sequence[Candidate], splits: dict[str, tuple[Example, ...]], task_model: str | None
+) -> "Material":
     from optimize_eval.preflight.examined import SENTINEL, Material  # noqa: PLC0415  see preflight
 
-    candidates = texts or [SENTINEL]
+    candidates = candidates or [Candidate(name="sentinel", text=SENTINEL)]
     payloads = {
         split: tuple(
-            Payload(candidate=text, example=example.raw, task_model=task_model)
+            Payload(candidate=_text(one, example), example=example.raw, task_model=task_model)
             for example in examples[:_FIRST_EXAMPLES]
-            for text in candidates
+            for one in candidates
         )
         for split, examples in splits.items()
-    } or {"single": tuple(Payload(candidate=text, task_model=task_model) for text in candidates)}
+    } or {"single": tuple(Payload(candidate=one.text, task_model=task_model) for one in candidates)}
     examples = sum(len(examples) for examples in splits.values()) or 1
     return Material(splits=payloads, calls=len(candidates) * examples, slots=_SLOTS)
+
+
+def _text(candidate: Candidate, example: Example) -> str:
+    return value_at(example.value, candidate.field) if candidate.field else candidate.text
 
 
 def _data_line(splits: dict[str, tuple[Example, ...]]) -> str:

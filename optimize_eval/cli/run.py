@@ -15,7 +15,6 @@ from optimize_eval.cli import options, output
 from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.cli.progress import display
 from optimize_eval.cli.session import Interrupted, Reaper, owned_processes, stoppable
-from optimize_eval.connect import parse_evaluators
 from optimize_eval.errors import FailureKind, UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT, by_hand
@@ -35,6 +34,7 @@ Examples:
   optimize-eval run -e ./judge.sh --candidate 'prompts/*.txt' --dataset train.jsonl --valset val.jsonl
   optimize-eval run -e @exact_match --candidate-field old --candidate-field new --dataset outputs.jsonl
   optimize-eval run -e 'python3 judge.py' --candidate v1.txt --dataset train.jsonl --dry-run
+  optimize-eval run sweep.toml --limit 20
 
 \b
 The same command again continues the same run: what is scored is not asked again, what failed is.
@@ -59,16 +59,12 @@ class OnFailure(StrEnum):
 
 
 def run(
-    evaluator: options.Evaluators,
-    candidate: Annotated[
-        list[str] | None, typer.Option("--candidate", metavar="FILE", help="A file, a glob, or - for stdin.")
-    ] = None,
-    candidates: Annotated[
-        list[str] | None, typer.Option("--candidates", metavar="FILE", help='JSONL of {"id", "candidate"}.')
-    ] = None,
-    candidate_field: Annotated[
-        list[str] | None, typer.Option("--candidate-field", metavar="FIELD", help="Score recorded outputs.")
-    ] = None,
+    context: typer.Context,
+    sweep: options.SweepFile = None,
+    evaluator: options.SomeEvaluators = None,
+    candidate: options.CandidateFiles = None,
+    candidates: options.CandidateLists = None,
+    candidate_field: options.CandidateFields = None,
     dataset: Annotated[
         str | None, typer.Option("--dataset", metavar="FILE", help="The train examples, JSONL.")
     ] = None,
@@ -140,7 +136,7 @@ def run(
         workers=workers,
     )
     plan = plan_run(
-        parse_evaluators(evaluator, defaults),
+        options.evaluators(context, evaluator, defaults),
         load_all_candidates(candidate, candidates, candidate_field),
         load_sources(
             files := {"train": dataset, "val": valset, "test": testset}, limit=limit, sample=sample, seed=seed
@@ -159,7 +155,8 @@ def run(
         keep_stderr=keep_stderr,
         probe=not no_preflight,
     )
-    folder = Path(f"runs/run-{plan.digest[:8]}" if out is None else out)
+    name = f"{Path(sweep).stem if sweep else 'run'}-{plan.digest[:8]}"
+    folder = Path("runs", name) if out is None else Path(out)
     manifest = manifest_of(
         plan,
         {split: Path(path).name.encode(errors="replace").decode() for split, path in files.items() if path},

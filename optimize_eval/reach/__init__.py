@@ -63,7 +63,7 @@ class EvaluatorSpec:
     argv: tuple[str, ...] = ()
     url: str = ""
     cwd: str | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)  # as written: ${NAME} not yet put in
     timeout: float = DEFAULT_TIMEOUT
     score_range: ScoreRange = ScoreRange.UNIT
     headers: tuple[tuple[str, str], ...] = field(
@@ -74,6 +74,7 @@ class EvaluatorSpec:
     workers: int | None = None  # None: as many as there are CPUs
     keep_stderr: bool = False  # of successful calls too
     concurrency: int | None = None  # calls in flight per URL; None: no limit of its own
+    weight: float = 1.0  # its share of the slots, against other evaluators
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= LONGEST_TIMEOUT:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload, encode, encode_batch
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.masked import masked
+from optimize_eval.reach.variables import for_shell
 
 _HERE = "@@candidate@@"
 _ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
@@ -75,7 +76,8 @@ def _program(spec: EvaluatorSpec, payload: Payload) -> str:
         url = shlex.quote(_public(spec.url))
         return f"curl -sSgi -m {spec.timeout:g} {' '.join(headers)} --data-binary @- {url}"
     model = [] if payload.task_model is None else [(TASK_MODEL_VARIABLE, payload.task_model)]
-    variables = [f"{name}={shlex.quote(value)}" for name, value in [*spec.environment.items(), *model]]
+    variables = [masked(f"{name}={for_shell(value)}") for name, value in spec.environment.items()]
+    variables += [f"{name}={shlex.quote(value)}" for name, value in model]
     return " ".join([*(["env", *variables] if variables else []), masked(shlex.join(spec.argv))])
 
 

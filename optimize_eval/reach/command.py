@@ -31,6 +31,7 @@ from optimize_eval.protocol import (
 from optimize_eval.reach import Capacity, EvaluatorSpec, not_started, one_shot, process, verdict
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
 from optimize_eval.reach.pool import CLOSED, Living, Pool
+from optimize_eval.reach.variables import filled
 from optimize_eval.reach.window import Window
 from optimize_eval.reach.worker import Broken, MakeLine, Reply, Worker
 
@@ -57,6 +58,10 @@ class CommandEvaluator:
         self._note = ""
         self._size = spec.workers or os.cpu_count() or 1  # of each pool
         self._is_closed = False
+        self._chosen = {
+            name: filled(said, f"the variable {name} of {spec.name}")
+            for name, said in spec.environment.items()
+        }
         self._be_of_this_process()
 
     def _be_of_this_process(self) -> None:
@@ -206,7 +211,7 @@ class CommandEvaluator:
         if self._program is not None:
             return self._program
         spec = self._spec
-        environment = {**os.environ, **spec.environment}
+        environment = {**os.environ, **self._chosen}
         executable = _find_executable(spec.argv[0], spec.cwd, environment.get("PATH"))
         if executable is None:
             raise not_started.explain_missing(spec, environment.get("PATH"))

@@ -3,17 +3,16 @@
 import os
 import re
 from base64 import b64encode
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from optimize_eval.errors import UsageError
+from optimize_eval.reach.variables import VARIABLE, filled
 
 Secrets = tuple[str, ...]
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\xa0-\xff]*")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _CONFIDENTIAL = re.compile(r"auth|cookie|credential|key|pass|secret|session|token", re.IGNORECASE)
 _OURS = frozenset({"content-length", "transfer-encoding", "host", "connection"})
 _SHORTEST_SECRET = 6
@@ -70,21 +69,12 @@ def redact_values(value: Any, hidden: Secrets) -> Any:
 
 
 def _confidential_parts(name: str, value: str) -> list[str]:
-    variables = [os.environ.get(variable, "") for variable in _VARIABLE.findall(value)]
+    variables = [os.environ.get(variable, "") for variable in VARIABLE.findall(value)]
     return [_filled(name, value), *variables] if variables or _CONFIDENTIAL.search(name) else []
 
 
 def _filled(name: str, value: str) -> str:
-    return _VARIABLE.sub(lambda found: _look_up(found[1], name, os.environ), value).strip()
-
-
-def _look_up(variable: str, header: str, environment: Mapping[str, str]) -> str:
-    if variable not in environment:
-        raise UsageError(
-            f"the header {header} needs the environment variable {variable}, which is not set",
-            hint=f"export {variable}=…",
-        )
-    return environment[variable]
+    return filled(value, f"the header {name}").strip()
 
 
 def _are_texts(*pair: object) -> bool:

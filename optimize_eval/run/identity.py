@@ -45,7 +45,8 @@ def identify(spec: EvaluatorSpec) -> Identity:
     named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
     files = tuple((_text(file.name), _digest(file)) for file in named if file)
     text = masked(_text(shlex.join(words)))
-    return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files]))
+    chosen = [sorted(spec.environment.items())] if spec.environment else []
+    return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files, *chosen]))
 
 
 def has_changed(spec: EvaluatorSpec, known: Identity) -> bool:

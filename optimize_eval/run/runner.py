@@ -174,7 +174,7 @@ class Runner:
 
     def _ask(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
         lanes = [
-            Lane(units=owed, capacity=partial(self._capacity, place))
+            Lane(units=owed, capacity=partial(self._capacity, place), weight=self._specs[place].weight)
             for place, owed in zip(places, units, strict=True)
         ]
         self._engine.run(lanes, self._attempt, self._done, self._is_stopped)

@@ -1,0 +1,198 @@
+"""The keys of a sweep file: what each takes, by table. A check returns the value or raises ValueError."""
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.reach import LONGEST_TIMEOUT, headers
+
+Check = Callable[[Any], Any]
+Keys = Mapping[str, Check]
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_COUNT_OR_SHARE = re.compile(r"\d+|\d{1,3}(\.\d+)?%")
+
+
+def run_keys(folder: str) -> Keys:
+    """List what [run] takes; paths are relative to the sweep file's folder."""
+
+    def path(value: Any) -> str:
+        return beside(folder, text(value))
+
+    def paths(value: Any) -> list[str]:
+        return [path(one) for one in texts(value)]
+
+    return {
+        "dataset": path,
+        "valset": path,
+        "testset": path,
+        "candidates": paths,
+        "candidate_fields": texts,
+        "task_models": texts,
+        "repeats": count,
+        "concurrency": count,
+        "score_range": score_range,
+        "baseline": text,
+        "out": path,
+        "cluster_by": text,
+        "group_by": texts,
+        "seed": integer,
+        "limit": count,
+        "sample": count,
+        "on_failure": on_failure,
+        "max_failures": max_failures,
+    }
+
+
+def evaluator_keys(folder: str) -> Keys:
+    """List what [[evaluator]] takes."""
+    return {
+        "name": name,
+        "command": command,
+        "url": text,
+        "use": metric,
+        "judge": later,
+        "task": later,
+        "timeout": timeout,
+        "cwd": lambda value: beside(folder, text(value)),
+        "env": environment,
+        "headers": header_pairs,
+        "retries": whole,
+        "persistent": boolean,
+        "workers": count,
+        "score_range": score_range,
+        "weight": weight,
+    }
+
+
+def gate_keys() -> Keys:
+    """List what [gates] takes."""
+    return {"fail_under": bounds, "max_gap": number}
+
+
+def beside(folder: str, name: str) -> str:
+    return os.path.normpath(os.path.join(folder, name))  # noqa: PTH118  a glob is no Path
+
+
+def text(value: Any) -> str:
+    _demand(isinstance(value, str) and value and "\0" not in value, 'write a text in quotes: "…"')
+    return str(value)
+
+
+def texts(value: Any) -> list[str]:
+    _demand(isinstance(value, list) and value, 'write a list of texts: ["…", "…"]')
+    return [text(one) for one in value]
+
+
+def integer(value: Any, least: int | None = None) -> int:
+    what = "a whole number" if least is None else f"a whole number from {least}"
+    _demand(isinstance(value, int) and not isinstance(value, bool), f"write {what}")
+    _demand(least is None or value >= least, f"write {what}")
+    return int(value)
+
+
+def whole(value: Any) -> int:
+    return integer(value, 0)
+
+
+def count(value: Any) -> int:
+    return integer(value, 1)
+
+
+def number(value: Any) -> float:
+    _demand(isinstance(value, int | float) and not isinstance(value, bool), "write a number")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    _demand(math.isfinite(found), "write a finite number")
+    return found
+
+
+def timeout(value: Any) -> float:
+    seconds = number(value)
+    _demand(0 < seconds <= LONGEST_TIMEOUT, f"write seconds above 0, at most {LONGEST_TIMEOUT:,.0f}")
+    return seconds
+
+
+def weight(value: Any) -> float:
+    share = number(value)
+    _demand(share > 0, "write a number above 0: twice the weight is twice the slots")
+    return share
+
+
+def boolean(value: Any) -> bool:
+    _demand(isinstance(value, bool), "write true or false")
+    return bool(value)
+
+
+def score_range(value: Any) -> ScoreRange:
+    return ScoreRange(_one_of(value, [str(one) for one in ScoreRange]))
+
+
+def on_failure(value: Any) -> str:
+    return _one_of(value, ["exclude", "abort"])
+
+
+def max_failures(value: Any) -> str:
+    said = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    is_known = isinstance(said, str) and _COUNT_OR_SHARE.fullmatch(said)
+    _demand(is_known, 'write a count, such as 20, or a share, such as "5%"')
+    return str(said)
+
+
+def name(value: Any) -> str:
+    _demand(_NAME.fullmatch(text(value)), "write a letter, then letters, digits, and _ . -")
+    return str(value)
+
+
+def command(value: Any) -> str | list[str]:
+    hint = 'write a command, "python3 judge.py", or its words, ["python3", "judge.py"]'
+    if isinstance(value, list):
+        _demand(value and all(isinstance(word, str) for word in value), hint)
+        return value
+    _demand(isinstance(value, str) and value.strip(), hint)
+    return str(value)
+
+
+def metric(value: Any) -> str:
+    _demand(text(value).startswith("@"), 'name an evaluator that ships: "@exact_match"')
+    return str(value)
+
+
+def later(_value: Any) -> Any:
+    raise ValueError("evaluators of this kind are not there yet: use command, url or use")
+
+
+def environment(value: Any) -> dict[str, str]:
+    hint = 'write variables with texts: {NAME = "value"}; ${OTHER} in a text stands for one of yours'
+    _demand(_is_table_of_texts(value) and all(name and "=" not in name for name in value), hint)
+    return dict(value)
+
+
+def header_pairs(value: Any) -> tuple[tuple[str, str], ...]:
+    _demand(_is_table_of_texts(value), 'write headers with texts: {Authorization = "Bearer ${TOKEN}"}')
+    return tuple(headers.parse(f"{name}: {said}") for name, said in value.items())
+
+
+def bounds(value: Any) -> dict[str, float]:
+    hint = 'write the lowest mean by evaluator: {judge = 0.8, "judge@v2" = 0.9}'
+    _demand(isinstance(value, dict) and value, hint)
+    return {name: number(least) for name, least in value.items()}
+
+
+def _is_table_of_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) and "\0" not in one for one in value.values())
+
+
+def _one_of(value: Any, known: Sequence[str]) -> str:
+    _demand(value in known, f"write one of: {', '.join(known)}")
+    return str(value)
+
+
+def _demand(is_met: object, what: str) -> None:
+    if not is_met:
+        raise ValueError(what)

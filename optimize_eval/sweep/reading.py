@@ -1,0 +1,175 @@
+"""Reading a sweep file: every problem at once, each at its line, and what can be used of the rest."""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimize_eval.datasets import read_bytes
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.sweep import TARGETS, Sweep, spec_of
+from optimize_eval.sweep.keys import Keys, evaluator_keys, gate_keys, run_keys
+
+_TABLES = ("run", "evaluator", "gates")
+_LIST = ".jsonl"
+_HEADER = re.compile(r"\s*(\[\[?)\s*([\w-]+)(?:\s*\.\s*([\w-]+))?")
+_KEY = re.compile(r"\s*([\w-]+)\s*=")
+_SYNTAX = re.compile(r"(.*) \(at line (\d+), column (\d+)\)", re.DOTALL)
+_OPTIONS = {  # key of [run] → the option that it stands for, where that is called otherwise
+    "candidate_fields": "candidate_field",
+    "task_models": "task_model",
+}
+_SPEC_KEYS = {"env": "environment"}
+
+
+class _Where(NamedTuple):
+    """A key of a table; the table's number counts those of the same name."""
+
+    table: str
+    number: int = 0
+    key: str = ""
+
+
+def load_sweep(path: str) -> Sweep:
+    """Read a sweep file; raises DataError with all its problems."""
+    sweep, problems = read_sweep(path)
+    if problems:
+        raise DataError(problems)
+    return sweep
+
+
+def read_sweep(path: str) -> tuple[Sweep, list[Problem]]:
+    """Read what can be used of a sweep file, and list what is wrong with the rest."""
+    try:
+        text = read_bytes(path).decode()
+        tables = tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        reason = f"not UTF-8: byte 0x{error.object[error.start]:02X} at offset {error.start}"
+        return Sweep(path=path), [Problem(path=path, rule="bad_utf8", reason=reason)]
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return Sweep(path=path), [_syntax_problem(path, str(error))]
+    reading = _Reading(path, text)
+    return reading.sweep(tables), sorted(reading.problems, key=lambda problem: problem.line or 0)
+
+
+def _syntax_problem(path: str, said: str) -> Problem:
+    if found := _SYNTAX.fullmatch(said):
+        line, column = int(found[2]), int(found[3])
+        return Problem(path=path, rule="bad_toml", reason=f"not TOML: {found[1]}", line=line, column=column)
+    return Problem(path=path, rule="bad_toml", reason=f"not TOML: {said}")
+
+
+class _Reading:
+    """One file, checked key by key."""
+
+    def __init__(self, path: str, text: str) -> None:
+        self._path = path
+        self._folder = str(Path(path).parent)
+        self._lines: dict[_Where, int] = {}
+        for where, line in _lines_of(text):
+            self._lines.setdefault(where, line)  # the first one counts: others are inside texts
+        self.problems: list[Problem] = []
+
+    def sweep(self, tables: Mapping[str, Any]) -> Sweep:
+        self._refuse_unknown(_Where(""), tables, _TABLES)
+        run = self._table(_Where("run"), tables.get("run", {}), run_keys(self._folder))
+        gates = self._table(_Where("gates"), tables.get("gates", {}), gate_keys())
+        entries = self._entries(tables.get("evaluator", []))
+        known = {
+            spec.name for spec in Sweep(path=self._path, entries=tuple(entries)).specs(EvaluatorSpec(), {})
+        }
+        for name in gates.get("fail_under", {}):
+            if known and name.partition("@")[0] not in known:
+                self._complain(
+                    _Where("gates", 0, "fail_under"), f"no evaluator is called {name!r}{_close(name, known)}"
+                )
+        return Sweep(path=self._path, options=_options(run, gates), entries=tuple(entries))
+
+    def _entries(self, listed: Any) -> list[dict[str, Any]]:
+        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+            self._complain(_Where("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
+            return []
+        entries = [self._entry(_Where("evaluator", number), table) for number, table in enumerate(listed)]
+        return [entry for entry in entries if entry]
+
+    def _entry(self, where: _Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Check an evaluator; None where it has no target that could be asked."""
+        problems = len(self.problems)
+        entry = self._table(where, table, evaluator_keys(self._folder))
+        targets = [key for key in (*TARGETS, "judge", "task") if key in table]
+        if len(targets) != 1:
+            told = f"it has {' and '.join(targets)}" if targets else "it has none"
+            self._complain(where, f"an evaluator has one of {', '.join(TARGETS)}: {told}")
+        entry = {_SPEC_KEYS.get(key, key): value for key, value in entry.items()}
+        if len(self.problems) > problems:
+            return None
+        try:
+            spec_of(entry, EvaluatorSpec(), {})
+        except UsageError as error:
+            self._complain(where._replace(key=targets[0]), f"{error.message} ({error.hint})")
+            return None
+        return entry
+
+    def _table(self, where: _Where, table: Any, keys: Keys) -> dict[str, Any]:
+        """Check a table's keys, and return those that are as they should be."""
+        if not isinstance(table, dict):
+            self._complain(where, f"write it as a table: [{where.table}]")
+            return {}
+        self._refuse_unknown(where, table, keys)
+        checked = {}
+        for key in table.keys() & keys.keys():
+            try:
+                checked[key] = keys[key](table[key])
+            except ValueError as error:
+                self._complain(where._replace(key=key), f"{key}: {error}")
+            except UsageError as error:
+                self._complain(where._replace(key=key), f"{key}: {error.message}")
+        return checked
+
+    def _refuse_unknown(self, where: _Where, table: Mapping[str, Any], known: Iterable[str]) -> None:
+        among = f"[{where.table}]" if where.table else "a sweep file"
+        for key in table:
+            if key not in known:
+                place = where._replace(key=key) if where.table else _Where(key)
+                self._complain(place, f"unknown key {key!r} in {among}{_close(key, known)}", "unknown_key")
+
+    def _complain(self, where: _Where, reason: str, rule: str = "bad_value") -> None:
+        line = self._lines.get(where) or self._lines.get(where._replace(key=""))
+        self.problems.append(Problem(path=self._path, rule=rule, reason=reason, line=line))
+
+
+def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]:
+    """Name what the file says as the commands' options are named."""
+    options = {_OPTIONS.get(key, key): value for key, value in {**run, **gates}.items()}
+    if listed := options.pop("candidates", None):
+        options["candidate"] = [path for path in listed if not path.endswith(_LIST)]
+        options["candidates"] = [path for path in listed if path.endswith(_LIST)]
+    if least := options.pop("fail_under", None):
+        options["fail_under"] = [f"{name}={bound!r}" for name, bound in least.items()]
+    if "score_range" in options:
+        options["score_range"] = str(options["score_range"])
+    return {key: value for key, value in options.items() if value != []}
+
+
+def _lines_of(text: str) -> Iterator[tuple[_Where, int]]:
+    """Find the line of each table and key; a table inside another one stands for a key of that."""
+    where, numbers = _Where(""), Counter[str]()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table, key = header[2], header[3] or ""
+            if header[1] == "[[":
+                numbers[table] += 1
+            where = _Where(table, max(0, numbers[table] - 1), key)
+            yield where, number
+        elif (found := _KEY.match(line)) and not where.key:
+            yield where._replace(key=found[1]) if where.table else _Where(found[1]), number
+
+
+def _close(word: str, known: Iterable[str]) -> str:
+    known = list(known)
+    close = get_close_matches(word, known, n=1)
+    return f": did you mean {close[0]!r}?" if close else f": it takes {', '.join(sorted(known))}"

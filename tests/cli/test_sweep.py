@@ -1,0 +1,242 @@
+"""Sweep files through the front door: they stand for options, flags win, all problems are told at once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Cli, Result
+
+JUDGE = '#!/bin/sh\ncat > /dev/null\necho "{\\"score\\": ${SCORE:-0.5}}"\n'
+SWEEP = """\
+[run]
+dataset = "data/train.jsonl"
+candidates = ["*.txt", "more.jsonl"]
+baseline = "b"
+repeats = 2
+task_models = ["small", "large"]
+
+[[evaluator]]
+name = "judge"
+command = "./judge.sh"
+
+[[evaluator]]
+name = "strict"
+command = ["sh", "./judge.sh"]
+timeout = 9
+env = {SCORE = "${STRICT}"}
+score_range = "any"
+weight = 2
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a project in a folder that is not the current one."""
+    project = tmp_path / "project"
+    (project / "data").mkdir(parents=True)
+    (project / "judge.sh").write_text(JUDGE)
+    (project / "judge.sh").chmod(0o755)
+    (project / "a.txt").write_text("first")
+    (project / "b.txt").write_text("second")
+    (project / "more.jsonl").write_text('{"id": "c", "candidate": "third"}\n')
+    (project / "data" / "train.jsonl").write_text('{"input": 1}\n{"input": 2}\n{"input": 3}\n')
+    (project / "compare.toml").write_text(SWEEP)
+    return project
+
+
+def run(cli: Cli, *arguments: str, strict: str = "7") -> Result:
+    return cli("run", "project/compare.toml", *arguments, env={"STRICT": strict})
+
+
+def rows(done: Result) -> dict[tuple[str, str], float]:
+    return {
+        (row["evaluator"], row["candidate"]): row["splits"]["train"]["mean"]
+        for row in done.json["summary"]["rows"]
+    }
+
+
+def test_a_sweep_file_says_it_all(cli: Cli, folder: Path) -> None:
+    done = run(cli, "--json")
+    assert done.status == 0, done.stderr
+    assert rows(done) == {
+        (judge, one): score for judge, score in (("judge", 0.5), ("strict", 7.0)) for one in "abc"
+    }
+    summary = done.json["summary"]
+    assert summary["baseline"] == "b"
+    assert summary["units"]["total"] == 2 * 3 * 2 * 3 * 2
+    assert {row["task_model"] for row in summary["rows"]} == {"small", "large"}
+    assert done.json["run"].startswith("runs/compare-")
+    assert folder.exists()
+
+
+def test_what_an_evaluator_gets_from_the_environment_is_not_on_disk(cli: Cli, folder: Path) -> None:
+    done = run(cli, "--json", strict="0.12345678")
+    assert done.status == 0, done.stderr
+    manifest = (folder.parent / done.json["run"] / "run.json").read_text()
+    assert "0.12345678" not in manifest
+
+
+def test_the_environment_as_it_is_written_is_part_of_what_an_evaluator_is(cli: Cli, folder: Path) -> None:
+    before = run(cli, "--json", "--out=out").status
+    text = (folder / "compare.toml").read_text()
+    (folder / "compare.toml").write_text(text.replace("${STRICT}", "3"))
+    after = run(cli, "--out=out")
+    assert (before, after.status) == (0, 2)
+    assert "evaluator strict" in after.stderr
+
+
+def test_a_variable_that_is_not_set_is_told_before_anything_is_asked(cli: Cli, folder: Path) -> None:
+    done = cli("run", "project/compare.toml")
+    assert done.status == 2
+    assert "the variable SCORE of strict needs the environment variable STRICT" in done.stderr
+    assert folder.exists()
+
+
+def test_flags_win_over_the_file(cli: Cli, folder: Path) -> None:
+    (folder.parent / "mine.txt").write_text("mine")
+    done = run(
+        cli, "--json", "--candidate=mine.txt", "--baseline=mine", "--limit=2", "--repeats=1", "--task-model=x"
+    )
+    assert done.status == 0, done.stderr
+    assert {candidate for _, candidate in rows(done)} == {"mine", "c"}  # --candidates is another key
+    assert done.json["summary"]["units"]["total"] == 2 * 2 * 2
+
+
+def test_e_replaces_all_evaluators(cli: Cli, folder: Path) -> None:
+    done = run(cli, "--json", "-e", "own=project/judge.sh")
+    assert done.status == 0, done.stderr
+    assert {evaluator for evaluator, _ in rows(done)} == {"own"}
+    assert folder.exists()
+
+
+def test_a_flag_for_evaluators_wins_over_what_each_of_them_has(cli: Cli, folder: Path) -> None:
+    done = run(cli, "--json", "--score-range=unit", "--no-preflight")
+    assert done.status == 4
+    assert done.json["summary"]["failures"][0]["kind"] == "score_out_of_range"
+    (folder / "judge.sh").write_text("#!/bin/sh\nsleep 3\n")
+    late = run(cli, "--json", "--timeout=0.2", "--limit=1", "--repeats=1", "--task-model=x", "--no-preflight")
+    assert {failure["kind"] for failure in late.json["summary"]["failures"]} == {"timeout"}
+
+
+def test_paths_of_the_file_are_as_seen_from_it_and_flags_as_seen_from_here(cli: Cli, folder: Path) -> None:
+    (folder.parent / "here.jsonl").write_text('{"input": 1}\n')
+    done = run(cli, "--json", "--dataset=here.jsonl", "--cwd=project")
+    assert done.status == 0, done.stderr
+    assert done.json["summary"]["rows"][0]["splits"]["train"]["n"] == 1
+    assert folder.exists()
+
+
+def test_preflight_takes_a_sweep_file(cli: Cli, folder: Path) -> None:
+    done = cli("preflight", "project/compare.toml", "--json", env={"STRICT": "1"})
+    assert done.status == 0, done.stdout
+    assert [one["name"] for one in done.json["evaluators"]] == ["judge", "strict"]
+    assert done.json["evaluators"][0]["estimate"]["calls"] == 3 * 3
+    assert folder.exists()
+
+
+def test_all_problems_are_told_at_once_each_at_its_line(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text(
+        """\
+[run]
+datset = "train.jsonl"
+limit = 0
+seed = "x"
+
+[[evaluator]]
+command = "./judge.sh"
+use = "@exact_match"
+
+[[evaluator]]
+use = "@exact_mach"
+
+[[evaluator]]
+name = "2nd"
+url = "http://127.0.0.1:1/"
+timout = 3
+weight = 0
+
+[evaluator.env]
+LIMIT = 3
+
+[gates]
+fail_under = {judge = "much"}
+
+[outputs]
+"""
+    )
+    done = cli("run", "bad.toml")
+    assert done.status == 2
+    told = [line.removeprefix("bad.toml:") for line in done.stderr.splitlines()[:-1]]
+    assert [line.split(":")[0] for line in told] == [
+        "2",
+        "3",
+        "4",
+        "6",
+        "11",
+        "14",
+        "16",
+        "17",
+        "19",
+        "23",
+        "25",
+    ]
+    assert "did you mean 'dataset'?" in told[0]
+    assert "a whole number from 1" in told[1]
+    assert "command and use" in told[3]
+    assert "@exact_match" in told[4]
+    assert "did you mean 'timeout'?" in told[6]
+    assert done.stderr.endswith("error: 11 problems in what was given; nothing was asked\n")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[run\n", "bad.toml:1:5: not TOML"),
+        ("x = 1\ny = [", "bad.toml: not TOML"),
+        ("[[run]]\nseed = 1\n", "bad.toml:1: write it as a table: [run]"),
+        ("evaluator = 3\n", "bad.toml:1: write each evaluator as a table of its own: [[evaluator]]"),
+        ('[[evaluator]]\nname = "x"\n', "bad.toml:1: an evaluator has one of command, url, use: it has none"),
+        (
+            '[[evaluator]]\njudge = "openai/x"\n',
+            "bad.toml:2: judge: evaluators of this kind are not there yet",
+        ),
+        ("[run]\nmax_failures = true\n", "bad.toml:2: max_failures: write a count"),
+        ('[run]\non_failure = "panic"\n', "bad.toml:2: on_failure: write one of: exclude, abort"),
+        ("[gates]\nmax_gap = inf\n", "bad.toml:2: max_gap: write a finite number"),
+    ],
+)
+def test_what_a_sweep_file_cannot_say(cli: Cli, tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "bad.toml").write_text(text)
+    done = cli("run", "bad.toml")
+    assert done.status == 2
+    assert done.stderr.startswith(told), done.stderr
+
+
+def test_hostile_text_in_a_sweep_file_is_shown_inert(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_text('[run]\n"\\u001b[2J" = 1\n')
+    done = cli("run", "bad.toml")
+    assert done.status == 2
+    assert "\x1b" not in done.stderr
+
+
+def test_bytes_that_are_no_text_and_files_that_are_not_there(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "bad.toml").write_bytes(b"[run]\nbaseline = '\xff'\n")
+    assert "bad.toml: not UTF-8: byte 0xFF at offset 18" in cli("run", "bad.toml").stderr
+    assert "compre.toml" in cli("run", "compre.toml").stderr
+
+
+def test_what_is_no_sweep_file_is_refused_with_what_may_have_been_meant(cli: Cli) -> None:
+    done = cli("run", "-e", "./judge.sh", "--candidate", "a.txt", "b.txt")
+    assert done.status == 2
+    assert "'b.txt' is no sweep file (.toml)" in done.stderr
+    assert "quote a pattern" in done.stderr
+
+
+def test_without_an_evaluator_there_is_nothing_to_run(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty.toml").write_text("")
+    assert "no evaluator is named in empty.toml" in cli("run", "empty.toml").stderr
+    done = cli("run", "--candidate", "a.txt")
+    assert done.status == 2
+    assert json.dumps("no evaluator is named")[1:-1] in done.stderr
