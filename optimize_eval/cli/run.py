@@ -2,32 +2,24 @@
 
 import os
 import re
-import shlex
-import sys
-from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import options, output
+from optimize_eval.cli import options
+from optimize_eval.cli.carried_out import end, explain, session, summarise, tell
 from optimize_eval.cli.material import load_all_candidates, load_sources
-from optimize_eval.cli.progress import display
-from optimize_eval.cli.session import Interrupted, Reaper, owned_processes, stoppable
 from optimize_eval.connect import parse_evaluators
-from optimize_eval.errors import FailureKind, UsageError
+from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
-from optimize_eval.reach import DEFAULT_TIMEOUT, by_hand
-from optimize_eval.reach.masked import masked
-from optimize_eval.run.folder import JOURNAL, SUMMARY, CannotGoOn, locked, refuse_foreign, write_json
-from optimize_eval.run.ledger import Ledger
+from optimize_eval.reach import DEFAULT_TIMEOUT
+from optimize_eval.run.folder import locked, refuse_foreign
 from optimize_eval.run.manifest import manifest_of
-from optimize_eval.run.plan import Plan, plan_run
-from optimize_eval.run.progress import Progress
+from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import check_plan, open_run
-from optimize_eval.run.runner import Ended, Runner, Settings, Status
-from optimize_eval.run.stop import Stop
+from optimize_eval.run.runner import Settings
 from optimize_eval.run.stored import StoredRun
 
 EXAMPLES = """\b
@@ -41,13 +33,9 @@ The same command again continues the same run: what is scored is not asked again
 Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures, 130 interrupted.
 """
 
-_TOO_MANY_FAILURES = 4
 _MOST_SLOTS = 1024
 _ALL = 100
 _SLOTS = min(32, 4 * (os.cpu_count() or 1))
-_NOT_STARTED = (FailureKind.NOT_FOUND, FailureKind.START_FAILED)
-_LONGEST_LINE = 2000
-_LONG = "with the candidate, -e and --example FILE:LINE"
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
 
 
@@ -174,100 +162,11 @@ def run(
         return
     with locked(folder):
         ledger = open_run(folder, plan, manifest, fresh=fresh)
-        ended = _session(plan, ledger, settings, folder, quiet=quiet)
-        summary = _summarise(StoredRun(folder=folder, manifest=manifest, ledger=ledger))
-    _tell(summary, ended, folder, quiet=quiet, as_json=as_json)
-    _explain(ended, plan)
-    if ledger.changed:
-        names = ", ".join(sorted(ledger.changed))
-        raise CannotGoOn(
-            f"{names} changed while being asked", hint="let its files be, and start anew with --fresh"
-        )
-    if ended.status is Status.INTERRUPTED:
-        raise Interrupted
-    if ended.status is Status.TOO_MANY_FAILURES:
-        raise typer.Exit(_TOO_MANY_FAILURES)
-
-
-def _session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, quiet: bool) -> Ended:
-    stop = Stop()
-    reap = Reaper()
-
-    def watch(progress: Sequence[Progress]) -> None:
-        shown(progress)
-        reap()
-
-    with owned_processes(), stoppable(stop):
-        shown = display(stop, quiet=quiet)
-        try:
-            return Runner(plan, ledger, settings, stop=stop, watch=watch).run(folder / JOURNAL)
-        finally:
-            shown.close()
-
-
-def _summarise(run: StoredRun) -> dict[str, Any]:
-    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
-
-    summary = summarise_stored(run)
-    write_json(run.folder / SUMMARY, summary)
-    return summary
-
-
-def _tell(summary: Mapping[str, Any], ended: Ended, folder: Path, *, quiet: bool, as_json: bool) -> None:
-    if as_json:
-        told = {"run": str(folder), "status": str(ended.status), "verdict": summary["verdict"]}
-        output.emit_json({**told, "summary": summary})
-    elif quiet:
-        output.emit(f"{summary['verdict']['text']}\n{folder}")
-    else:
-        from optimize_eval.reports import terminal  # noqa: PLC0415  only for people
-
-        output.emit(
-            terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(str(folder)))
-        )
-
-
-def _explain(ended: Ended, plan: Plan) -> None:
-    """Say on stderr what went on beside the result, and what to do about it."""
-    for note in ended.notes:
-        output.say(f"note: {note}")
-    for progress in ended.broken:
-        _explain_broken(progress, plan)
-    done = sum(progress.done for progress in ended.progress)
-    told = f"{done:,} of {plan.layout.size:,} calls are done"
-    if ended.status is Status.INTERRUPTED:
-        output.say(f"interrupted: {told}; to go on:\n  {_same_command()}")
-    elif ended.reason and done < plan.layout.size:
-        output.say(f"stopped: {ended.reason}; {told}; when it is mended, go on:\n  {_same_command()}")
-    elif ended.reason:
-        output.say(f"too many failures: {ended.reason}")
-
-
-def _explain_broken(progress: Progress, plan: Plan) -> None:
-    failed = progress.last_failure
-    if failed is None:
-        return
-    output.say(
-        f"error: {progress.name} failed on every call ({progress.failed:,}), {failed.kind}: {failed.message}"
-    )
-    if failed.stderr.strip():
-        output.say("  it wrote to stderr:")
-        output.say("\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")[-5:]))
-    if failed.hint:
-        output.say(f"  try: {failed.hint}")
-    place = plan.layout.evaluators.index(progress.name)
-    number = plan.layout.number(progress.last_place)
-    if number is not None and failed.kind not in _NOT_STARTED:
-        line = by_hand.ask_once(plan.specs[place], plan.unit(number).payload)
-        output.say(
-            f"  try it: {line}" if len(line) <= _LONGEST_LINE else f"  try it: optimize-eval score, {_LONG}"
-        )
-
-
-def _same_command() -> str:
-    command = shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh")])
-    shown = masked(command)
-    return command if shown == command else f"the same command again ({shown})"
+        ended = session(plan, ledger, settings, folder, quiet=quiet)
+        summary = summarise(StoredRun(folder=folder, manifest=manifest, ledger=ledger))
+    tell(summary, ended, folder, quiet=quiet, as_json=as_json)
+    explain(ended, plan)
+    end(ended, ledger)
 
 
 def _most_failures(text: str | None, calls: int) -> int | None:
