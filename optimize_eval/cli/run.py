@@ -20,7 +20,6 @@ from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import check_plan, open_run
 from optimize_eval.run.runner import Settings
-from optimize_eval.run.stored import StoredRun
 
 EXAMPLES = """\b
 Examples:
@@ -158,15 +157,15 @@ def run(
         known = None if fresh else check_plan(folder, manifest)
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
-        dry.show(plan, folder, slots=concurrency, is_begun=known is not None, as_json=as_json)
+        dry.show(plan, folder, slots=concurrency, known=known, as_json=as_json)
         return
     with locked(folder):
-        ledger = open_run(folder, plan, manifest, fresh=fresh)
-        ended = session(plan, ledger, settings, folder, quiet=quiet)
-        summary = summarise(StoredRun(folder=folder, manifest=manifest, ledger=ledger))
+        stored = open_run(folder, plan, manifest, fresh=fresh)
+        ended = session(plan, stored, settings, quiet=quiet)
+        summary = summarise(stored)
     tell(summary, ended, folder, quiet=quiet, as_json=as_json)
     explain(ended, plan)
-    end(ended, ledger)
+    end(ended)
 
 
 def _most_failures(text: str | None, calls: int) -> int | None:
