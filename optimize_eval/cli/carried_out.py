@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import typer
@@ -18,7 +19,6 @@ from optimize_eval.errors import FailureKind
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.masked import masked
 from optimize_eval.run.folder import JOURNAL, SUMMARY, CannotGoOn, write_json
-from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
@@ -31,7 +31,8 @@ _LONGEST_LINE = 2000
 _LONG = "with the candidate, -e and --example FILE:LINE"
 
 
-def session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, quiet: bool) -> Ended:
+def session(plan: Plan, stored: StoredRun, settings: Settings, *, quiet: bool) -> Ended:
+    """Ask what is owed of a plan's evaluators, which may be some of the run's, and show how far it is."""
     stop = Stop()
     reap = Reaper()
 
@@ -42,7 +43,8 @@ def session(plan: Plan, ledger: Ledger, settings: Settings, folder: Path, *, qui
     with owned_processes(), stoppable(stop):
         shown = display(stop, quiet=quiet)
         try:
-            return Runner(plan, ledger, settings, stop=stop, watch=watch).run(folder / JOURNAL)
+            runner = Runner(plan, stored.ledger, settings, stop=stop, watch=watch)
+            return runner.run(stored.folder / JOURNAL)
         finally:
             shown.close()
 
@@ -55,10 +57,19 @@ def summarise(run: StoredRun) -> dict[str, Any]:
     return summary
 
 
-def tell(summary: Mapping[str, Any], ended: Ended, folder: Path, *, quiet: bool, as_json: bool) -> None:
+def tell(
+    summary: Mapping[str, Any],
+    ended: Ended,
+    folder: Path,
+    *,
+    quiet: bool,
+    as_json: bool,
+    beside: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Print the result; `beside` is what JSON has besides the summary."""
     if as_json:
         told = {"run": str(folder), "status": str(ended.status), "verdict": summary["verdict"]}
-        output.emit_json({**told, "summary": summary})
+        output.emit_json({**told, "summary": summary, **beside})
     elif quiet:
         output.emit(f"{summary['verdict']['text']}\n{folder}")
     else:
@@ -85,13 +96,11 @@ def explain(ended: Ended, plan: Plan) -> None:
         output.say(f"too many failures: {ended.reason}")
 
 
-def end(ended: Ended, ledger: Ledger) -> None:
+def end(ended: Ended, *, anew: str = "start anew with --fresh") -> None:
     """Make the exit code of how a session ended."""
-    if ledger.changed:
-        names = ", ".join(sorted(ledger.changed))
-        raise CannotGoOn(
-            f"{names} changed while being asked", hint="let its files be, and start anew with --fresh"
-        )
+    if ended.changed:
+        names = ", ".join(ended.changed)
+        raise CannotGoOn(f"{names} changed while being asked", hint=f"let its files be, and {anew}")
     if ended.status is Status.INTERRUPTED:
         raise Interrupted
     if ended.status is Status.TOO_MANY_FAILURES:

@@ -6,10 +6,10 @@ from typing import Any
 
 from optimize_eval.aggregates.statistics import DETECTABLE
 from optimize_eval.cli import output
-from optimize_eval.run.folder import JOURNAL
-from optimize_eval.run.layout import Layout
 from optimize_eval.run.ledger import Ledger
+from optimize_eval.run.manifest import Manifest, with_additions
 from optimize_eval.run.plan import Plan
+from optimize_eval.run.stored import read_run
 
 SCHEMA = "optimize-eval.plan.v1"
 
@@ -17,18 +17,19 @@ _USUAL_SPREAD = 0.3  # of paired differences of scores from 0 to 1, where nothin
 _CALL = 0.1  # seconds, for the example of a duration
 
 
-def show(plan: Plan, folder: Path, *, slots: int, is_begun: bool, as_json: bool) -> None:
+def show(plan: Plan, folder: Path, *, slots: int, known: Manifest | None, as_json: bool) -> None:
     """Print the plan; reads the journal if the run is begun, writes and asks nothing."""
-    ledger = (Ledger.read if is_begun else _nothing_read)(folder / JOURNAL, plan.layout, plan.digest)
-    told = _plan(plan, folder, slots, ledger)
+    told = _plan(plan, folder, slots, _ledger(plan, folder, known))
     if as_json:
         output.emit_json(told)
     else:
         output.emit("\n".join(_lines(plan, told)))
 
 
-def _nothing_read(_path: Path, layout: Layout, plan: str) -> Ledger:
-    return Ledger(layout, plan)
+def _ledger(plan: Plan, folder: Path, known: Manifest | None) -> Ledger:
+    if known is None:
+        return Ledger(plan.layout, plan.digest)
+    return read_run(folder, known, with_additions(plan.layout, known), plan.digest).ledger
 
 
 def _plan(plan: Plan, folder: Path, slots: int, ledger: Ledger) -> dict[str, Any]:

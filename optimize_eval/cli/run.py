@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import options
+from optimize_eval.cli import gates, options
 from optimize_eval.cli.carried_out import end, explain, session, summarise, tell
 from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.errors import UsageError
@@ -19,7 +19,6 @@ from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import check_plan, open_run
 from optimize_eval.run.runner import Settings
-from optimize_eval.run.stored import StoredRun
 
 EXAMPLES = """\b
 Examples:
@@ -30,7 +29,8 @@ Examples:
 
 \b
 The same command again continues the same run: what is scored is not asked again, what failed is.
-Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures, 130 interrupted.
+Exit codes: 0 done, 1 a gate missed, 2 wrong option or data, 3 it could not go on, 4 too many failures,
+130 interrupted.
 """
 
 _MOST_SLOTS = 1024
@@ -92,6 +92,8 @@ def run(
     max_failures: Annotated[
         str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
     ] = None,
+    fail_under: gates.FailUnder = None,
+    max_gap: gates.MaxGap = None,
     score_range: options.Range = ScoreRange.UNIT,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
@@ -143,6 +145,7 @@ def run(
         keep_stderr=keep_stderr,
         probe=not no_preflight,
     )
+    wanted = gates.demands(plan.layout, fail_under, max_gap)
     name = f"{Path(sweep).stem if sweep else 'run'}-{plan.digest[:8]}"
     folder = Path("runs", name) if out is None else Path(out)
     manifest = manifest_of(
@@ -155,15 +158,17 @@ def run(
         known = None if fresh else check_plan(folder, manifest)
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
-        dry.show(plan, folder, slots=concurrency, is_begun=known is not None, as_json=as_json)
+        dry.show(plan, folder, slots=concurrency, known=known, as_json=as_json)
         return
     with locked(folder):
-        ledger = open_run(folder, plan, manifest, fresh=fresh)
-        ended = session(plan, ledger, settings, folder, quiet=quiet)
-        summary = summarise(StoredRun(folder=folder, manifest=manifest, ledger=ledger))
-    tell(summary, ended, folder, quiet=quiet, as_json=as_json)
+        stored = open_run(folder, plan, manifest, fresh=fresh)
+        ended = session(plan, stored, settings, quiet=quiet)
+        summary = summarise(stored)
+    judged = wanted.judge(summary)
+    tell(summary, ended, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
     explain(ended, plan)
-    end(ended, ledger)
+    end(ended)
+    gates.end(judged)
 
 
 def _most_failures(text: str | None, calls: int) -> int | None:

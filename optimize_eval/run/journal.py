@@ -124,6 +124,11 @@ class Journal:
             self._is_dirty.set()
         return start
 
+    @property
+    def end(self) -> int:
+        """Tell where the last whole line ends."""
+        return self._end
+
     def sync(self) -> None:
         """Let what was written so far survive a power cut."""
         try:

@@ -108,6 +108,10 @@ class Layout:
         is_ours = isinstance(repeat, int) and 1 <= repeat <= self.repeats
         return start + example * self.repeats + repeat - 1 if is_ours else None
 
+    def start(self, cell: Cell) -> int:
+        """Find where a cell begins, which may be of a layout with fewer evaluators."""
+        return self._starts[cell.evaluator, cell.candidate, cell.task_model, cell.split]
+
     def split(self, name: str) -> Split:
         return next(split for split in self.splits if split.name == name)
 

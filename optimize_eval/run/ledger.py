@@ -5,7 +5,7 @@ A few bytes a unit, whatever its record holds, so that a run of 200,000 units fi
 
 import os
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 class Ledger:
     """The newest record of each unit, by the unit's number."""
 
-    def __init__(self, layout: Layout, plan: str) -> None:
+    def __init__(self, layout: Layout, plan: str, since: Mapping[str, int] | None = None) -> None:
         self.layout = layout
-        self._plan = plan  # the digest that the journal's headers must have
+        self.plan = plan  # the digest that the journal's headers must have
+        self._since = since or {}  # where records of an evaluator that took an unused name begin
         self._states = bytearray(layout.size)
         self._offsets = array("q", [0]) * layout.size
         self._lengths = array("I", [0]) * layout.size
@@ -32,9 +33,9 @@ class Ledger:
         self.end = 0  # where the last whole line of the journal ends
 
     @classmethod
-    def read(cls, path: Path, layout: Layout, plan: str) -> "Ledger":
+    def read(cls, path: Path, layout: Layout, plan: str, since: Mapping[str, int] | None = None) -> "Ledger":
         """Read a journal; one that is not there is an empty one."""
-        ledger = cls(layout, plan)
+        ledger = cls(layout, plan, since)
         try:
             for entry in journal.entries(path):
                 ledger._enter_line(path, entry)
@@ -48,18 +49,20 @@ class Ledger:
         self._offsets[number] = offset
         self._lengths[number] = length
 
-    def count(self, state: int, units: range | None = None) -> int:
-        states = self._states if units is None else self._states[units.start : units.stop]
-        return states.count(state)
+    def count(self, state: int, units: range) -> int:
+        return self._states.count(state, units.start, units.stop)
 
     def owed(self, units: range) -> "array[int]":
         """List the units that are still to be asked; failed ones are asked again."""
         states = self._states
         return array("I", (number for number in units if states[number] in {OWED, FAILED}))
 
-    @property
-    def is_complete(self) -> bool:
-        return self.count(OWED) == 0
+    def scored(self, units: range) -> "array[int]":
+        return array("I", (number for number in units if self._states[number] == SCORED))
+
+    def part(self, layout: Layout) -> "Part":
+        """Give the units of some of the run's evaluators, numbered by a layout that has only these."""
+        return Part(self, layout)
 
     @contextmanager
     def reader(self, path: Path) -> Iterator["Reader"]:
@@ -81,7 +84,7 @@ class Ledger:
             raise self._foreign(path, entry) from None
         self.end = entry.offset + entry.length
         if "outcome" not in record:
-            if record.get("plan", self._plan) != self._plan:
+            if record.get("plan", self.plan) != self.plan:
                 raise self._foreign(path, entry)
             self._has_header = self._has_header or "plan" in record
             changed = record.get("changed", [])
@@ -90,7 +93,8 @@ class Ledger:
         number = self.layout.number(record)
         if number is None or not self._has_header or not _is_whole(record):
             raise self._foreign(path, entry)
-        self.enter(number, record["outcome"], entry.offset, entry.length)
+        if entry.offset >= self._since.get(record["evaluator"], 0):
+            self.enter(number, record["outcome"], entry.offset, entry.length)
 
     @staticmethod
     def _foreign(path: Path, entry: journal.Entry) -> journal.Damaged:
@@ -112,6 +116,48 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
     return False
 
 
+class Part:
+    """The units of a plan by its own numbers; its evaluators may be some of the run's only."""
+
+    def __init__(self, ledger: Ledger, layout: Layout) -> None:
+        self._ledger = ledger
+        self._units = [layout.units_of(name) for name in layout.evaluators]
+        starts = [ledger.layout.units_of(name).start for name in layout.evaluators]
+        self._shifts = [start - units.start for start, units in zip(starts, self._units, strict=True)]
+        self._share = len(self._units[0])
+
+    @property
+    def is_complete(self) -> bool:
+        return not any(self.count(OWED, units) for units in self._units)
+
+    def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
+        self._ledger.enter(number + self._shift(number), outcome, offset, length)
+
+    def count(self, state: int, units: range) -> int:
+        """Count the units of one evaluator that are in a state."""
+        shift = self._shift(units.start)
+        return self._ledger.count(state, range(units.start + shift, units.stop + shift))
+
+    def owed(self, units: range) -> "array[int]":
+        """List the units of one evaluator that are still to be asked."""
+        return self._listed(units, self._ledger.owed)
+
+    def scored(self, units: range) -> "array[int]":
+        """List the units of one evaluator that have a score."""
+        return self._listed(units, self._ledger.scored)
+
+    def stretch(self, number: int) -> tuple[int, int] | None:
+        return self._ledger.stretch(number + self._shift(number))
+
+    def _listed(self, units: range, of: Callable[[range], "array[int]"]) -> "array[int]":
+        shift = self._shift(units.start)
+        found = of(range(units.start + shift, units.stop + shift))
+        return array("I", (number - shift for number in found)) if shift else found
+
+    def _shift(self, number: int) -> int:
+        return self._shifts[number // self._share]
+
+
 class Reader:
     """Records of an open journal."""
 
@@ -121,6 +167,7 @@ class Reader:
 
     def records(self, cell: Cell) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
+        start = self._ledger.layout.start(cell)
         for place in range(cell.size):
-            if stretch := self._ledger.stretch(cell.start + place):
+            if stretch := self._ledger.stretch(start + place):
                 yield place, journal.decode(os.pread(self._descriptor, *stretch))

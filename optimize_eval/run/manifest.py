@@ -1,11 +1,13 @@
 """run.json: what a run is, as it stands beside its journal; and how two of them differ."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
+from optimize_eval.run.identity import Identity
 from optimize_eval.run.layout import Layout, Split
 from optimize_eval.run.plan import MOST_UNITS, Plan
 
@@ -13,6 +15,15 @@ SCHEMA = "optimize-eval.run.v1"
 
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 _SHOWN = 3
+_MISSHAPEN = (
+    AttributeError,
+    IndexError,
+    KeyError,
+    MemoryError,
+    OverflowError,
+    TypeError,
+    ValueError,
+)
 
 Manifest = dict[str, Any]
 
@@ -33,7 +44,7 @@ def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan": plan.digest,
         "evaluators": [
-            {**identity.to_dict(), "score_range": str(score_range)}
+            entry_of(identity, score_range)
             for identity, score_range in zip(plan.identities, layout.score_ranges, strict=True)
         ],
         "candidates": _candidates(plan),
@@ -53,8 +64,8 @@ def layout_of(manifest: Manifest) -> tuple[Layout, str]:
     try:
         plan = str(manifest["plan"])
         layout = Layout(
-            evaluators=tuple(one["name"] for one in manifest["evaluators"]),
-            score_ranges=tuple(ScoreRange(one["score_range"]) for one in manifest["evaluators"]),
+            evaluators=tuple(one["name"] for one in evaluators_of(manifest)),
+            score_ranges=tuple(ScoreRange(one["score_range"]) for one in evaluators_of(manifest)),
             candidates=tuple(one["name"] for one in manifest["candidates"]),
             task_models=tuple(manifest["task_models"]),
             splits=tuple(_read_split(split) for split in manifest["splits"]),
@@ -65,12 +76,49 @@ def layout_of(manifest: Manifest) -> tuple[Layout, str]:
             group_by=tuple(manifest["group_by"]),
         )
         _check_layout(layout)
-    except (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError) as error:
-        raise NotARun(
-            f"run.json is not one of ours or was edited: {type(error).__name__} {error}",
-            hint="name a folder that `optimize-eval run` made",
-        ) from None
+    except _MISSHAPEN as error:
+        raise _edited(error) from None
     return layout, plan
+
+
+def with_additions(layout: Layout, manifest: Manifest) -> Layout:
+    """Widen a plan's layout by the evaluators that were added to its run."""
+    try:
+        added = additions_of(manifest)
+        return replace(
+            layout,
+            evaluators=(*layout.evaluators, *(str(one["name"]) for one in added)),
+            score_ranges=(*layout.score_ranges, *(ScoreRange(one["score_range"]) for one in added)),
+        )
+    except _MISSHAPEN as error:
+        raise _edited(error) from None
+
+
+def evaluators_of(manifest: Manifest) -> list[dict[str, Any]]:
+    """List the plan's own evaluators, then those that were added; units are counted in this order."""
+    return [*manifest["evaluators"], *additions_of(manifest)]
+
+
+def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
+    """List the evaluators that were added to a run, which are no part of its plan."""
+    return [*manifest.get("additions", ())]
+
+
+def since_of(manifest: Manifest) -> dict[str, int]:
+    """Tell from where in the journal on records are of an added evaluator."""
+    return {one["name"]: int(one.get("since", 0)) for one in additions_of(manifest)}
+
+
+def entry_of(identity: Identity, score_range: ScoreRange) -> dict[str, Any]:
+    """Write down an evaluator."""
+    return {**identity.to_dict(), "score_range": str(score_range)}
+
+
+def _edited(error: Exception) -> NotARun:
+    return NotARun(
+        f"run.json is not one of ours or was edited: {type(error).__name__} {error}",
+        hint="name a folder that `optimize-eval run` made",
+    )
 
 
 def _check_layout(layout: Layout) -> None:

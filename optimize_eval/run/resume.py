@@ -4,15 +4,15 @@ from pathlib import Path
 
 from optimize_eval.errors import UsageError
 from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, read_manifest, write_json
-from optimize_eval.run.ledger import Ledger
-from optimize_eval.run.manifest import Manifest, NotARun, differences
+from optimize_eval.run.manifest import Manifest, NotARun, differences, with_additions
 from optimize_eval.run.plan import Plan
+from optimize_eval.run.stored import StoredRun, read_run
 
 _SHOWN = 10
 _NOT_OF_THE_PLAN = ("cluster_by", "group_by", "splits", "settings")  # may change, or hold labels that may
 
 
-def open_run(folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool) -> Ledger:
+def open_run(folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool) -> StoredRun:
     """Make a locked folder ready for a session of this plan, and tell what of it is already known."""
     if fresh:
         for name in (SUMMARY, JOURNAL, MANIFEST):
@@ -22,10 +22,10 @@ def open_run(folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool) -> Le
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")
     changed = {key: manifest[key] for key in _NOT_OF_THE_PLAN}
     current = manifest if known is None else {**known, **changed}
-    ledger = Ledger.read(folder / JOURNAL, plan.layout, plan.digest)
+    run = read_run(folder, current, with_additions(plan.layout, current), plan.digest)
     if current != known:
         write_json(folder / MANIFEST, current)
-    return ledger
+    return run
 
 
 def check_plan(folder: Path, manifest: Manifest) -> Manifest | None:

@@ -5,32 +5,27 @@ unit attempt's, disk journal's.
 """
 
 import contextlib
-import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.connect import connect
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.reach import Capacity, Evaluator
 from optimize_eval.run import journal
-from optimize_eval.run.attempt import attempt_many
+from optimize_eval.run.asked import Asked
 from optimize_eval.run.identity import has_changed
 from optimize_eval.run.ledger import SCORED, SKIPPED, Ledger
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.outcome import Failed
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
 
 PROBES = 3  # units of each split that may fail before an evaluator is taken for broken
-
-_BUSY = Capacity(calls=0)
 
 
 class Status(StrEnum):
@@ -65,10 +60,11 @@ class Ended:
     progress: tuple[Progress, ...]
     broken: tuple[Progress, ...]
     notes: tuple[str, ...]
+    changed: tuple[str, ...] = ()  # evaluators that were not the same program throughout
 
 
 class Runner:
-    """One session of a run: `run` asks what the ledger says is owed."""
+    """One session of a run: `run` asks what the ledger says is owed of the plan's evaluators."""
 
     def __init__(
         self,
@@ -81,15 +77,14 @@ class Runner:
     ) -> None:
         self._plan = plan
         self._ledger = ledger
+        self._part = ledger.part(plan.layout)
         self._settings = settings
         self._stop = stop
         self._watch = watch
         self._engine: Engine = LocalEngine(settings.slots, self._tick)
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
-        self._evaluators: list[Evaluator] = []
-        self._resting = [0.0] * len(self._specs)  # until when an evaluator is to be left alone
+        self._asked = Asked(self._specs, stop)
         self._probed: set[int] = set()
-        self._is_closing = False  # from here on failures are our own doing
         self._reason = ""  # why there is no use in going on
         self._clock = Clock()
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
@@ -100,19 +95,27 @@ class Runner:
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
-            with contextlib.closing(Scribe(self._write)) as self._scribe, self._live_evaluators():
+            with contextlib.closing(Scribe(self._write)) as self._scribe, self._asked:
                 self._journal.append(journal.sealed(self._header()))
                 if self._settings.probe:
                     self._probe()
                 self._ask(everyone, [self._owed(place) for place in everyone])
-            notes = tuple(evaluator.note for evaluator in self._evaluators if evaluator.note)
             status = self._status()
             self._journal.append(journal.sealed(self._footer(status)))
-        return self._ended(status, notes)
+        self._ledger.end = self._journal.end
+        return self._ended(status, self._asked.notes)
 
     def _ended(self, status: Status, notes: tuple[str, ...]) -> Ended:
         broken = self._broken()
-        return Ended(status=status, reason=self._reason, progress=self._progress, broken=broken, notes=notes)
+        changed = tuple(name for name in self._plan.layout.evaluators if name in self._ledger.changed)
+        return Ended(
+            status=status,
+            reason=self._reason,
+            progress=self._progress,
+            broken=broken,
+            notes=notes,
+            changed=changed,
+        )
 
     def _footer(self, status: Status) -> dict[str, Any]:
         """Say how the session ended, and which evaluators are not the files any more that were asked."""
@@ -127,7 +130,7 @@ class Runner:
         return {"ended_at": self._clock.now(), "status": str(status), **told}
 
     def _header(self) -> dict[str, Any]:
-        return {"schema": journal.SCHEMA, "plan": self._plan.digest, "started_at": self._clock.now()}
+        return {"schema": journal.SCHEMA, "plan": self._ledger.plan, "started_at": self._clock.now()}
 
     def _probe(self) -> None:
         """Ask each evaluator of which nothing scored is known some first units: who scores none is broken."""
@@ -159,14 +162,14 @@ class Runner:
 
     def _unproven(self) -> list[int]:
         """List the evaluators that have scored nothing yet."""
-        return [place for place, units in enumerate(self._units()) if not self._ledger.count(SCORED, units)]
+        return [place for place, units in enumerate(self._units()) if not self._part.count(SCORED, units)]
 
     def _broken(self) -> tuple[Progress, ...]:
         return tuple(self._progress[place] for place in self._unproven() if self._progress[place].failed)
 
     def _owed(self, place: int) -> "array[int]":
         """List what is still to be asked in this session."""
-        owed = self._ledger.owed(self._units()[place])
+        owed = self._part.owed(self._units()[place])
         return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
 
     def _units(self) -> list[range]:
@@ -174,7 +177,11 @@ class Runner:
 
     def _ask(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
         lanes = [
-            Lane(units=owed, capacity=partial(self._capacity, place), weight=self._specs[place].weight)
+            Lane(
+                units=owed,
+                capacity=partial(self._asked.capacity, place),
+                weight=self._plan.specs[place].weight,
+            )
             for place, owed in zip(places, units, strict=True)
         ]
         self._engine.run(lanes, self._attempt, self._done, self._is_stopped)
@@ -183,16 +190,8 @@ class Runner:
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
         """Ask about units of one evaluator; what the end of the run cut off stays owed."""
         units = [self._plan.unit(number) for number in numbers]
-        place = units[0].evaluator
-        spec, started_at = self._specs[place], self._clock.now()
-        payloads = [unit.payload for unit in units]
-        pause = partial(self._pause, place)
-        outcomes = attempt_many(self._evaluators[place], payloads, spec.timeout, spec.retries or 0, pause)
-        return [
-            record_of(unit, outcome, started_at)
-            for unit, outcome in zip(units, outcomes, strict=True)
-            if isinstance(outcome, Scored) or (outcome and not self._is_cut_off())
-        ]
+        started_at = self._clock.now()
+        return [record_of(*pair, started_at) for pair in self._asked.answers(units)]
 
     def _done(self, record: Record) -> None:
         self._scribe.put(record)
@@ -202,7 +201,7 @@ class Runner:
     def _write(self, records: Sequence[Record]) -> None:
         offset = self._journal.append(b"".join(record.line for record in records))
         for unit, outcome, line in records:
-            self._ledger.enter(unit.number, outcome_name(outcome), offset, len(line))
+            self._part.enter(unit.number, outcome_name(outcome), offset, len(line))
             offset += len(line)
             self._progress[unit.evaluator].count(outcome, unit.coordinates)
             if isinstance(outcome, Failed):
@@ -215,26 +214,11 @@ class Runner:
             limit = "--on-failure abort" if self._settings.abort_on_failure else "--max-failures"
             self._reason = f"{calls} ({limit})"
         if failed.retry_after:
-            self._rest(place, min(failed.retry_after, self._specs[place].timeout))
-
-    def _pause(self, place: int, seconds: float) -> None:
-        self._rest(place, seconds)
-        self._stop.pause(seconds)
-
-    def _rest(self, place: int, seconds: float) -> None:
-        self._resting[place] = max(self._resting[place], time.monotonic() + seconds)
-
-    def _capacity(self, place: int) -> Capacity:
-        until = self._resting[place]
-        return _BUSY if until and time.monotonic() < until else self._evaluators[place].capacity
+            self._asked.rest(place, min(failed.retry_after, self._specs[place].timeout))
 
     def _tick(self) -> None:
-        if self._stop.is_over:
-            self._close_evaluators()
+        self._asked.end_if_over()
         self._watch(self._progress)
-
-    def _is_cut_off(self) -> bool:
-        return self._is_closing or self._stop.is_over
 
     def _is_stopped(self) -> bool:
         return bool(self._reason) or self._stop.is_asked
@@ -243,25 +227,11 @@ class Runner:
         if self._reason:
             return Status.TOO_MANY_FAILURES
         asked_all = all(progress.done == progress.total for progress in self._progress)
-        if not (asked_all and self._ledger.is_complete):
+        if not (asked_all and self._part.is_complete):
             return Status.INTERRUPTED
         return Status.TOO_MANY_FAILURES if self._broken() else Status.DONE
 
-    @contextlib.contextmanager
-    def _live_evaluators(self) -> Iterator[None]:
-        try:
-            for spec in self._specs:
-                self._evaluators.append(connect(spec))
-            yield
-        finally:
-            self._close_evaluators()
-
-    def _close_evaluators(self) -> None:
-        self._is_closing = True
-        for evaluator in self._evaluators:
-            evaluator.close()
-
     def _begin(self, name: str) -> Progress:
         units = self._plan.layout.units_of(name)
-        known = self._ledger.count(SCORED, units) + self._ledger.count(SKIPPED, units)
+        known = self._part.count(SCORED, units) + self._part.count(SKIPPED, units)
         return Progress(name, total=len(units), done=known)

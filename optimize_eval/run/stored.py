@@ -12,7 +12,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.run.folder import JOURNAL, MANIFEST, read_manifest
 from optimize_eval.run.layout import Layout
 from optimize_eval.run.ledger import Ledger, Reader
-from optimize_eval.run.manifest import Manifest, layout_of
+from optimize_eval.run.manifest import Manifest, layout_of, since_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,5 +42,10 @@ def open_stored(run: str | Path) -> StoredRun:
         raise UsageError(
             f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
         )
-    layout, plan = layout_of(manifest)
-    return StoredRun(folder=folder, manifest=manifest, ledger=Ledger.read(folder / JOURNAL, layout, plan))
+    return read_run(folder, manifest, *layout_of(manifest))
+
+
+def read_run(folder: Path, manifest: Manifest, layout: Layout, plan: str) -> StoredRun:
+    """Read the journal of a run whose run.json is known."""
+    ledger = Ledger.read(folder / JOURNAL, layout, plan, since_of(manifest))
+    return StoredRun(folder=folder, manifest=manifest, ledger=ledger)
