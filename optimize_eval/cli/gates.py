@@ -61,4 +61,6 @@ def end(gates: "Sequence[Gate]") -> None:
     if missed:
         raise typer.Exit(MISSED)
     if gates:
-        output.say(f"gates: all {len(gates):,} met" if len(gates) > 1 else f"gate met: {gates[0].text}")
+        output.say(
+            f"gates: {len(gates):,} of {len(gates):,} met" if len(gates) > 1 else f"gate met: {gates[0].text}"
+        )

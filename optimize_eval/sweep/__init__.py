@@ -7,13 +7,29 @@ keys there are and what each takes, in keys. What the options mean is the comman
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from optimize_eval.connect import command_spec, endpoint_spec, parse_evaluator, split_command
+from optimize_eval.errors import Problem
 from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
 
 SUFFIX = ".toml"
+
+
+class Where(NamedTuple):
+    """A key of a table; the table's number counts those of the same name."""
+
+    table: str
+    number: int = 0
+    key: str = ""
+
+
+class Entry(NamedTuple):
+    """What the file says of one evaluator, which is its table number `number`."""
+
+    number: int
+    said: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,27 +38,32 @@ class Sweep:
 
     path: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    entries: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    entries: tuple[Entry, ...] = field(default=(), repr=False)
+    lines: Mapping[Where, int] = field(default_factory=dict, repr=False)
 
     @property
     def stem(self) -> str:
         return Path(self.path).stem
 
+    def problem(self, where: Where, reason: str, rule: str = "bad_value") -> Problem:
+        """Tell a problem at the line of a key, or of its table where the key is not there."""
+        line = self.lines.get(where) or self.lines.get(where._replace(key=""))
+        return Problem(path=self.path, rule=rule, reason=reason, line=line)
+
     def specs(self, defaults: EvaluatorSpec, given: Mapping[str, Any]) -> tuple[EvaluatorSpec, ...]:
         """Make the evaluators; what is `given` by flags wins over what the file says of each."""
         start = replace(defaults, cwd=str(Path(self.path).parent))
-        specs = [spec_of(entry, start, given) for entry in self.entries]
+        specs = [spec_of(entry.said, start, given) for entry in self.entries]
         names = distinct(spec.name for spec in specs)
         return tuple(replace(spec, name=name) for spec, name in zip(specs, names, strict=True))
 
 
-def spec_of(entry: Mapping[str, Any], start: EvaluatorSpec, given: Mapping[str, Any]) -> EvaluatorSpec:
-    """Make one evaluator of its entry; raises UsageError where its target is none."""
-    said = {key: value for key, value in entry.items() if key not in {"name", *TARGETS}}
-    defaults = replace(start, **{**said, **given})
-    target = next(key for key in TARGETS if key in entry)
-    spec = TARGETS[target](entry[target], defaults)
-    return replace(spec, name=entry["name"]) if "name" in entry else spec
+def spec_of(said: Mapping[str, Any], start: EvaluatorSpec, given: Mapping[str, Any]) -> EvaluatorSpec:
+    """Make one evaluator of what is said of it; raises UsageError where its target is none."""
+    how = {key: value for key, value in said.items() if key not in {"name", *TARGETS}}
+    target = next(key for key in TARGETS if key in said)
+    spec = TARGETS[target](said[target], replace(start, **{**how, **given}))
+    return replace(spec, name=said["name"]) if "name" in said else spec
 
 
 def _command(command: str | list[str], defaults: EvaluatorSpec) -> EvaluatorSpec:

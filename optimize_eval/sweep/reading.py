@@ -3,15 +3,16 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from optimize_eval.datasets import read_bytes
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.sweep import TARGETS, Sweep, spec_of
+from optimize_eval.sweep import TARGETS, Entry, Sweep, Where, spec_of
 from optimize_eval.sweep.keys import Keys, evaluator_keys, gate_keys, run_keys
 
 _TABLES = ("run", "evaluator", "gates")
@@ -24,14 +25,6 @@ _OPTIONS = {  # key of [run] → the option that it stands for, where that is ca
     "task_models": "task_model",
 }
 _SPEC_KEYS = {"env": "environment"}
-
-
-class _Where(NamedTuple):
-    """A key of a table; the table's number counts those of the same name."""
-
-    table: str
-    number: int = 0
-    key: str = ""
 
 
 def load_sweep(path: str) -> Sweep:
@@ -67,45 +60,43 @@ class _Reading:
     """One file, checked key by key."""
 
     def __init__(self, path: str, text: str) -> None:
-        self._path = path
         self._folder = str(Path(path).parent)
-        self._lines: dict[_Where, int] = {}
-        for where, line in _lines_of(text):
-            self._lines.setdefault(where, line)  # the first one counts: others are inside texts
+        self._sweep = Sweep(path=path, lines=dict(reversed(list(_lines_of(text)))))  # the first ones count
         self.problems: list[Problem] = []
 
     def sweep(self, tables: Mapping[str, Any]) -> Sweep:
-        self._refuse_unknown(_Where(""), tables, _TABLES)
-        run = self._table(_Where("run"), tables.get("run", {}), run_keys(self._folder))
-        gates = self._table(_Where("gates"), tables.get("gates", {}), gate_keys())
+        self._refuse_unknown(Where(""), tables, _TABLES)
+        run = self._table(Where("run"), tables.get("run", {}), run_keys(self._folder))
+        gates = self._table(Where("gates"), tables.get("gates", {}), gate_keys())
         entries = self._entries(tables.get("evaluator", []))
-        known = {
-            spec.name for spec in Sweep(path=self._path, entries=tuple(entries)).specs(EvaluatorSpec(), {})
-        }
-        for name in gates.get("fail_under", {}):
-            if known and name.partition("@")[0] not in known:
-                self._complain(
-                    _Where("gates", 0, "fail_under"), f"no evaluator is called {name!r}{_close(name, known)}"
-                )
-        return Sweep(path=self._path, options=_options(run, gates), entries=tuple(entries))
+        sweep = replace(self._sweep, options=_options(run, gates), entries=tuple(entries))
+        self._check_bounds(
+            gates.get("fail_under", {}), [spec.name for spec in sweep.specs(EvaluatorSpec(), {})]
+        )
+        return sweep
 
-    def _entries(self, listed: Any) -> list[dict[str, Any]]:
+    def _check_bounds(self, bounds: Iterable[str], evaluators: Sequence[str]) -> None:
+        where = Where("gates", 0, "fail_under")
+        for bound in bounds:
+            if evaluators and not any(f"{bound}@".startswith(f"{name}@") for name in evaluators):
+                self._complain(where, f"no evaluator is called {bound!r}{_close(bound, evaluators)}")
+
+    def _entries(self, listed: Any) -> list[Entry]:
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-            self._complain(_Where("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
+            self._complain(Where("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
             return []
-        entries = [self._entry(_Where("evaluator", number), table) for number, table in enumerate(listed)]
-        return [entry for entry in entries if entry]
+        said = [self._entry(Where("evaluator", number), table) for number, table in enumerate(listed)]
+        return [Entry(number, one) for number, one in enumerate(said) if one]
 
-    def _entry(self, where: _Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _entry(self, where: Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be asked."""
-        problems = len(self.problems)
         entry = self._table(where, table, evaluator_keys(self._folder))
         targets = [key for key in (*TARGETS, "judge", "task") if key in table]
         if len(targets) != 1:
             told = f"it has {' and '.join(targets)}" if targets else "it has none"
             self._complain(where, f"an evaluator has one of {', '.join(TARGETS)}: {told}")
         entry = {_SPEC_KEYS.get(key, key): value for key, value in entry.items()}
-        if len(self.problems) > problems:
+        if len(targets) != 1 or targets[0] not in entry:
             return None
         try:
             spec_of(entry, EvaluatorSpec(), {})
@@ -114,7 +105,7 @@ class _Reading:
             return None
         return entry
 
-    def _table(self, where: _Where, table: Any, keys: Keys) -> dict[str, Any]:
+    def _table(self, where: Where, table: Any, keys: Keys) -> dict[str, Any]:
         """Check a table's keys, and return those that are as they should be."""
         if not isinstance(table, dict):
             self._complain(where, f"write it as a table: [{where.table}]")
@@ -130,16 +121,15 @@ class _Reading:
                 self._complain(where._replace(key=key), f"{key}: {error.message}")
         return checked
 
-    def _refuse_unknown(self, where: _Where, table: Mapping[str, Any], known: Iterable[str]) -> None:
+    def _refuse_unknown(self, where: Where, table: Mapping[str, Any], known: Iterable[str]) -> None:
         among = f"[{where.table}]" if where.table else "a sweep file"
         for key in table:
             if key not in known:
-                place = where._replace(key=key) if where.table else _Where(key)
+                place = where._replace(key=key) if where.table else Where(key)
                 self._complain(place, f"unknown key {key!r} in {among}{_close(key, known)}", "unknown_key")
 
-    def _complain(self, where: _Where, reason: str, rule: str = "bad_value") -> None:
-        line = self._lines.get(where) or self._lines.get(where._replace(key=""))
-        self.problems.append(Problem(path=self._path, rule=rule, reason=reason, line=line))
+    def _complain(self, where: Where, reason: str, rule: str = "bad_value") -> None:
+        self.problems.append(self._sweep.problem(where, reason, rule))
 
 
 def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,18 +145,18 @@ def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]
     return {key: value for key, value in options.items() if value != []}
 
 
-def _lines_of(text: str) -> Iterator[tuple[_Where, int]]:
+def _lines_of(text: str) -> Iterator[tuple[Where, int]]:
     """Find the line of each table and key; a table inside another one stands for a key of that."""
-    where, numbers = _Where(""), Counter[str]()
+    where, numbers = Where(""), Counter[str]()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
             table, key = header[2], header[3] or ""
             if header[1] == "[[":
                 numbers[table] += 1
-            where = _Where(table, max(0, numbers[table] - 1), key)
+            where = Where(table, max(0, numbers[table] - 1), key)
             yield where, number
         elif (found := _KEY.match(line)) and not where.key:
-            yield where._replace(key=found[1]) if where.table else _Where(found[1]), number
+            yield where._replace(key=found[1]) if where.table else Where(found[1]), number
 
 
 def _close(word: str, known: Iterable[str]) -> str:

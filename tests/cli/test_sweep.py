@@ -240,3 +240,62 @@ def test_without_an_evaluator_there_is_nothing_to_run(cli: Cli, tmp_path: Path) 
     done = cli("run", "--candidate", "a.txt")
     assert done.status == 2
     assert json.dumps("no evaluator is named")[1:-1] in done.stderr
+
+
+def test_validate_checks_a_sweep_file_and_every_file_it_names(cli: Cli, folder: Path) -> None:
+    done = cli("validate", "project/compare.toml")
+    assert done.status == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "project/compare.toml: ok, 2 evaluators",
+        "project/data/train.jsonl: ok, 3 records",
+        "project/*.txt: ok, 2 candidates",
+        "project/more.jsonl: ok, 1 candidate",
+    ]
+    told = cli("validate", "project/compare.toml", "--json").json["files"]
+    assert [(one["kind"], one["valid"]) for one in told] == [
+        ("sweep", 2),
+        ("dataset", 3),
+        ("candidates", 2),
+        ("candidates", 1),
+    ]
+    assert folder.exists()
+
+
+def test_validate_tells_the_problems_of_all_named_files_at_once(cli: Cli, folder: Path) -> None:
+    (folder / "data" / "train.jsonl").write_text('{"input": 1}\nnope\n')
+    (folder / "bad.txt").write_bytes(b"\xff")
+    (folder / "compare.toml").write_text(
+        SWEEP.replace('baseline = "b"', 'baseline = "z"\ncluster_by = "doc"')
+        .replace('"more.jsonl"', '"more.jsonl", "q*.md"')
+        .replace('command = "./judge.sh"', 'command = "./juge.sh"')
+        .replace('["sh", "./judge.sh"]', '"python3 strict.py"')
+        .replace("weight", "wieght")
+    )
+    done = cli("validate", "project/compare.toml", "project/more.jsonl")
+    assert done.status == 2
+    told = done.stdout.splitlines()
+    assert [line.split(": ")[0] for line in told] == [
+        "project/compare.toml:4",
+        "project/compare.toml:5",
+        "project/compare.toml:11",
+        "project/compare.toml:15",
+        "project/compare.toml:19",
+        "project/data/train.jsonl:2:1",
+        "project/bad.txt",
+        "project/q*.md",
+        "project/more.jsonl",
+        "project/more.jsonl",
+    ]
+    assert "no candidate is called 'z'" in told[0]
+    assert "did you mean ./judge.sh?" in told[2]
+    assert "there is no file strict.py" in told[3]
+    assert "did you mean 'weight'?" in told[4]
+    assert "no file matches" in told[7]
+
+
+def test_validate_takes_a_file_for_what_it_is_told_to_be(cli: Cli, folder: Path) -> None:
+    (folder / "compare.toml").rename(folder / "compare.txt")
+    assert cli("validate", "project/compare.txt", "--format", "sweep").status == 0
+    done = cli("validate", "project/compare.txt")
+    assert done.status == 2
+    assert "project/compare.txt:1:2: " in done.stdout

@@ -1,0 +1,127 @@
+"""A sweep file with every file that it names, checked without asking anything; all problems at once."""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.candidates import Candidate, field_candidates, load_candidates
+from optimize_eval.datasets import Reading, read_dataset
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.names import distinct
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reach.not_started import explain_missing, script_hint
+from optimize_eval.run.source import Source, check_fields, check_labels
+from optimize_eval.sweep import Sweep, Where
+from optimize_eval.sweep.reading import read_sweep
+
+SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One file: what it is, how much of it can be used, and what is wrong with it."""
+
+    path: str
+    kind: str  # sweep, dataset, candidates
+    count: int
+    problems: tuple[Problem, ...]
+
+
+def check_dataset(path: str) -> Checked:
+    return _of_reading(read_dataset(path))
+
+
+def check_sweep(path: str) -> list[Checked]:
+    """Check a sweep file and what it names: datasets, candidates, programs."""
+    sweep, problems = read_sweep(path)
+    readings = {key: read_dataset(sweep.options[key]) for key in SPLITS if key in sweep.options}
+    sources = [_source(SPLITS[key], reading) for key, reading in readings.items()]
+    listed = _candidates(sweep.options)
+    problems += [*_asked(sweep), *_between(sweep, sources, [one for _, found, _ in listed for one in found])]
+    return [
+        Checked(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
+        *map(_of_reading, readings.values()),
+        *(
+            Checked(path=name, kind="candidates", count=len(found), problems=wrong)
+            for name, found, wrong in listed
+        ),
+    ]
+
+
+def _of_reading(one: Reading) -> Checked:
+    return Checked(path=one.path, kind="dataset", count=len(one.examples), problems=one.problems)
+
+
+def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    return tuple(sorted(problems, key=lambda problem: problem.line or 0))
+
+
+def _source(split: str, reading: Reading) -> Source:
+    return Source(name=split, file=reading.path, examples=reading.examples)
+
+
+def _candidates(options: Mapping[str, Any]) -> list[tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]]:
+    """Load each pattern and each list by itself."""
+    patterns = [_loaded(pattern, [pattern], []) for pattern in options.get("candidate", ())]
+    return patterns + [_loaded(path, [], [path]) for path in options.get("candidates", ())]
+
+
+def _loaded(
+    name: str, files: list[str], lists: list[str]
+) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]:
+    try:
+        return name, load_candidates(files, lists), ()
+    except DataError as error:
+        return name, (), error.problems
+    except UsageError as error:
+        return name, (), (Problem(path=name, rule="no_candidate", reason=error.message),)
+
+
+def _asked(sweep: Sweep) -> Iterator[Problem]:
+    """Look for the program of each evaluator, its folder and the script that it runs."""
+    for entry, spec in zip(sweep.entries, sweep.specs(EvaluatorSpec(), {}), strict=True):
+        if spec.argv and (fault := _fault(spec)):
+            where = Where("evaluator", entry.number, "command")
+            yield sweep.problem(where, f"{spec.name}: {fault}", "no_program")
+
+
+def _fault(spec: EvaluatorSpec) -> str:
+    program = spec.argv[0]
+    search = {**os.environ, **spec.environment}.get("PATH")
+    found = os.path.join(spec.cwd or ".", program) if "/" in program else program  # noqa: PTH118  / wins
+    if shutil.which(found, path=search) is None:
+        missing = explain_missing(spec, search)
+        return f"{missing.message} ({missing.hint})" if missing.hint else missing.message
+    hint = script_hint(spec)
+    return hint if hint.startswith("there is no file") else ""
+
+
+def _between(sweep: Sweep, sources: list[Source], candidates: list[Candidate]) -> Iterator[Problem]:
+    """Check what has to fit together: baseline and candidates, fields and labels and examples."""
+    options = sweep.options
+    chosen = field_candidates(options["candidate_field"]) if "candidate_field" in options else candidates
+    names = distinct(one.name for one in chosen)
+    if names and options.get("baseline", names[0]) not in names:
+        where, hint = Where("run", 0, "baseline"), ", ".join(names[:20])
+        yield sweep.problem(
+            where, f"baseline: no candidate is called {options['baseline']!r}: there are {hint}"
+        )
+    usable = [source for source in sources if source.examples]
+    for source in usable:
+        yield from _problems(
+            sweep, "candidate_fields", check_fields, source, options.get("candidate_field", ())
+        )
+    labels = options.get("cluster_by"), options.get("group_by", ())
+    if usable:
+        yield from _problems(sweep, "group_by" if labels[1] else "cluster_by", check_labels, usable, *labels)
+
+
+def _problems(sweep: Sweep, key: str, check: Any, *arguments: Any) -> Iterator[Problem]:
+    try:
+        check(*arguments)
+    except DataError as error:
+        yield from error.problems
+    except UsageError as error:
+        yield sweep.problem(Where("run", 0, key), f"{key}: {error.message}")

@@ -1,0 +1,123 @@
+"""Gates through the front door: exit 1 and one line for each that was missed; what is unknown is missed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Cli, Result
+
+JUDGE = r"""#!/usr/bin/env python3
+import json, sys
+asked = json.load(sys.stdin)
+score = asked["example"]["scores"][asked["candidate"]]
+print(json.dumps({"score": score} if score is not None else {"error": "cannot"}))
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Two candidates, whose scores the examples hold: on train better than on val."""
+    (tmp_path / "judge.py").write_text(JUDGE)
+    for name in ("old", "new"):
+        (tmp_path / f"{name}.txt").write_text(name)
+    for file, scores in (("train", [0.8, 0.9, 1.0, 0.9]), ("val", [0.6, 0.7, 0.8, 0.7])):
+        write(tmp_path / f"{file}.jsonl", [(score, score - 0.2) for score in scores])
+    return tmp_path
+
+
+def write(path: Path, scores: list[tuple[float | None, float | None]]) -> None:
+    lines = [json.dumps({"scores": {"new": new, "old": old}, "n": n}) for n, (new, old) in enumerate(scores)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def run(cli: Cli, *options: str) -> Result:
+    return cli(
+        *("run", "-e", "judge=python3 judge.py", "--candidate=old.txt", "--candidate=new.txt"),
+        *("--dataset=train.jsonl", "--valset=val.jsonl", "--out=out", *options),
+    )
+
+
+@pytest.mark.usefixtures("project")
+def test_a_mean_that_is_reached_is_met_and_one_that_is_not_is_missed(cli: Cli) -> None:
+    met = run(cli, "--fail-under", "judge@new=0.7")
+    assert met.status == 0, met.stderr
+    assert "gate met: judge on new, val: the mean 0.700 (0.570 to 0.830) is at least 0.7" in met.stderr
+    missed = run(cli, "--fail-under", "judge=0.7")
+    assert missed.status == 1
+    assert missed.stderr.splitlines()[-1].startswith("gate missed: judge on old, val: the mean 0.500 (")
+    assert "is below 0.7" in missed.stderr
+    assert "new" not in missed.stderr
+
+
+@pytest.mark.usefixtures("project")
+def test_the_gap_between_train_and_val_is_a_gate(cli: Cli) -> None:
+    done = run(cli, "--max-gap=0.1", "--json")
+    assert done.status == 1
+    assert [line for line in done.stderr.splitlines() if "gate missed" in line] == [
+        "gate missed: judge on old: train minus val +0.200 (+0.059 to +0.341) is above 0.1",
+        "gate missed: judge on new: train minus val +0.200 (+0.059 to +0.341) is above 0.1",
+    ]
+    assert [gate["met"] for gate in done.json["gates"]] == [False, False]
+    assert run(cli, "--max-gap=0.21").status == 0
+
+
+def test_at_failures_the_lower_bound_counts_and_not_the_mean(cli: Cli, project: Path) -> None:
+    write(project / "val.jsonl", [(1.0, 0.5), (None, 0.5), (1.0, 0.5), (1.0, 0.5)])
+    done = run(cli, "--fail-under=judge@new=0.8")
+    assert done.status == 1
+    assert "the lower bound 0.750 (1 of 4 calls failed) is below 0.8" in done.stderr
+    assert run(cli, "--fail-under=judge@new=0.75").status == 0
+
+
+def test_where_failures_have_no_lower_bound_the_gate_is_missed(cli: Cli, project: Path) -> None:
+    write(project / "val.jsonl", [(1.0, 0.5), (None, 0.5), (1.0, 0.5), (1.0, 0.5)])
+    done = run(cli, "--fail-under=judge@new=-100", "--score-range=any")
+    assert done.status == 1
+    assert "the lower bound (1 of 4 calls failed) cannot be known" in done.stderr
+
+
+@pytest.mark.usefixtures("project")
+def test_a_run_that_stopped_has_its_own_exit_code(cli: Cli) -> None:
+    done = run(cli, "--fail-under=judge=0.1", "-e", "broken=false")
+    assert done.status == 4
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--fail-under=jugde=0.8"], "'jugde' is no evaluator of the run"),
+        (["--fail-under=judge@newer=0.8"], "'judge@newer' is no evaluator of the run"),
+        (["--fail-under=judge"], "names no lowest mean"),
+        (["--fail-under=judge=nan"], "names no lowest mean"),
+        (["--max-gap=x"], "--max-gap"),
+    ],
+)
+def test_gates_that_fit_no_run_are_refused_before_anything_is_asked(
+    cli: Cli, tmp_path: Path, options: list[str], told: str
+) -> None:
+    done = run(cli, *options)
+    assert done.status == 2
+    assert told in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_a_gap_needs_both_splits(cli: Cli) -> None:
+    done = cli("run", "-e", "true", "--candidate=old.txt", "--dataset=train.jsonl", "--max-gap=1")
+    assert done.status == 2
+    assert "the run has not both" in done.stderr
+
+
+def test_a_sweep_file_has_gates(cli: Cli, project: Path) -> None:
+    (project / "sweep.toml").write_text(
+        '[run]\ndataset = "train.jsonl"\nvalset = "val.jsonl"\ncandidates = ["*.txt"]\n'
+        '[[evaluator]]\nname = "judge"\ncommand = "python3 judge.py"\n'
+        '[gates]\nfail_under = {"judge@new" = 0.69}\nmax_gap = 0.1\n'
+    )
+    done = cli("run", "sweep.toml")
+    assert done.status == 1
+    assert done.stderr.count("gate missed") == 2
+    over = cli("run", "sweep.toml", "--max-gap=0.3", "--fail-under=judge=0.5")
+    assert (over.status, "gates: 4 of 4 met" in over.stderr) == (0, True), over.stderr
