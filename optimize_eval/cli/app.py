@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import diff, output, preflight, report, run, schema, score, session, streams, validate
+from optimize_eval.cli import (
+    diff,
+    output,
+    preflight,
+    report,
+    run,
+    runs,
+    schema,
+    score,
+    session,
+    streams,
+    validate,
+)
 from optimize_eval.errors import OptimizeEvalError, UsageError
 
 _PROGRAM = "optimize-eval"
@@ -25,6 +37,7 @@ app.command(epilog=score.EXAMPLES)(score.score)
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=diff.EXAMPLES)(diff.diff)
+app.command(epilog=runs.EXAMPLES)(runs.runs)
 app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)
