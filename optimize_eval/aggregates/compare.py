@@ -72,9 +72,14 @@ def corrected(family: Sequence[Comparison]) -> list[Comparison]:
     return [replace(one, p_holm=next(p_values)) if one.difference.p is not None else one for one in family]
 
 
+def lower_bounds(scores: Scores) -> Values | None:
+    """Give the scores with failures counted as 0; None where they have no such end."""
+    return scores.lows if scores.failed else scores.means
+
+
 def holds_at_the_lower_bound(a: Scores, b: Scores, clusters: Clusters) -> bool | None:
     """Tell whether b is ahead of a with all failures counted as 0; None where failures have no such end."""
-    lows = [one.lows if one.failed else one.means for one in (a, b)]
+    lows = lower_bounds(a), lower_bounds(b)
     if lows[0] is None or lows[1] is None:
         return None
     low = compare(lows[0], lows[1], clusters, seed=0, may_flip=False).difference

@@ -42,6 +42,7 @@ class Scores:
     failed: int
     skipped: int
     failures: Mapping[str, Failures]
+    failed_calls: Sequence[int]  # by example
     within_sd: float | None
 
     @property
@@ -61,7 +62,7 @@ class Reading:
         self._repeats = repeats
         self._has_ends = score_range is ScoreRange.UNIT
         self._scores: list[list[float]] = [[] for _ in lines]
-        self._failed = [0] * len(lines)
+        self._failed = array("I", [0]) * len(lines)
         self._outcomes: Counter[str] = Counter()
         self._failures: dict[str, Failures] = {}
 
@@ -86,6 +87,7 @@ class Reading:
             failed=self._outcomes["failed"],
             skipped=self._outcomes["skipped"],
             failures=self._failures,
+            failed_calls=self._failed,
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
         )
 

@@ -6,6 +6,7 @@ lowest scores. Two levels of objects are followed, lists are counted by their it
 
 import heapq
 import math
+import operator
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -98,11 +99,12 @@ class _Path:
             self.objects += 1
 
     def _take_text(self, text: str, score: float, order: int, line: int | None) -> None:
-        if len(text) <= LONGEST_SHORT:
+        reason = _as_reason(text)
+        if reason is None:
             self._count(text)
             return
         self.long_texts += 1
-        entry = (-score, -order, line, text[:_LONGEST_KEPT])
+        entry = (-score, -order, line, reason)
         if len(self.worst) < WORST_KEPT:
             heapq.heappush(self.worst, entry)
         elif entry > self.worst[0]:
@@ -161,6 +163,18 @@ class SideInfo:
     def to_dict(self) -> dict[str, Any]:
         keys = {path: self._paths[path].to_dict(self._scored) for path in sorted(self._paths)}
         return {"keys": keys, **({"values_left_out": self._left_out} if self._left_out else {})}
+
+
+def reason_of(side_info: Mapping[str, Any]) -> str | None:
+    """Find what an evaluator said about one answer: of its long texts the first by path, as in a summary."""
+    for _, value in sorted(_flat(side_info), key=operator.itemgetter(0)):
+        if isinstance(value, str) and (reason := _as_reason(value)):
+            return reason
+    return None
+
+
+def _as_reason(text: str) -> str | None:
+    return text[:_LONGEST_KEPT] if len(text) > LONGEST_SHORT else None
 
 
 def _flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import (
+    diff,
     options,
     output,
     preflight,
     report,
     run,
+    runs,
     schema,
     score,
     session,
@@ -34,6 +36,8 @@ app = typer.Typer(
 app.command(epilog=score.EXAMPLES)(score.score)
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=report.EXAMPLES)(report.report)
+app.command(epilog=diff.EXAMPLES)(diff.diff)
+app.command(epilog=runs.EXAMPLES)(runs.runs)
 app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)

@@ -89,7 +89,7 @@ def _compared(rows: Sequence[Row], split: str) -> list[Column]:
     against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
     columns = [
         Column(f"Δ {split}", ["baseline" if d is None else _difference(d) for d in against]),
-        Column("95 % CI", ["" if d is None or d["ci"] is None else _ci(d["ci"]) for d in against]),
+        Column("95 % CI", ["" if d is None or d["ci"] is None else short_interval(d["ci"]) for d in against]),
     ]
     if "test" in rows[0]["splits"] and split != "test":
         tested = [row["vs_baseline"] and row["vs_baseline"]["test"] for row in rows]
@@ -103,7 +103,7 @@ def _compared(rows: Sequence[Row], split: str) -> list[Column]:
 def _wide(rows: Sequence[Row], split: str) -> list[Column]:
     against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
     columns = [
-        Column("p (Holm)", ["" if d is None else _p(d["p_holm"]) for d in against]),
+        Column("p (Holm)", ["" if d is None else short_p(d["p_holm"]) for d in against]),
         Column(
             f"+ = {MINUS}", ["" if d is None else f"{d['wins']} {d['ties']} {d['losses']}" for d in against]
         ),
@@ -134,11 +134,11 @@ def _half_width(s: Mapping[str, Any]) -> str:
     return "" if s["ci"] is None else number((s["ci"][1] - s["ci"][0]) / 2).removeprefix("0")
 
 
-def _ci(ci: Sequence[float]) -> str:
+def short_interval(ci: Sequence[float]) -> str:
     return f"{signed(ci[0])} {signed(ci[1])}"
 
 
-def _p(p: float | None) -> str:
+def short_p(p: float | None) -> str:
     return "" if p is None else f"{p:.3f}" if p >= 0.001 else "<.001"  # noqa: PLR2004  three decimals
 
 
@@ -166,7 +166,7 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
             else []
         ),
         *(
-            [Column("95 % CI", [_ci(d["ci"]) if d and d["ci"] else "" for _, _, d in groups])]
+            [Column("95 % CI", [short_interval(d["ci"]) if d and d["ci"] else "" for _, _, d in groups])]
             if has_other
             else []
         ),

@@ -49,6 +49,28 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(lock)  # which gives it back
 
 
+def holder(folder: Path) -> str | None:
+    """Tell which process holds a run's folder: its number, "" where that is not known, None for no process.
+
+    Makes no file. The lock is shared with others that look, and held for the instant of asking only.
+    """
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        return _number_in(lock) if error.errno in {errno.EWOULDBLOCK, errno.EACCES} else None
+    finally:
+        os.close(lock)
+    return None
+
+
+def _number_in(lock: int) -> str:
+    return os.read(lock, 100).decode("ascii", "replace").strip()
+
+
 def _file_in(folder: Path) -> Path:
     return next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), folder)
 
@@ -61,9 +83,9 @@ def _hold(folder: Path, lock: int) -> None:
             raise UsageError(
                 f"the run folder {folder} cannot be locked: {error.strerror}", hint="use a local file system"
             ) from None
-        holder = os.read(lock, 100).decode("ascii", "replace").strip()
+        number = _number_in(lock)
         raise UsageError(
-            f"the run {folder} is being worked on by {f'process {holder}' if holder else 'another process'}",
+            f"the run {folder} is being worked on by {f'process {number}' if number else 'another process'}",
             hint="wait for it, or choose another folder with --out",
         ) from None
     with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
@@ -115,12 +137,25 @@ def read_manifest(folder: Path) -> Manifest | None:
     return manifest
 
 
+def has_our_files(folder: Path) -> bool:
+    """Tell by a glance whether a folder with a run.json is a run of ours, also a damaged one."""
+    return (folder / MANIFEST).is_file() and any(
+        _OURS.encode() in _glance(folder / name)
+        for name in (MANIFEST, JOURNAL)
+        if (folder / name).is_file()  # and no pipe, which would never end
+    )
+
+
+def _glance(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(_GLANCE)
+
+
 def refuse_foreign(folder: Path) -> None:
     """Refuse a folder where a file of somebody else has a name that we would write to."""
     for name in (MANIFEST, JOURNAL, SUMMARY):
         try:
-            with (folder / name).open("rb") as stream:
-                start = stream.read(_GLANCE)
+            start = _glance(folder / name)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:

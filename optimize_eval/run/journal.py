@@ -20,6 +20,7 @@ from optimize_eval import strict_json
 from optimize_eval.run.folder import CannotGoOn, no_room, sync_folder
 
 SCHEMA = "optimize-eval.journal.v1"
+_LONGEST_FOOTER = 1 << 16
 SYNC_EVERY = 0.05  # seconds that a power cut may cost
 
 _CRC = b',"crc":"'
@@ -59,6 +60,23 @@ def entries(path: Path) -> Iterator[Entry]:
                 )
             yield Entry(number, offset, len(line), line)
             offset += len(line)
+
+
+def last_line(path: Path) -> bytes | None:
+    """Read the last whole line from the file's end; None where it is longer than any footer."""
+    with path.open("rb") as stream:
+        start = max(0, stream.seek(0, os.SEEK_END) - _LONGEST_FOOTER)
+        stream.seek(start)
+        before, _, _torn = stream.read().rpartition(b"\n")
+    cut_at = before.rfind(b"\n") + 1
+    if not before or (start and not cut_at):
+        return None
+    line = before[cut_at:] + b"\n"
+    if not _is_sound(line):
+        raise Damaged(
+            f"{path}: its last line is not as it was written", hint="restore it, or delete the line"
+        )
+    return line
 
 
 def decode(line: bytes) -> dict[str, Any]:

@@ -169,5 +169,10 @@ class Reader:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
         start = self._ledger.layout.start(cell)
         for place in range(cell.size):
-            if stretch := self._ledger.stretch(start + place):
-                yield place, journal.decode(os.pread(self._descriptor, *stretch))
+            if record := self.record(start + place):
+                yield place, record
+
+    def record(self, number: int) -> Mapping[str, Any] | None:
+        """Read the newest record of one unit; None where it is owed."""
+        stretch = self._ledger.stretch(number)
+        return journal.decode(os.pread(self._descriptor, *stretch)) if stretch else None

@@ -1,6 +1,6 @@
 """run.json: what a run is, as it stands beside its journal; and how two of them differ."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -12,6 +12,7 @@ from optimize_eval.run.layout import Layout, Split
 from optimize_eval.run.plan import MOST_UNITS, Plan
 
 SCHEMA = "optimize-eval.run.v1"
+EDITED = "its run.json is of another version, or was edited"
 
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 _SHOWN = 3
@@ -24,8 +25,10 @@ _MISSHAPEN = (
     TypeError,
     ValueError,
 )
+_MOST_DIFFERENCES = 10
 
 Manifest = dict[str, Any]
+Differences = Callable[[Manifest, Manifest], list[str]]
 
 
 class NotARun(UsageError):
@@ -131,6 +134,8 @@ def _check_layout(layout: Layout) -> None:
         all(isinstance(text, str) for text in texts)
         and all(isinstance(number, int) for number in (layout.repeats, layout.seed))
         and all(one is None or len(one) in sizes for one in labels)
+        and all(len(split.sha256) == len(split.lines) for split in layout.splits)
+        and all(isinstance(digest, str) for split in layout.splits for digest in split.sha256)
         and all(set(layout.group_by) == set(split.groups) for split in layout.splits)
         and layout.repeats > 0
         and 0 < sum(sizes) * layout.repeats * len(layout.evaluators) * len(layout.candidates) <= MOST_UNITS
@@ -151,6 +156,32 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
         ),
         *_differing("split", old, new, _split_change),
     ]
+
+
+def changed_evaluators(old: Manifest, new: Manifest) -> list[str]:
+    """Say which evaluators of both are not the same, one line each."""
+    return list(_changed("evaluator", old, new, _evaluator_change))
+
+
+def changed_splits(old: Manifest, new: Manifest) -> list[str]:
+    """Say which splits of both have not the same examples, one line each."""
+    return list(_changed("split", old, new, _split_change))
+
+
+def told(find: Differences, old: Manifest, new: Manifest) -> list[str]:
+    """Find differences, also where a manifest is not what this version writes."""
+    try:
+        return find(old, new)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return [EDITED]
+
+
+def listed(found: Sequence[str]) -> list[str]:
+    """Lay out differences for an error's text; of a great many the first."""
+    lines = [f"  {line}" for line in found[:_MOST_DIFFERENCES]]
+    if len(found) > _MOST_DIFFERENCES:
+        lines.append(f"  … and {len(found) - _MOST_DIFFERENCES:,} more")
+    return lines
 
 
 def _candidates(plan: Plan) -> list[dict[str, Any]]:
@@ -190,15 +221,23 @@ def _read_split(split: Mapping[str, Any]) -> Split:
 
 def _differing(what: str, old: Manifest, new: Manifest, change: Any) -> Iterable[str]:
     """Compare one axis by names: gone, new, changed, in another order."""
-    before = {one["name"]: one for one in old.get(f"{what}s", ())}
-    after = {one["name"]: one for one in new[f"{what}s"]}
+    before, after = _by_name(what, old), _by_name(what, new)
     yield from (f"{what} {name} is gone" for name in before if name not in after)
     yield from (f"{what} {name} is new" for name in after if name not in before)
+    yield from _changed(what, old, new, change)
+    if list(before) != list(after) and before.keys() == after.keys():
+        yield f"the {what}s are in another order"
+
+
+def _changed(what: str, old: Manifest, new: Manifest, change: Any) -> Iterable[str]:
+    before, after = _by_name(what, old), _by_name(what, new)
     for name, one in before.items():
         if name in after and _essence(one) != _essence(after[name]):
             yield f"{what} {name} {change(one, after[name])}"
-    if list(before) != list(after) and before.keys() == after.keys():
-        yield f"the {what}s are in another order"
+
+
+def _by_name(what: str, manifest: Manifest) -> dict[str, Mapping[str, Any]]:
+    return {one["name"]: one for one in manifest.get(f"{what}s", ())}
 
 
 def _essence(one: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -223,6 +262,8 @@ def _split_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if changed:
         lines = ", ".join(map(str, changed[:_SHOWN])) + ("…" if len(changed) > _SHOWN else "")
         return f"has {len(changed):,} changed example{'s' * (len(changed) != 1)} (line {lines})"
+    if len(after) == len(before):
+        return f"has {len(after):,} examples of other lines"
     return f"has {len(after):,} examples, and had {len(before):,}"
 
 

@@ -4,11 +4,10 @@ from pathlib import Path
 
 from optimize_eval.errors import UsageError
 from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, read_manifest, write_json
-from optimize_eval.run.manifest import Manifest, NotARun, differences, with_additions
+from optimize_eval.run.manifest import EDITED, Manifest, NotARun, differences, listed, told, with_additions
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.stored import StoredRun, read_run
 
-_SHOWN = 10
 _NOT_OF_THE_PLAN = ("cluster_by", "group_by", "splits", "settings")  # may change, or hold labels that may
 
 
@@ -37,15 +36,8 @@ def check_plan(folder: Path, manifest: Manifest) -> Manifest | None:
 
 
 def _other_plan(folder: Path, known: Manifest, manifest: Manifest) -> UsageError:
-    try:
-        found = differences(known, manifest)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        found = []
-    found = found or ["its run.json is of another version, or was edited"]
-    lines = [f"  {line}" for line in found[:_SHOWN]]
-    if len(found) > _SHOWN:
-        lines.append(f"  … and {len(found) - _SHOWN:,} more")
+    found = told(differences, known, manifest) or [EDITED]
     return UsageError(
-        "\n".join([f"{folder} holds a run of another plan:", *lines]),
+        "\n".join([f"{folder} holds a run of another plan:", *listed(found)]),
         hint="choose another folder with --out, or start anew with --fresh",
     )

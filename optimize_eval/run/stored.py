@@ -11,7 +11,7 @@ from pathlib import Path
 from optimize_eval.errors import UsageError
 from optimize_eval.run.folder import JOURNAL, MANIFEST, read_manifest
 from optimize_eval.run.layout import Layout
-from optimize_eval.run.ledger import Ledger, Reader
+from optimize_eval.run.ledger import OWED, Ledger, Reader
 from optimize_eval.run.manifest import Manifest, layout_of, since_of
 
 
@@ -26,6 +26,11 @@ class StoredRun:
     @property
     def layout(self) -> Layout:
         return self.ledger.layout
+
+    @property
+    def owed(self) -> int:
+        """Count the units that have no record yet."""
+        return self.ledger.count(OWED, range(self.layout.size))
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:

@@ -92,7 +92,7 @@ class Made:
             "schema": SCHEMA,
             "plan": _PLAN,
             "evaluators": [
-                {"name": name, "score_range": str(score_range)}
+                {"name": name, "text": name, "files": [], "score_range": str(score_range)}
                 for name, score_range in zip(layout.evaluators, layout.score_ranges, strict=True)
             ],
             "candidates": [{"name": name} for name in layout.candidates],

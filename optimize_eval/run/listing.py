@@ -1,0 +1,166 @@
+"""The runs in a folder, each at a glance: its state, its stored verdict, its age and its size.
+
+Reads no journal but its end, and takes what cannot be read as something to be told of that run alone. The
+numbers behind a verdict are not known here.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, has_our_files, holder, read_manifest
+from optimize_eval.run.journal import decode, last_line
+from optimize_eval.run.manifest import Manifest, layout_of
+
+_UNITS = ("total", "scored", "failed", "skipped", "owed")
+
+
+class State(StrEnum):
+    """What is known of how a run stands."""
+
+    RUNNING = "running"
+    DONE = "done"
+    INTERRUPTED = "interrupted"
+    TOO_MANY_FAILURES = "too_many_failures"
+    UNFINISHED = "unfinished"  # its last session said nothing of how it ended: it was killed
+    DAMAGED = "damaged"
+
+
+_ENDED = frozenset({State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedRun:
+    """A run at a glance; `changed_at` is when its journal was written to last, in seconds of the clock."""
+
+    folder: Path
+    state: State
+    changed_at: float
+    bytes: int
+    reason: str | None = None  # why it cannot be read
+    pid: int | None = None
+    verdict: str | None = None
+    created_at: str | None = None
+    ended_at: str | None = None
+    units: Mapping[str, int] = field(default_factory=dict)
+
+
+def list_runs(folder: Path) -> list[ListedRun]:
+    """List the runs in a folder, the newest first; a folder that is a run itself holds that one."""
+    try:
+        paths = sorted(folder.iterdir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be listed: {error.strerror}", hint="name a folder that holds runs"
+        ) from None
+    found = [run for path in paths if (run := _listed(path))]
+    if not found and (itself := _listed(folder)):
+        return [itself]
+    return sorted(found, key=lambda run: -run.changed_at)
+
+
+def _listed(folder: Path) -> ListedRun | None:
+    try:
+        (folder / MANIFEST).lstat()
+    except OSError:  # there is none, or the folder is closed to us
+        return None
+    try:
+        return _read(folder) if has_our_files(folder) else None
+    except OptimizeEvalError as error:
+        reason = error.message
+    except OSError as error:
+        reason = f"{error.filename or folder}: {error.strerror}"
+    except (ValueError, RecursionError):
+        reason = "its journal's last line is no JSON object"
+    return ListedRun(
+        folder=folder, state=State.DAMAGED, changed_at=_changed_at(folder), bytes=_size(folder), reason=reason
+    )
+
+
+def _read(folder: Path) -> ListedRun:
+    held_by = holder(folder)
+    manifest = read_manifest(folder) or {}
+    footer = _footer(folder)
+    state = State.RUNNING if held_by is not None else _state(footer)
+    summary = {} if state is State.RUNNING else _summary(folder)  # what stands there is of a former session
+    return ListedRun(
+        folder=folder,
+        state=state,
+        changed_at=_changed_at(folder),
+        bytes=_size(folder),
+        pid=int(held_by) if held_by and held_by.isascii() and held_by.isdigit() else None,
+        verdict=_text(_object(summary.get("verdict")).get("text")),
+        created_at=_text(manifest.get("created_at")),
+        ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
+        units=_counts(summary) if state in _ENDED and "units" in summary else _total(manifest),
+    )
+
+
+def _footer(folder: Path) -> dict[str, Any]:
+    """Read what the last session said at its end; nothing where it is still asking, or was killed."""
+    path = folder / JOURNAL
+    line = last_line(path) if path.is_file() else None
+    record = _object(decode(line)) if line else {}
+    return {} if "outcome" in record else record
+
+
+def _state(footer: Mapping[str, Any]) -> State:
+    status = footer.get("status")
+    return next((state for state in _ENDED if state == status), State.UNFINISHED)
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    """Read the stored summary; a run without a readable one has no verdict, and is a run all the same."""
+    path = folder / SUMMARY
+    try:
+        return _object(orjson.loads(path.read_bytes())) if path.is_file() else {}
+    except (OSError, ValueError):
+        return {}
+
+
+def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
+    units = _object(summary["units"])
+    return {name: units[name] for name in _UNITS if isinstance(units.get(name), int)}
+
+
+def _total(manifest: Manifest) -> dict[str, int]:
+    return {"total": layout_of(manifest)[0].size}
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _changed_at(folder: Path) -> float:
+    """Tell when a run was last written to; one without a journal by its manifest."""
+    for name in (JOURNAL, MANIFEST):
+        try:
+            return (folder / name).stat().st_mtime
+        except OSError:
+            continue
+    return 0.0
+
+
+def _size(folder: Path) -> int:
+    return sum(_sizes(folder))
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    for path, _, names in os.walk(folder):
+        for name in names:
+            try:
+                yield Path(path, name).lstat().st_size
+            except OSError:  # it is gone
+                continue

@@ -1,0 +1,219 @@
+"""Two runs beside each other: which cells and examples belong together, and what only one of them has.
+
+Pairs by names, and examples by what they are; refuses runs that were not asked the same by the same
+evaluators, unless it is forced. What the pairs say is aggregates'.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from optimize_eval.errors import UsageError
+from optimize_eval.run.layout import Cell, Label, Split
+from optimize_eval.run.manifest import changed_evaluators, changed_splits, listed, told
+from optimize_eval.run.stored import StoredRun
+
+_AXES = ("evaluators", "candidates", "task_models", "splits")
+_NAMED = 5
+
+
+class PairedCells(NamedTuple):
+    """What both runs asked of an evaluator about a candidate, and which examples of theirs are the same."""
+
+    a: Cell
+    b: Cell
+    examples: "PairedSplit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedSplit:
+    """The examples of a split that both runs have: the n-th place in one is the n-th place in the other."""
+
+    name: str
+    a: Sequence[int]
+    b: Sequence[int]
+    clusters: tuple[Label, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paired:
+    """All that two runs have in common; `candidates` are pairs of names."""
+
+    evaluators: tuple[str, ...]
+    candidates: tuple[tuple[str, str], ...]
+    task_models: tuple[str | None, ...]
+    splits: tuple[PairedSplit, ...]
+    only_in_a: Mapping[str, Any]
+    only_in_b: Mapping[str, Any]
+    caveats: tuple[str, ...]
+
+    def cells(self, a: StoredRun, b: StoredRun) -> Iterator[PairedCells]:
+        """Give the cells that belong together, in the order of run b."""
+        cells_a, cells_b = ({cell[:4]: cell for cell in run.layout.cells} for run in (a, b))
+        for evaluator in self.evaluators:
+            for task_model in self.task_models:
+                for split in self.splits:
+                    for in_a, in_b in self.candidates:
+                        yield PairedCells(
+                            cells_a[evaluator, in_a, task_model, split.name],
+                            cells_b[evaluator, in_b, task_model, split.name],
+                            split,
+                        )
+
+
+def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
+    """Find what belongs together; raises UsageError where nothing does, or not without `force`."""
+    evaluators = told(changed_evaluators, a.manifest, b.manifest)
+    examples = told(changed_splits, a.manifest, b.manifest)
+    if (evaluators or examples) and not force:
+        raise _unlike(a, b, [*evaluators, *examples])
+    common = {axis: _common(axis, a, b) for axis in _AXES}
+    candidates = _candidates(common, a, b)
+    splits = [_split(a.layout.split(name), b.layout.split(name)) for name in common["splits"]]
+    paired = tuple(split for split in splits if len(split.a))
+    if not paired:
+        raise UsageError(
+            f"{a.folder} and {b.folder} have no example in common",
+            hint="compare runs over the same data",
+        )
+    only = [_only(run, common, candidates, splits, place) for place, run in enumerate((a, b))]
+    return Paired(
+        evaluators=common["evaluators"],
+        candidates=candidates,
+        task_models=common["task_models"],
+        splits=paired,
+        only_in_a=only[0],
+        only_in_b=only[1],
+        caveats=(
+            *(f"{line}: the scores are not of the same program" for line in evaluators),
+            *(f"{line}: only the examples that both runs have are compared" for line in examples),
+            *_about_candidates(candidates, common),
+            *_about_clusters(a, b),
+            *_about_runs(a, b),
+        ),
+    )
+
+
+def _unlike(a: StoredRun, b: StoredRun, found: Sequence[str]) -> UsageError:
+    return UsageError(
+        "\n".join([f"{a.folder} and {b.folder} were not asked the same; in the second:", *listed(found)]),
+        hint="ask both the same, or say --force to compare what they have in common",
+    )
+
+
+def _common(axis: str, a: StoredRun, b: StoredRun) -> tuple[Any, ...]:
+    """List the names that both runs have; only candidates may have none."""
+    before, after = _names(axis, a), _names(axis, b)
+    common = tuple(name for name in after if name in before)
+    if not common and axis != "candidates":
+        raise _nothing_common(axis, a, b)
+    return common
+
+
+def _names(axis: str, run: StoredRun) -> tuple[Any, ...]:
+    if axis == "splits":
+        return tuple(split.name for split in run.layout.splits)
+    names: tuple[Any, ...] = getattr(run.layout, axis)
+    return names
+
+
+def _nothing_common(axis: str, a: StoredRun, b: StoredRun) -> UsageError:
+    hints = {
+        "evaluators": "name them alike: -e NAME=PROGRAM",
+        "candidates": "name them alike (after their files), or compare runs of one candidate each",
+        "task_models": "give both runs the same --task-model",
+        "splits": "give both runs the same --dataset or --valset",
+    }
+    what = axis.removesuffix("s").replace("_", " ")
+    return UsageError(
+        f"{a.folder} and {b.folder} have no {what} in common: "
+        f"{_some(_names(axis, a))} in the first, {_some(_names(axis, b))} in the second",
+        hint=hints[axis],
+    )
+
+
+def _some(names: Sequence[str | None]) -> str:
+    shown = [name or "none" for name in names[:_NAMED]]
+    return ", ".join([*shown, f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else shown)
+
+
+def _candidates(
+    common: Mapping[str, tuple[Any, ...]], a: StoredRun, b: StoredRun
+) -> tuple[tuple[str, str], ...]:
+    """Pair candidates by name; where no name is common, the only one of each run."""
+    if common["candidates"]:
+        return tuple((name, name) for name in common["candidates"])
+    if len(a.layout.candidates) == len(b.layout.candidates) == 1:
+        return ((a.layout.candidates[0], b.layout.candidates[0]),)
+    raise _nothing_common("candidates", a, b)
+
+
+def _split(a: Split, b: Split) -> PairedSplit:
+    places = _same_places(a.sha256, b.sha256)
+    clusters = _clusters(a, b, places)
+    return PairedSplit(name=b.name, a=places[0], b=places[1], clusters=clusters)
+
+
+def _same_places(a: Sequence[str], b: Sequence[str]) -> tuple[Sequence[int], Sequence[int]]:
+    """Match examples by their digests, the k-th of a kind with the k-th."""
+    if a == b:
+        return range(len(a)), range(len(b))
+    unmatched: dict[str, list[int]] = {}
+    for place in reversed(range(len(a))):
+        unmatched.setdefault(a[place], []).append(place)
+    matched = [(unmatched[digest].pop(), place) for place, digest in enumerate(b) if unmatched.get(digest)]
+    return array("I", (one for one, _ in matched)), array("I", (other for _, other in matched))
+
+
+def _clusters(a: Split, b: Split, places: tuple[Sequence[int], Sequence[int]]) -> tuple[Label, ...] | None:
+    """Take the clusters of the second run; where it has none, those of the first."""
+    if b.clusters is not None:
+        return tuple(b.clusters[place] for place in places[1])
+    return None if a.clusters is None else tuple(a.clusters[place] for place in places[0])
+
+
+def _only(
+    run: StoredRun,
+    common: Mapping[str, tuple[Any, ...]],
+    candidates: Sequence[tuple[str, str]],
+    splits: Sequence[PairedSplit],
+    place: int,
+) -> dict[str, Any]:
+    """List what only one run has, by axis; of examples how many there are, by split."""
+    paired = {**common, "candidates": tuple(pair[place] for pair in candidates)}
+    only: dict[str, Any] = {
+        axis: [name for name in _names(axis, run) if name not in paired[axis]] for axis in _AXES
+    }
+    left = {
+        split.name: len(run.layout.split(split.name).lines) - len(split.b) for split in splits
+    }  # as many in a as in b are paired
+    return only | {"examples": {name: many for name, many in left.items() if many}}
+
+
+def _about_candidates(
+    candidates: Sequence[tuple[str, str]], common: Mapping[str, tuple[Any, ...]]
+) -> Iterator[str]:
+    if not common["candidates"]:
+        before, after = candidates[0]
+        yield f"no candidate's name is in both runs: {before} of A is compared with {after} of B"
+
+
+def _about_clusters(a: StoredRun, b: StoredRun) -> Iterator[str]:
+    before, after = a.layout.cluster_by, b.layout.cluster_by
+    if before != after:
+        names = before or "nothing", after or "nothing"
+        yield f"clusters are by {names[0]} in A and by {names[1]} in B; {after or before} is what counts"
+
+
+def _about_runs(a: StoredRun, b: StoredRun) -> Iterator[str]:
+    if a.layout.repeats != b.layout.repeats:
+        yield (
+            f"A asked each question {a.layout.repeats:,} × and B {b.layout.repeats:,} ×: "
+            "the means of repeats are compared"
+        )
+    for name, run in (("A", a), ("B", b)):
+        if owed := run.owed:
+            yield f"{name} is not finished: {owed:,} of {run.layout.size:,} calls are owed"
+        if run.ledger.changed:
+            yield f"{', '.join(sorted(run.ledger.changed))} changed while being asked in {name}"

@@ -1,0 +1,128 @@
+"""`optimize-eval diff` from outside: real runs, refusals, and what --force makes of them."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.conftest import Cli, Result, write_program
+
+LONG = "the answer of this length is what the evaluator takes offence at, and it says so at some length"
+
+
+@pytest.fixture
+def project(cli: Cli, tmp_path: Path) -> Path:
+    """Make a run that scores most of twenty examples, with a program that fails where it is told to."""
+    lines = [
+        "import json, sys",
+        "asked = json.loads(sys.stdin.readline())",
+        "n, words = asked['example']['n'], asked['candidate'].split()",
+        "if str(n) in words: sys.exit('no such word')",
+        f"print(json.dumps({{'score': float(words[0]) * (n + 1) / 20, 'why': {LONG!r} + words[0]}}))",
+    ]
+    write_program(tmp_path / "e.py", lines)
+    (tmp_path / "d.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(20)))
+    (tmp_path / "v.txt").write_text("1.0 7")
+    assert run(cli, "before").status == 0
+    return tmp_path
+
+
+ASK = ("run", "-e", "python3 e.py", "--candidate", "v.txt", "--valset", "d.jsonl", "--quiet")
+
+
+def run(cli: Cli, name: str) -> Result:
+    return cli(*ASK, "--out", f"runs/{name}")
+
+
+def test_what_became_worse_is_said_first_and_exits_0(cli: Cli, project: Path) -> None:
+    (project / "v.txt").write_text("0.5 3 4")
+    run(cli, "after")
+    done = cli("diff", "runs/before", "runs/after", env={"COLUMNS": "100"})
+    assert (done.status, done.stderr) == (0, "")
+    text = " ".join(done.stdout.split())
+    assert text.startswith("v is worse on val by 0.2")
+    assert "17 regressed, 2 newly failing, 1 fixed. " in text
+    assert "val 5 0.250 → exit_code" in text
+    assert f"A said: {LONG}1.0" in text
+    assert "val 20 1.000 → 0.500" in text
+
+
+def test_the_same_plan_twice_differs_in_nothing(cli: Cli, project: Path) -> None:
+    run(cli, "again")
+    done = cli("diff", "runs/before", str(project / "runs" / "again" / "run.json"), "--json")
+    assert done.status == 0
+    (row,) = done.json["rows"]
+    assert done.json["schema"] == "optimize-eval.diff.v1"
+    assert (row["diff"], row["p"], row["ties"], row["failing_in_both"]) == (0, 1, 19, 1)
+    assert done.json["verdict"] == {
+        "text": "v scores the same on val in both runs: 19 unchanged, 1 failing in both",
+        "points": [],
+    }
+    assert done.json["caveats"] == []
+
+
+def test_that_a_candidate_is_the_same_text_is_said_where_its_scores_differ(cli: Cli, project: Path) -> None:
+    write_program(
+        project / "e.py", [*(project / "e.py").read_text().splitlines()[:-1], "print('{\"score\": 0}')"]
+    )
+    run(cli, "noisy")
+    done = cli("diff", "runs/before", "runs/noisy", "--force", "--json")
+    assert done.json["caveats"] == [
+        "evaluator e has changed: e.py: the scores are not of the same program",
+        "v is the same text in both runs: what differs is not its doing",
+    ]
+
+
+def test_other_data_and_another_program_are_refused_with_what_differs(cli: Cli, project: Path) -> None:
+    write_program(project / "e.py", [*(project / "e.py").read_text().splitlines(), "# more"])
+    (project / "d.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(1, 20)))
+    run(cli, "after")
+    done = cli("diff", "runs/before", "runs/after")
+    assert (done.status, done.stdout) == (2, "")
+    assert "runs/before and runs/after were not asked the same" in done.stderr
+    assert "  evaluator e has changed: e.py\n" in done.stderr
+    assert "  split val has 19 changed examples (line 1, 2, 3…)\n" in done.stderr
+    assert "--force" in done.stderr
+    forced = cli("diff", "runs/before", "runs/after", "--force")
+    text = " ".join(forced.stdout.split())
+    assert forced.status == 0
+    assert "! evaluator e has changed: e.py: the scores are not of the same program" in text
+    assert "only in A 1 example of val" in text
+
+
+def test_a_journal_that_is_not_finished_is_compared(cli: Cli, project: Path) -> None:
+    run(cli, "after")
+    journal = project / "runs" / "after" / "journal.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:15]))
+    done = cli("diff", "runs/before", "runs/after")
+    assert done.status == 0
+    assert "! B is not finished: 6 of 20 calls are owed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["runs/before", "nowhere"], ["v.txt", "runs/before"], ["", "runs/before"]]
+)
+def test_what_is_no_run_is_refused(cli: Cli, project: Path, arguments: list[str]) -> None:
+    assert project.is_dir()
+    done = cli("diff", *arguments)
+    assert (done.status, done.stdout) == (2, "")
+    assert "there is no run in " in done.stderr
+
+
+def test_a_damaged_journal_exits_3(cli: Cli, project: Path) -> None:
+    journal = project / "runs" / "before" / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes().replace(b'"line":1', b'"line":2', 1))
+    done = cli("diff", "runs/before", "runs/before")
+    assert (done.status, "not as it was written" in done.stderr) == (3, True)
+
+
+def test_a_manifest_that_was_edited_is_no_bug(cli: Cli, project: Path) -> None:
+    run(cli, "after")
+    path = project / "runs" / "after" / "run.json"
+    manifest = orjson.loads(path.read_bytes())
+    manifest["evaluators"][0] |= {"sha256": "another", "files": None}
+    path.write_bytes(orjson.dumps(manifest))
+    done = cli("diff", "runs/before", "runs/after")
+    assert done.status == 2
+    assert "its run.json is of another version, or was edited" in done.stderr
+    assert cli("diff", "runs/before", "runs/after", "--force").status == 0

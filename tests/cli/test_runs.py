@@ -1,0 +1,213 @@
+"""`optimize-eval runs` from outside: how each run stands, also those that cannot be read."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from optimize_eval.run.folder import locked
+from optimize_eval.run.journal import sealed
+from tests.aggregates.made import on_val
+from tests.conftest import Cli, write_program
+from tests.reports.test_terminal import HOSTILE, WIDTHS, measured
+
+ENDED = "2026-01-02T03:04:05.678+00:00"
+
+
+def make(folder: Path, *, status: str | None = "done", age: int = 0, verdict: str = "v scores 0.5") -> Path:
+    """Write a run whose last session ended so; without a status it was killed."""
+    on_val(v=[0.5]).write(folder)
+    footer = sealed({"ended_at": ENDED, "status": status}) if status else b""
+    with (folder / "journal.jsonl").open("ab") as stream:
+        stream.write(footer)
+    units = {"total": 1, "scored": 1, "failed": 0, "skipped": 0, "owed": 0}
+    (folder / "summary.json").write_bytes(orjson.dumps({"verdict": {"text": verdict}, "units": units}))
+    os.utime(folder / "journal.jsonl", (1e9 - age, 1e9 - age))
+    return folder
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    (tmp_path / "runs").mkdir()
+    return tmp_path / "runs"
+
+
+def listed(cli: Cli, *arguments: str) -> dict[str, dict[str, Any]]:
+    done = cli("runs", *arguments, "--json")
+    assert (done.status, done.stderr) == (0, "")
+    assert done.json["schema"] == "optimize-eval.runs.v1"
+    return {Path(one["run"]).name: one for one in done.json["runs"]}
+
+
+def test_a_run_that_was_made_is_listed_with_its_verdict(cli: Cli, tmp_path: Path) -> None:
+    write_program(tmp_path / "e.sh", ["#!/bin/sh", "echo '{\"score\": 0.5}'"])
+    (tmp_path / "v.txt").touch()
+    made = cli("run", "-e", "./e.sh", "--candidate", "v.txt", "--quiet")
+    verdict, folder = made.stdout.splitlines()
+    one = listed(cli)[Path(folder).name]
+    assert (one["run"], one["state"], one["verdict"]) == (folder, "done", verdict)
+    assert one["bytes"] == sum(path.stat().st_size for path in (tmp_path / folder).iterdir())
+    assert one["units"] == {"total": 1, "scored": 1, "failed": 0, "skipped": 0, "owed": 0}
+    assert one["created_at"] <= one["ended_at"]
+    text = cli("runs").stdout
+    assert verdict in text
+    assert f" {Path(folder).name}  done  " in text
+
+
+@pytest.mark.parametrize("state", ["done", "interrupted", "too_many_failures"])
+def test_a_run_stands_as_its_last_session_ended(cli: Cli, runs: Path, state: str) -> None:
+    make(runs / "r", status=state)
+    one = listed(cli)["r"]
+    assert (one["state"], one["ended_at"], one["verdict"]) == (state, ENDED, "v scores 0.5")
+    assert f" {state.replace('_', ' ')}  " in cli("runs").stdout
+
+
+def test_a_run_that_was_killed_is_unfinished_whatever_an_earlier_session_said(cli: Cli, runs: Path) -> None:
+    journal = make(runs / "r") / "journal.jsonl"
+    journal.write_bytes(journal.read_bytes() + journal.read_bytes().splitlines(keepends=True)[0] + b'{"torn')
+    one = listed(cli)["r"]
+    assert (one["state"], one["ended_at"], one["units"]) == ("unfinished", None, {"total": 1})
+
+
+def test_a_run_whose_last_record_is_large_is_unfinished(cli: Cli, runs: Path) -> None:
+    with (make(runs / "r") / "journal.jsonl").open("ab") as stream:
+        stream.write(sealed({"outcome": "scored", "text": "x" * 200_000}))
+    assert listed(cli)["r"]["state"] == "unfinished"
+
+
+def test_a_run_without_a_journal_yet_is_unfinished(cli: Cli, runs: Path) -> None:
+    folder = make(runs / "r")
+    for name in ("journal.jsonl", "summary.json"):
+        (folder / name).unlink()
+    assert (listed(cli)["r"]["state"], listed(cli)["r"]["verdict"]) == ("unfinished", None)
+    assert "it was killed" in cli("runs").stdout
+
+
+def test_a_run_that_is_held_is_running_and_its_process_is_named(cli: Cli, runs: Path) -> None:
+    with locked(make(runs / "r")):
+        one = listed(cli)["r"]
+        assert (one["state"], one["pid"], one["verdict"]) == ("running", os.getpid(), None)
+        assert f"running, pid {os.getpid()}" in cli("runs").stdout
+    assert listed(cli)["r"]["state"] == "done"  # the lock's file stays, and nobody holds it
+
+
+def test_looking_leaves_no_trace(cli: Cli, runs: Path) -> None:
+    folder = make(runs / "r")
+    before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()}
+    listed(cli)
+    assert {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in folder.iterdir()} == before
+
+
+DAMAGE: dict[str, tuple[str, bytes, str]] = {
+    "another version": ("run.json", b'{"schema": "optimize-eval.run.v9"}', "of another version"),
+    "a torn manifest": ("run.json", b'{"schema": "optimize-eval.run.v1", "pl', "cannot be read"),
+    "an empty manifest": ("run.json", b"", "cannot be read"),
+    "a flipped bit": ("journal.jsonl", b'{"status":"done","crc":"00000000"}\n', "not as it was written"),
+    "no object": ("journal.jsonl", b'7,"crc":"xxxxxxxx"}\n', "not as it was written"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "said"), DAMAGE.values(), ids=DAMAGE.keys())
+def test_a_damaged_run_is_told_with_the_reason_and_the_others_are_listed(
+    cli: Cli, runs: Path, name: str, content: bytes, said: str
+) -> None:
+    make(runs / "good")
+    (make(runs / "bad") / name).write_bytes(content)
+    found = listed(cli)
+    assert (found["good"]["state"], found["bad"]["state"]) == ("done", "damaged")
+    assert said in found["bad"]["reason"]
+    assert said in " ".join(cli("runs").stdout.split())
+
+
+@pytest.mark.parametrize("summary", [b"", b"[]", b'{"verdict": 5, "units": []}', b'{"verdict": {"text": 1}}'])
+def test_a_summary_that_cannot_be_read_costs_the_verdict_only(cli: Cli, runs: Path, summary: bytes) -> None:
+    (make(runs / "r") / "summary.json").write_bytes(summary)
+    assert (listed(cli)["r"]["state"], listed(cli)["r"]["verdict"]) == ("done", None)
+
+
+def test_what_is_no_run_is_left_out(cli: Cli, runs: Path) -> None:
+    (runs / "deep").mkdir()
+    make(runs / "deep" / "er")
+    (runs / "notes").mkdir()
+    (runs / "notes" / "run.json").write_text('{"mine": true}')
+    (runs / "folder" / "run.json").mkdir(parents=True)
+    (runs / "pipe").mkdir()
+    os.mkfifo(runs / "pipe" / "run.json")
+    (runs / "gone").symlink_to("nowhere")
+    (runs / "run.txt").touch()
+    assert listed(cli) == {}
+
+
+def test_pipes_in_the_place_of_files_are_not_waited_for(cli: Cli, runs: Path) -> None:
+    folder = make(runs / "r")
+    for name in ("journal.jsonl", "summary.json"):
+        (folder / name).unlink()
+    for name in ("journal.jsonl", "summary.json", "lock"):
+        os.mkfifo(folder / name)
+    assert listed(cli)["r"]["state"] == "unfinished"
+
+
+def test_the_newest_is_first_and_ages_are_in_words(cli: Cli, runs: Path) -> None:
+    for name, age in (("b", 100), ("c", 0), ("a", 200)):
+        make(runs / name, age=age)
+    assert list(listed(cli)) == ["c", "b", "a"]
+    assert " days\n" in cli("runs").stdout
+
+
+def test_where_there_are_none_it_is_said_what_to_do(cli: Cli, tmp_path: Path) -> None:
+    done = cli("runs")
+    assert (done.status, done.stderr) == (0, "")
+    assert "no runs in runs: `optimize-eval run` makes them" in done.stdout
+    assert listed(cli) == {}
+    (tmp_path / "elsewhere").mkdir()
+    assert cli("runs", "elsewhere").status == 0
+
+
+@pytest.mark.parametrize("name", ["nowhere", "file", ""])
+def test_a_folder_that_is_not_there_is_a_mistake(cli: Cli, tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    done = cli("runs", name)
+    assert (done.status, done.stdout) == (2, "")
+    assert "there is no folder" in done.stderr
+
+
+def test_a_run_that_is_named_itself_is_listed(cli: Cli, runs: Path) -> None:
+    make(runs / "r")
+    assert list(listed(cli, "runs/r")) == ["r"]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_names_and_verdicts_are_inert_and_cut(cli: Cli, runs: Path, width: int) -> None:
+    for place, text in enumerate(HOSTILE.values()):
+        make(runs / f"{place} {text[:60]}".replace("/", "").replace("\0", ""), verdict=text)
+    done = cli("runs", env={"COLUMNS": str(width)})
+    assert done.status == 0
+    assert max(map(measured, done.stdout.splitlines())) <= width
+    assert not {letter for letter in done.stdout if letter < " "} - {"\n"}
+    assert "\u202e" not in done.stdout
+
+
+def test_a_name_that_is_not_text_is_listed(cli: Cli, runs: Path) -> None:
+    os.rename(make(runs / "r"), os.fsencode(runs) + b"/\xff")  # noqa: PTH104  a name of bytes
+    assert cli("runs").status == 0
+    assert len(cli("runs", "--json").json["runs"]) == 1
+
+
+def test_it_loads_no_statistics(runs: Path) -> None:
+    make(runs / "r")
+    code = (
+        f"import sys; sys.argv = ['optimize-eval', 'runs', {str(runs)!r}]\n"
+        "from optimize_eval.cli import main\n"
+        "try: main()\n"
+        "finally: print(sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    loaded = set(json.loads(done.stderr.strip().replace("'", '"')))
+    assert "v scores 0.5" in done.stdout
+    assert not {name for name in loaded if name.startswith("optimize_eval.aggregates")}
+    assert "pyreqwest" not in loaded
