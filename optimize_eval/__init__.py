@@ -11,19 +11,24 @@ if TYPE_CHECKING:
     from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
     from optimize_eval.reach.process import adopt_orphans
+    from optimize_eval.results import RunResults, load_run
     from optimize_eval.run.plain import command_evaluator, http_evaluator
+    from optimize_eval.run.records import RunRecord
 
 __all__ = [
     "DataError",
     "EvaluationError",
     "FailureKind",
     "OptimizeEvalError",
+    "RunRecord",
+    "RunResults",
     "ScoreRange",
     "UsageError",
     "adopt_orphans",
     "command_evaluator",
     "http_evaluator",
     "load_dataset",
+    "load_run",
     "validate_evaluator_payload",
 ]
 
@@ -32,12 +37,15 @@ _HOMES = {
     "EvaluationError": "errors",
     "FailureKind": "errors",
     "OptimizeEvalError": "errors",
+    "RunRecord": "run.records",
+    "RunResults": "results",
     "ScoreRange": "protocol",
     "UsageError": "errors",
     "adopt_orphans": "reach.process",
     "command_evaluator": "run.plain",
     "http_evaluator": "run.plain",
     "load_dataset": "datasets",
+    "load_run": "results",
     "validate_evaluator_payload": "protocol",
 }
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 from optimize_eval.errors import DataError, OptimizeEvalError
@@ -34,7 +35,19 @@ _ASCII = str.maketrans(
 def emit(text: str) -> None:
     """Write a result line for people; foreign text in it is made inert."""
     encoding = sys.stdout.encoding
-    _write(encodable(inert(text, ci=_under_ci()), encoding).encode(encoding, "backslashreplace"))
+    _write(encodable(inert(text, ci=under_ci()), encoding).encode(encoding, "backslashreplace"))
+
+
+def emit_document(text: str) -> None:
+    """Write a document that its renderer made inert, UTF-8 whatever the terminal's encoding is."""
+    _write(text.encode(errors="backslashreplace"))
+
+
+def emit_pieces(pieces: Iterable[str]) -> None:
+    """Write pieces of whole lines as they are made; where the reader went away, no more are made."""
+    for piece in pieces:
+        if not _write(piece.encode(errors="backslashreplace"), end=b""):
+            return
 
 
 def emit_json(value: Any) -> None:
@@ -46,7 +59,7 @@ def fitted(value: Any) -> Any:
     """Make all texts of a decoded value what they will be on stdout, so that tables can be laid out."""
     match value:
         case str():
-            shown = encodable(inert(value, ci=_under_ci()), sys.stdout.encoding)
+            shown = encodable(inert(value, ci=under_ci()), sys.stdout.encoding)
             return shown.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
         case dict():
             return {fitted(key): fitted(item) for key, item in value.items()}
@@ -63,7 +76,7 @@ def width() -> int:
 
 def say(text: str) -> None:
     """Write a note for people to stderr; foreign text in it is made inert."""
-    shown = encodable(inert(text, ci=_under_ci()), sys.stderr.encoding)
+    shown = encodable(inert(text, ci=under_ci()), sys.stderr.encoding)
     with contextlib.suppress(OSError):  # nobody reads it; the exit code still tells
         print(shown, file=sys.stderr, flush=True)  # noqa: T201  this is where printing is done
 
@@ -80,21 +93,23 @@ def say_error(error: OptimizeEvalError) -> None:
         say(f"  try: {error.hint}")
 
 
-def _write(line: bytes) -> None:
-    """Write a line; that its reader went away (`| head`) is no error, a full disk is."""
+def _write(line: bytes, end: bytes = b"\n") -> bool:
+    """Write a line and tell whether there is a reader; that it went away is no error, a full disk is."""
     try:
-        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.write(line + end)
         sys.stdout.buffer.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails once more
         if isinstance(error, BrokenPipeError):
-            return
+            return False
         raise OptimizeEvalError(
             f"the result could not be written: {error.strerror}", hint="make room, then run the command again"
         ) from error
+    return True
 
 
-def _under_ci() -> bool:
+def under_ci() -> bool:
+    """Tell whether stdout may be a log whose runner obeys commands in it."""
     return bool(os.environ.get("CI"))
 
 

@@ -4,21 +4,28 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
 
 from optimize_eval.cli import options, output
+from optimize_eval.errors import UsageError
 from optimize_eval.run.folder import SUMMARY, CannotGoOn
-from optimize_eval.run.stored import open_stored
+from optimize_eval.run.stored import StoredRun, open_stored
+
+if TYPE_CHECKING:
+    from optimize_eval.aggregates.gates import Gate
 
 EXAMPLES = """\b
 Examples:
   optimize-eval report runs/run-1f3a9c02
   optimize-eval report runs/run-1f3a9c02 --check
+  optimize-eval report runs/run-1f3a9c02 --format csv > records.csv
+  optimize-eval report runs/run-1f3a9c02 --format md | gh pr comment --body-file -
 
 \b
 Exit codes: 0 done, 1 --check found a difference, 2 no such run, 3 the journal is damaged.
@@ -29,27 +36,81 @@ CHECK_SCHEMA = "optimize-eval.check.v1"
 _DIFFERS = 1
 
 
+class Format(StrEnum):
+    """What a report can be written as."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+    CSV = "csv"
+    JSONL = "jsonl"
+    MD = "md"
+    JUNIT = "junit"
+
+
 def report(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
     check: Annotated[
         bool, typer.Option("--check", help="Compute means, errors and differences anew, and compare.")
     ] = False,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(Format)}.", show_default=False),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and nothing else."""
-    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
-    from optimize_eval.reports import terminal  # noqa: PLC0415
-
+    chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(run)
+    if chosen in {Format.CSV, Format.JSONL}:
+        _emit_records(stored, chosen)
+        return
+    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
+
     summary = summarise_stored(stored)
     if check:
-        _check(stored.folder, summary, as_json=as_json)
-    elif as_json:
+        _check(stored.folder, summary, as_json=chosen is Format.JSON)
+    elif chosen is Format.JSON:
         output.emit_json(summary)
     else:
-        output.emit(
-            terminal.render(output.fitted(summary), width=output.width(), run=shlex.quote(str(stored.folder)))
+        _emit_summary(summary, (), shlex.quote(str(stored.folder)), chosen)
+
+
+def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
+    if as_json and given not in {None, Format.JSON}:
+        raise UsageError(f"--json and --format {given} exclude each other", hint="give one of the two")
+    chosen = Format.JSON if as_json else given or Format.TERMINAL
+    if check and chosen not in {Format.TERMINAL, Format.JSON}:
+        raise UsageError(f"--check has no format {chosen}", hint="leave --format away, or give --json")
+    return chosen
+
+
+def _emit_records(stored: StoredRun, chosen: Format) -> None:
+    """Write a row for each record, as they are read; no number is made of them."""
+    from optimize_eval.reports import rows  # noqa: PLC0415  only here
+    from optimize_eval.run.records import Records  # noqa: PLC0415
+
+    records = Records(stored)
+    if chosen is Format.JSONL:
+        output.emit_pieces(rows.jsonl_pieces(records))
+        return
+    columns = rows.find_columns(records)
+    if columns.has_rest:
+        output.say(
+            f"note: {rows.MOST_COLUMNS} keys of side information have columns of their own; the rest is in "
+            "the last one, side_info, as JSON (--format jsonl has every key)"
         )
+    output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
+
+
+def _emit_summary(summary: Mapping[str, Any], gates: "Sequence[Gate]", run: str, chosen: Format) -> None:
+    from optimize_eval.reports import junit, markdown, terminal  # noqa: PLC0415  a plain --help renders nothing
+
+    if chosen is Format.MD:
+        output.emit_document(markdown.render(summary, gates, run))
+    elif chosen is Format.JUNIT:
+        output.emit_document(junit.render(summary, gates, run))
+    else:
+        output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))
 
 
 def _check(folder: Path, summary: Mapping[str, Any], *, as_json: bool) -> None:

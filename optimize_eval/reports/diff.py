@@ -10,9 +10,9 @@ from optimize_eval.aggregates.diff_verdict import sign
 from optimize_eval.aggregates.regressions import GRAVEST_FIRST, standing
 from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.aggregates.wording import MINUS, count, number, signed
+from optimize_eval.reports.cells import p_value, short_interval
 from optimize_eval.reports.columns import columns, wrapped
 from optimize_eval.reports.table import Column, layout_table
-from optimize_eval.reports.terminal import short_interval, short_p
 
 _MOST_ROWS = 30
 _MOST_WORST = 3  # rows whose worst examples are shown
@@ -66,7 +66,7 @@ def _table(rows: Sequence[Row], width: int) -> list[str]:
         Column("Δ", [_difference(row) for row in shown]),
         Column("A → B", [_means(row) for row in shown]),
         Column("95 % CI", [short_interval(row["ci"]) if row["se"] else "" for row in shown]),
-        Column("p (Holm)", [short_p(row["p_holm"]) for row in shown]),
+        Column("p (Holm)", [p_value(row["p_holm"]) for row in shown]),
         Column(f"+ = {MINUS}", [f"{row['improved']} {row['unchanged']} {row['regressed']}" for row in shown]),
         Column("failing", [_failing(row) for row in shown]),
     ]

@@ -12,6 +12,17 @@ _CONTROLS = re.compile(
 )
 _CI_COMMANDS = re.compile(r":(?=:)|##(?=\[)")
 
+_NOTHING = "&#8203;"  # a blank without width: what stands on its two sides is read, and not obeyed
+_MARKDOWN = re.compile(
+    r"(?P<mark>[<>&|`$\\*\[\]~]|(?<![^\W_])_|_(?![^\W_]))"  # within a word _ is a letter
+    r"|(?P<sign>[@#]|(?<=gh)-(?=\d)|:(?=//|[\w+-]+:)|(?<=www)\.)"  # mentions, issues, addresses, :emoji:
+    r"|(?P<commit>(?<![^\W_])(?=\d*[a-f])[\da-f]{7,40}(?![^\W_]))",
+    re.IGNORECASE,
+)
+_SHORTER = 6  # than any abbreviated commit
+_BACKTICKS = re.compile("`+")
+_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 
 def inert(text: str, *, ci: bool) -> str:
     r"""Make a text safe for a terminal, and with `ci` also for a log whose runner obeys commands in it.
@@ -21,13 +32,41 @@ def inert(text: str, *, ci: bool) -> str:
     >>> inert("::error::gone", ci=True)
     ': :error: :gone'
     """
-    shown = _CONTROLS.sub(_escape, text)
+    shown = text if text.isprintable() else _CONTROLS.sub(_escape, text)  # no control is printable
     return _CI_COMMANDS.sub(r"\g<0> ", shown) if ci else shown
+
+
+def inert_markdown(text: str, most: int) -> str:
+    r"""Write so many letters of a text on one line of GitHub's Markdown: no markup, mention or link.
+
+    >>> inert_markdown("| <b> @me *really*", 100)
+    '&#124; &#60;b&#62; @&#8203;me &#42;really&#42;'
+    """
+    shown = " ".join(inert(shortened(text, most), ci=True).split())
+    return _MARKDOWN.sub(_escape_in_markdown, shown)
+
+
+def inert_code(text: str) -> str:
+    """Write a text as code in Markdown, in which nothing is obeyed."""
+    shown = inert(text, ci=True).replace("\n", "\\x0a")
+    fence = "`" * (1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
+    room = " " * ("`" in shown)
+    return f"{fence}{room}{shown}{room}{fence}"
+
+
+def inert_xml(text: str) -> str:
+    """Make a text fit for XML 1.0, which cannot hold every letter, and safe where the XML is shown."""
+    return _NOT_XML.sub(_escape, inert(text, ci=True))
+
+
+def shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def inert_json(value: Any) -> str:
     """Write JSON that is safe for a terminal: the same value, with risky characters escaped."""
-    return _CONTROLS.sub(lambda match: f"\\u{ord(match.group()):04x}", _dumps(value))
+    text = _dumps(value)
+    return text if text.isprintable() else _CONTROLS.sub(_escape_in_json, text)
 
 
 def _dumps(value: Any) -> str:
@@ -35,6 +74,20 @@ def _dumps(value: Any) -> str:
         return strict_json.dumps(value).decode()
     except UnicodeEncodeError:  # a file name that is not UTF-8
         return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace").decode()
+
+
+def _escape_in_markdown(match: re.Match[str]) -> str:
+    found = match.group()
+    match match.lastgroup:
+        case "mark":
+            return f"&#{ord(found)};"  # which HTML and Markdown read alike
+        case "commit":
+            return _NOTHING.join(found[start : start + _SHORTER] for start in range(0, len(found), _SHORTER))
+    return f"{_NOTHING}{found}" if found == "." else f"{found}{_NOTHING}"
+
+
+def _escape_in_json(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -3,33 +3,36 @@
 Pure: summary → text, the same text for the same width at any time. Numbers are never cut.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.aggregates import compare, gap
-from optimize_eval.aggregates.rows import MARKS, asked_with
+from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.aggregates.wording import MINUS, count, number, percent, signed
+from optimize_eval.reports.cells import (
+    MOST_FAILURES,
+    SHOWN_TEXT,
+    Row,
+    Summary,
+    difference,
+    failed,
+    half_width,
+    is_baseline,
+    most_frequent,
+    overfit,
+    p_value,
+    short_interval,
+    shown_rows,
+    tables_of,
+    worst_of,
+)
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.table import Column, layout_table
 
 WIDE = 110
 
-_MOST_ROWS = 30
-_MOST_FAILURES = 6
 _MOST_KEYS = 6
-_SHOWN_TEXT = 300
 _SHOWN_WORST = 3
 _HEAD = 12
-_OVERFIT = {
-    gap.OVERFITS: "OVERFITS",
-    gap.NO_GAP_SHOWN: "no gap shown",
-    gap.UNDECIDED: "undecided",
-    gap.NO_TRAIN_GAIN: "no train gain",
-    None: "too few",
-}
-
-Row = Mapping[str, Any]
-Summary = Mapping[str, Any]
 
 
 def render(summary: Summary, *, width: int, run: str) -> str:
@@ -37,7 +40,7 @@ def render(summary: Summary, *, width: int, run: str) -> str:
     lines = wrapped(" ", f"{summary['verdict']['text']}.", width)
     for point in summary["verdict"]["points"]:
         lines += wrapped(f"  {point['mark']} ", point["text"], width)
-    tables = list(_tables(summary)) if summary["units"]["owed"] == 0 and not summary["changed"] else []
+    tables = tables_of(summary)
     for rows in tables:
         lines += _table(rows, summary, width)
     if tables:
@@ -48,32 +51,17 @@ def render(summary: Summary, *, width: int, run: str) -> str:
     return "\n".join([*lines, *_next(summary, run, width)])
 
 
-def _tables(summary: Summary) -> Iterator[list[Row]]:
-    """Give the rows of each evaluator and task model, sorted by mean; the baseline is never left out."""
-    where = dict.fromkeys((row["evaluator"], row["task_model"]) for row in summary["rows"])
-    for evaluator, task_model in where:
-        rows = [r for r in summary["rows"] if (r["evaluator"], r["task_model"]) == (evaluator, task_model)]
-        if all(row["splits"][summary["decided_on"]]["mean"] is None for row in rows):
-            continue  # there is nothing to lay out; its failures are told
-        yield sorted(rows, key=lambda row: -_mean(row, summary))
-
-
-def _mean(row: Row, summary: Summary) -> float:
-    mean = row["splits"][summary["decided_on"]]["mean"]
-    return float("-inf") if mean is None else float(mean)
-
-
 def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
     split = summary["decided_on"]
-    shown = [row for place, row in enumerate(rows) if place < _MOST_ROWS or _is_baseline(row, summary)]
+    shown = shown_rows(rows, summary)
     has_others = len(rows) > 1
     columns = [
         Column("candidate", [row["candidate"] for row in shown], is_name=True),
         Column(split, [number(row["splits"][split]["mean"]) for row in shown]),
-        Column("±", [_half_width(row["splits"][split]) for row in shown]),
+        Column("±", [_short_half_width(row["splits"][split]) for row in shown]),
         *(_compared(shown, split) if has_others else []),
         *(_wide(shown, split) if has_others and width >= WIDE else []),
-        Column("failed", [f"{_failed(row):,}" for row in shown]),
+        Column("failed", [f"{failed(row):,}" for row in shown]),
     ]
     title = f"{asked_with(rows[0]['evaluator'], rows[0]['task_model'])}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
@@ -88,14 +76,14 @@ def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
 def _compared(rows: Sequence[Row], split: str) -> list[Column]:
     against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
     columns = [
-        Column(f"Δ {split}", ["baseline" if d is None else _difference(d) for d in against]),
+        Column(f"Δ {split}", ["baseline" if d is None else difference(d) for d in against]),
         Column("95 % CI", ["" if d is None or d["ci"] is None else short_interval(d["ci"]) for d in against]),
     ]
     if "test" in rows[0]["splits"] and split != "test":
         tested = [row["vs_baseline"] and row["vs_baseline"]["test"] for row in rows]
-        columns.append(Column("Δ test", ["" if d is None else _difference(d) for d in tested]))
+        columns.append(Column("Δ test", ["" if d is None else difference(d) for d in tested]))
     if {"train", "val"} <= rows[0]["splits"].keys():
-        states = ["" if row["vs_baseline"] is None else _overfit(row) for row in rows]
+        states = ["" if row["vs_baseline"] is None else overfit(row) for row in rows]
         columns.append(Column("overfit?", states, is_text=True))
     return columns
 
@@ -103,7 +91,7 @@ def _compared(rows: Sequence[Row], split: str) -> list[Column]:
 def _wide(rows: Sequence[Row], split: str) -> list[Column]:
     against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
     columns = [
-        Column("p (Holm)", ["" if d is None else short_p(d["p_holm"]) for d in against]),
+        Column("p (Holm)", ["" if d is None else p_value(d["p_holm"]) for d in against]),
         Column(
             f"+ = {MINUS}", ["" if d is None else f"{d['wins']} {d['ties']} {d['losses']}" for d in against]
         ),
@@ -116,34 +104,8 @@ def _wide(rows: Sequence[Row], split: str) -> list[Column]:
     return columns
 
 
-def _is_baseline(row: Row, summary: Summary) -> bool:
-    return bool(row["candidate"] == summary["baseline"])
-
-
-def _difference(d: Mapping[str, Any]) -> str:
-    is_sure = d.get("ahead_at_lower_bound", True) is True or d["mark"] != compare.BETTER
-    mark = MARKS[d["mark"] if is_sure else compare.HINT_BETTER]
-    return f"{'' if mark == '·' else mark + ' '}{signed(d['diff'])}"
-
-
-def _overfit(row: Row) -> str:
-    return _OVERFIT[row["overfit"]["state"]] if row["overfit"] else "too few"
-
-
-def _half_width(s: Mapping[str, Any]) -> str:
-    return "" if s["ci"] is None else number((s["ci"][1] - s["ci"][0]) / 2).removeprefix("0")
-
-
-def short_interval(ci: Sequence[float]) -> str:
-    return f"{signed(ci[0])} {signed(ci[1])}"
-
-
-def short_p(p: float | None) -> str:
-    return "" if p is None else f"{p:.3f}" if p >= 0.001 else "<.001"  # noqa: PLR2004  three decimals
-
-
-def _failed(row: Row) -> int:
-    return sum(s["failed"] for s in row["splits"].values())
+def _short_half_width(s: Mapping[str, Any]) -> str:
+    return half_width(s).removeprefix("0")
 
 
 def _groups(best: Row, summary: Summary, width: int) -> list[str]:
@@ -151,7 +113,7 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
     split = summary["decided_on"]
     if not best["groups"]:
         return []
-    has_other = not _is_baseline(best, summary)
+    has_other = not is_baseline(best, summary)
     groups = [
         (name, one["splits"][split], one["vs_baseline"].get(split)) for name, one in best["groups"].items()
     ]
@@ -159,7 +121,7 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
         Column("group", [name for name, _, _ in groups], is_name=True),
         Column("n", [f"{s['n']:,}" for _, s, _ in groups]),
         Column(split, [number(s["mean"]) for _, s, _ in groups]),
-        Column("±", [_half_width(s) for _, s, _ in groups]),
+        Column("±", [_short_half_width(s) for _, s, _ in groups]),
         *(
             [Column(f"Δ {split}", [signed(d["diff"]) if d else "" for _, _, d in groups])]
             if has_other
@@ -178,15 +140,15 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
 
 
 def _failures(summary: Summary, width: int) -> list[str]:
-    entries = sorted(summary["failures"], key=lambda entry: -entry["count"])
+    entries = most_frequent(summary)
     lines: list[str] = []
-    for entry in entries[:_MOST_FAILURES]:
+    for entry in entries[:MOST_FAILURES]:
         at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
         who = " · ".join([entry["evaluator"], entry["candidate"], *at])
         head = f"{_head('failures', lines)}{entry['count']:,} × {entry['kind']}  "
-        lines += wrapped(head, f"{who}: {entry['first_message'][:_SHOWN_TEXT]}", width)
-    if len(entries) > _MOST_FAILURES:
-        more = count(len(entries) - _MOST_FAILURES, "more kind")
+        lines += wrapped(head, f"{who}: {entry['first_message'][:SHOWN_TEXT]}", width)
+    if len(entries) > MOST_FAILURES:
+        more = count(len(entries) - MOST_FAILURES, "more kind")
         lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)
     return lines
 
@@ -194,19 +156,19 @@ def _failures(summary: Summary, width: int) -> list[str]:
 def _worst(best: Row, summary: Summary, width: int) -> list[str]:
     """Show where the best candidate did worst, and what the evaluator said there."""
     lines: list[str] = []
-    low = [one for one in best["worst"] if one["line"] is not None and one["score"] < _mean(best, summary)]
+    low = worst_of(best, summary)
     if low:
-        what = "" if _is_baseline(best, summary) else f" ({summary['baseline']} → {best['candidate']})"
+        what = "" if is_baseline(best, summary) else f" ({summary['baseline']} → {best['candidate']})"
         lines += wrapped(
             _head("worst", []),
             f"{best['candidate']} on {asked_with(best['evaluator'], best['task_model'])}{what}",
             width,
         )
     for one in low[:_SHOWN_WORST]:
-        is_compared = one["baseline"] is not None and not _is_baseline(best, summary)
+        is_compared = one["baseline"] is not None and not is_baseline(best, summary)
         before = f"{number(one['baseline'])} → " if is_compared else ""
         head = f"{_head('worst', lines)}{one['split']} {one['line']}  {before}{number(one['score'])}  "
-        lines += wrapped(head, (one["text"] or "")[:_SHOWN_TEXT], width)
+        lines += wrapped(head, (one["text"] or "")[:SHOWN_TEXT], width)
     return lines
 
 

@@ -1,0 +1,201 @@
+"""A run's summary as a comment on a pull request, in GitHub's Markdown: the verdict first, details folded.
+
+Pure: summary → text. Foreign text is escaped, so that nothing in it is markup, a mention or a link; what does
+not fit into a comment is left out and said to be.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from optimize_eval.aggregates.gates import Gate
+from optimize_eval.aggregates.rows import asked_with
+from optimize_eval.aggregates.wording import count, interval, number, percent, signed
+from optimize_eval.reports.cells import (
+    MOST_FAILURES,
+    SHOWN_TEXT,
+    Row,
+    Summary,
+    difference,
+    failed,
+    half_width,
+    is_baseline,
+    most_frequent,
+    overfit,
+    p_value,
+    shown_rows,
+    tables_of,
+    worst_of,
+)
+from optimize_eval.reports.inert import inert_code, inert_markdown
+
+LONGEST = 65_000  # letters; GitHub takes 65,536 in a comment
+
+_NAME = 100
+_SENTENCE = 2000
+_LEFT_OUT = "_More than a comment can hold; the rest is in summary.json._"
+_OF_TEXTS = {
+    "candidate",
+    "overfit?",
+    "kind",
+    "evaluator",
+    "first",
+    "what it said",
+    "example",
+    "what was said",
+}
+
+Cells = Mapping[str, Sequence[str]]  # the columns of a table by their titles
+
+
+def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
+    """Write the comment; `run` is the folder as people name it."""
+    end = f"The whole result: {inert_code(f'optimize-eval report {run}')}"
+    return "\n\n".join([*_fitting(_blocks(summary, gates), LONGEST - len(end)), end])
+
+
+def _fitting(blocks: Iterator[str], room: int) -> Iterator[str]:
+    room -= len(_LEFT_OUT) + 4
+    for block in blocks:
+        room -= len(block) + 2
+        if room < 0:
+            yield _LEFT_OUT
+            return
+        yield block
+
+
+def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
+    """Give what is divided by empty lines."""
+    verdict = summary["verdict"]
+    yield f"**{inert_markdown(verdict['text'], _SENTENCE)}.**"
+    if verdict["points"]:
+        yield _list((point["mark"], point["text"]) for point in verdict["points"])
+    if gates:
+        yield from _gates(gates)
+    tables = tables_of(summary)
+    for rows in tables:
+        yield from _table(rows, summary)
+    yield from _failures(summary)
+    if tables:
+        yield from _worst(tables[0][0], summary)
+
+
+def _gates(gates: Sequence[Gate]) -> Iterator[str]:
+    missed = sum(not gate.is_met for gate in gates)
+    yield f"**Gates:** {missed} of {len(gates)} missed" if missed else f"**Gates:** {len(gates)} met"
+    yield _list(("✓", gate.text) if gate.is_met else ("✕", f"missed: {gate.text}") for gate in gates)
+
+
+def _list(entries: Any) -> str:
+    return "\n".join(f"- {mark} {inert_markdown(text, _SENTENCE)}" for mark, text in entries)
+
+
+def _table(rows: Sequence[Row], summary: Summary) -> Iterator[str]:
+    split = summary["decided_on"]
+    shown = shown_rows(rows, summary)
+    has_others = len(rows) > 1
+    where = _name(asked_with(rows[0]["evaluator"], rows[0]["task_model"]))
+    how = ", sorted by mean; Δ against the baseline" if has_others else ""
+    how += "; intervals by cluster" * (rows[0]["splits"][split]["method"] == "cluster_t")
+    yield f"**{where}: {split}**{how}"
+    yield _layout(
+        {
+            "candidate": [_name(row["candidate"]) for row in shown],
+            split: [_mean(row["splits"][split]) for row in shown],
+            "95 % CI": [_ci(row["splits"][split]["ci"], number) for row in shown],
+            **(_compared(shown, split) if has_others else {}),
+            "n": [f"{row['splits'][split]['n']:,}" for row in shown],
+            "failed": [f"{failed(row):,}" for row in shown],
+            "coverage": [_share(row["splits"][split]["coverage"]) for row in shown],
+        }
+    )
+    if len(rows) > len(shown):
+        yield f"… and {count(len(rows) - len(shown), 'more candidate')}: see summary.json"
+
+
+def _compared(rows: Sequence[Row], split: str) -> dict[str, list[str]]:
+    against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
+    columns = {
+        f"Δ {split}": ["baseline" if d is None else difference(d) for d in against],
+        "95 % CI of Δ": ["" if d is None else _ci(d["ci"], signed) for d in against],
+        "p (Holm)": ["" if d is None else p_value(d["p_holm"]).replace("<", "&lt;") for d in against],
+    }
+    if "test" in rows[0]["splits"] and split != "test":
+        tested = [row["vs_baseline"] and row["vs_baseline"]["test"] for row in rows]
+        columns["Δ test"] = ["" if d is None else difference(d) for d in tested]
+    if {"train", "val"} <= rows[0]["splits"].keys():
+        columns["overfit?"] = ["" if row["vs_baseline"] is None else _overfit(row) for row in rows]
+    return columns
+
+
+def _overfit(row: Row) -> str:
+    return f"{overfit(row)} ({signed(row['overfit']['value'])})" if row["overfit"] else overfit(row)
+
+
+def _mean(s: Mapping[str, Any]) -> str:
+    if s["mean"] is None:
+        return ""
+    return f"{number(s['mean'])} ± {half_width(s)}" if s["ci"] else number(s["mean"])
+
+
+def _ci(ci: Sequence[float] | None, write: Any) -> str:
+    return "" if ci is None else interval(ci, write)
+
+
+def _share(share: float | None) -> str:
+    return "" if share is None else percent(share)
+
+
+def _failures(summary: Summary) -> Iterator[str]:
+    entries = most_frequent(summary)
+    if not entries:
+        return
+    shown = entries[:MOST_FAILURES]
+    total = sum(entry["count"] for entry in entries)
+    yield f"**{count(total, 'call')} failed**, and are left out of every mean"
+    yield _layout(
+        {
+            "calls": [f"{entry['count']:,}" for entry in shown],
+            "kind": [_name(entry["kind"]) for entry in shown],
+            "evaluator": [_name(asked_with(entry["evaluator"], entry["task_model"])) for entry in shown],
+            "candidate": [_name(entry["candidate"]) for entry in shown],
+            "first": [_place(entry["split"], entry["lines"][0]) for entry in shown],
+            "what it said": [inert_markdown(entry["first_message"], SHOWN_TEXT) for entry in shown],
+        }
+    )
+    if len(entries) > len(shown):
+        yield f"… and {count(len(entries) - len(shown), 'more kind')}: see summary.json"
+
+
+def _place(split: str, line: int | None) -> str:
+    return split if line is None else f"{split} {line}"
+
+
+def _worst(best: Row, summary: Summary) -> Iterator[str]:
+    """Fold away where the best candidate did worst, and what the evaluator said there."""
+    low = worst_of(best, summary)
+    if not low:
+        return
+    columns = {
+        "example": [_place(one["split"], one["line"]) for one in low],
+        **({} if is_baseline(best, summary) else {"baseline": [_or_nothing(one["baseline"]) for one in low]}),
+        "score": [number(one["score"]) for one in low],
+        "what was said": [inert_markdown(one["text"] or "", SHOWN_TEXT) for one in low],
+    }
+    asked = _name(asked_with(best["evaluator"], best["task_model"]))
+    title = f"Where {_name(best['candidate'])} did worst on {asked}"
+    yield f"<details><summary>{title}</summary>\n\n{_layout(columns)}\n\n</details>"
+
+
+def _or_nothing(value: float | None) -> str:
+    return "" if value is None else number(value)
+
+
+def _name(text: str) -> str:
+    return inert_markdown(text, _NAME)
+
+
+def _layout(columns: Cells) -> str:
+    """Lay out a table: numbers stand at the right."""
+    sides = [":--" if title in _OF_TEXTS else "--:" for title in columns]
+    rows = [list(columns), sides, *map(list, zip(*columns.values(), strict=True))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -1,0 +1,232 @@
+"""What a run gave, for programs: `load_run(folder)` and the types of what it returns.
+
+The numbers are those of summary.json, with names that an editor can complete; how they are computed is
+aggregates', how a record is read is run's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from optimize_eval.aggregates.summary import summarise_stored
+from optimize_eval.run.records import Records
+from optimize_eval.run.stored import open_stored
+
+_T = TypeVar("_T")
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One of the sentences that belong to a verdict."""
+
+    mark: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What came out, in words."""
+
+    text: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Units:
+    """How many calls there were, by what became of them."""
+
+    total: int
+    scored: int
+    failed: int
+    skipped: int
+    owed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitScores:
+    """How a candidate did on one split; `n` counts examples, what was scored, failed or skipped calls."""
+
+    mean: float | None
+    se: float | None
+    ci: Interval | None
+    method: str | None
+    n: int
+    repeats: int
+    scored: int
+    failed: int
+    skipped: int
+    coverage: float | None
+    bounds: tuple[float | None, float | None] | None  # the mean with failures as 0, and as 1
+    within_sd: float | None
+    between_sd: float | None
+    failures: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """A candidate against another one on the same examples."""
+
+    diff: float | None
+    se: float | None
+    ci: Interval | None
+    p: float | None
+    p_holm: float | None
+    test: str | None
+    n_pairs: int
+    dropped: int
+    wins: int
+    ties: int
+    losses: int
+    mde: float | None
+    mark: str
+    ahead_at_lower_bound: bool | None = None  # told where coverage differs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """How much is lost from train to val; `state` is an overfit's name."""
+
+    value: float
+    se: float
+    ci: Interval
+    df: float | None
+    flag: bool
+    state: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowScore:
+    """An example on which a candidate did badly."""
+
+    split: str
+    line: int | None
+    score: float
+    baseline: float | None
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One candidate on one evaluator; `vs_baseline` is None in the baseline's own row."""
+
+    evaluator: str
+    candidate: str
+    task_model: str | None
+    splits: Mapping[str, SplitScores]
+    vs_baseline: Mapping[str, Difference] | None
+    gap: Gap | None
+    overfit: Gap | None
+    groups: Mapping[str, Any]
+    worst: tuple[LowScore, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Candidate b against candidate a."""
+
+    a: str
+    b: str
+    evaluator: str
+    task_model: str | None
+    split: str
+    difference: Difference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """The calls of one cell that failed alike."""
+
+    evaluator: str
+    candidate: str
+    task_model: str | None
+    split: str
+    kind: str
+    count: int
+    first_message: str
+    lines: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """All numbers of a run; `document` is the same as `report --json` prints it."""
+
+    verdict: Verdict
+    baseline: str
+    decided_on: str
+    units: Units
+    rows: tuple[Row, ...]
+    pairs: tuple[Pair, ...]
+    leakage: int
+    changed: tuple[str, ...]
+    failures: tuple[Failures, ...]
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResults:
+    """A run on disk, as its journal was when it was opened."""
+
+    folder: Path
+    records: Records
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Compute the summary from the journal, when it is first asked for."""
+        return _summary(summarise_stored(self.records.run))
+
+
+def load_run(path: str | Path) -> RunResults:
+    """Open a run's folder for reading; raises UsageError where there is no run.
+
+    Needs neither its evaluators nor its data. `summary` has the numbers, `records` each outcome.
+    """
+    run = open_stored(path)
+    return RunResults(folder=run.folder, records=Records(run))
+
+
+def _summary(document: Mapping[str, Any]) -> Summary:
+    return _made(
+        Summary,
+        document,
+        verdict=_made(Verdict, document["verdict"], points=_all(Point, document["verdict"]["points"])),
+        units=_made(Units, document["units"]),
+        rows=tuple(map(_row, document["rows"])),
+        pairs=tuple(_made(Pair, pair, difference=_made(Difference, pair)) for pair in document["pairs"]),
+        failures=_all(Failures, document["failures"]),
+        document=document,
+    )
+
+
+def _row(row: Mapping[str, Any]) -> Row:
+    return _made(
+        Row,
+        row,
+        splits={name: _made(SplitScores, scores) for name, scores in row["splits"].items()},
+        vs_baseline=row["vs_baseline"]
+        and {name: _made(Difference, difference) for name, difference in row["vs_baseline"].items()},
+        gap=row["gap"] and _made(Gap, row["gap"]),
+        overfit=row["overfit"] and _made(Gap, row["overfit"]),
+        worst=_all(LowScore, row["worst"]),
+    )
+
+
+def _all(kind: type[_T], values: list[Mapping[str, Any]]) -> tuple[_T, ...]:
+    return tuple(_made(kind, value) for value in values)
+
+
+def _made(kind: type[_T], value: Mapping[str, Any], **made: Any) -> _T:
+    """Make a dataclass of what a mapping has of its fields, and of those that are made already."""
+    known = {
+        field.name: _frozen(value[field.name])
+        for field in fields(kind)  # type: ignore[arg-type]  # all of ours are dataclasses
+        if field.name in value and field.name not in made
+    }
+    return kind(**known, **made)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,123 @@
+"""The newest record of each unit of a run on disk, typed, in the order of units.
+
+Read anew each time one goes over them, one after the other, so 100,000 take as little memory as one. What
+numbers are made of them is aggregates'.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from optimize_eval import strict_json
+from optimize_eval.run.folder import JOURNAL
+from optimize_eval.run.journal import Damaged
+from optimize_eval.run.stored import StoredRun
+
+FIELDS = (
+    *("evaluator", "candidate", "task_model", "split", "line", "repeat"),
+    *("outcome", "score", "kind", "message", "seconds", "attempts", "started_at", "stderr"),
+)
+SIDE_INFO = "side_info"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRecord:
+    """What became of one unit; what its outcome does not have is None."""
+
+    evaluator: str
+    candidate: str
+    task_model: str | None
+    split: str
+    line: int | None  # of the split's file, from 1
+    repeat: int
+    outcome: Literal["scored", "failed", "skipped"]
+    score: float | None
+    kind: str | None
+    message: str | None
+    seconds: float | None
+    attempts: int | None
+    started_at: str | None
+    stderr: str | None
+    side_info: Mapping[str, Any]
+
+    def flat(self) -> dict[str, Any]:
+        """Give all fields and, as `side_info.a.b`, what the evaluator said; lists as JSON text."""
+        flat: dict[str, Any] = {
+            "evaluator": self.evaluator,
+            "candidate": self.candidate,
+            "task_model": self.task_model,
+            "split": self.split,
+            "line": self.line,
+            "repeat": self.repeat,
+            "outcome": self.outcome,
+            "score": self.score,
+            "kind": self.kind,
+            "message": self.message,
+            "seconds": self.seconds,
+            "attempts": self.attempts,
+            "started_at": self.started_at,
+            "stderr": self.stderr,
+        }
+        _flatten(self.side_info, SIDE_INFO, flat)
+        return flat
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """All records of a run; may be gone over again and again."""
+
+    run: StoredRun
+
+    def __len__(self) -> int:
+        return self.run.layout.size - self.run.owed
+
+    def __iter__(self) -> Iterator[RunRecord]:
+        with self.run.reader() as reader:
+            try:
+                for cell in self.run.layout.cells:
+                    for _, record in reader.records(cell):
+                        yield _typed(record)
+            except (KeyError, TypeError, ValueError) as error:
+                raise Damaged(
+                    f"{self.run.folder / JOURNAL} was changed while it was read", hint="read it once more"
+                ) from error
+
+
+def _typed(record: Mapping[str, Any]) -> RunRecord:
+    get = record.get
+    return RunRecord(
+        evaluator=record["evaluator"],
+        candidate=record["candidate"],
+        task_model=get("task_model"),
+        split=record["split"],
+        line=get("line"),
+        repeat=record["repeat"],
+        outcome=record["outcome"],
+        score=get("score"),
+        kind=get("kind"),
+        message=get("message"),
+        seconds=get("seconds"),
+        attempts=get("attempts"),
+        started_at=get("started_at"),
+        stderr=get("stderr"),
+        side_info=get(SIDE_INFO) or {},
+    )
+
+
+def _flatten(value: Mapping[str, Any], name: str, flat: dict[str, Any]) -> None:
+    for key, item in value.items():
+        path = f"{name}.{key}"
+        if isinstance(item, dict | list):
+            if item and isinstance(item, dict):
+                _flatten(item, path, flat)
+                continue
+            item = strict_json.dumps(item).decode()  # noqa: PLW2901  the value as a cell can hold it
+        flat[path if path not in flat else _unused(path, flat)] = item
+
+
+def _unused(path: str, flat: Mapping[str, Any]) -> str:
+    """Tell apart what is spelled alike: {"a.b": 1, "a": {"b": 2}}."""
+    number = 2
+    while f"{path}-{number}" in flat:
+        number += 1
+    return f"{path}-{number}"
