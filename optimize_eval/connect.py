@@ -40,9 +40,8 @@ def parse_evaluator(text: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     >>> parse_evaluator("style=python3 judge.py --strict", EvaluatorSpec()).argv
     ('python3', 'judge.py', '--strict')
     """
-    named = _NAMED.match(text)
-    name, target = named.groups() if named else (None, text)
-    target = target.strip()
+    name = given_name(text)
+    target = (text if name is None else text[len(name) + 1 :]).strip()
     if not target:
         raise UsageError(
             f"the evaluator {text!r} names nothing to run", hint="give a command: -e './evaluate'"
@@ -50,6 +49,16 @@ def parse_evaluator(text: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     parse = next((parse for prefix, parse in _KINDS if target.startswith(prefix)), _parse_command)
     spec = parse(target, defaults)
     return replace(spec, name=name) if name else spec
+
+
+def given_name(text: str) -> str | None:
+    """Read the NAME of `NAME=TARGET`; None where the text gives none.
+
+    >>> given_name("style=python3 judge.py"), given_name("./style=loud")
+    ('style', None)
+    """
+    named = _NAMED.match(text)
+    return named[1] if named else None
 
 
 def parse_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:

@@ -75,7 +75,10 @@ def main(run: Path) -> int:
         again = difference(where, d["a"], d["b"])
         found += [(*where, both, "diff", d["diff"], again[0]), (*where, both, "se", d["se"], again[1])]
     rows = {(row["evaluator"], row["task_model"], row["candidate"]) for row in summary["rows"]}
-    lost = (cell for cell in means if means[cell] and (cell[0], cell[1], cell[3]) not in rows)
+    left_out = {one["evaluator"] for one in summary.get("additions_left_out", ())}
+    lost = (
+        cell for cell in means if means[cell] and not (cell[0] in left_out or (*cell[:2], cell[3]) in rows)
+    )
     found += [(*cell, "mean", None, estimate(means[cell], clusters[cell[2]])[0]) for cell in lost]
     wrong = [one for one in found if not agree(*one[-2:])]
     for *what, told, again in wrong:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from itertools import combinations
 from typing import Any
 
+from optimize_eval.aggregates.additions import LeftOut, left_out_of, points_about, without
 from optimize_eval.aggregates.compare import (
     MOST_FLIPPED_PAIRS,
     MOST_PAIRS,
@@ -35,18 +36,24 @@ Records = Callable[[Cell], Iterable[tuple[int, Mapping[str, Any]]]]
 Family = tuple[str, str | None, str]  # evaluator, task model, split
 
 
-def summarise(layout: Layout, records: Records, changed: Iterable[str] = ()) -> dict[str, Any]:
+def summarise(
+    layout: Layout, records: Records, changed: Iterable[str] = (), left_out: Sequence[LeftOut] = ()
+) -> dict[str, Any]:
     """Compute the summary; `records` gives a cell's newest records by their places in it.
 
-    `changed` are evaluators that were not the same program from the first call to the last.
+    `changed` are evaluators that were not the same program from the first call to the last; `left_out` are
+    additions that the layout does not have.
     """
-    return _Summary(layout, records).to_dict(sorted(changed))
+    return _Summary(layout, records).to_dict(sorted(changed), left_out)
 
 
 def summarise_stored(run: StoredRun) -> dict[str, Any]:
     """Compute the summary of a run on disk."""
+    left_out = left_out_of(run)
+    layout = without(run.layout, left_out)
+    changed = run.ledger.changed.intersection(layout.evaluators)
     with run.reader() as reader:
-        return summarise(run.layout, reader.records, run.ledger.changed)
+        return summarise(layout, reader.records, changed, left_out)
 
 
 class _Summary:
@@ -65,7 +72,7 @@ class _Summary:
         families = dict.fromkeys(family for family, _ in self._scores)
         self._against_baseline = {family: self._compare_with_baseline(family) for family in families}
 
-    def to_dict(self, changed: Sequence[str]) -> dict[str, Any]:
+    def to_dict(self, changed: Sequence[str], left_out: Sequence[LeftOut]) -> dict[str, Any]:
         layout = self._layout
         summary: dict[str, Any] = {
             "schema": SCHEMA,
@@ -83,6 +90,7 @@ class _Summary:
             "pairs_left_out": self._pairs if self._pairs > MOST_PAIRS else 0,
             "leakage": _leakage(layout.splits),
             "changed": changed,
+            "additions_left_out": left_out,
             "failures": [
                 entry
                 for (_, candidate), scores in self._scores.items()
@@ -92,6 +100,7 @@ class _Summary:
             "latency": self._latency.to_list(),
         }
         summary["verdict"] = judge(summary, layout)
+        summary["verdict"]["points"] += points_about(left_out)
         return summary
 
     def _read(self, cell: Cell, records: Iterable[tuple[int, Mapping[str, Any]]]) -> None:

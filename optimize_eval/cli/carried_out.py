@@ -3,9 +3,14 @@
 What the plan is, and which folder it goes to, is decided by the commands themselves.
 """
 
+import os
+import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -15,38 +20,95 @@ import typer
 from optimize_eval.cli import output
 from optimize_eval.cli.progress import display
 from optimize_eval.cli.session import Interrupted, Reaper, owned_processes, stoppable
-from optimize_eval.errors import FailureKind
+from optimize_eval.errors import FailureKind, UsageError
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.masked import masked
 from optimize_eval.run.folder import JOURNAL, SUMMARY, CannotGoOn, write_json
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
+from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
 from optimize_eval.run.stop import Stop
 from optimize_eval.run.stored import StoredRun
 
+SLOTS = min(32, 4 * (os.cpu_count() or 1))
+
 _TOO_MANY_FAILURES = 4
+_MOST_SLOTS = 1024
+_ALL = 100
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
 _NOT_STARTED = (FailureKind.NOT_FOUND, FailureKind.START_FAILED)
 _LONGEST_LINE = 2000
 _LONG = "with the candidate, -e and --example FILE:LINE"
 
 
-def session(plan: Plan, stored: StoredRun, settings: Settings, *, quiet: bool) -> Ended:
-    """Ask what is owed of a plan's evaluators, which may be some of the run's, and show how far it is."""
+class OnFailure(StrEnum):
+    """What a failed call does to a run."""
+
+    EXCLUDE = "exclude"
+    ABORT = "abort"
+
+
+def check_slots(concurrency: int) -> None:
+    if concurrency > _MOST_SLOTS:
+        raise UsageError(f"--concurrency {concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
+
+
+def most_failures(text: str | None, calls: int) -> int | None:
+    """Read --max-failures, a count or a share of the calls."""
+    if text is None:
+        return None
+    if (share := _SHARE.fullmatch(text)) and float(share[1]) <= _ALL:
+        return int(calls * float(share[1]) / _ALL)
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise UsageError(
+        f"--max-failures {text!r} is neither a count nor a share",
+        hint="write a count from 0, such as 20, or a share from 0% to 100%, such as 5%",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What became of a session, and of the recheck after it if there was to be one."""
+
+    ended: Ended
+    rechecked: Rechecked | None = None
+
+
+def session(
+    plan: Plan, stored: StoredRun, settings: Settings, *, again: int | None = None, quiet: bool
+) -> Session:
+    """Ask what is owed of a plan's evaluators, which may be some of the run's, then so many once more."""
     stop = Stop()
+    with owned_processes(), stoppable(stop):
+        with _watched(stop, quiet=quiet) as watch:
+            runner = Runner(plan, stored.ledger, settings, stop=stop, watch=watch)
+            ended = runner.run(stored.folder / JOURNAL)
+        if again is None:
+            return Session(ended=ended)
+        if ended.status is not Status.DONE:
+            output.say("recheck: left out, since the run did not come to its end")
+            return Session(ended=ended)
+        with _watched(stop, quiet=quiet) as watch:
+            told = recheck(plan, stored, again, slots=settings.slots, stop=stop, watch=watch)
+    return Session(ended=ended, rechecked=told)
+
+
+@contextmanager
+def _watched(stop: Stop, *, quiet: bool) -> Iterator[Callable[[Sequence[Progress]], None]]:
+    """Show progress, and collect what evaluators left behind meanwhile."""
     reap = Reaper()
+    shown = display(stop, quiet=quiet)
 
     def watch(progress: Sequence[Progress]) -> None:
         shown(progress)
         reap()
 
-    with owned_processes(), stoppable(stop):
-        shown = display(stop, quiet=quiet)
-        try:
-            runner = Runner(plan, stored.ledger, settings, stop=stop, watch=watch)
-            return runner.run(stored.folder / JOURNAL)
-        finally:
-            shown.close()
+    try:
+        yield watch
+    finally:
+        shown.close()
 
 
 def summarise(run: StoredRun) -> dict[str, Any]:
@@ -59,7 +121,7 @@ def summarise(run: StoredRun) -> dict[str, Any]:
 
 def tell(
     summary: Mapping[str, Any],
-    ended: Ended,
+    done: Session,
     folder: Path,
     *,
     quiet: bool,
@@ -68,8 +130,9 @@ def tell(
 ) -> None:
     """Print the result; `beside` is what JSON has besides the summary."""
     if as_json:
-        told = {"run": str(folder), "status": str(ended.status), "verdict": summary["verdict"]}
-        output.emit_json({**told, "summary": summary, **beside})
+        told = {"run": str(folder), "status": str(done.ended.status), "verdict": summary["verdict"]}
+        rechecked = {"recheck": done.rechecked.to_dict()} if done.rechecked else {}
+        output.emit_json({**told, "summary": summary, **rechecked, **beside})
     elif quiet:
         output.emit(f"{summary['verdict']['text']}\n{folder}")
     else:
@@ -80,8 +143,16 @@ def tell(
         )
 
 
-def explain(ended: Ended, plan: Plan) -> None:
+def explain(session: Session, plan: Plan) -> None:
     """Say on stderr what went on beside the result, and what to do about it."""
+    if session.rechecked:
+        from optimize_eval.reports.recheck import render  # noqa: PLC0415  only after a recheck
+
+        output.say(render(session.rechecked))
+    _explain_end(session.ended, plan)
+
+
+def _explain_end(ended: Ended, plan: Plan) -> None:
     for note in ended.notes:
         output.say(f"note: {note}")
     for progress in ended.broken:

@@ -1,10 +1,17 @@
-"""What commands load before anything is asked: the splits and the candidates that options name."""
+"""What commands load before anything is asked: the splits and the candidates that options name.
 
-from collections.abc import Mapping
+Where that was is kept in run.json, so that a later command finds the same files again; whether they are the
+same is checked by run.again.
+"""
 
-from optimize_eval.candidates import Candidate, field_candidates, load_candidates
-from optimize_eval.datasets import load_examples
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from optimize_eval.candidates import STDIN, Candidate, field_candidates, load_candidates
+from optimize_eval.datasets import Reading, load_examples, read_dataset
 from optimize_eval.errors import UsageError
+from optimize_eval.run.manifest import Manifest
 from optimize_eval.run.plan import choose
 from optimize_eval.run.source import Source
 
@@ -37,3 +44,61 @@ def load_all_candidates(
             )
         return field_candidates(fields)
     return load_candidates(paths or (), lists or ())
+
+
+def stored_paths(
+    named: Mapping[str, str | None], paths: list[str] | None, lists: list[str] | None
+) -> dict[str, Any]:
+    """Make of paths as they were given what run.json keeps of them; one that is not UTF-8 cannot be kept."""
+    return {
+        "splits": {split: path for split, path in named.items() if path and _is_text(path)},
+        "candidate": [path for path in paths or () if _is_text(path)],
+        "candidates": [path for path in lists or () if _is_text(path)],
+    }
+
+
+def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str, Reading | None]:
+    """Read the files of a run's splits, where an option names them or where they were."""
+    known = _paths(manifest).get("splits") or {}
+    splits = [split["name"] for split in manifest["splits"]]
+    for split, path in named.items():
+        if path is not None and split not in splits:
+            raise UsageError(f"{path}: the run has no {split} examples", hint="leave the option away")
+    files = {split: named.get(split) or known.get(split) for split in splits}
+    return {split: None if path is None else read_dataset(path) for split, path in files.items()}
+
+
+def load_candidates_again(
+    manifest: Manifest, paths: Sequence[str], lists: Sequence[str]
+) -> tuple[Candidate, ...]:
+    """Load candidates that options name, then what still can be loaded from where they were."""
+    if (paths or lists) and any(one.get("field") for one in manifest["candidates"]):
+        raise UsageError("the run's candidates are fields of its examples", hint="leave the options away")
+    known = _paths(manifest)
+    were = [path for path in known.get("candidate") or () if path != STDIN]
+    return (*load_candidates(paths, lists), *_still_there(were, known.get("candidates") or ()))
+
+
+def _still_there(paths: Sequence[str], lists: Sequence[str]) -> tuple[Candidate, ...]:
+    try:
+        return load_candidates(paths, lists)  # together, so that they are named as they were
+    except UsageError:
+        pass
+    found: list[Candidate] = []
+    for one in [*(([path], []) for path in paths), *(([], [path]) for path in lists)]:
+        with suppress(UsageError):
+            found += load_candidates(*one)
+    return tuple(found)
+
+
+def _paths(manifest: Manifest) -> Mapping[str, Any]:
+    kept: Mapping[str, Any] = manifest.get("settings", {}).get("paths") or {}
+    return kept
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,16 +1,23 @@
 """`optimize-eval run`: candidates × evaluators × examples, asked and journaled; then what is true of them."""
 
-import os
-import re
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from optimize_eval.cli import gates, options
-from optimize_eval.cli.carried_out import end, explain, session, summarise, tell
-from optimize_eval.cli.material import load_all_candidates, load_sources
+from optimize_eval.cli.carried_out import (
+    SLOTS,
+    OnFailure,
+    check_slots,
+    end,
+    explain,
+    most_failures,
+    session,
+    summarise,
+    tell,
+)
+from optimize_eval.cli.material import load_all_candidates, load_sources, stored_paths
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
@@ -32,18 +39,6 @@ The same command again continues the same run: what is scored is not asked again
 Exit codes: 0 done, 1 a gate missed, 2 wrong option or data, 3 it could not go on, 4 too many failures,
 130 interrupted.
 """
-
-_MOST_SLOTS = 1024
-_ALL = 100
-_SLOTS = min(32, 4 * (os.cpu_count() or 1))
-_SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
-
-
-class OnFailure(StrEnum):
-    """What a failed call does to a run."""
-
-    EXCLUDE = "exclude"
-    ABORT = "abort"
 
 
 def run(
@@ -84,7 +79,7 @@ def run(
     ] = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at the same time.")
-    ] = _SLOTS,
+    ] = SLOTS,
     on_failure: Annotated[
         OnFailure,
         typer.Option("--on-failure", metavar="HOW", help="exclude it, or abort."),
@@ -102,6 +97,9 @@ def run(
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
+    recheck: Annotated[
+        int | None, typer.Option("--recheck", metavar="N", min=1, help="Then ask N scored calls again.")
+    ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
     keep_stderr: Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; ask nothing.")] = False,
@@ -114,8 +112,7 @@ def run(
     """Compare candidates over a dataset and a valset; an interrupted run goes on where it was."""
     if "" in (out, *(task_model or ())):
         raise UsageError("--out and --task-model need a name", hint="leave the option away, or give it one")
-    if concurrency > _MOST_SLOTS:
-        raise UsageError(f"--concurrency {concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
+    check_slots(concurrency)
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -141,7 +138,7 @@ def run(
     settings = Settings(
         slots=concurrency,
         abort_on_failure=on_failure is OnFailure.ABORT,
-        most_failures=_most_failures(max_failures, plan.layout.size),
+        most_failures=most_failures(max_failures, plan.layout.size),
         keep_stderr=keep_stderr,
         probe=not no_preflight,
     )
@@ -151,7 +148,13 @@ def run(
     manifest = manifest_of(
         plan,
         {split: Path(path).name.encode(errors="replace").decode() for split, path in files.items() if path},
-        {"concurrency": concurrency, "limit": limit, "sample": sample, "on_failure": on_failure},
+        {
+            "concurrency": concurrency,
+            "limit": limit,
+            "sample": sample,
+            "on_failure": on_failure,
+            "paths": stored_paths(files, candidate, candidates),
+        },
     )
     refuse_foreign(folder)
     if dry_run:
@@ -162,23 +165,10 @@ def run(
         return
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
-        ended = session(plan, stored, settings, quiet=quiet)
+        done = session(plan, stored, settings, again=recheck, quiet=quiet)
         summary = summarise(stored)
     judged = wanted.judge(summary)
-    tell(summary, ended, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
-    explain(ended, plan)
-    end(ended)
+    tell(summary, done, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
+    explain(done, plan)
+    end(done.ended)
     gates.end(judged)
-
-
-def _most_failures(text: str | None, calls: int) -> int | None:
-    if text is None:
-        return None
-    if (share := _SHARE.fullmatch(text)) and float(share[1]) <= _ALL:
-        return int(calls * float(share[1]) / _ALL)
-    if text.isascii() and text.isdigit():
-        return int(text)
-    raise UsageError(
-        f"--max-failures {text!r} is neither a count nor a share",
-        hint="write a count from 0, such as 20, or a share from 0% to 100%, such as 5%",
-    )

@@ -5,7 +5,7 @@ A few bytes a unit, whatever its record holds, so that a run of 200,000 units fi
 
 import os
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -146,8 +146,11 @@ class Part:
         """List the units of one evaluator that have a score."""
         return self._listed(units, self._ledger.scored)
 
-    def stretch(self, number: int) -> tuple[int, int] | None:
-        return self._ledger.stretch(number + self._shift(number))
+    def read(self, reader: "Reader", numbers: Iterable[int]) -> Iterator[Mapping[str, Any]]:
+        """Read the newest records of units that have one."""
+        for number in numbers:
+            if stretch := self._ledger.stretch(number + self._shift(number)):
+                yield reader.at(stretch)
 
     def _listed(self, units: range, of: Callable[[range], "array[int]"]) -> "array[int]":
         shift = self._shift(units.start)
@@ -175,4 +178,8 @@ class Reader:
     def record(self, number: int) -> Mapping[str, Any] | None:
         """Read the newest record of one unit; None where it is owed."""
         stretch = self._ledger.stretch(number)
-        return journal.decode(os.pread(self._descriptor, *stretch)) if stretch else None
+        return self.at(stretch) if stretch else None
+
+    def at(self, stretch: tuple[int, int]) -> Mapping[str, Any]:
+        """Read the record that has this length and offset."""
+        return journal.decode(os.pread(self._descriptor, *stretch))

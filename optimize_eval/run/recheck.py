@@ -1,0 +1,149 @@
+"""Scored units asked again, to see whether their answers still are what the journal has.
+
+The journal's records of these units stand: what came out is told, and noted in a line of its own that only
+informs. Whether an answer has changed is decided by its score; side information may differ.
+"""
+
+import contextlib
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from threading import Lock
+from typing import Any
+
+from optimize_eval.engines import Lane
+from optimize_eval.engines.local import LocalEngine
+from optimize_eval.run import journal
+from optimize_eval.run.asked import Asked
+from optimize_eval.run.folder import JOURNAL
+from optimize_eval.run.layout import Layout
+from optimize_eval.run.ledger import Part
+from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.plan import Plan, Unit
+from optimize_eval.run.progress import Progress
+from optimize_eval.run.stop import Stop
+from optimize_eval.run.stored import StoredRun
+
+Answer = tuple[Unit, Scored | Failed]
+
+_LONGEST_MESSAGE = 2048
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rechecked:
+    """What came out; fewer were `asked` than `chosen` where somebody stopped it."""
+
+    chosen: int
+    asked: int
+    same: int
+    changed: tuple[dict[str, Any], ...]
+    failed: tuple[dict[str, Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        told = asdict(self)
+        del told["chosen"]
+        return told
+
+
+def recheck(
+    plan: Plan,
+    run: StoredRun,
+    wanted: int,
+    *,
+    slots: int,
+    stop: Stop,
+    watch: Callable[[Sequence[Progress]], None],
+) -> Rechecked:
+    """Ask so many units again, or all that are scored if they are fewer; the run's session is over."""
+    part = run.ledger.part(plan.layout)
+    chosen = chosen_again(plan.layout, part, wanted)
+    answers = sorted(_ask(plan, chosen, slots, stop, watch), key=lambda answer: answer[0].number)
+    with run.ledger.reader(run.folder / JOURNAL) as reader:
+        before = [record["score"] for record in part.read(reader, (unit.number for unit, _ in answers))]
+    told = _compared(answers, before, sum(map(len, chosen)))
+    _note(run, told)
+    return told
+
+
+def chosen_again(layout: Layout, part: Part, wanted: int) -> list[list[int]]:
+    """Choose scored units by the run's seed, as many of each evaluator as there are enough of."""
+    known = [part.scored(layout.units_of(name)) for name in layout.evaluators]
+    shares = _shares([len(units) for units in known], wanted)
+    draw = random.Random(f"{layout.seed} recheck")  # noqa: S311  a sample, no secret
+    return [
+        [units[place] for place in sorted(draw.sample(range(len(units)), share))]
+        for units, share in zip(known, shares, strict=True)
+    ]
+
+
+def _shares(sizes: Sequence[int], wanted: int) -> list[int]:
+    """Share a number out evenly; what one has too few for goes to the others."""
+    shares = [0] * len(sizes)
+    left = wanted
+    smallest_first = sorted(range(len(sizes)), key=lambda place: sizes[place])
+    for others, place in zip(range(len(sizes), 0, -1), smallest_first, strict=True):
+        shares[place] = min(sizes[place], -(-left // others))
+        left -= shares[place]
+    return shares
+
+
+def _ask(
+    plan: Plan,
+    chosen: Sequence[Sequence[int]],
+    slots: int,
+    stop: Stop,
+    watch: Callable[[Sequence[Progress]], None],
+) -> list[Answer]:
+    """Ask as a session does, and journal nothing."""
+    answers: list[Answer] = []
+    progress = Progress("recheck", total=sum(map(len, chosen)), done=0)
+    counting = Lock()
+
+    def done(answer: Answer) -> None:
+        unit, outcome = answer
+        with counting:
+            answers.append(answer)
+            progress.count(outcome, unit.coordinates)
+        if isinstance(outcome, Failed) and outcome.retry_after:
+            asked.rest(unit.evaluator, min(outcome.retry_after, plan.specs[unit.evaluator].timeout))
+
+    def tick() -> None:
+        asked.end_if_over()
+        watch([progress])
+
+    with Asked(plan.specs, stop) as asked:
+        lanes = [
+            Lane(units=units, capacity=partial(asked.capacity, place)) for place, units in enumerate(chosen)
+        ]
+        LocalEngine(slots, tick).run(
+            lanes,
+            lambda numbers: asked.answers([plan.unit(number) for number in numbers]),
+            done,
+            lambda: stop.is_asked,
+        )
+    return answers
+
+
+def _compared(answers: Sequence[Answer], before: Iterable[float], chosen: int) -> Rechecked:
+    changed, failed = [], []
+    for (unit, outcome), score in zip(answers, before, strict=True):
+        where = {"task_model": None, "line": None} | unit.coordinates
+        if isinstance(outcome, Failed):
+            failed.append(where | {"kind": str(outcome.kind), "message": _text(outcome.message)})
+        elif outcome.score != score:
+            changed.append(where | {"before": score, "after": outcome.score})
+    same = len(answers) - len(changed) - len(failed)
+    return Rechecked(
+        chosen=chosen, asked=len(answers), same=same, changed=tuple(changed), failed=tuple(failed)
+    )
+
+
+def _note(run: StoredRun, told: Rechecked) -> None:
+    with contextlib.closing(journal.Journal(run.folder / JOURNAL, run.ledger.end)) as noted:
+        noted.append(journal.sealed({"recheck": told.to_dict()}))
+    run.ledger.end = noted.end
+
+
+def _text(message: str) -> str:
+    return message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
