@@ -1,13 +1,15 @@
 """Gates: what a summary has to reach, and for each whether it was met, in one line with its numbers.
 
-Pure: summaries in, gates out. What cannot be known is a missed gate, never a met one. How two runs compare
-is runs_compared's; what a missed gate does to an exit code is cli's.
+Pure: summaries and comparisons in, gates out. What cannot be known is a missed gate, never a met one. How two
+runs compare is runs_compared's; what a missed gate does to an exit code is cli's.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.aggregates.compare import FEWEST_PAIRS
+from optimize_eval.aggregates.diff_verdict import sentence
 from optimize_eval.aggregates.wording import count, interval, number, signed
 from optimize_eval.errors import UsageError
 from optimize_eval.run.layout import Layout
@@ -67,21 +69,33 @@ def check_gap(layout: Layout) -> None:
         )
 
 
-def gates_of(
-    summary: Mapping[str, Any], bounds: Sequence[Bound], max_gap: float | None = None
-) -> tuple[Gate, ...]:
-    """Hold a summary against its bounds and its largest gap; a run that is not complete meets nothing."""
-    gates = [gate for bound in bounds for gate in _fail_under(summary, bound)]
+def gates_of(summary: Mapping[str, Any], bounds: Sequence[Bound], max_gap: float | None) -> Iterator[Gate]:
+    """Hold a summary against its bounds and its largest gap."""
+    for bound in bounds:
+        yield from _fail_under(summary, bound)
     if max_gap is not None:
-        gates += [_gap_gate(row, max_gap) for row in summary["rows"]]
-    return (*completeness(summary, gates), *gates)
+        yield from (_gap_gate(row, max_gap) for row in summary["rows"])
 
 
-def completeness(summary: Mapping[str, Any], gates: Iterable[object]) -> Iterator[Gate]:
-    """Demand that nothing is owed where there are gates at all, and that evaluators stayed what they were."""
+def regression_gates(found: Mapping[str, Any]) -> Iterator[Gate]:
+    """Hold a comparison with an earlier run against the demand that nothing is worse where it counts."""
+    before = found["a"]
+    if before["owed"]:
+        text = f"{before['run']} is not complete: {count(before['owed'], 'call')} owed"
+        yield Gate(name="complete before", is_met=False, text=text)
+    for row in (row for row in found["rows"] if row["split"] == found["decided_on"]):
+        lost = row["regressed"] + row["newly_failing"]
+        is_open = not row["n_pairs"] or (row["n_pairs"] < FEWEST_PAIRS and lost)  # too few to excuse a loss
+        yield Gate(
+            name=f"no-regression {_where(row)}, {row['split']}",
+            is_met=not row["is_regression"] and not is_open,
+            text=f"against {before['run']}: {sentence(row, has_others=True)}",
+        )
+
+
+def completeness(summary: Mapping[str, Any]) -> Iterator[Gate]:
+    """Demand what all other gates rest on: nothing is owed, and evaluators stayed what they were."""
     units, changed = summary["units"], summary["changed"]
-    if not list(gates):
-        return
     if units["owed"]:
         text = f"the run is not complete: {units['owed']:,} of {count(units['total'], 'call')} are owed"
         yield Gate(name="complete", is_met=False, text=text)

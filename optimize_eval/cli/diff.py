@@ -4,34 +4,42 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import options, output
+from optimize_eval.cli import gates, options, output
 from optimize_eval.run.stored import open_stored
 
 EXAMPLES = """\b
 Examples:
   optimize-eval diff runs/before runs/after
+  optimize-eval diff runs/before runs/after --no-regression-against runs/before
   optimize-eval diff runs/run-1f3a9c02 runs/run-77b0e415 --force --json
 
 \b
 Compares what both asked: the same evaluators about candidates of the same names on the same examples.
-Exit codes: 0 compared, whatever came out, 2 no such run or not comparable, 3 a journal is damaged.
+Gates are for RUN_B.
+Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a journal is damaged.
 """
 
 
 def diff(
     run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run before.")],
     run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run after.")],
-    force: Annotated[
-        bool, typer.Option("--force", help="Compare what is common, though data or evaluators differ.")
-    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,
+    fail_under: gates.FailUnder = None,
+    max_gap: gates.MaxGap = None,
+    no_regression_against: gates.NoRegression = None,
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from one run to another; it needs their folders and nothing else."""
     from optimize_eval.aggregates.runs_compared import compared  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415
     from optimize_eval.reports import diff as report  # noqa: PLC0415
 
-    found = compared(open_stored(run_a), open_stored(run_b), force=force)
+    before, after = open_stored(run_a), open_stored(run_b)
+    wanted = gates.demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
+    found = compared(before, after, force=force)
+    judged = wanted.judge(after, summarise_stored(after)) if wanted != gates.Demands() else ()
     if as_json:
-        output.emit_json(found)
+        output.emit_json({**found, **gates.to_dict(judged)})
     else:
         output.emit(report.render(output.fitted(found), width=output.width()))
+    gates.end(judged)

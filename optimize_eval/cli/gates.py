@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from optimize_eval.cli import output
-from optimize_eval.run.layout import Layout
+from optimize_eval.run.manifest import Manifest, layout_of
+from optimize_eval.run.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
     from optimize_eval.aggregates.gates import Bound, Gate
@@ -16,10 +18,16 @@ MISSED = 1
 
 FailUnder = Annotated[
     list[str] | None,
-    typer.Option("--fail-under", metavar="NAME=MEAN", help="NAME: an evaluator, or EVALUATOR@CANDIDATE."),
+    typer.Option("--fail-under", metavar="NAME=MEAN", help="A least mean; NAME: EVALUATOR[@CANDIDATE]."),
 ]
 MaxGap = Annotated[
-    float | None, typer.Option("--max-gap", metavar="GAP", help="How far train may be above val.")
+    float | None, typer.Option("--max-gap", metavar="GAP", help="How far train may be above val, at most.")
+]
+
+
+NoRegression = Annotated[
+    str | None,
+    typer.Option("--no-regression-against", metavar="RUN", help="A run to be no worse than."),
 ]
 
 
@@ -27,24 +35,46 @@ MaxGap = Annotated[
 class Demands:
     """What a run has to reach."""
 
-    bounds: "tuple[Bound, ...]"
-    max_gap: float | None
+    bounds: "tuple[Bound, ...]" = ()
+    max_gap: float | None = None
+    before: StoredRun | None = None
 
-    def judge(self, summary: Mapping[str, Any]) -> "tuple[Gate, ...]":
-        from optimize_eval.aggregates.gates import gates_of  # noqa: PLC0415  a plain --help judges nothing
+    def judge(self, run: StoredRun, summary: Mapping[str, Any]) -> "tuple[Gate, ...]":
+        """Hold a run against the demands; one that is not complete meets none of them."""
+        if self == Demands():
+            return ()
+        from optimize_eval.aggregates.gates import (  # noqa: PLC0415  a plain --help judges nothing
+            completeness,
+            gates_of,
+            regression_gates,
+        )
+        from optimize_eval.aggregates.runs_compared import compared  # noqa: PLC0415
 
-        return gates_of(summary, self.bounds, self.max_gap)
+        found = regression_gates(compared(self.before, run, force=False)) if self.before else ()
+        return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
 
 
-def demands(layout: Layout, fail_under: Sequence[str] | None, max_gap: float | None) -> Demands:
-    """Read the demands, which must fit the run; done before anything is asked."""
-    if not fail_under and max_gap is None:
-        return Demands(bounds=(), max_gap=None)
+def demands(
+    manifest: Manifest,
+    folder: Path,
+    fail_under: Sequence[str] | None,
+    max_gap: float | None,
+    against: str | None,
+) -> Demands:
+    """Read the demands, which must fit the run of a manifest; done before anything is asked."""
+    if not fail_under and max_gap is None and against is None:
+        return Demands()
     from optimize_eval.aggregates.gates import check_gap, parse_bound  # noqa: PLC0415  see Demands
+    from optimize_eval.run.paired import check_comparable  # noqa: PLC0415
 
+    layout, _ = layout_of(manifest)
     if max_gap is not None:
         check_gap(layout)
-    return Demands(bounds=tuple(parse_bound(text, layout) for text in fail_under or ()), max_gap=max_gap)
+    before = None if against is None else open_stored(against)
+    if before:
+        check_comparable(before, manifest, folder)
+    bounds = tuple(parse_bound(text, layout) for text in fail_under or ())
+    return Demands(bounds=bounds, max_gap=max_gap, before=before)
 
 
 def to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:

@@ -112,7 +112,7 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
 SweepFile = Annotated[
     str | None,
     typer.Argument(
-        metavar="[SWEEP.toml]", help="A file that says it all; flags win.", callback=take_sweep, is_eager=True
+        metavar="SWEEP.toml", help="A file that says it all; flags win.", callback=take_sweep, is_eager=True
     ),
 ]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from optimize_eval.cli import options, output
+from optimize_eval.cli import gates, options, output
 from optimize_eval.errors import UsageError
 from optimize_eval.run.folder import SUMMARY, CannotGoOn
 from optimize_eval.run.stored import StoredRun, open_stored
@@ -24,11 +24,12 @@ EXAMPLES = """\b
 Examples:
   optimize-eval report runs/run-1f3a9c02
   optimize-eval report runs/run-1f3a9c02 --check
+  optimize-eval report runs/run-1f3a9c02 --fail-under judge=0.8 --format junit > junit.xml
   optimize-eval report runs/run-1f3a9c02 --format csv > records.csv
   optimize-eval report runs/run-1f3a9c02 --format md | gh pr comment --body-file -
 
 \b
-Exit codes: 0 done, 1 --check found a difference, 2 no such run, 3 the journal is damaged.
+Exit codes: 0 done, 1 a gate missed or --check found a difference, 2 no such run, 3 the journal is damaged.
 """
 
 CHECK_SCHEMA = "optimize-eval.check.v1"
@@ -49,30 +50,35 @@ class Format(StrEnum):
 
 def report(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
-    check: Annotated[
-        bool, typer.Option("--check", help="Compute means, errors and differences anew, and compare.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
     format_: Annotated[
         Format | None,
         typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(Format)}.", show_default=False),
     ] = None,
+    fail_under: gates.FailUnder = None,
+    max_gap: gates.MaxGap = None,
+    no_regression_against: gates.NoRegression = None,
     as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(run)
+    wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen in {Format.CSV, Format.JSONL}:
         _emit_records(stored, chosen)
-        return
+        if wanted == gates.Demands():
+            return  # nothing is computed that nobody wants
     from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
 
     summary = summarise_stored(stored)
+    judged = wanted.judge(stored, summary)
     if check:
         _check(stored.folder, summary, as_json=chosen is Format.JSON)
     elif chosen is Format.JSON:
-        output.emit_json(summary)
-    else:
-        _emit_summary(summary, (), shlex.quote(str(stored.folder)), chosen)
+        output.emit_json({**summary, **gates.to_dict(judged)})
+    elif chosen not in {Format.CSV, Format.JSONL}:
+        _emit_summary(summary, judged, shlex.quote(str(stored.folder)), chosen)
+    gates.end(judged)
 
 
 def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
@@ -102,13 +108,13 @@ def _emit_records(stored: StoredRun, chosen: Format) -> None:
     output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
 
 
-def _emit_summary(summary: Mapping[str, Any], gates: "Sequence[Gate]", run: str, chosen: Format) -> None:
+def _emit_summary(summary: Mapping[str, Any], judged: "Sequence[Gate]", run: str, chosen: Format) -> None:
     from optimize_eval.reports import junit, markdown, terminal  # noqa: PLC0415  a plain --help renders nothing
 
     if chosen is Format.MD:
-        output.emit_document(markdown.render(summary, gates, run))
+        output.emit_document(markdown.render(summary, judged, run))
     elif chosen is Format.JUNIT:
-        output.emit_document(junit.render(summary, gates, run))
+        output.emit_document(junit.render(summary, judged, run))
     else:
         output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))
 

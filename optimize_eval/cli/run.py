@@ -78,7 +78,7 @@ def run(
         list[str] | None, typer.Option("--group-by", metavar="PATH", help="The numbers by group, too.")
     ] = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at the same time.")
+        int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at once, at most.")
     ] = SLOTS,
     on_failure: Annotated[
         OnFailure,
@@ -89,6 +89,7 @@ def run(
     ] = None,
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
+    no_regression_against: gates.NoRegression = None,
     score_range: options.Range = ScoreRange.UNIT,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
@@ -142,7 +143,6 @@ def run(
         keep_stderr=keep_stderr,
         probe=not no_preflight,
     )
-    wanted = gates.demands(plan.layout, fail_under, max_gap)
     name = f"{Path(sweep).stem if sweep else 'run'}-{plan.digest[:8]}"
     folder = Path("runs", name) if out is None else Path(out)
     manifest = manifest_of(
@@ -156,6 +156,7 @@ def run(
             "paths": stored_paths(files, candidate, candidates),
         },
     )
+    wanted = gates.demands(manifest, folder, fail_under, max_gap, no_regression_against)
     refuse_foreign(folder)
     if dry_run:
         known = None if fresh else check_plan(folder, manifest)
@@ -167,7 +168,7 @@ def run(
         stored = open_run(folder, plan, manifest, fresh=fresh)
         done = session(plan, stored, settings, again=recheck, quiet=quiet)
         summary = summarise(stored)
-    judged = wanted.judge(summary)
+    judged = wanted.judge(stored, summary)
     tell(summary, done, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
     explain(done, plan)
     end(done.ended)

@@ -7,11 +7,12 @@ evaluators, unless it is forced. What the pairs say is aggregates'.
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.errors import UsageError
 from optimize_eval.run.layout import Cell, Label, Split
-from optimize_eval.run.manifest import changed_evaluators, changed_splits, listed, told
+from optimize_eval.run.manifest import Manifest, changed_evaluators, changed_splits, listed, told
 from optimize_eval.run.stored import StoredRun
 
 _AXES = ("evaluators", "candidates", "task_models", "splits")
@@ -64,10 +65,9 @@ class Paired:
 
 def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
     """Find what belongs together; raises UsageError where nothing does, or not without `force`."""
-    evaluators = told(changed_evaluators, a.manifest, b.manifest)
-    examples = told(changed_splits, a.manifest, b.manifest)
-    if (evaluators or examples) and not force:
-        raise _unlike(a, b, [*evaluators, *examples])
+    evaluators, examples = _differences(a.manifest, b.manifest)
+    if not force:
+        check_comparable(a, b.manifest, b.folder)
     common = {axis: _common(axis, a, b) for axis in _AXES}
     candidates = _candidates(common, a, b)
     splits = [_split(a.layout.split(name), b.layout.split(name)) for name in common["splits"]]
@@ -95,11 +95,20 @@ def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
     )
 
 
-def _unlike(a: StoredRun, b: StoredRun, found: Sequence[str]) -> UsageError:
-    return UsageError(
-        "\n".join([f"{a.folder} and {b.folder} were not asked the same; in the second:", *listed(found)]),
-        hint="ask both the same, or say --force to compare what they have in common",
-    )
+def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
+    """Refuse a run of another manifest than one that was asked the same by the same evaluators."""
+    evaluators, examples = _differences(a.manifest, manifest)
+    if evaluators or examples:
+        found = listed([*evaluators, *examples])
+        raise UsageError(
+            "\n".join([f"{a.folder} and {folder} were not asked the same; in the second:", *found]),
+            hint="ask both the same; `optimize-eval diff --force` compares what they have in common",
+        )
+
+
+def _differences(a: Manifest, b: Manifest) -> tuple[list[str], list[str]]:
+    """Say which evaluators and which examples are not the same."""
+    return told(changed_evaluators, a, b), told(changed_splits, a, b)
 
 
 def _common(axis: str, a: StoredRun, b: StoredRun) -> tuple[Any, ...]:

@@ -121,3 +121,99 @@ def test_a_sweep_file_has_gates(cli: Cli, project: Path) -> None:
     assert done.stderr.count("gate missed") == 2
     over = cli("run", "sweep.toml", "--max-gap=0.3", "--fail-under=judge=0.5")
     assert (over.status, "gates: 4 of 4 met" in over.stderr) == (0, True), over.stderr
+
+
+def before_and_after(cli: Cli, project: Path, before: list[float | None], after: list[float | None]) -> None:
+    """Make a run in `before`, and then change what the candidate `new` gets, for another one in `after`."""
+    for split in ("train", "val"):
+        write(project / f"{split}.jsonl", [(0.0, 0.0)] * len(before))
+    (project / "judge.py").write_text(
+        "import json, sys\n"
+        "asked = json.load(sys.stdin)\n"
+        "score = json.loads(asked['candidate'])[asked['example']['n']]\n"
+        "print(json.dumps({'score': score} if score is not None else {'error': 'cannot'}))\n"
+    )
+    for folder, scores in (("before", before), ("after", after)):
+        (project / "new.txt").write_text(json.dumps(scores))
+        made = cli(
+            *("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+            *("--valset=val.jsonl", "--no-preflight", "--quiet", f"--out={folder}"),
+        )
+        assert made.status == 0, made.stderr
+
+
+GOOD: list[float | None] = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8]
+WORSE: list[float | None] = [0.5, 0.3, 0.4, 0.2, 0.5, 0.2, 0.4, 0.3, 0.5, 0.2, 0.4, 0.3]
+FAILING: list[float | None] = [None, None, None, None, None, None, 0.9, 0.8, 0.9, 0.8, 0.9, 0.8]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "after", "--no-regression-against=before"],
+        ["diff", "before", "after", "--no-regression-against=before"],
+    ],
+)
+@pytest.mark.parametrize(
+    ("after", "status", "told"),
+    [
+        (WORSE, 1, "gate missed: against before: new is worse on val"),
+        (FAILING, 1, "gate missed: against before: new is worse on val when failures count as 0"),
+        (GOOD, 0, "gate met: against before: new scores the same on val"),
+    ],
+)
+def test_a_regression_is_missed_and_failures_are_no_way_round_it(
+    cli: Cli, project: Path, command: list[str], after: list[float | None], status: int, told: str
+) -> None:
+    before_and_after(cli, project, GOOD, after)
+    done = cli(*command)
+    assert done.status == status, done.stderr
+    assert told in done.stderr
+
+
+def test_of_too_few_examples_no_loss_is_excused(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, [0.9, 0.8, 0.9], [0.9, 0.8, 0.1])
+    done = cli("report", "after", "--no-regression-against=before")
+    assert done.status == 1
+    assert "too few to say whether new changed on val" in done.stderr
+    assert cli("report", "before", "--no-regression-against=before").status == 0
+
+
+def test_a_run_can_be_held_against_an_earlier_one_at_once(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, GOOD, WORSE)
+    run_again = [
+        *("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+        *("--valset=val.jsonl", "--out=after", "--json"),
+    ]
+    done = cli(*run_again, "--no-regression-against=before")
+    assert done.status == 1
+    assert [gate["met"] for gate in done.json["gates"]] == [False]
+    other = cli(*run_again[:-2], "--limit=3", "--out=short", "--no-regression-against=before")
+    assert other.status == 2
+    assert "were not asked the same" in other.stderr
+    assert not (project / "short").exists()
+
+
+def test_gates_stand_in_the_reports_for_machines(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, GOOD, WORSE)
+    gates = ["--fail-under=judge=0.9", "--no-regression-against=before"]
+    junit = cli("report", "after", "--format=junit", *gates)
+    assert junit.status == 1
+    assert junit.stdout.count('type="gate"') == 2
+    markdown = cli("report", "after", "--format=md", *gates)
+    assert markdown.status == 1
+    assert "0.9" in markdown.stdout
+    told = cli("report", "after", "--json", *gates)
+    assert [gate["met"] for gate in told.json["gates"]] == [False, False]
+
+
+def test_an_unfinished_run_meets_no_gate(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, GOOD, GOOD)
+    journal = (project / "after" / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (project / "after" / "journal.jsonl").write_bytes(b"".join(journal[:-4]))
+    done = cli("report", "after", "--fail-under=judge=0.1")
+    assert done.status == 1
+    assert "gate missed: the run is not complete: 3 of 24 calls are owed" in done.stderr
+    held = cli("report", "before", "--no-regression-against=after")
+    assert held.status == 1
+    assert "after is not complete: 3 calls owed" in held.stderr
