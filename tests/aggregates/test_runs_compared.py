@@ -320,6 +320,12 @@ def test_other_examples_are_refused_and_by_force_matched_by_what_they_are() -> N
     assert "only the examples that both runs have are compared" in found["caveats"][0]
 
 
+def test_calls_that_failed_on_other_examples_do_not_count() -> None:
+    a = made({LEAD: {"v": {"val": [Fails(), 0.5]}}}, sha256={"val": ["gone", "x"]})
+    b = made({LEAD: {"v": {"val": [Fails(), 0.5, Fails()]}}}, sha256={"val": ["new", "x", "newer"]})
+    assert between(a, b, force=True)["rows"][0]["failed_calls"] == {"a": 0, "b": 0}
+
+
 def test_another_score_range_is_another_evaluator_and_has_no_lowest_score() -> None:
     a, b = on_val(v=SCORES), made({LEAD: {"v": {"val": SCORES}}}, score_range=ScoreRange.ANY)
     with pytest.raises(UsageError, match="evaluator judge"):
