@@ -44,11 +44,14 @@ _COUNTED = {
 
 
 def judge(rows: Sequence[Row], deciding: str) -> dict[str, Any]:
-    """Say what came out: of the first evaluator on the deciding split first, and the gravest first."""
+    """Say what came out: the gravest of the first evaluator on the deciding split first."""
+    if len(rows) > 1 and all(standing(row) == regressions.SAME for row in rows):
+        return {"text": f"no score changed in any of {count(len(rows), 'comparison')}", "points": []}
     lead = rows[0]["evaluator"], rows[0]["task_model"]
     ranked = sorted(
         rows,
         key=lambda row: (
+            standing(row) == regressions.SAME,
             (row["evaluator"], row["task_model"]) != lead or row["split"] != deciding,
             GRAVEST_FIRST.index(standing(row)),
             -abs(row["diff"] or 0.0),

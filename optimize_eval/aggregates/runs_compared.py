@@ -7,10 +7,10 @@ belong together is run.paired's, what the numbers are called in words diff_verdi
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableSequence, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from optimize_eval.aggregates.compare import (
     MOST_FLIPPED_PAIRS,
@@ -38,6 +38,7 @@ _FATES = {
     ("scored", "failing"): "newly_failing",
     ("failing", "failing"): "failing_in_both",
 }
+_Number = TypeVar("_Number", int, float)
 _COUNTS = (*_FATES.values(), "not_asked")
 
 
@@ -147,7 +148,10 @@ def _compare(a: _Side, b: _Side, cells: PairedCells, *, may_flip: bool) -> _Comp
             "regressed": comparison.difference.losses,
             "unchanged": comparison.difference.ties,
             **_counts(scores, cells.examples),
-            "failed_calls": {"a": scores[0].failed, "b": scores[1].failed},
+            "failed_calls": {
+                "a": sum(_at(scores[0].failed_calls, cells.examples.a)),
+                "b": sum(_at(scores[1].failed_calls, cells.examples.b)),
+            },
             "worst": [
                 {
                     "split": cells.examples.name,
@@ -160,7 +164,8 @@ def _compare(a: _Side, b: _Side, cells: PairedCells, *, may_flip: bool) -> _Comp
     )
 
 
-def _at(values: Values, places: Sequence[int]) -> Values:
+def _at(values: MutableSequence[_Number], places: Sequence[int]) -> MutableSequence[_Number]:
+    """Take the values of the examples that are compared; where these are all, without a copy."""
     return values if len(values) == len(places) and isinstance(places, range) else [values[p] for p in places]
 
 

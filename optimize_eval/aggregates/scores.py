@@ -42,7 +42,7 @@ class Scores:
     failed: int
     skipped: int
     failures: Mapping[str, Failures]
-    failed_calls: Sequence[int]  # by example
+    failed_calls: MutableSequence[int]  # by example
     within_sd: float | None
 
     @property

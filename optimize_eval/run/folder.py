@@ -4,6 +4,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 
 _LOCK = "lock"
+_HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
+_A_LOOK = 0.05  # seconds, a thousand times as long as one takes
 _OURS = "optimize-eval."
 _OURS_AT = b'{"schema":"optimize-eval.'
 _GLANCE = 200  # bytes at the start of each of our files that say whose it is
@@ -61,7 +64,7 @@ def holder(folder: Path) -> str | None:
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError as error:
-        return _number_in(lock) if error.errno in {errno.EWOULDBLOCK, errno.EACCES} else None
+        return _number_in(lock) if error.errno in _HELD else None
     finally:
         os.close(lock)
     return None
@@ -77,9 +80,9 @@ def _file_in(folder: Path) -> Path:
 
 def _hold(folder: Path, lock: int) -> None:
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(lock)
     except OSError as error:
-        if error.errno not in {errno.EWOULDBLOCK, errno.EACCES}:
+        if error.errno not in _HELD:
             raise UsageError(
                 f"the run folder {folder} cannot be locked: {error.strerror}", hint="use a local file system"
             ) from None
@@ -91,6 +94,17 @@ def _hold(folder: Path, lock: int) -> None:
     with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
+
+
+def _take(lock: int) -> None:
+    """Take a lock; one that is held is tried once more, for it may be that somebody only looked."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _HELD:
+            raise
+        time.sleep(_A_LOOK)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -225,4 +225,5 @@ def _about_runs(a: StoredRun, b: StoredRun) -> Iterator[str]:
         if owed := run.owed:
             yield f"{name} is not finished: {owed:,} of {run.layout.size:,} calls are owed"
         if run.ledger.changed:
-            yield f"{', '.join(sorted(run.ledger.changed))} changed while being asked in {name}"
+            changed = ", ".join(sorted(run.ledger.changed))
+            yield f"{changed} changed while being asked in {name}: its scores are of different programs"

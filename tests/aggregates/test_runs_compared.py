@@ -62,6 +62,15 @@ def test_the_numbers_are_those_of_a_paired_comparison() -> None:
     assert (row["mark"], row["is_regression"]) == ("worse", True)
 
 
+def test_the_flips_are_drawn_with_the_seed_of_the_second_run() -> None:
+    after = moved(SCORES, -0.01, sd=0.05)
+    before, later = (
+        made({LEAD: {"v": {"val": scores}}}, seed=seed) for scores, seed in ((SCORES, 3), (after, 7))
+    )
+    with_3, with_7 = (compare(SCORES, after, None, seed=seed, may_flip=True).difference.p for seed in (3, 7))
+    assert between(before, later)["rows"][0]["p"] == with_7 != with_3
+
+
 def test_the_verdict_says_how_much_how_sure_and_how_many() -> None:
     found = between(on_val(v=[1.0] * 40), on_val(v=[1.0] * 18 + [0.0] * 19 + [Fails()] * 3))
     assert found["verdict"]["text"].startswith(
@@ -145,6 +154,66 @@ def test_the_same_scores_give_p_1_however_few_they_are(n: int, clusters: str | N
     row = row_between(SCORES[:n], SCORES[:n], clusters=by)
     assert (row["p"], row["p_holm"], row["diff"], row["ties"]) == (1.0, 1.0, 0.0, n)
     assert not is_regression(row)
+
+
+def test_the_first_evaluator_leads_and_the_others_are_named_by_gravity() -> None:
+    lost, gained = moved(SCORES, -0.1, sd=0.1), moved(SCORES, 0.1, sd=0.1)
+    before, after = (
+        made({e: {"v": {"val": scores}, "w": {"val": SCORES}} for e, scores in zip("efg", told, strict=True)})
+        for told in ((SCORES, SCORES, SCORES), (gained, gained, lost))
+    )
+    verdict = between(before, after)["verdict"]
+    assert verdict["text"].startswith("v is better on val by 0.100 e (95 % CI 0.0")
+    assert [point["mark"] for point in verdict["points"]] == ["▼", "▲", "·"]
+    assert verdict["points"][0]["text"].startswith("v is worse on val by 0.100 g (")
+    assert verdict["points"][2]["text"] == "no score changed in 3 other comparisons"
+
+
+def test_that_no_score_changed_is_the_verdict_only_where_none_did() -> None:
+    before, none, other = (
+        made({e: {"v": {"val": scores}} for e, scores in zip("ef", told, strict=True)})
+        for told in ((SCORES, SCORES), (SCORES, SCORES), (SCORES, moved(SCORES, -0.1, sd=0.1)))
+    )
+    assert between(before, none)["verdict"]["text"] == "no score changed in any of 2 comparisons"
+    assert between(before, other)["verdict"]["text"].startswith("v is worse on val by 0.100 f (")
+
+
+WORDS: dict[str, tuple[Sequence[Example], str]] = {
+    "nothing shown": (
+        moved(SCORES, 0.005, sd=0.05),
+        "no difference is shown for v on val: +0.005 (95 % CI ",
+    ),
+    "failing beside ties": (
+        [Fails(), *SCORES[1:]],
+        "too few to say whether v changed on val (39 pairs, and no",
+    ),
+    "nothing scored": ([No.OWED] * 40, "too few to say whether v changed on val (0 pairs of scores, and 10"),
+}
+
+
+@pytest.mark.parametrize(("after", "words"), WORDS.values(), ids=WORDS.keys())
+def test_what_is_not_shown_is_not_said(after: Sequence[Example], words: str) -> None:
+    assert between(on_val(v=SCORES), on_val(v=after))["verdict"]["text"].startswith(words)
+
+
+def test_a_difference_that_correcting_takes_away_is_a_hint_and_no_regression() -> None:
+    after = moved(SCORES, -0.02, sd=0.05, seed=5)
+    names = [f"w{n}" for n in range(9)]
+    found = between(
+        on_val(v=SCORES, **dict.fromkeys(names, SCORES)), on_val(v=after, **dict.fromkeys(names, SCORES))
+    )
+    assert found["rows"][0]["p"] < 0.05 < found["rows"][0]["p_holm"]
+    assert found["verdict"]["text"].startswith("v may be worse on val, a hint only, by 0.020 (")
+    assert not found["rows"][0]["is_regression"]
+
+
+def test_a_failure_without_a_bound_is_told_as_such() -> None:
+    told: list[Sequence[Example]] = [[5.0, 6.0] * 20, [Fails(), *([6.0, 5.0] * 20)[1:]]]
+    runs = [made({"e": {"v": {"val": scores}}}, score_range=ScoreRange.ANY) for scores in told]
+    text = between(*runs)["verdict"]["text"]
+    assert text.startswith(
+        "v fails on val where it had scores, and what those calls would have scored has no"
+    )
 
 
 def test_nothing_scored_in_both_has_no_p() -> None:
@@ -249,6 +318,12 @@ def test_other_examples_are_refused_and_by_force_matched_by_what_they_are() -> N
     assert (row["ties"], row["n_pairs"]) == (2, 2)  # the first x with the first, the second with the second
     assert (found["only_in_a"]["examples"], found["only_in_b"]["examples"]) == ({"val": 2}, {"val": 1})
     assert "only the examples that both runs have are compared" in found["caveats"][0]
+
+
+def test_calls_that_failed_on_other_examples_do_not_count() -> None:
+    a = made({LEAD: {"v": {"val": [Fails(), 0.5]}}}, sha256={"val": ["gone", "x"]})
+    b = made({LEAD: {"v": {"val": [Fails(), 0.5, Fails()]}}}, sha256={"val": ["new", "x", "newer"]})
+    assert between(a, b, force=True)["rows"][0]["failed_calls"] == {"a": 0, "b": 0}
 
 
 def test_another_score_range_is_another_evaluator_and_has_no_lowest_score() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from optimize_eval.run.journal import sealed
 from tests.conftest import Cli, Result, write_program
 
 LONG = "the answer of this length is what the evaluator takes offence at, and it says so at some length"
@@ -97,6 +98,14 @@ def test_a_journal_that_is_not_finished_is_compared(cli: Cli, project: Path) -> 
     done = cli("diff", "runs/before", "runs/after")
     assert done.status == 0
     assert "! B is not finished: 6 of 20 calls are owed" in done.stdout
+
+
+def test_a_program_that_changed_while_it_was_asked_is_told(cli: Cli, project: Path) -> None:
+    with (project / "runs" / "before" / "journal.jsonl").open("ab") as stream:
+        stream.write(sealed({"changed": ["e"]}))
+    told = "e changed while being asked in A: its scores are of different programs"
+    run(cli, "after")
+    assert cli("diff", "runs/before", "runs/after", "--json").json["caveats"] == [told]
 
 
 @pytest.mark.parametrize(

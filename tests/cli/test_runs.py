@@ -1,5 +1,6 @@
 """`optimize-eval runs` from outside: how each run stands, also those that cannot be read."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.run.folder import locked
+from optimize_eval.run.folder import holder, locked
 from optimize_eval.run.journal import sealed
 from tests.aggregates.made import on_val
 from tests.conftest import Cli, write_program
@@ -92,8 +93,21 @@ def test_a_run_that_is_held_is_running_and_its_process_is_named(cli: Cli, runs: 
     with locked(make(runs / "r")):
         one = listed(cli)["r"]
         assert (one["state"], one["pid"], one["verdict"]) == ("running", os.getpid(), None)
+        assert (one["ended_at"], one["units"]) == (None, {"total": 1})  # an earlier session's are not its own
         assert f"running, pid {os.getpid()}" in cli("runs").stdout
     assert listed(cli)["r"]["state"] == "done"  # the lock's file stays, and nobody holds it
+
+
+def test_somebody_who_only_looks_does_not_keep_a_run_from_starting(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = make(runs / "r") / "lock"
+    lock.touch()
+    look = lock.open("rb")
+    fcntl.flock(look, fcntl.LOCK_SH)
+    monkeypatch.setattr("optimize_eval.run.folder.time.sleep", lambda _: look.close())
+    with locked(runs / "r"):
+        assert holder(runs / "r") == str(os.getpid())
 
 
 def test_looking_leaves_no_trace(cli: Cli, runs: Path) -> None:
