@@ -4,6 +4,7 @@ import csv
 import io
 import math
 import subprocess
+import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -299,6 +300,15 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path, form: str) -> None:
     assert (done.returncode, done.stderr, done.stdout.count(b"\n")) == (0, b"", 1)
 
 
+def test_where_the_reader_went_away_no_more_is_made() -> None:
+    endless = "from itertools import repeat; from optimize_eval.cli.output import emit_pieces"
+    command = (
+        f"set -o pipefail; {sys.executable} -c '{endless}; emit_pieces(repeat(\"x\\n\" * 9999))' | head -n 1"
+    )
+    done = subprocess.run(["bash", "-c", command], capture_output=True, check=False, timeout=50)
+    assert (done.returncode, done.stdout) == (0, b"x\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the tool /dev/full")
 @pytest.mark.parametrize("form", FORMATS)
 @pytest.mark.usefixtures("run")
@@ -409,5 +419,7 @@ def check_page(page: str) -> None:
     for obeyed in ("@octocat", "@b.ex", "#12", "GH-7", ":tada:", "https://", "www.", "deadbeef"):
         assert obeyed not in rendered
         assert obeyed not in page or obeyed == "#12"  # which entities have in them
-    widths = [[len(row) for row in table] for table in tables_of(page)]
-    assert len(widths) == 4
+    of_lead, of_second, failures, worst = tables_of(page)
+    assert all(row["coverage"].endswith(" %") and row["n"].isdigit() for row in (*of_lead, *of_second))
+    assert [(row["calls"], row["first"]) for row in failures] == [("1", "val 1")]
+    assert all(row["example"].startswith("val ") and number(None) not in row["score"] for row in worst)
