@@ -102,8 +102,9 @@ def _emit_records(stored: StoredRun, chosen: Format) -> None:
     columns = rows.find_columns(records)
     if columns.has_rest:
         output.say(
-            f"note: {rows.MOST_COLUMNS} keys of side information have columns of their own; the rest is in "
-            "the last one, side_info, as JSON (--format jsonl has every key)"
+            f"note: side information beyond {rows.MOST_COLUMNS} keys, or with keys of more than "
+            f"{rows.LONGEST_NAME} letters, is in the last column, side_info, as JSON; "
+            "--format jsonl has every key"
         )
     output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
 

@@ -31,7 +31,7 @@ from optimize_eval.reports.inert import inert_code, inert_markdown
 LONGEST = 65_000  # letters; GitHub takes 65,536 in a comment
 
 _NAME = 100
-_SENTENCE = 2000
+_SENTENCE = 600
 _LEFT_OUT = "_More than a comment can hold; the rest is in summary.json._"
 _OF_TEXTS = {
     "candidate",
@@ -54,13 +54,17 @@ def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
 
 
 def _fitting(blocks: Iterator[str], room: int) -> Iterator[str]:
+    """Leave out what does not fit any more, and say so."""
     room -= len(_LEFT_OUT) + 4
+    is_whole = True
     for block in blocks:
-        room -= len(block) + 2
-        if room < 0:
-            yield _LEFT_OUT
-            return
-        yield block
+        if len(block) + 2 <= room:
+            room -= len(block) + 2
+            yield block
+        else:
+            is_whole = False
+    if not is_whole:
+        yield _LEFT_OUT
 
 
 def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
@@ -70,34 +74,36 @@ def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     if verdict["points"]:
         yield _list((point["mark"], point["text"]) for point in verdict["points"])
     if gates:
-        yield from _gates(gates)
+        yield _gates(gates)
     tables = tables_of(summary)
     for rows in tables:
-        yield from _table(rows, summary)
-    yield from _failures(summary)
+        yield _table(rows, summary)
+    if summary["failures"]:
+        yield _failures(summary)
     if tables:
         yield from _worst(tables[0][0], summary)
 
 
-def _gates(gates: Sequence[Gate]) -> Iterator[str]:
+def _gates(gates: Sequence[Gate]) -> str:
     missed = sum(not gate.is_met for gate in gates)
-    yield f"**Gates:** {missed} of {len(gates)} missed" if missed else f"**Gates:** {len(gates)} met"
-    yield _list(("✓", gate.text) if gate.is_met else ("✕", f"missed: {gate.text}") for gate in gates)
+    title = f"**Gates:** {missed} of {len(gates)} missed" if missed else f"**Gates:** {len(gates)} met"
+    return f"{title}\n\n" + _list(
+        ("✓", gate.text) if gate.is_met else ("✕", f"missed: {gate.text}") for gate in gates
+    )
 
 
 def _list(entries: Any) -> str:
     return "\n".join(f"- {mark} {inert_markdown(text, _SENTENCE)}" for mark, text in entries)
 
 
-def _table(rows: Sequence[Row], summary: Summary) -> Iterator[str]:
+def _table(rows: Sequence[Row], summary: Summary) -> str:
     split = summary["decided_on"]
     shown = shown_rows(rows, summary)
     has_others = len(rows) > 1
     where = _name(asked_with(rows[0]["evaluator"], rows[0]["task_model"]))
     how = ", sorted by mean; Δ against the baseline" if has_others else ""
     how += "; intervals by cluster" * (rows[0]["splits"][split]["method"] == "cluster_t")
-    yield f"**{where}: {split}**{how}"
-    yield _layout(
+    table = _layout(
         {
             "candidate": [_name(row["candidate"]) for row in shown],
             split: [_mean(row["splits"][split]) for row in shown],
@@ -108,8 +114,11 @@ def _table(rows: Sequence[Row], summary: Summary) -> Iterator[str]:
             "coverage": [_share(row["splits"][split]["coverage"]) for row in shown],
         }
     )
-    if len(rows) > len(shown):
-        yield f"… and {count(len(rows) - len(shown), 'more candidate')}: see summary.json"
+    return f"**{where}: {split}**{how}\n\n{table}{_more(len(rows) - len(shown), 'candidate')}"
+
+
+def _more(many: int, what: str) -> str:
+    return f"\n\n… and {count(many, f'more {what}')}: see summary.json" if many else ""
 
 
 def _compared(rows: Sequence[Row], split: str) -> dict[str, list[str]]:
@@ -145,14 +154,12 @@ def _share(share: float | None) -> str:
     return "" if share is None else percent(share)
 
 
-def _failures(summary: Summary) -> Iterator[str]:
+def _failures(summary: Summary) -> str:
     entries = most_frequent(summary)
-    if not entries:
-        return
     shown = entries[:MOST_FAILURES]
     total = sum(entry["count"] for entry in entries)
-    yield f"**{count(total, 'call')} failed**, and are left out of every mean"
-    yield _layout(
+    title = f"**{count(total, 'call')} failed**, left out of every mean"
+    table = _layout(
         {
             "calls": [f"{entry['count']:,}" for entry in shown],
             "kind": [_name(entry["kind"]) for entry in shown],
@@ -162,8 +169,7 @@ def _failures(summary: Summary) -> Iterator[str]:
             "what it said": [inert_markdown(entry["first_message"], SHOWN_TEXT) for entry in shown],
         }
     )
-    if len(entries) > len(shown):
-        yield f"… and {count(len(entries) - len(shown), 'more kind')}: see summary.json"
+    return f"{title}\n\n{table}{_more(len(entries) - len(shown), 'kind')}"
 
 
 def _place(split: str, line: int | None) -> str:

@@ -15,8 +15,7 @@ from optimize_eval.reports.inert import inert, inert_json
 from optimize_eval.run.records import FIELDS, SIDE_INFO, RunRecord
 
 MOST_COLUMNS = 200  # of side information: a hostile run has a new key in each record
-
-_LONGEST_NAME = 200
+LONGEST_NAME = 200
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _PIECE = 1 << 16
 
@@ -35,7 +34,7 @@ def find_columns(records: Iterable[RunRecord]) -> Columns:
     has_rest = False
     for record in records:
         if new := [name for name in record.flat() if name not in names]:
-            fitting = [name for name in new if len(name) <= _LONGEST_NAME]
+            fitting = [name for name in new if len(name) <= LONGEST_NAME]
             chosen = fitting[: len(FIELDS) + MOST_COLUMNS - len(names)]
             names.update(dict.fromkeys(chosen))
             has_rest = has_rest or len(chosen) < len(new)

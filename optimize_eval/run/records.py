@@ -107,12 +107,13 @@ def _typed(record: Mapping[str, Any]) -> RunRecord:
 def _flatten(value: Mapping[str, Any], name: str, flat: dict[str, Any]) -> None:
     for key, item in value.items():
         path = f"{name}.{key}"
-        if isinstance(item, dict | list):
-            if item and isinstance(item, dict):
-                _flatten(item, path, flat)
-                continue
-            item = strict_json.dumps(item).decode()  # noqa: PLW2901  the value as a cell can hold it
-        flat[path if path not in flat else _unused(path, flat)] = item
+        kind = type(item)
+        if kind is dict and item:
+            _flatten(item, path, flat)
+            continue
+        if path in flat:
+            path = _unused(path, flat)
+        flat[path] = strict_json.dumps(item).decode() if kind is list or kind is dict else item
 
 
 def _unused(path: str, flat: Mapping[str, Any]) -> str:

@@ -26,6 +26,8 @@ ROWS = (
     large_run.peak_memory,
     large_run.growth,
     large_run.report_cpu,
+    large_run.csv_cpu,
+    large_run.csv_memory,
     large_run.resume_cpu,
     large_run.record_size,
 )

@@ -45,6 +45,21 @@ def report_cpu() -> Row:
     return Row(what="`report`, 100,000 units, 1 KB side info: CPU", value=seconds, bar=5, unit=" s")
 
 
+def csv_cpu() -> Row:
+    """Tell what all records as a table take: the same run, its keys first, then its rows."""
+    run, _ = _finished(10)
+    seconds = median_of(lambda: spend(["report", str(run.run), "--format", "csv"]).own, rounds=3)
+    return Row(
+        what="`report --format csv`, 100,000 records, 1 KB side info: CPU", value=seconds, bar=3, unit=" s"
+    )
+
+
+def csv_memory() -> Row:
+    run, _ = _finished(10)
+    peak = spend(["report", str(run.run), "--format", "csv"]).peak
+    return Row(what="the same: peak RSS", value=peak / _MB, bar=60, unit=" MB")
+
+
 def resume_cpu() -> Row:
     """Resume without asking: `--dry-run` reads the data, plans, and reads the journal for what is owed."""
     run, _ = _finished(10)

@@ -1,0 +1,170 @@
+"""A run's results from code: typed, computed from the journal, read anew as often as one likes."""
+
+import signal
+import threading
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from optimize_eval import RunRecord, RunResults, UsageError, load_run
+from optimize_eval.reports.rows import find_columns
+from optimize_eval.results import Difference, Summary
+from optimize_eval.run.folder import JOURNAL, MANIFEST
+from optimize_eval.run.journal import Damaged
+from tests.aggregates.made import LEAD, Fails, No, Says, made, moved, noisy
+from tests.conftest import Cli
+
+DIFFERENCE = {field.name for field in fields(Difference)}
+TRAIN, VAL = noisy(30, seed=3), noisy(40)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    cells: dict[str, Any] = {
+        "baseline": {
+            "train": TRAIN,
+            "val": [Says(one, {"dims": {"tone": one}, "tags": ["a"]}) for one in VAL],
+        },
+        "better": {"train": moved(TRAIN, 0.1), "val": moved(VAL, 0.1)},
+        "fails": {"train": TRAIN, "val": [Fails(), No.SKIPPED, *VAL[2:]]},
+    }
+    return made({LEAD: cells}).write(tmp_path / "r")
+
+
+@pytest.fixture
+def results(folder: Path) -> RunResults:
+    return load_run(folder)
+
+
+def plain(value: Any) -> Any:
+    """Make lists of tuples, as JSON has them."""
+    match value:
+        case dict():
+            return {name: plain(item) for name, item in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+    return value
+
+
+def without_added(typed: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what a type has and this place in the document has not; those must be None."""
+    assert all(typed[name] is None for name in typed.keys() - told.keys())
+    return {name: typed[name] for name in told}
+
+
+def test_the_typed_summary_has_every_number_of_the_document(cli: Cli, results: RunResults) -> None:
+    document = cli("report", "r", "--json").json
+    summary = results.summary
+    assert plain(summary.document) == document
+    assert plain(asdict(summary.verdict)) == document["verdict"]
+    assert asdict(summary.units) == document["units"]
+    assert (summary.baseline, summary.decided_on, summary.leakage) == ("baseline", "val", 0)
+    assert [plain(asdict(one)) for one in summary.failures] == document["failures"]
+    for row, told in zip(summary.rows, document["rows"], strict=True):
+        typed = plain(asdict(row))
+        assert typed.keys() == told.keys()
+        for name in ("gap", "overfit"):
+            typed[name] = typed[name] and without_added(typed[name], told[name])
+        for split, against in (typed["vs_baseline"] or {}).items():
+            typed["vs_baseline"][split] = without_added(against, told["vs_baseline"][split])
+        assert typed == told
+    for pair, told in zip(summary.pairs, document["pairs"], strict=True):
+        typed = plain(asdict(pair))
+        difference = {name: told.pop(name) for name in DIFFERENCE & told.keys()}
+        assert without_added(typed.pop("difference"), difference) == difference
+        assert typed == told
+
+
+def test_numbers_are_there_by_name(results: RunResults) -> None:
+    summary: Summary = results.summary
+    better = next(row for row in summary.rows if row.candidate == "better")
+    assert better.vs_baseline is not None
+    assert better.vs_baseline["val"].mark == "better"
+    assert better.vs_baseline["val"].diff == pytest.approx(0.1)
+    assert summary.verdict.text.startswith("better beats baseline on held-out data: +0.100 judge")
+    assert summary.rows[0].vs_baseline is None
+
+
+def test_records_are_typed_and_may_be_read_again_and_again(results: RunResults) -> None:
+    records = list(results.records)
+    assert len(records) == len(results.records) == 210
+    assert list(results.records) == records
+    first = next(one for one in records if one.side_info)
+    assert first == RunRecord(
+        evaluator=LEAD,
+        candidate="baseline",
+        task_model=None,
+        split="val",
+        line=1,
+        repeat=1,
+        outcome="scored",
+        score=VAL[0],
+        kind=None,
+        message=None,
+        seconds=0.25,
+        attempts=1,
+        started_at=None,
+        stderr=None,
+        side_info={"dims": {"tone": VAL[0]}, "tags": ["a"]},
+    )
+    assert first.flat()["side_info.dims.tone"] == VAL[0]
+    assert first.flat()["side_info.tags"] == '["a"]'
+    failed, skipped = (one for one in records if one.outcome != "scored")
+    assert (failed.outcome, failed.score, failed.kind) == ("failed", None, "timeout")
+    assert (skipped.outcome, skipped.score, skipped.message, skipped.seconds) == (
+        "skipped",
+        None,
+        "filtered",
+        None,
+    )
+
+
+def test_two_may_read_at_the_same_time(results: RunResults) -> None:
+    for one, other in zip(results.records, results.records, strict=True):
+        assert one == other
+
+
+def test_a_frame_of_pandas_has_the_columns_of_the_table_and_the_means_of_the_summary(
+    results: RunResults,
+) -> None:
+    frame = pd.DataFrame(record.flat() for record in results.records)
+    assert list(frame.columns) == list(find_columns(results.records).names)
+    means = frame.groupby(["candidate", "split"])["score"].mean()
+    for row in results.summary.rows:
+        for split, scores in row.splits.items():
+            assert means[row.candidate, split] == pytest.approx(scores.mean)
+    assert frame["score"].isna().sum() == 2
+
+
+@pytest.mark.parametrize("path", ["r", "r/run.json"])
+def test_a_run_is_named_by_its_folder_or_its_file(folder: Path, path: str) -> None:
+    for given in (folder.parent / path, str(folder.parent / path)):
+        assert load_run(given).folder == folder
+
+
+@pytest.mark.parametrize("missing", [JOURNAL, MANIFEST])
+def test_where_there_is_no_run_it_says_so(folder: Path, missing: str) -> None:
+    (folder / missing).unlink()
+    with pytest.raises(UsageError, match="there is no run in"):
+        load_run(folder)
+
+
+def test_a_journal_that_changes_under_a_reader_is_told(folder: Path, results: RunResults) -> None:
+    (folder / JOURNAL).write_bytes(b"x\n")
+    with pytest.raises(Damaged, match="was changed while it was read"):
+        list(results.records)
+
+
+def test_reading_a_run_changes_nothing_in_the_process_or_the_folder(folder: Path) -> None:
+    def state() -> tuple[Any, ...]:
+        handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+        files = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+        return handlers, threading.active_count(), files
+
+    before = state()
+    results = load_run(folder)
+    assert results.summary.units.total == len(list(results.records))
+    assert state() == before
