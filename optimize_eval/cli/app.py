@@ -6,7 +6,18 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import output, preflight, report, run, schema, score, session, streams, validate
+from optimize_eval.cli import (
+    output,
+    preflight,
+    report,
+    rescore,
+    run,
+    schema,
+    score,
+    session,
+    streams,
+    validate,
+)
 from optimize_eval.errors import OptimizeEvalError, UsageError
 
 _PROGRAM = "optimize-eval"
@@ -23,6 +34,7 @@ app = typer.Typer(
 )
 app.command(epilog=score.EXAMPLES)(score.score)
 app.command(epilog=run.EXAMPLES)(run.run)
+app.command(epilog=rescore.EXAMPLES)(rescore.rescore)
 app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
