@@ -87,7 +87,7 @@ def session(
         if again is None:
             return Session(ended=ended)
         if ended.status is not Status.DONE:
-            output.say("recheck: left out, since the run did not come to its end")
+            output.say("recheck: left out; it asks again once a run is done")
             return Session(ended=ended)
         with _watched(stop, quiet=quiet) as watch:
             told = recheck(plan, stored, again, slots=settings.slots, stop=stop, watch=watch)
