@@ -12,6 +12,7 @@ from optimize_eval.cli import (
     output,
     preflight,
     report,
+    rescore,
     run,
     runs,
     schema,
@@ -35,6 +36,7 @@ app = typer.Typer(
 )
 app.command(epilog=score.EXAMPLES)(score.score)
 app.command(epilog=run.EXAMPLES)(run.run)
+app.command(epilog=rescore.EXAMPLES)(rescore.rescore)
 app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=diff.EXAMPLES)(diff.diff)
 app.command(epilog=runs.EXAMPLES)(runs.runs)

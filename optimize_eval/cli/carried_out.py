@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 from optimize_eval.cli import output
-from optimize_eval.cli.progress import display
+from optimize_eval.cli.progress import PAUSES, display
 from optimize_eval.cli.session import Interrupted, Reaper, owned_processes, stoppable
 from optimize_eval.errors import FailureKind, UsageError
 from optimize_eval.reach import by_hand
@@ -33,6 +33,7 @@ from optimize_eval.run.stored import StoredRun
 
 SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
+_ENDS_RECHECK = "Ctrl-C ends the recheck; the run is done"
 _TOO_MANY_FAILURES = 4
 _MOST_SLOTS = 1024
 _ALL = 100
@@ -88,18 +89,20 @@ def session(
         if again is None:
             return Session(ended=ended)
         if ended.status is not Status.DONE:
-            output.say("recheck: left out, since the run did not come to its end")
+            output.say("recheck: left out; it asks again once a run is done")
             return Session(ended=ended)
-        with _watched(stop, quiet=quiet) as watch:
+        with _watched(stop, quiet=quiet, hint=_ENDS_RECHECK) as watch:
             told = recheck(plan, stored, again, slots=settings.slots, stop=stop, watch=watch)
     return Session(ended=ended, rechecked=told)
 
 
 @contextmanager
-def _watched(stop: Stop, *, quiet: bool) -> Iterator[Callable[[Sequence[Progress]], None]]:
+def _watched(
+    stop: Stop, *, quiet: bool, hint: str = PAUSES
+) -> Iterator[Callable[[Sequence[Progress]], None]]:
     """Show progress, and collect what evaluators left behind meanwhile."""
     reap = Reaper()
-    shown = display(stop, quiet=quiet)
+    shown = display(stop, quiet=quiet, hint=hint)
 
     def watch(progress: Sequence[Progress]) -> None:
         shown(progress)

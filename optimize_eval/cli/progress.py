@@ -13,6 +13,8 @@ from optimize_eval.reports.inert import inert
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.stop import GRACE, Stop
 
+PAUSES = "Ctrl-C pauses; nothing is lost"
+
 _SILENCE = 30.0  # seconds after which a line is due, however little was done
 _HASTE = 1.0  # seconds that are between two lines
 _WITHOUT_BAR, _WITHOUT_PACE = 70, 50  # columns of a terminal below which there is no room for them
@@ -27,12 +29,12 @@ class Display(Protocol):
     def close(self) -> None: ...
 
 
-def display(stop: Stop, *, quiet: bool) -> Display:
-    """Choose how progress is shown."""
+def display(stop: Stop, *, quiet: bool, hint: str = PAUSES) -> Display:
+    """Choose how progress is shown; `hint` says what Ctrl-C does."""
     if quiet:
         return Nothing()
     is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-    return Bars(stop) if is_terminal else Lines(stop)
+    return Bars(stop, hint) if is_terminal else Lines(stop)
 
 
 class Nothing:
@@ -77,12 +79,13 @@ class Lines:
 class Bars:
     """A bar for each evaluator, the last failure, and what Ctrl-C does; gone when the run is over."""
 
-    def __init__(self, stop: Stop) -> None:
+    def __init__(self, stop: Stop, hint: str = PAUSES) -> None:
         from rich.console import Console  # noqa: PLC0415  only where there is a terminal
         from rich.live import Live  # noqa: PLC0415
         from rich.progress import Progress as RichProgress  # noqa: PLC0415
 
         self._stop = stop
+        self._hint = hint
         self._began = time.monotonic()
         self._drawn = 0.0
         console = Console(stderr=True, highlight=False)
@@ -157,7 +160,7 @@ class Bars:
         from rich.console import Group  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
-        hint = _stopping() if self._stop.is_asked else "Ctrl-C pauses; nothing is lost"
+        hint = _stopping() if self._stop.is_asked else self._hint
         room = max(20, shutil.get_terminal_size().columns - 2)
         told = [Text(output.encodable(cut(f" {line}", room))) for line in (self._last, hint) if line]
         return Group(self._bars.make_tasks_table(self._bars.tasks), *told)

@@ -8,6 +8,7 @@ from optimize_eval.run.recheck import Rechecked
 
 _SHOWN = 10
 _LONGEST = 200
+_DIGITS = (3, 6, 17)  # the last are all that a float has
 _HINT = "a nondeterministic or changed evaluator: --repeats averages what varies, --fresh asks all anew"
 
 
@@ -37,8 +38,9 @@ def _place(one: Mapping[str, Any]) -> str:
 
 
 def _change(one: Mapping[str, Any]) -> str:
-    """Write scores with all their digits: what differs must be seen to."""
-    before, after = (repr(one[when]).removesuffix(".0") for when in ("before", "after"))
+    """Write scores with the fewest digits that show them to differ."""
+    told = [(f"{one['before']:.{digits}g}", f"{one['after']:.{digits}g}") for digits in _DIGITS]
+    before, after = next((pair for pair in told if pair[0] != pair[1]), told[-1])
     return f"{before} before, {after} now"
 
 

@@ -90,7 +90,7 @@ def with_additions(layout: Layout, manifest: Manifest) -> Layout:
         added = additions_of(manifest)
         return replace(
             layout,
-            evaluators=(*layout.evaluators, *(str(one["name"]) for one in added)),
+            evaluators=(*layout.evaluators, *(one["name"] for one in added)),
             score_ranges=(*layout.score_ranges, *(ScoreRange(one["score_range"]) for one in added)),
         )
     except _MISSHAPEN as error:
@@ -104,12 +104,17 @@ def evaluators_of(manifest: Manifest) -> list[dict[str, Any]]:
 
 def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
     """List the evaluators that were added to a run, which are no part of its plan."""
-    return [*manifest.get("additions", ())]
+    added = [*manifest.get("additions", ())]
+    names = [one["name"] for one in (*manifest["evaluators"], *added)]
+    is_sound = all(isinstance(one["name"], str) and isinstance(one.get("since", 0), int) for one in added)
+    if not is_sound or len(set(names)) < len(names):
+        raise ValueError("its additions are not evaluators of their own")
+    return added
 
 
 def since_of(manifest: Manifest) -> dict[str, int]:
     """Tell from where in the journal on records are of an added evaluator."""
-    return {one["name"]: int(one.get("since", 0)) for one in additions_of(manifest)}
+    return {one["name"]: one.get("since", 0) for one in additions_of(manifest)}
 
 
 def entry_of(identity: Identity, score_range: ScoreRange) -> dict[str, Any]:

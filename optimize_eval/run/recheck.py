@@ -27,6 +27,7 @@ from optimize_eval.run.stored import StoredRun
 
 Answer = tuple[Unit, Scored | Failed]
 
+_AXES = ("evaluator", "candidate", "task_model", "split", "line", "repeat")
 _LONGEST_MESSAGE = 2048
 
 
@@ -128,7 +129,7 @@ def _ask(
 def _compared(answers: Sequence[Answer], before: Iterable[float], chosen: int) -> Rechecked:
     changed, failed = [], []
     for (unit, outcome), score in zip(answers, before, strict=True):
-        where = {"task_model": None, "line": None} | unit.coordinates
+        where = {axis: unit.coordinates.get(axis) for axis in _AXES}
         if isinstance(outcome, Failed):
             failed.append(where | {"kind": str(outcome.kind), "message": _text(outcome.message)})
         elif outcome.score != score:

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import PROGRAM, ROOT, Cli
 
 PROGRAMS = ROOT / "tests" / "faults" / "programs"
-COMMANDS = ["run", "report", "diff", "runs", "score", "preflight", "validate", "schema"]
+COMMANDS = ["run", "rescore", "report", "diff", "runs", "score", "preflight", "validate", "schema"]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])

@@ -6,13 +6,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.protocol import ScoreRange
+from optimize_eval.reports.recheck import render
 from optimize_eval.run.layout import Layout, Split
 from optimize_eval.run.ledger import Ledger
-from optimize_eval.run.recheck import chosen_again
+from optimize_eval.run.recheck import Rechecked, chosen_again
 from tests.conftest import Cli, write_program
 from tests.run.test_resume import await_that, finished, project, records, summary
 
@@ -188,3 +190,20 @@ def test_what_is_chosen_is_scored_and_spread_evenly(
     cut_short = [len(units) for units, known in zip(chosen, scored, strict=True) if len(units) < known]
     assert not cut_short or max(map(len, chosen)) <= min(cut_short) + 1
     assert chosen == chosen_again(layout, ledger.part(layout), wanted)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (0.8, 0.6, "0.8 before, 0.6 now"),
+        (1, 0.0, "1 before, 0 now"),
+        (0.264147872, 0.904592931, "0.264 before, 0.905 now"),
+        (0.25, 0.250004, "0.25 before, 0.250004 now"),
+        (0.3, 0.1 + 0.2, "0.29999999999999999 before, 0.30000000000000004 now"),
+    ],
+)
+def test_scores_are_told_with_the_digits_that_differ(before: float, after: float, told: str) -> None:
+    where = {"evaluator": "e", "candidate": "c", "task_model": "m", "split": "val", "line": 3, "repeat": 2}
+    changed = ({**where, "before": before, "after": after},)
+    text = render(Rechecked(chosen=2, asked=2, same=1, changed=changed, failed=()))
+    assert f"  e with m on c, val:3, repeat 2: {told}\n" in text

@@ -1,0 +1,143 @@
+"""`optimize-eval rescore`: another evaluator over what a run was about, its scores beside those it has."""
+
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import options, output
+from optimize_eval.cli.carried_out import (
+    SLOTS,
+    OnFailure,
+    Session,
+    check_slots,
+    end,
+    explain,
+    most_failures,
+    session,
+    summarise,
+    tell,
+)
+from optimize_eval.cli.material import load_candidates_again, read_again
+from optimize_eval.connect import given_name, parse_evaluator
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.reach import DEFAULT_TIMEOUT
+from optimize_eval.run.again import plan_again
+from optimize_eval.run.folder import locked, refuse_foreign
+from optimize_eval.run.rescore import Settled, Wanted, add, settle
+from optimize_eval.run.runner import Ended, Settings, Status
+from optimize_eval.run.stored import StoredRun, open_stored
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval rescore runs/run-1f3a9c02 -e 'python3 second_judge.py'
+  optimize-eval rescore runs/run-1f3a9c02 -e strict=./judge.sh --dataset moved/train.jsonl
+
+\b
+The run's own evaluators are not asked, and may be gone. The same command again goes on.
+Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures, 130 interrupted.
+"""
+
+_ANEW = "rescore once more: it is then another evaluator"
+
+
+def rescore(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
+    evaluator: options.Evaluators,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", metavar="FILE", help="Where the train examples are now.")
+    ] = None,
+    valset: Annotated[
+        str | None, typer.Option("--valset", metavar="FILE", help="Where the val examples are now.")
+    ] = None,
+    testset: Annotated[
+        str | None, typer.Option("--testset", metavar="FILE", help="Where the test examples are now.")
+    ] = None,
+    candidate: Annotated[
+        list[str] | None, typer.Option("--candidate", metavar="FILE", help="Where a candidate is now.")
+    ] = None,
+    candidates: Annotated[
+        list[str] | None, typer.Option("--candidates", metavar="FILE", help="Where a list of them is now.")
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at the same time.")
+    ] = SLOTS,
+    on_failure: Annotated[
+        OnFailure, typer.Option("--on-failure", metavar="HOW", help="exclude it, or abort.")
+    ] = OnFailure.EXCLUDE,
+    max_failures: Annotated[
+        str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
+    ] = None,
+    score_range: options.Range = ScoreRange.UNIT,
+    timeout: options.Timeout = DEFAULT_TIMEOUT,
+    cwd: options.Cwd = None,
+    header: options.Headers = None,
+    retries: options.Retries = None,
+    persistent: options.Persistent = None,
+    workers: options.Workers = None,
+    keep_stderr: Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")] = False,
+    no_preflight: Annotated[
+        bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict and the folder.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Ask another evaluator about a run's candidates and examples; its scores join the run's."""
+    check_slots(concurrency)
+    defaults = options.defaults(
+        timeout=timeout,
+        cwd=cwd,
+        score_range=score_range,
+        header=header,
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
+    wanted = [Wanted(spec=parse_evaluator(text, defaults), given=given_name(text)) for text in evaluator]
+    folder = open_stored(run).folder  # a folder without a run is not made one by locking it
+    refuse_foreign(folder)
+    with locked(folder):
+        stored = open_stored(folder)
+        settled = settle(stored, wanted)
+        _note_done(stored, settled)
+        if not _is_owed(stored, settled):
+            done, plan = Session(ended=_nothing_asked(stored, settled)), None
+        else:
+            plan = plan_again(
+                settled.specs,
+                stored.manifest,
+                read_again(stored.manifest, {"train": dataset, "val": valset, "test": testset}),
+                load_candidates_again(stored.manifest, candidate or (), candidates or ()),
+            )
+            settings = Settings(
+                slots=concurrency,
+                abort_on_failure=on_failure is OnFailure.ABORT,
+                most_failures=most_failures(max_failures, plan.layout.size),
+                keep_stderr=keep_stderr,
+                probe=not no_preflight,
+            )
+            stored = add(stored, settled.additions)
+            done = session(plan, stored, settings, quiet=quiet)
+        summary = summarise(stored)
+    tell(summary, done, folder, quiet=quiet, as_json=as_json)
+    if plan:
+        explain(done, plan)
+    end(done.ended, anew=_ANEW)
+
+
+def _note_done(stored: StoredRun, settled: Settled) -> None:
+    for name in settled.known:
+        if not stored.ledger.owed(stored.layout.units_of(name)):
+            output.say(f"note: the run has {name} already, and nothing of it is owed")
+
+
+def _is_owed(stored: StoredRun, settled: Settled) -> bool:
+    """Tell whether there is anything to ask: without it no file of the run's is needed."""
+    names = [spec.name for spec in settled.specs]
+    return any(
+        name not in settled.known or stored.ledger.owed(stored.layout.units_of(name)) for name in names
+    )
+
+
+def _nothing_asked(stored: StoredRun, settled: Settled) -> Ended:
+    changed = tuple(name for name in settled.known if name in stored.ledger.changed)
+    return Ended(status=Status.DONE, reason="", progress=(), broken=(), notes=(), changed=changed)
