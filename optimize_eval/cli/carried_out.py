@@ -33,6 +33,8 @@ from optimize_eval.run.stored import StoredRun
 
 SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
+Watch = Callable[[Sequence[Progress]], None]
+
 _ENDS_RECHECK = "Ctrl-C ends the recheck; the run is done"
 _TOO_MANY_FAILURES = 4
 _MOST_SLOTS = 1024
