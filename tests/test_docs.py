@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.errors import FailureKind
+from optimize_eval.sweep.keys import evaluator_keys, gate_keys, run_keys
 from tests.conftest import PROGRAM, ROOT, need
 
 PAGES = ["README.md", "evaluators/README.md", "datasets/README.md"]
@@ -103,3 +104,19 @@ def test_every_shipped_file_has_its_row() -> None:
 def test_every_kind_of_failure_is_documented() -> None:
     page = (ROOT / "evaluators" / "README.md").read_text(encoding="utf-8")
     assert all(f"`{kind}`" in page for kind in FailureKind)
+
+
+def test_every_key_of_a_sweep_file_is_documented() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    later = {"judge", "task"}
+    keys = {*run_keys("."), *evaluator_keys("."), *gate_keys()} - later
+    assert all(f"`{key}`" in page for key in keys)
+
+
+def test_the_commands_of_the_workflow_are_those_that_are_run_on_the_page() -> None:
+    blocks = _BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    (workflow,) = (code for language, code in blocks if language == "yaml")
+    run = "".join(code for language, code in blocks if language == "sh").splitlines()
+    commands = re.findall(r"run: (optimize-eval .*)", workflow)
+    assert len(commands) == 3
+    assert all(command in run for command in commands)

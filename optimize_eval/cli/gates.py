@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.run.manifest import Manifest, layout_of
 from optimize_eval.run.stored import StoredRun, open_stored
 
@@ -75,6 +76,26 @@ def demands(
         check_comparable(before, manifest, folder)
     bounds = tuple(parse_bound(text, layout) for text in fail_under or ())
     return Demands(bounds=bounds, max_gap=max_gap, before=before)
+
+
+def kept(fail_under: Sequence[str] | None, max_gap: float | None, against: str | None) -> dict[str, Any]:
+    """Make what run.json keeps of the demands, so that a later report can show what became of them."""
+    asked = {"fail_under": fail_under, "max_gap": max_gap, "no_regression_against": against}
+    found = {name: value for name, value in asked.items() if value}
+    return {"gates": found} if found else {}
+
+
+def recalled(run: StoredRun, summary: Mapping[str, Any]) -> "tuple[Gate, ...]":
+    """Judge the demands that the run's own command had; what they name may be gone by now."""
+    said = run.manifest.get("settings", {}).get("gates", {})
+    try:
+        asked = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
+        return demands(run.manifest, run.folder, *asked).judge(run, summary)
+    except (OptimizeEvalError, AttributeError, OSError, TypeError, ValueError) as error:
+        from optimize_eval.aggregates.gates import Gate  # noqa: PLC0415  see Demands
+
+        reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
+        return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)
 
 
 def to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:

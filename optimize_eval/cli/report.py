@@ -48,6 +48,9 @@ class Format(StrEnum):
     JUNIT = "junit"
 
 
+_WITH_GATES = {Format.JSON, Format.MD, Format.JUNIT}  # those that the run had, where none are given
+
+
 def report(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
     check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
@@ -72,12 +75,13 @@ def report(
 
     summary = summarise_stored(stored)
     judged = wanted.judge(stored, summary)
+    shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
     if check:
         _check(stored.folder, summary, as_json=chosen is Format.JSON)
     elif chosen is Format.JSON:
-        output.emit_json({**summary, **gates.to_dict(judged)})
+        output.emit_json({**summary, **gates.to_dict(shown)})
     elif chosen not in {Format.CSV, Format.JSONL}:
-        _emit_summary(summary, judged, shlex.quote(str(stored.folder)), chosen)
+        _emit_summary(summary, shown, shlex.quote(str(stored.folder)), chosen)
     gates.end(judged)
 
 

@@ -154,12 +154,19 @@ def run(
             "sample": sample,
             "on_failure": on_failure,
             "paths": stored_paths(files, candidate, candidates),
+            **gates.kept(fail_under, max_gap, no_regression_against),
         },
     )
-    wanted = gates.demands(manifest, folder, fail_under, max_gap, no_regression_against)
     refuse_foreign(folder)
+    known = None if fresh else check_plan(folder, manifest)
+    wanted = gates.demands(
+        {**manifest, "additions": (known or {}).get("additions", [])},
+        folder,
+        fail_under,
+        max_gap,
+        no_regression_against,
+    )
     if dry_run:
-        known = None if fresh else check_plan(folder, manifest)
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
         dry.show(plan, folder, slots=concurrency, known=known, as_json=as_json)

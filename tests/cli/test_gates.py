@@ -1,6 +1,7 @@
 """Gates through the front door: exit 1 and one line for each that was missed; what is unknown is missed."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -217,3 +218,33 @@ def test_an_unfinished_run_meets_no_gate(cli: Cli, project: Path) -> None:
     held = cli("report", "before", "--no-regression-against=after")
     assert held.status == 1
     assert "after is not complete: 3 calls owed" in held.stderr
+
+
+def test_a_later_report_for_machines_shows_the_gates_that_the_run_had(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, GOOD, WORSE)
+    run_again = [
+        *("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+        *("--valset=val.jsonl", "--out=after", "--fail-under=judge=0.5", "--no-regression-against=before"),
+    ]
+    assert cli(*run_again).status == 1
+    junit = cli("report", "after", "--format=junit")
+    assert (junit.status, junit.stdout.count('type="gate"')) == (0, 2)
+    assert "2 of 2 missed" in cli("report", "after", "--format=md").stdout
+    assert cli("report", "after").stderr == ""
+    shutil.rmtree(project / "before")
+    gone = cli("report", "after", "--json")
+    assert [gate["met"] for gate in gone.json["gates"]] == [False]
+    assert "cannot be judged any more: there is no run in 'before'" in gone.json["gates"][0]["text"]
+
+
+def test_a_gate_can_be_about_an_evaluator_that_was_added(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, GOOD, WORSE)
+    (project / "new.txt").write_text(json.dumps(GOOD))
+    assert cli("rescore", "before", "-e", "second=python3 judge.py -").status == 0
+    run_again = [
+        *("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+        *("--valset=val.jsonl", "--out=before", "--fail-under=second=0.99"),
+    ]
+    done = cli(*run_again)
+    assert done.status == 1
+    assert "gate missed: second on new, val: the mean 0.850" in done.stderr
