@@ -3,14 +3,12 @@
 What the plan is, and which folder it goes to, is decided by the commands themselves.
 """
 
-import os
 import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -31,8 +29,6 @@ from optimize_eval.run.runner import Ended, Runner, Settings, Status
 from optimize_eval.run.stop import Stop
 from optimize_eval.run.stored import StoredRun
 
-SLOTS = min(32, 4 * (os.cpu_count() or 1))
-
 Watch = Callable[[Sequence[Progress]], None]
 
 _ENDS_RECHECK = "Ctrl-C ends the recheck; the run is done"
@@ -43,13 +39,6 @@ _SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
 _NOT_STARTED = (FailureKind.NOT_FOUND, FailureKind.START_FAILED)
 _LONGEST_LINE = 2000
 _LONG = "with the candidate, -e and --example FILE:LINE"
-
-
-class OnFailure(StrEnum):
-    """What a failed call does to a run."""
-
-    EXCLUDE = "exclude"
-    ABORT = "abort"
 
 
 def check_slots(concurrency: int) -> None:

@@ -3,6 +3,8 @@
 A sweep file gives what was not given as flags: it becomes the defaults of its command.
 """
 
+import os
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -17,6 +19,16 @@ Evaluators = Annotated[
     list[str],
     typer.Option("-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL or @METRIC."),
 ]
+SLOTS = min(32, 4 * (os.cpu_count() or 1))
+
+
+class OnFailure(StrEnum):
+    """What a failed call does to a run."""
+
+    EXCLUDE = "exclude"
+    ABORT = "abort"
+
+
 SomeEvaluators = Annotated[
     list[str] | None,
     typer.Option("-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL or @METRIC."),
@@ -67,6 +79,16 @@ _OF_A_SPEC = {  # option → what it is called of an evaluator
     "workers": "workers",
 }
 
+Concurrency = Annotated[
+    int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at once, at most.")
+]
+HowOnFailure = Annotated[OnFailure, typer.Option("--on-failure", metavar="HOW", help="exclude it, or abort.")]
+MaxFailures = Annotated[
+    str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
+]
+KeepStderr = Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")]
+NoPreflight = Annotated[bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Only the verdict and the folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 

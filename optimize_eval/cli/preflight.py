@@ -1,6 +1,5 @@
 """`optimize-eval preflight`: everything that would go wrong in a long run, found before it."""
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,7 +31,6 @@ Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or dat
 
 _FAILED = 1
 _FIRST_EXAMPLES = 20
-_SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
 
 def preflight(
@@ -104,7 +102,7 @@ def _material(
         for split, examples in splits.items()
     } or {"single": tuple(Payload(candidate=one.text, task_model=task_model) for one in candidates)}
     examples = sum(len(examples) for examples in splits.values()) or 1
-    return Material(splits=payloads, calls=len(candidates) * examples, slots=_SLOTS)
+    return Material(splits=payloads, calls=len(candidates) * examples, slots=options.SLOTS)
 
 
 def _text(candidate: Candidate, example: Example) -> str:

@@ -6,8 +6,6 @@ import typer
 
 from optimize_eval.cli import options, output
 from optimize_eval.cli.carried_out import (
-    SLOTS,
-    OnFailure,
     Session,
     check_slots,
     end,
@@ -58,15 +56,9 @@ def rescore(
     candidates: Annotated[
         list[str] | None, typer.Option("--candidates", metavar="FILE", help="Where a list of them is now.")
     ] = None,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at the same time.")
-    ] = SLOTS,
-    on_failure: Annotated[
-        OnFailure, typer.Option("--on-failure", metavar="HOW", help="exclude it, or abort.")
-    ] = OnFailure.EXCLUDE,
-    max_failures: Annotated[
-        str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
-    ] = None,
+    concurrency: options.Concurrency = options.SLOTS,
+    on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
+    max_failures: options.MaxFailures = None,
     score_range: options.Range = ScoreRange.UNIT,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
@@ -74,11 +66,9 @@ def rescore(
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
-    keep_stderr: Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")] = False,
-    no_preflight: Annotated[
-        bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict and the folder.")] = False,
+    keep_stderr: options.KeepStderr = False,
+    no_preflight: options.NoPreflight = False,
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Ask another evaluator about a run's candidates and examples; its scores join the run's."""
@@ -110,7 +100,7 @@ def rescore(
             )
             settings = Settings(
                 slots=concurrency,
-                abort_on_failure=on_failure is OnFailure.ABORT,
+                abort_on_failure=on_failure is options.OnFailure.ABORT,
                 most_failures=most_failures(max_failures, plan.layout.size),
                 keep_stderr=keep_stderr,
                 probe=not no_preflight,

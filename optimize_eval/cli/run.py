@@ -7,8 +7,6 @@ import typer
 
 from optimize_eval.cli import gates, options
 from optimize_eval.cli.carried_out import (
-    SLOTS,
-    OnFailure,
     check_slots,
     end,
     explain,
@@ -77,16 +75,9 @@ def run(
     group_by: Annotated[
         list[str] | None, typer.Option("--group-by", metavar="PATH", help="The numbers by group, too.")
     ] = None,
-    concurrency: Annotated[
-        int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at once, at most.")
-    ] = SLOTS,
-    on_failure: Annotated[
-        OnFailure,
-        typer.Option("--on-failure", metavar="HOW", help="exclude it, or abort."),
-    ] = OnFailure.EXCLUDE,
-    max_failures: Annotated[
-        str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
-    ] = None,
+    concurrency: options.Concurrency = options.SLOTS,
+    on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
+    max_failures: options.MaxFailures = None,
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
@@ -102,12 +93,10 @@ def run(
         int | None, typer.Option("--recheck", metavar="N", min=1, help="Then ask N scored calls again.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
-    keep_stderr: Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")] = False,
+    keep_stderr: options.KeepStderr = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; ask nothing.")] = False,
-    no_preflight: Annotated[
-        bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only the verdict and the folder.")] = False,
+    no_preflight: options.NoPreflight = False,
+    quiet: options.Quiet = False,
     as_json: options.Json = False,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run goes on where it was."""
@@ -138,7 +127,7 @@ def run(
     )
     settings = Settings(
         slots=concurrency,
-        abort_on_failure=on_failure is OnFailure.ABORT,
+        abort_on_failure=on_failure is options.OnFailure.ABORT,
         most_failures=most_failures(max_failures, plan.layout.size),
         keep_stderr=keep_stderr,
         probe=not no_preflight,
