@@ -42,6 +42,24 @@ def test_records_are_written_without_being_asked_for() -> None:
         assert is_written.wait(10)
 
 
+def test_what_comes_while_it_writes_is_written_when_it_closes() -> None:
+    written: list[int] = []
+    scribe: Scribe
+
+    def write(records: Sequence[Record]) -> None:
+        written.extend(one.unit.number for one in records)
+        if written == [1]:
+            scribe.put(record(2))
+            is_written.set()
+
+    is_written = threading.Event()
+    scribe = Scribe(write)
+    scribe.put(record(1))
+    is_written.wait(10)
+    scribe.close()
+    assert written == [1, 2]
+
+
 def test_an_error_of_writing_is_raised_where_records_come_from_and_nothing_is_written_after_it() -> None:
     calls: list[Any] = []
 
