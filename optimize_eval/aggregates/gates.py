@@ -106,7 +106,12 @@ def completeness(summary: Mapping[str, Any]) -> Iterator[Gate]:
 
 def _fail_under(summary: Mapping[str, Any], bound: Bound) -> Iterator[Gate]:
     split = summary["decided_on"]
-    for row in (row for row in summary["rows"] if bound.concerns(row)):
+    rows = [row for row in summary["rows"] if bound.concerns(row)]
+    if not rows:  # an added evaluator that was left out of the summary
+        who = bound.evaluator if bound.candidate is None else f"{bound.evaluator} on {bound.candidate}"
+        text = f"{who}, {split}: its mean cannot be known, so it is below {bound.least:g}"
+        yield Gate(name=f"fail-under {who}, {split}", is_met=False, text=text)
+    for row in rows:
         told = row["splits"][split]
         value, what = _value(told)
         is_met = value is not None and value >= bound.least

@@ -217,3 +217,20 @@ def test_an_unfinished_run_meets_no_gate(cli: Cli, project: Path) -> None:
     held = cli("report", "before", "--no-regression-against=after")
     assert held.status == 1
     assert "after is not complete: 3 calls owed" in held.stderr
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("bound", ["late=0.1", "late@new=0.1"])
+def test_an_added_evaluator_that_is_left_out_meets_no_gate(cli: Cli, project: Path, bound: str) -> None:
+    assert run(cli, "--quiet").status == 0
+    (project / "late.py").write_text(
+        "import json, sys\n"
+        "if json.load(sys.stdin)['example']['n'] > 1: sys.exit(3)\n"
+        "print(json.dumps({'score': 1}))\n"
+    )
+    late = cli("rescore", "out", "-e", "late=python3 late.py", "--on-failure=abort", "--concurrency=1")
+    assert late.status == 4, late.stderr
+    done = cli("report", "out", f"--fail-under={bound}")
+    assert done.status == 1
+    assert "gate missed: late" in done.stderr
+    assert "its mean cannot be known, so it is below 0.1" in done.stderr
