@@ -69,7 +69,7 @@ def demands(
 
     layout, _ = layout_of(manifest)
     if max_gap is not None:
-        check_gap(layout)
+        check_gap(layout, max_gap)
     before = None if against is None else open_stored(against)
     if before:
         check_comparable(before, manifest, folder)

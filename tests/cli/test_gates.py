@@ -92,6 +92,8 @@ def test_a_run_that_stopped_has_its_own_exit_code(cli: Cli) -> None:
         (["--fail-under=judge"], "names no lowest mean"),
         (["--fail-under=judge=nan"], "names no lowest mean"),
         (["--max-gap=x"], "--max-gap"),
+        (["--max-gap=nan"], "--max-gap nan is no largest gap"),
+        (["--max-gap=inf"], "--max-gap inf is no largest gap"),
     ],
 )
 def test_gates_that_fit_no_run_are_refused_before_anything_is_asked(
@@ -234,3 +236,22 @@ def test_an_added_evaluator_that_is_left_out_meets_no_gate(cli: Cli, project: Pa
     assert done.status == 1
     assert "gate missed: late" in done.stderr
     assert "its mean cannot be known, so it is below 0.1" in done.stderr
+
+
+def test_what_sums_leave_misses_no_gate(cli: Cli, project: Path) -> None:
+    write(project / "train.jsonl", [(0.8, 0.01)] * 29)
+    write(project / "val.jsonl", [(0.7, 0.01)] * 29)  # 0.8 - 0.7 is above 0.1, the mean of 0.01s below 0.01
+    done = run(cli, "--max-gap=0.1", "--fail-under=judge@old=0.01")
+    assert done.status == 0, done.stderr
+
+
+def test_a_missed_gate_is_told_with_the_digits_that_show_it(cli: Cli, project: Path) -> None:
+    write(project / "train.jsonl", [(0.8, 0.8), (0.90002, 0.8)])
+    write(project / "val.jsonl", [(0.7999, 0.79999999), (0.7999, 0.79999999)])
+    done = run(cli, "--fail-under=judge=0.8", "--max-gap=0.0501")
+    assert done.status == 1
+    assert "judge on new, val: the mean 0.7999 (" in done.stderr
+    assert "judge on old, val: the mean 0.79999999 (" in done.stderr
+    assert "judge on new: train minus val +0.05011 (" in done.stderr
+    exact = run(cli, "--fail-under=judge@old=0.8000001")
+    assert "is below 0.8000001" in exact.stderr
