@@ -255,3 +255,27 @@ def test_a_missed_gate_is_told_with_the_digits_that_show_it(cli: Cli, project: P
     assert "judge on new: train minus val +0.05011 (" in done.stderr
     exact = run(cli, "--fail-under=judge@old=0.8000001")
     assert "is below 0.8000001" in exact.stderr
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-e", "other=python3 judge.py", "--candidate=new.txt"], "no evaluator in common"),
+        (
+            ["-e", "judge=python3 judge.py", "--candidate=a.txt", "--candidate=b.txt"],
+            "no candidate in common",
+        ),
+    ],
+)
+def test_a_run_with_nothing_in_common_is_refused_before_it_is_asked(
+    cli: Cli, project: Path, options: list[str], told: str
+) -> None:
+    assert run(cli, "--quiet").status == 0
+    for name in ("a", "b"):
+        (project / f"{name}.txt").write_text("new")
+    data = ("--dataset=train.jsonl", "--valset=val.jsonl", "--out=later")
+    done = cli("run", *options, *data, "--no-regression-against=out")
+    assert done.status == 2
+    assert told in done.stderr
+    assert not (project / "later").exists()
