@@ -5,7 +5,7 @@ runs compare is runs_compared's; what a missed gate does to an exit code is cli'
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from optimize_eval.run.layout import Layout
 
 _BOUND_HINT = "write --fail-under EVALUATOR=0.8, or EVALUATOR@CANDIDATE=0.8"
 _SHOWN = 20
+_MEASURED = {"evaluators": "evaluator", "task_models": "task model", "splits": "split"}
 _ROUNDING = 1e-12  # what is smaller is what sums leave
 _DIGITS = (6, 9, 17)  # the last are all that a float has
 
@@ -82,9 +83,16 @@ def gates_of(summary: Mapping[str, Any], bounds: Sequence[Bound], max_gap: float
         yield from (_gap_gate(row, max_gap) for row in summary["rows"])
 
 
-def regression_gates(found: Mapping[str, Any]) -> Iterator[Gate]:
-    """Hold a comparison with an earlier run against the demand that nothing is worse where it counts."""
+def regression_gates(found: Mapping[str, Any], added: Collection[str]) -> Iterator[Gate]:
+    """Hold a comparison with an earlier run against the demand that nothing is worse where it counts.
+
+    What that run measured and this one did not may be worse; `added` are evaluators that rescore gave it.
+    """
     before = found["a"]
+    for axis, what in _MEASURED.items():
+        for name in (name for name in found["only_in_a"][axis] if name not in added):
+            text = f"against {before['run']}: {what} {name or 'none'} was asked there and not here"
+            yield Gate(name=f"no-regression {what} {name or 'none'}", is_met=False, text=text)
     if before["owed"]:
         text = f"{before['run']} is not complete: {count(before['owed'], 'call')} owed"
         yield Gate(name="complete before", is_met=False, text=text)

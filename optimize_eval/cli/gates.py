@@ -1,6 +1,6 @@
 """The options that hold a result against demands, and the exit code of a missed one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optimize_eval.cli import output
-from optimize_eval.run.manifest import Manifest, layout_of
+from optimize_eval.run.manifest import Manifest, additions_of, layout_of
 from optimize_eval.run.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
@@ -50,7 +50,10 @@ class Demands:
         )
         from optimize_eval.aggregates.runs_compared import compared  # noqa: PLC0415
 
-        found = regression_gates(compared(self.before, run, force=False)) if self.before else ()
+        found: Iterable[Gate] = ()
+        if self.before:
+            added = {one["name"] for one in additions_of(self.before.manifest)}
+            found = regression_gates(compared(self.before, run, force=False), added)
         return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
 
 

@@ -279,3 +279,16 @@ def test_a_run_with_nothing_in_common_is_refused_before_it_is_asked(
     assert done.status == 2
     assert told in done.stderr
     assert not (project / "later").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli) -> None:
+    assert run(cli, "-e", "safe=python3 judge.py", "--quiet").status == 0
+    assert cli("rescore", "out", "-e", "late=env X=1 python3 judge.py", "--quiet").status == 0
+    again = ("run", "-e", "judge=python3 judge.py", "--candidate=old.txt", "--dataset=train.jsonl")
+    done = cli(*again, "--out=later", "--no-regression-against=out")
+    assert done.status == 1
+    assert [line for line in done.stderr.splitlines() if "gate missed" in line] == [
+        "gate missed: against out: evaluator safe was asked there and not here",
+        "gate missed: against out: split val was asked there and not here",
+    ]
