@@ -3,7 +3,8 @@
 A sweep file gives what was not given as flags: it becomes the defaults of its command.
 """
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -131,10 +132,15 @@ def evaluators(
         )
     return sweep.specs(
         defaults,
-        {name: getattr(defaults, name) for option, name in _OF_A_SPEC.items() if _is_flag(context, option)},
+        {name: getattr(defaults, name) for option, name in _OF_A_SPEC.items() if is_flag(context, option)},
     )
 
 
-def _is_flag(context: typer.Context, option: str) -> bool:
+def said_of_runs(context: typer.Context) -> Mapping[str, Any]:
+    """Tell what a sweep file says by options' names, also for options that this command does not have."""
+    return context.obj.options if isinstance(context.obj, Sweep) else {}
+
+
+def is_flag(context: typer.Context, option: str) -> bool:
     source = context.get_parameter_source(option)
     return source is not None and source.name == "COMMANDLINE"

@@ -131,8 +131,12 @@ def test_preflight_takes_a_sweep_file(cli: Cli, folder: Path) -> None:
     done = cli("preflight", "project/compare.toml", "--json", env={"STRICT": "1"})
     assert done.status == 0, done.stdout
     assert [one["name"] for one in done.json["evaluators"]] == ["judge", "strict"]
-    assert done.json["evaluators"][0]["estimate"]["calls"] == 3 * 3
-    assert folder.exists()
+    assert done.json["evaluators"][0]["estimate"]["calls"] == 3 * 3 * 2 * 2, "repeats and models count"
+    sweep = folder / "compare.toml"
+    sweep.write_text(SWEEP.replace("repeats = 2", "repeats = 2\nlimit = 1\nconcurrency = 3"))
+    less = cli("preflight", "project/compare.toml", "--task-model=m", "--json", env={"STRICT": "1"})
+    estimate = less.json["evaluators"][0]["estimate"]
+    assert (estimate["calls"], estimate["slots"]) == (3 * 1 * 2, 3)
 
 
 def test_all_problems_are_told_at_once_each_at_its_line(cli: Cli, tmp_path: Path) -> None:
