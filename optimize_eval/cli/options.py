@@ -141,6 +141,16 @@ def said_of_runs(context: typer.Context) -> Mapping[str, Any]:
     return context.obj.options if isinstance(context.obj, Sweep) else {}
 
 
+def candidates_named(
+    context: typer.Context, files: list[str] | None, lists: list[str] | None, fields: list[str] | None
+) -> tuple[list[str] | None, list[str] | None, list[str] | None]:
+    """Let a flag that names candidates replace all of a sweep file's, whichever way it names them."""
+    flags = [is_flag(context, option) for option in ("candidate", "candidates", "candidate_field")]
+    if not any(flags):
+        return files, lists, fields
+    return files if flags[0] else None, lists if flags[1] else None, fields if flags[2] else None
+
+
 def is_flag(context: typer.Context, option: str) -> bool:
     source = context.get_parameter_source(option)
     return source is not None and source.name == "COMMANDLINE"

@@ -64,6 +64,9 @@ def preflight(
     from optimize_eval.preflight.checks import examine  # noqa: PLC0415  a plain --help examines nothing
     from optimize_eval.reports import preflight as report  # noqa: PLC0415
 
+    candidate, candidates, candidate_field = options.candidates_named(
+        context, candidate, candidates, candidate_field
+    )
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,

@@ -99,8 +99,26 @@ def test_flags_win_over_the_file(cli: Cli, folder: Path) -> None:
         cli, "--json", "--candidate=mine.txt", "--baseline=mine", "--limit=2", "--repeats=1", "--task-model=x"
     )
     assert done.status == 0, done.stderr
-    assert {candidate for _, candidate in rows(done)} == {"mine", "c"}  # --candidates is another key
-    assert done.json["summary"]["units"]["total"] == 2 * 2 * 2
+    assert {candidate for _, candidate in rows(done)} == {"mine"}
+    assert done.json["summary"]["units"]["total"] == 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--candidate=project/a.txt", "--candidate=project/b.txt"], ["a", "b"]),
+        (["--candidates=project/other.jsonl"], ["b"]),
+        (["--candidate-field=b"], ["b"]),
+    ],
+)
+def test_a_flag_for_candidates_replaces_all_of_the_file(
+    cli: Cli, folder: Path, flags: list[str], told: list[str]
+) -> None:
+    (folder / "other.jsonl").write_text('{"id": "b", "candidate": "other"}\n')
+    (folder / "data" / "train.jsonl").write_text('{"b": "text"}\n')
+    done = run(cli, *flags, "--json")
+    assert done.status == 0, done.stderr
+    assert list(dict.fromkeys(row["candidate"] for row in done.json["summary"]["rows"])) == told
 
 
 def test_e_replaces_all_evaluators(cli: Cli, folder: Path) -> None:
