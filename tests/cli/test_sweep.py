@@ -226,6 +226,7 @@ fail_under = {judge = "much"}
         ),
         ("[run]\nmax_failures = true\n", "bad.toml:2: max_failures: write a count"),
         ('[run]\non_failure = "panic"\n', "bad.toml:2: on_failure: write one of: exclude, abort"),
+        ('[[evaluator]]\nurl = "ftp://x"\n', "bad.toml:2: url: write a URL, http://… or https://…"),
         ("[gates]\nmax_gap = inf\n", "bad.toml:2: max_gap: write a finite number"),
     ],
 )
