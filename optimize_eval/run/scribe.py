@@ -61,6 +61,9 @@ class Scribe:
         self._is_closed = True
         self._has_come.set()
         self._thread.join()
+        with self._writing:
+            if not self._error:
+                self._write_all()
 
     def _serve(self) -> None:
         while not (self._is_closed or self._error):

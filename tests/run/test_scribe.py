@@ -42,6 +42,28 @@ def test_records_are_written_without_being_asked_for() -> None:
         assert is_written.wait(10)
 
 
+def test_what_comes_while_others_are_written_is_not_lost_by_closing() -> None:
+    written: list[int] = []
+    closing: list[threading.Thread] = []
+
+    def close() -> None:
+        scribe.close()
+
+    def write(records: Sequence[Record]) -> None:
+        written.extend(one.unit.number for one in records)
+        if not closing:  # as late as can be: the scribe's thread looks next whether it was closed
+            scribe.put(record(2))
+            closing.append(threading.Thread(target=close))
+            closing[0].start()
+            closing[0].join(0.2)
+
+    scribe = Scribe(write)
+    scribe.put(record(1))
+    scribe._thread.join(10)  # noqa: SLF001  it ends when it is closed
+    closing[0].join(10)
+    assert written == [1, 2]
+
+
 def test_an_error_of_writing_is_raised_where_records_come_from_and_nothing_is_written_after_it() -> None:
     calls: list[Any] = []
 
