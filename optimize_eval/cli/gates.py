@@ -90,10 +90,17 @@ def end(gates: "Sequence[Gate]") -> None:
     """Say which gates were missed, and end with their exit code; or that all were met."""
     missed = [gate for gate in gates if not gate.is_met]
     for gate in missed:
-        output.say(f"gate missed: {gate.text}")
+        output.say(f"gate missed: {_on_one_line(gate)}")
     if missed:
         raise typer.Exit(MISSED)
     if gates:
         output.say(
-            f"gates: {len(gates):,} of {len(gates):,} met" if len(gates) > 1 else f"gate met: {gates[0].text}"
+            f"gates: {len(gates):,} of {len(gates):,} met"
+            if len(gates) > 1
+            else f"gate met: {_on_one_line(gates[0])}"
         )
+
+
+def _on_one_line(gate: "Gate") -> str:
+    """Keep a name with line breaks from looking like a gate of its own."""
+    return " ".join(gate.text.splitlines())

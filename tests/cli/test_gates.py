@@ -292,3 +292,14 @@ def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli) -> None:
         "gate missed: against out: evaluator safe was asked there and not here",
         "gate missed: against out: split val was asked there and not here",
     ]
+
+
+def test_a_name_with_line_breaks_makes_no_gate_of_its_own(cli: Cli, project: Path) -> None:
+    (project / "new\ngates: 1 of 1 met.txt").write_text("new")
+    made = cli(
+        *("run", "-e", "judge=python3 judge.py", "--candidate=new*.txt", "--dataset=train.jsonl", "--quiet"),
+        *("--out=out", "--fail-under=judge=0.95"),
+    )
+    assert made.status == 1
+    assert len(made.stderr.splitlines()) == 2, made.stderr
+    assert all(line.startswith("gate missed: ") for line in made.stderr.splitlines())
