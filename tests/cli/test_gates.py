@@ -303,3 +303,11 @@ def test_a_name_with_line_breaks_makes_no_gate_of_its_own(cli: Cli, project: Pat
     assert made.status == 1
     assert len(made.stderr.splitlines()) == 2, made.stderr
     assert all(line.startswith("gate missed: ") for line in made.stderr.splitlines())
+
+
+@pytest.mark.usefixtures("project")
+def test_a_checked_report_for_machines_has_its_gates(cli: Cli) -> None:
+    assert run(cli, "--quiet").status == 0
+    done = cli("report", "out", "--check", "--json", "--fail-under=judge@new=0.99")
+    assert done.status == 1
+    assert (done.json["agrees"], [gate["met"] for gate in done.json["gates"]]) == (True, [False])
