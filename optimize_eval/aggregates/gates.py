@@ -96,6 +96,11 @@ def regression_gates(found: Mapping[str, Any], added: Collection[str]) -> Iterat
     if before["owed"]:
         text = f"{before['run']} is not complete: {count(before['owed'], 'call')} owed"
         yield Gate(name="complete before", is_met=False, text=text)
+    if before["changed"]:
+        names = ", ".join(before["changed"])
+        what = "its scores there are not of one program"
+        text = f"{names} changed while being asked in {before['run']}: {what}"
+        yield Gate(name="unchanged before", is_met=False, text=text)
     for row in (row for row in found["rows"] if row["split"] == found["decided_on"]):
         lost = row["regressed"] + row["newly_failing"]
         is_open = not row["n_pairs"] or (row["n_pairs"] < FEWEST_PAIRS and lost)  # too few to excuse a loss

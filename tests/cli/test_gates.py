@@ -311,3 +311,15 @@ def test_a_checked_report_for_machines_has_its_gates(cli: Cli) -> None:
     done = cli("report", "out", "--check", "--json", "--fail-under=judge@new=0.99")
     assert done.status == 1
     assert (done.json["agrees"], [gate["met"] for gate in done.json["gates"]]) == (True, [False])
+
+
+def test_nothing_can_be_held_against_a_run_whose_evaluator_changed_meanwhile(cli: Cli, project: Path) -> None:
+    judge = project / "judge.py"
+    edits = "import os\nif os.environ.get('EDIT'): open('judge.py', 'a').write('#')\n"
+    judge.write_text(text := JUDGE + edits)
+    asked = ("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
+    assert cli(*asked, "--out=before", env={"EDIT": "1"}).status == 3
+    judge.write_text(text)
+    done = cli(*asked, "--out=after", "--no-regression-against=before")
+    assert done.status == 1, done.stderr
+    assert "gate missed: judge changed while being asked in before" in done.stderr
