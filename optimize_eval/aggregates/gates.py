@@ -4,18 +4,22 @@ Pure: summaries and comparisons in, gates out. What cannot be known is a missed 
 runs compare is runs_compared's; what a missed gate does to an exit code is cli's.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval.aggregates.compare import FEWEST_PAIRS
 from optimize_eval.aggregates.diff_verdict import sentence
-from optimize_eval.aggregates.wording import count, interval, number, signed
+from optimize_eval.aggregates.wording import MINUS, count, interval, number, signed
 from optimize_eval.errors import UsageError
 from optimize_eval.run.layout import Layout
 
 _BOUND_HINT = "write --fail-under EVALUATOR=0.8, or EVALUATOR@CANDIDATE=0.8"
 _SHOWN = 20
+_MEASURED = {"evaluators": "evaluator", "task_models": "task model", "splits": "split"}
+_ROUNDING = 1e-12  # what is smaller is what sums leave
+_DIGITS = (6, 9, 17)  # the last are all that a float has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +65,10 @@ def parse_bound(text: str, layout: Layout) -> Bound:
     )
 
 
-def check_gap(layout: Layout) -> None:
-    """Refuse a largest gap where there are no two splits to have one."""
+def check_gap(layout: Layout, most: float) -> None:
+    """Refuse a largest gap that is no number, or where there are no two splits to have one."""
+    if not math.isfinite(most):
+        raise UsageError(f"--max-gap {most} is no largest gap", hint="write a number, such as 0.1")
     if not {"train", "val"} <= {split.name for split in layout.splits}:
         raise UsageError(
             "--max-gap is between train and val, and the run has not both", hint="give --dataset and --valset"
@@ -77,12 +83,24 @@ def gates_of(summary: Mapping[str, Any], bounds: Sequence[Bound], max_gap: float
         yield from (_gap_gate(row, max_gap) for row in summary["rows"])
 
 
-def regression_gates(found: Mapping[str, Any]) -> Iterator[Gate]:
-    """Hold a comparison with an earlier run against the demand that nothing is worse where it counts."""
+def regression_gates(found: Mapping[str, Any], added: Collection[str]) -> Iterator[Gate]:
+    """Hold a comparison with an earlier run against the demand that nothing is worse where it counts.
+
+    What that run measured and this one did not may be worse; `added` are evaluators that rescore gave it.
+    """
     before = found["a"]
+    for axis, what in _MEASURED.items():
+        for name in (name for name in found["only_in_a"][axis] if name not in added):
+            text = f"against {before['run']}: {what} {name or 'none'} was asked there and not here"
+            yield Gate(name=f"no-regression {what} {name or 'none'}", is_met=False, text=text)
     if before["owed"]:
         text = f"{before['run']} is not complete: {count(before['owed'], 'call')} owed"
         yield Gate(name="complete before", is_met=False, text=text)
+    if before["changed"]:
+        names = ", ".join(before["changed"])
+        what = "its scores there are not of one program"
+        text = f"{names} changed while being asked in {before['run']}: {what}"
+        yield Gate(name="unchanged before", is_met=False, text=text)
     for row in (row for row in found["rows"] if row["split"] == found["decided_on"]):
         lost = row["regressed"] + row["newly_failing"]
         is_open = not row["n_pairs"] or (row["n_pairs"] < FEWEST_PAIRS and lost)  # too few to excuse a loss
@@ -106,10 +124,15 @@ def completeness(summary: Mapping[str, Any]) -> Iterator[Gate]:
 
 def _fail_under(summary: Mapping[str, Any], bound: Bound) -> Iterator[Gate]:
     split = summary["decided_on"]
-    for row in (row for row in summary["rows"] if bound.concerns(row)):
+    rows = [row for row in summary["rows"] if bound.concerns(row)]
+    if not rows:  # an added evaluator that was left out of the summary
+        who = bound.evaluator if bound.candidate is None else f"{bound.evaluator} on {bound.candidate}"
+        text = f"{who}, {split}: its mean cannot be known, so it is below {_plain(bound.least)}"
+        yield Gate(name=f"fail-under {who}, {split}", is_met=False, text=text)
+    for row in rows:
         told = row["splits"][split]
-        value, what = _value(told)
-        is_met = value is not None and value >= bound.least
+        value, what = _value(told, bound.least)
+        is_met = value is not None and _is_at_least(value, bound.least)
         verb = (
             "is at least"
             if is_met
@@ -118,17 +141,23 @@ def _fail_under(summary: Mapping[str, Any], bound: Bound) -> Iterator[Gate]:
             else "cannot be known, so it is below"
         )
         where = f"{_where(row)}, {split}"
-        yield Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verb} {bound.least:g}")
+        yield Gate(
+            name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verb} {_plain(bound.least)}"
+        )
 
 
-def _value(told: Mapping[str, Any]) -> tuple[float | None, str]:
+def _value(told: Mapping[str, Any], least: float) -> tuple[float | None, str]:
     """Choose the mean, or where calls failed the lower bound, and say which with its numbers."""
+
+    def holds(value: float) -> bool:
+        return _is_at_least(value, least)
+
     if not told["failed"] and told["mean"] is not None:
         ci = f" ({interval(told['ci'], number)})" if told["ci"] else ""
-        return told["mean"], f"the mean {number(told['mean'])}{ci}"
+        return told["mean"], f"the mean {_told(told['mean'], number, holds)}{ci}"
     asked = told["scored"] + told["failed"]
     bounds = told["bounds"] or [None]
-    lower = "the lower bound" if bounds[0] is None else f"the lower bound {number(bounds[0])}"
+    lower = "the lower bound" if bounds[0] is None else f"the lower bound {_told(bounds[0], number, holds)}"
     return bounds[0], f"{lower} ({told['failed']:,} of {count(asked, 'call')} failed)"
 
 
@@ -137,11 +166,31 @@ def _gap_gate(row: Mapping[str, Any], most: float) -> Gate:
     if gap is None or gap["value"] is None:
         what = "the gap between train and val cannot be known"
         return Gate(name=f"max-gap {where}", is_met=False, text=f"{where}: {what}")
-    is_met = gap["value"] <= most
+
+    def holds(value: float) -> bool:
+        return _is_at_least(most, value)
+
+    is_met = holds(gap["value"])
     ci = f" ({interval(gap['ci'])})" if gap["ci"] else ""
     verb = "is at most" if is_met else "is above"
-    text = f"{where}: train minus val {signed(gap['value'])}{ci} {verb} {most:g}"
+    text = f"{where}: train minus val {_told(gap['value'], signed, holds)}{ci} {verb} {_plain(most)}"
     return Gate(name=f"max-gap {where}", is_met=is_met, text=text)
+
+
+def _is_at_least(value: float, least: float) -> bool:
+    return value >= least or math.isclose(value, least, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+
+
+def _told(value: float, write: Callable[[float], str], holds: Callable[[float], bool]) -> str:
+    """Write a value with the fewest digits that leave it on its side of a bound."""
+    sign = "+" if write is signed else ""
+    texts = [write(value), *(f"{value:{sign}.{digits}g}".replace("-", MINUS) for digits in _DIGITS)]
+    return next((text for text in texts if holds(float(text.replace(MINUS, "-"))) is holds(value)), texts[-1])
+
+
+def _plain(bound: float) -> str:
+    """Write a bound as it was given."""
+    return f"{bound:g}" if float(f"{bound:g}") == bound else repr(bound)
 
 
 def _where(row: Mapping[str, Any]) -> str:

@@ -113,6 +113,7 @@ def _about(run: StoredRun) -> dict[str, Any]:
         "plan": run.manifest["plan"],
         "created_at": run.manifest.get("created_at"),
         "owed": run.owed,
+        "changed": sorted(run.ledger.changed),
     }
 
 

@@ -1,6 +1,6 @@
 """The options that hold a result against demands, and the exit code of a missed one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +9,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.run.manifest import Manifest, layout_of
+from optimize_eval.run.manifest import Manifest, additions_of, layout_of
 from optimize_eval.run.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ class Demands:
         )
         from optimize_eval.aggregates.runs_compared import compared  # noqa: PLC0415
 
-        found = regression_gates(compared(self.before, run, force=False)) if self.before else ()
+        found: Iterable[Gate] = ()
+        if self.before:
+            added = {one["name"] for one in additions_of(self.before.manifest)}
+            found = regression_gates(compared(self.before, run, force=False), added)
         return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
 
 
@@ -70,7 +73,7 @@ def demands(
 
     layout, _ = layout_of(manifest)
     if max_gap is not None:
-        check_gap(layout)
+        check_gap(layout, max_gap)
     before = None if against is None else open_stored(against)
     if before:
         check_comparable(before, manifest, folder)
@@ -108,10 +111,17 @@ def end(gates: "Sequence[Gate]") -> None:
     """Say which gates were missed, and end with their exit code; or that all were met."""
     missed = [gate for gate in gates if not gate.is_met]
     for gate in missed:
-        output.say(f"gate missed: {gate.text}")
+        output.say(f"gate missed: {_on_one_line(gate)}")
     if missed:
         raise typer.Exit(MISSED)
     if gates:
         output.say(
-            f"gates: {len(gates):,} of {len(gates):,} met" if len(gates) > 1 else f"gate met: {gates[0].text}"
+            f"gates: {len(gates):,} of {len(gates):,} met"
+            if len(gates) > 1
+            else f"gate met: {_on_one_line(gates[0])}"
         )
+
+
+def _on_one_line(gate: "Gate") -> str:
+    """Keep a name with line breaks from looking like a gate of its own."""
+    return " ".join(gate.text.splitlines())

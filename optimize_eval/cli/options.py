@@ -4,8 +4,9 @@ A sweep file gives what was not given as flags: it becomes the defaults of its c
 """
 
 import os
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -153,10 +154,25 @@ def evaluators(
         )
     return sweep.specs(
         defaults,
-        {name: getattr(defaults, name) for option, name in _OF_A_SPEC.items() if _is_flag(context, option)},
+        {name: getattr(defaults, name) for option, name in _OF_A_SPEC.items() if is_flag(context, option)},
     )
 
 
-def _is_flag(context: typer.Context, option: str) -> bool:
+def said_of_runs(context: typer.Context) -> Mapping[str, Any]:
+    """Tell what a sweep file says by options' names, also for options that this command does not have."""
+    return context.obj.options if isinstance(context.obj, Sweep) else {}
+
+
+def candidates_named(
+    context: typer.Context, files: list[str] | None, lists: list[str] | None, fields: list[str] | None
+) -> tuple[list[str] | None, list[str] | None, list[str] | None]:
+    """Let a flag that names candidates replace all of a sweep file's, whichever way it names them."""
+    flags = [is_flag(context, option) for option in ("candidate", "candidates", "candidate_field")]
+    if not any(flags):
+        return files, lists, fields
+    return files if flags[0] else None, lists if flags[1] else None, fields if flags[2] else None
+
+
+def is_flag(context: typer.Context, option: str) -> bool:
     source = context.get_parameter_source(option)
     return source is not None and source.name == "COMMANDLINE"

@@ -1,6 +1,7 @@
 """`optimize-eval preflight`: everything that would go wrong in a long run, found before it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -61,6 +62,9 @@ def preflight(
     from optimize_eval.preflight.checks import examine  # noqa: PLC0415  a plain --help examines nothing
     from optimize_eval.reports import preflight as report  # noqa: PLC0415
 
+    candidate, candidates, candidate_field = options.candidates_named(
+        context, candidate, candidates, candidate_field
+    )
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -71,12 +75,17 @@ def preflight(
         workers=workers,
     )
     specs = options.evaluators(context, evaluator, defaults)
-    sources = load_sources({"train": dataset, "val": valset})
+    said = options.said_of_runs(context)
+    chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
+    sources = load_sources({"train": dataset, "val": valset}, **chosen_by)
     for source in sources:
         check_fields(source, candidate_field or ())
     splits = {one.name: one.examples for one in sources}
     chosen = load_all_candidates(candidate, candidates, candidate_field)
     material = _material(chosen, splits, check_task_model(task_model))
+    models = 1 if options.is_flag(context, "task_model") else len(said.get("task_model", [None]))
+    times = said.get("repeats", 1) * models
+    material = replace(material, calls=material.calls * times, slots=said.get("concurrency", options.SLOTS))
     with owned_processes():
         examined = [examine(spec, material, budget) for spec in specs]
     if as_json:

@@ -77,7 +77,7 @@ def report(
     judged = wanted.judge(stored, summary)
     shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
     if check:
-        _check(stored.folder, summary, as_json=chosen is Format.JSON)
+        _check(stored.folder, summary, judged, as_json=chosen is Format.JSON)
     elif chosen is Format.JSON:
         output.emit_json({**summary, **gates.to_dict(shown)})
     elif chosen not in {Format.CSV, Format.JSONL}:
@@ -124,7 +124,7 @@ def _emit_summary(summary: Mapping[str, Any], judged: "Sequence[Gate]", run: str
         output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))
 
 
-def _check(folder: Path, summary: Mapping[str, Any], *, as_json: bool) -> None:
+def _check(folder: Path, summary: Mapping[str, Any], judged: "Sequence[Gate]", *, as_json: bool) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
     from optimize_eval.aggregates import rederive  # noqa: PLC0415  only here
 
@@ -144,7 +144,7 @@ def _check(folder: Path, summary: Mapping[str, Any], *, as_json: bool) -> None:
     lines += done.stdout.splitlines()
     agrees = not unlike and done.returncode == 0
     if as_json:
-        output.emit_json({"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines})
+        output.emit_json({"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines, **gates.to_dict(judged)})
     else:
         output.emit("\n".join(lines))
     if not agrees:

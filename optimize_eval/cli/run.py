@@ -103,6 +103,9 @@ def run(
     if "" in (out, *(task_model or ())):
         raise UsageError("--out and --task-model need a name", hint="leave the option away, or give it one")
     check_slots(concurrency)
+    candidate, candidates, candidate_field = options.candidates_named(
+        context, candidate, candidates, candidate_field
+    )
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,

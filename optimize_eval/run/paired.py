@@ -8,15 +8,29 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
-from optimize_eval.run.layout import Cell, Label, Split
-from optimize_eval.run.manifest import Manifest, changed_evaluators, changed_splits, listed, told
+from optimize_eval.run.layout import Cell, Label, Layout, Split
+from optimize_eval.run.manifest import Manifest, changed_evaluators, changed_splits, layout_of, listed, told
 from optimize_eval.run.stored import StoredRun
 
 _AXES = ("evaluators", "candidates", "task_models", "splits")
 _NAMED = 5
+
+
+class Named(Protocol):
+    """A run, or one that is to be: where it is and what its axes are."""
+
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def layout(self) -> Layout: ...
+
+
+class _Planned(NamedTuple):
+    folder: Path
+    layout: Layout
 
 
 class PairedCells(NamedTuple):
@@ -68,8 +82,7 @@ def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
     evaluators, examples = _differences(a.manifest, b.manifest)
     if not force:
         check_comparable(a, b.manifest, b.folder)
-    common = {axis: _common(axis, a, b) for axis in _AXES}
-    candidates = _candidates(common, a, b)
+    common, candidates = _in_common(a, b)
     splits = [_split(a.layout.split(name), b.layout.split(name)) for name in common["splits"]]
     paired = tuple(split for split in splits if len(split.a))
     if not paired:
@@ -96,7 +109,7 @@ def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
 
 
 def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
-    """Refuse a run of another manifest than one that was asked the same by the same evaluators."""
+    """Refuse a run of a manifest that was not asked the same by the same evaluators, or nothing in common."""
     evaluators, examples = _differences(a.manifest, manifest)
     if evaluators or examples:
         found = listed([*evaluators, *examples])
@@ -104,6 +117,13 @@ def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
             "\n".join([f"{a.folder} and {folder} were not asked the same; in the second:", *found]),
             hint="ask both the same; `optimize-eval diff --force` compares what they have in common",
         )
+    _in_common(a, _Planned(folder, layout_of(manifest)[0]))
+
+
+def _in_common(a: Named, b: Named) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
+    """List the names that both runs have, by axis, and pair the candidates; raises where there are none."""
+    common = {axis: _common(axis, a, b) for axis in _AXES}
+    return common, _candidates(common, a, b)
 
 
 def _differences(a: Manifest, b: Manifest) -> tuple[list[str], list[str]]:
@@ -111,7 +131,7 @@ def _differences(a: Manifest, b: Manifest) -> tuple[list[str], list[str]]:
     return told(changed_evaluators, a, b), told(changed_splits, a, b)
 
 
-def _common(axis: str, a: StoredRun, b: StoredRun) -> tuple[Any, ...]:
+def _common(axis: str, a: Named, b: Named) -> tuple[Any, ...]:
     """List the names that both runs have; only candidates may have none."""
     before, after = _names(axis, a), _names(axis, b)
     common = tuple(name for name in after if name in before)
@@ -120,14 +140,14 @@ def _common(axis: str, a: StoredRun, b: StoredRun) -> tuple[Any, ...]:
     return common
 
 
-def _names(axis: str, run: StoredRun) -> tuple[Any, ...]:
+def _names(axis: str, run: Named) -> tuple[Any, ...]:
     if axis == "splits":
         return tuple(split.name for split in run.layout.splits)
     names: tuple[Any, ...] = getattr(run.layout, axis)
     return names
 
 
-def _nothing_common(axis: str, a: StoredRun, b: StoredRun) -> UsageError:
+def _nothing_common(axis: str, a: Named, b: Named) -> UsageError:
     hints = {
         "evaluators": "name them alike: -e NAME=PROGRAM",
         "candidates": "name them alike (after their files), or compare runs of one candidate each",
@@ -147,9 +167,7 @@ def _some(names: Sequence[str | None]) -> str:
     return ", ".join([*shown, f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else shown)
 
 
-def _candidates(
-    common: Mapping[str, tuple[Any, ...]], a: StoredRun, b: StoredRun
-) -> tuple[tuple[str, str], ...]:
+def _candidates(common: Mapping[str, tuple[Any, ...]], a: Named, b: Named) -> tuple[tuple[str, str], ...]:
     """Pair candidates by name; where no name is common, the only one of each run."""
     if common["candidates"]:
         return tuple((name, name) for name in common["candidates"])

@@ -42,9 +42,7 @@ class Rechecked:
     failed: tuple[dict[str, Any], ...]
 
     def to_dict(self) -> dict[str, Any]:
-        told = asdict(self)
-        del told["chosen"]
-        return told
+        return asdict(self)
 
 
 def recheck(

@@ -4,7 +4,6 @@ So no slot waits for a disk or for another slot's write. What a kill finds still
 millisecond ago and is asked again. What is done with a record beside is the runner's.
 """
 
-import contextlib
 import threading
 import time
 from collections import deque
@@ -62,8 +61,9 @@ class Scribe:
         self._is_closed = True
         self._has_come.set()
         self._thread.join()
-        with contextlib.suppress(BaseException):
-            self.settle()
+        with self._writing:
+            if not self._error:
+                self._write_all()
 
     def _serve(self) -> None:
         while not (self._is_closed or self._error):

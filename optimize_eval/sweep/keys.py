@@ -52,7 +52,7 @@ def evaluator_keys(folder: str) -> Keys:
     return {
         "name": name,
         "command": command,
-        "url": text,
+        "url": url,
         "use": metric,
         "judge": later,
         "task": later,
@@ -79,6 +79,11 @@ def beside(folder: str, name: str) -> str:
 
 def text(value: Any) -> str:
     _demand(isinstance(value, str) and value and "\0" not in value, 'write a text in quotes: "…"')
+    return str(value)
+
+
+def url(value: Any) -> str:
+    _demand(text(value).startswith(("http://", "https://")), "write a URL, http://… or https://…")
     return str(value)
 
 

@@ -93,6 +93,8 @@ def test_a_run_that_stopped_has_its_own_exit_code(cli: Cli) -> None:
         (["--fail-under=judge"], "names no lowest mean"),
         (["--fail-under=judge=nan"], "names no lowest mean"),
         (["--max-gap=x"], "--max-gap"),
+        (["--max-gap=nan"], "--max-gap nan is no largest gap"),
+        (["--max-gap=inf"], "--max-gap inf is no largest gap"),
     ],
 )
 def test_gates_that_fit_no_run_are_refused_before_anything_is_asked(
@@ -248,3 +250,107 @@ def test_a_gate_can_be_about_an_evaluator_that_was_added(cli: Cli, project: Path
     done = cli(*run_again)
     assert done.status == 1
     assert "gate missed: second on new, val: the mean 0.850" in done.stderr
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("bound", ["late=0.1", "late@new=0.1"])
+def test_an_added_evaluator_that_is_left_out_meets_no_gate(cli: Cli, project: Path, bound: str) -> None:
+    assert run(cli, "--quiet").status == 0
+    (project / "late.py").write_text(
+        "import json, sys\n"
+        "if json.load(sys.stdin)['example']['n'] > 1: sys.exit(3)\n"
+        "print(json.dumps({'score': 1}))\n"
+    )
+    late = cli("rescore", "out", "-e", "late=python3 late.py", "--on-failure=abort", "--concurrency=1")
+    assert late.status == 4, late.stderr
+    done = cli("report", "out", f"--fail-under={bound}")
+    assert done.status == 1
+    assert "gate missed: late" in done.stderr
+    assert "its mean cannot be known, so it is below 0.1" in done.stderr
+
+
+def test_what_sums_leave_misses_no_gate(cli: Cli, project: Path) -> None:
+    write(project / "train.jsonl", [(0.8, 0.01)] * 29)
+    write(project / "val.jsonl", [(0.7, 0.01)] * 29)  # 0.8 - 0.7 is above 0.1, the mean of 0.01s below 0.01
+    done = run(cli, "--max-gap=0.1", "--fail-under=judge@old=0.01")
+    assert done.status == 0, done.stderr
+
+
+def test_a_missed_gate_is_told_with_the_digits_that_show_it(cli: Cli, project: Path) -> None:
+    write(project / "train.jsonl", [(0.8, 0.8), (0.90002, 0.8)])
+    write(project / "val.jsonl", [(0.7999, 0.79999999), (0.7999, 0.79999999)])
+    done = run(cli, "--fail-under=judge=0.8", "--max-gap=0.0501")
+    assert done.status == 1
+    assert "judge on new, val: the mean 0.7999 (" in done.stderr
+    assert "judge on old, val: the mean 0.79999999 (" in done.stderr
+    assert "judge on new: train minus val +0.05011 (" in done.stderr
+    exact = run(cli, "--fail-under=judge@old=0.8000001")
+    assert "is below 0.8000001" in exact.stderr
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-e", "other=python3 judge.py", "--candidate=new.txt"], "no evaluator in common"),
+        (
+            ["-e", "judge=python3 judge.py", "--candidate=a.txt", "--candidate=b.txt"],
+            "no candidate in common",
+        ),
+    ],
+)
+def test_a_run_with_nothing_in_common_is_refused_before_it_is_asked(
+    cli: Cli, project: Path, options: list[str], told: str
+) -> None:
+    assert run(cli, "--quiet").status == 0
+    for name in ("a", "b"):
+        (project / f"{name}.txt").write_text("new")
+    data = ("--dataset=train.jsonl", "--valset=val.jsonl", "--out=later")
+    done = cli("run", *options, *data, "--no-regression-against=out")
+    assert done.status == 2
+    assert told in done.stderr
+    assert not (project / "later").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli) -> None:
+    assert run(cli, "-e", "safe=python3 judge.py", "--quiet").status == 0
+    assert cli("rescore", "out", "-e", "late=env X=1 python3 judge.py", "--quiet").status == 0
+    again = ("run", "-e", "judge=python3 judge.py", "--candidate=old.txt", "--dataset=train.jsonl")
+    done = cli(*again, "--out=later", "--no-regression-against=out")
+    assert done.status == 1
+    assert [line for line in done.stderr.splitlines() if "gate missed" in line] == [
+        "gate missed: against out: evaluator safe was asked there and not here",
+        "gate missed: against out: split val was asked there and not here",
+    ]
+
+
+def test_a_name_with_line_breaks_makes_no_gate_of_its_own(cli: Cli, project: Path) -> None:
+    (project / "new\ngates: 1 of 1 met.txt").write_text("new")
+    made = cli(
+        *("run", "-e", "judge=python3 judge.py", "--candidate=new*.txt", "--dataset=train.jsonl", "--quiet"),
+        *("--out=out", "--fail-under=judge=0.95"),
+    )
+    assert made.status == 1
+    assert len(made.stderr.splitlines()) == 2, made.stderr
+    assert all(line.startswith("gate missed: ") for line in made.stderr.splitlines())
+
+
+@pytest.mark.usefixtures("project")
+def test_a_checked_report_for_machines_has_its_gates(cli: Cli) -> None:
+    assert run(cli, "--quiet").status == 0
+    done = cli("report", "out", "--check", "--json", "--fail-under=judge@new=0.99")
+    assert done.status == 1
+    assert (done.json["agrees"], [gate["met"] for gate in done.json["gates"]]) == (True, [False])
+
+
+def test_nothing_can_be_held_against_a_run_whose_evaluator_changed_meanwhile(cli: Cli, project: Path) -> None:
+    judge = project / "judge.py"
+    edits = "import os\nif os.environ.get('EDIT'): open('judge.py', 'a').write('#')\n"
+    judge.write_text(text := JUDGE + edits)
+    asked = ("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
+    assert cli(*asked, "--out=before", env={"EDIT": "1"}).status == 3
+    judge.write_text(text)
+    done = cli(*asked, "--out=after", "--no-regression-against=before")
+    assert done.status == 1, done.stderr
+    assert "gate missed: judge changed while being asked in before" in done.stderr

@@ -99,8 +99,26 @@ def test_flags_win_over_the_file(cli: Cli, folder: Path) -> None:
         cli, "--json", "--candidate=mine.txt", "--baseline=mine", "--limit=2", "--repeats=1", "--task-model=x"
     )
     assert done.status == 0, done.stderr
-    assert {candidate for _, candidate in rows(done)} == {"mine", "c"}  # --candidates is another key
-    assert done.json["summary"]["units"]["total"] == 2 * 2 * 2
+    assert {candidate for _, candidate in rows(done)} == {"mine"}
+    assert done.json["summary"]["units"]["total"] == 2 * 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--candidate=project/a.txt", "--candidate=project/b.txt"], ["a", "b"]),
+        (["--candidates=project/other.jsonl"], ["b"]),
+        (["--candidate-field=b"], ["b"]),
+    ],
+)
+def test_a_flag_for_candidates_replaces_all_of_the_file(
+    cli: Cli, folder: Path, flags: list[str], told: list[str]
+) -> None:
+    (folder / "other.jsonl").write_text('{"id": "b", "candidate": "other"}\n')
+    (folder / "data" / "train.jsonl").write_text('{"b": "text"}\n')
+    done = run(cli, *flags, "--json")
+    assert done.status == 0, done.stderr
+    assert list(dict.fromkeys(row["candidate"] for row in done.json["summary"]["rows"])) == told
 
 
 def test_e_replaces_all_evaluators(cli: Cli, folder: Path) -> None:
@@ -131,8 +149,12 @@ def test_preflight_takes_a_sweep_file(cli: Cli, folder: Path) -> None:
     done = cli("preflight", "project/compare.toml", "--json", env={"STRICT": "1"})
     assert done.status == 0, done.stdout
     assert [one["name"] for one in done.json["evaluators"]] == ["judge", "strict"]
-    assert done.json["evaluators"][0]["estimate"]["calls"] == 3 * 3
-    assert folder.exists()
+    assert done.json["evaluators"][0]["estimate"]["calls"] == 3 * 3 * 2 * 2, "repeats and models count"
+    sweep = folder / "compare.toml"
+    sweep.write_text(SWEEP.replace("repeats = 2", "repeats = 2\nlimit = 1\nconcurrency = 3"))
+    less = cli("preflight", "project/compare.toml", "--task-model=m", "--json", env={"STRICT": "1"})
+    estimate = less.json["evaluators"][0]["estimate"]
+    assert (estimate["calls"], estimate["slots"]) == (3 * 1 * 2, 3)
 
 
 def test_all_problems_are_told_at_once_each_at_its_line(cli: Cli, tmp_path: Path) -> None:
@@ -204,6 +226,7 @@ fail_under = {judge = "much"}
         ),
         ("[run]\nmax_failures = true\n", "bad.toml:2: max_failures: write a count"),
         ('[run]\non_failure = "panic"\n', "bad.toml:2: on_failure: write one of: exclude, abort"),
+        ('[[evaluator]]\nurl = "ftp://x"\n', "bad.toml:2: url: write a URL, http://… or https://…"),
         ("[gates]\nmax_gap = inf\n", "bad.toml:2: max_gap: write a finite number"),
     ],
 )

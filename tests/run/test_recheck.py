@@ -38,7 +38,7 @@ def test_answers_that_are_the_same_are_counted_and_nothing_else_changes(cli: Cli
     result = cli(*made.command, "--out", "r", "--recheck", "7", "--json", env=made.env())
     assert result.status == 0, result.stderr
     assert result.stderr.splitlines()[-1] == "recheck: 7 of 7 answers are the same"
-    assert result.json["recheck"] == {"asked": 7, "same": 7, "changed": [], "failed": []}
+    assert result.json["recheck"] == {"chosen": 7, "asked": 7, "same": 7, "changed": [], "failed": []}
     assert made.asked().total() == 7
     assert max(made.asked().values()) == 1, "each is asked again once"
     assert (summary(run), records(run), notes(run)) == (before, known, [result.json["recheck"]])
@@ -121,6 +121,7 @@ def test_ctrl_c_ends_a_recheck_and_the_run_stays_done(tmp_path: Path) -> None:
         assert process.wait(30) == 0, made.said()
     told = json.loads((tmp_path / "stdout").read_bytes())
     assert (told["status"], told["recheck"]["asked"], told["recheck"]["same"]) == ("done", 4, 4)
+    assert told["recheck"]["chosen"] == 24, "who reads the JSON sees that it was stopped"
     assert "recheck: 4 of 4 answers are the same; stopped before 24 were asked" in made.said()
     assert summary(run) == before
 
