@@ -164,8 +164,9 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
 
 
 def changed_evaluators(old: Manifest, new: Manifest) -> list[str]:
-    """Say which evaluators of both are not the same, one line each."""
-    return list(_changed("evaluator", old, new, _evaluator_change))
+    """Say which evaluators of both are not the same, one line each; also of those that were added."""
+    before, after = ({"evaluators": evaluators_of(one)} for one in (old, new))
+    return list(_changed("evaluator", before, after, _evaluator_change))
 
 
 def changed_splits(old: Manifest, new: Manifest) -> list[str]:

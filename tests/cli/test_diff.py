@@ -91,6 +91,20 @@ def test_other_data_and_another_program_are_refused_with_what_differs(cli: Cli, 
     assert "only in A 1 example of val" in text
 
 
+def test_an_added_evaluator_that_changed_is_refused_like_any_other(cli: Cli, project: Path) -> None:
+    run(cli, "after")
+    rescore = ("rescore", "-e", "added=python3 added.py", "--quiet")
+    for folder, score in (("before", 0.9), ("after", 0.1)):
+        write_program(project / "added.py", [f"print('{{\"score\": {score}}}')"])
+        assert cli(*rescore, f"runs/{folder}").status == 0
+    for command in (["diff", "runs/before"], ["report", "--no-regression-against=runs/before"]):
+        done = cli(*command, "runs/after")
+        assert (done.status, done.stdout) == (2, "")
+        assert "  evaluator added has changed: added.py\n" in done.stderr
+    forced = cli("diff", "runs/before", "runs/after", "--force", "--json")
+    assert "evaluator added has changed: added.py" in forced.json["caveats"][0]
+
+
 def test_a_journal_that_is_not_finished_is_compared(cli: Cli, project: Path) -> None:
     run(cli, "after")
     journal = project / "runs" / "after" / "journal.jsonl"
