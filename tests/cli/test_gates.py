@@ -179,6 +179,18 @@ def test_of_too_few_examples_no_loss_is_excused(cli: Cli, project: Path) -> None
     assert cli("report", "before", "--no-regression-against=before").status == 0
 
 
+def test_of_one_cluster_no_loss_is_excused_however_many_examples_it_has(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, GOOD, WORSE)
+    for folder in ("before", "after"):
+        manifest = json.loads((project / folder / "run.json").read_text())
+        for split in manifest["splits"]:
+            split["clusters"] = ["one"] * len(split["lines"])
+        (project / folder / "run.json").write_text(json.dumps({**manifest, "cluster_by": "doc"}))
+    done = cli("report", "after", "--no-regression-against=before")
+    assert done.status == 1
+    assert "gate missed: against before: too few to say whether new changed on val" in done.stderr
+
+
 def test_a_run_can_be_held_against_an_earlier_one_at_once(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     run_again = [
