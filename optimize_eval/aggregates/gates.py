@@ -84,7 +84,7 @@ def regression_gates(found: Mapping[str, Any]) -> Iterator[Gate]:
         text = f"{before['run']} is not complete: {count(before['owed'], 'call')} owed"
         yield Gate(name="complete before", is_met=False, text=text)
     for row in (row for row in found["rows"] if row["split"] == found["decided_on"]):
-        lost = row["regressed"] + row["newly_failing"]
+        lost = row["regressed"] + row["newly_failing"] + row["newly_failing_in_part"]
         is_open = not row["n_pairs"] or (_is_too_few(row) and lost)  # too few to excuse a loss
         yield Gate(
             name=f"no-regression {_where(row)}, {row['split']}",
