@@ -105,7 +105,7 @@ def test_the_tables_of_a_comment_have_the_rounded_numbers_of_the_summary(cli: Cl
             low, high = s["ci"]
             assert row["val"] == f"{number(s['mean'])} ± {number((high - low) / 2)}"
             assert row["95 % CI"] == interval(s["ci"], number)
-            assert row["n"] == str(s["n"])
+            assert (row["n"], row["failed"]) == (str(s["n"]), str(s["failed"]))
             assert row["coverage"] == "100 %"
             if against:
                 assert row["Δ val"].endswith(signed(against["val"]["diff"]))
