@@ -338,6 +338,8 @@ HOSTILE = {
     "minus": "-2+3+cmd",
     "at": "@SUM(1)",
     "tab": "\t=1+1",
+    "blank": " =1+1",
+    "wide": "\uff1d1+1",
     "return": "\r=1+1",
     "ci": "::error::owned\n  ::set-output name=x::y\n##[error]owned",
     "nul": "a\0b\ufffe\uffff",
@@ -383,7 +385,7 @@ def check_cells(text: str) -> None:
     header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     assert len(rows) == 48
     for cell in [*header, *(cell for row in rows for cell in row)]:
-        assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+        assert not cell.lstrip(" ").startswith(("=", "+", "-", "@", "\uff1d", "\t", "\r"))
     assert text.count("\r") == text.count("\r\n") == len(rows) + 1
 
 
