@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.wording import interval, number, signed
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.rows import MOST_COLUMNS, csv_pieces, find_columns
 from optimize_eval.run.records import FIELDS, RunRecord
@@ -185,6 +186,12 @@ def test_where_nothing_was_scored_nothing_is_a_number(cli: Cli, tmp_path: Path) 
     root = read_junit(cli("report", "r", "--format", "junit").stdout)
     assert [one.get("message") for one in root.iter("skipped")] == ["nothing was scored"] * 2
     assert "12" in cli("report", "r", "--format", "md").stdout
+
+
+def test_scores_that_are_too_large_for_a_mean_are_no_lack_of_scores(cli: Cli, tmp_path: Path) -> None:
+    made({LEAD: {"v": {"val": [1e308] * 3}}}, score_range=ScoreRange.ANY).write(tmp_path / "r")
+    root = read_junit(cli("report", "r", "--format", "junit").stdout)
+    assert [one.get("message") for one in root.iter("skipped")] == ["3 scores, too large for a mean"]
 
 
 def test_a_run_without_examples_has_empty_lines(cli: Cli, tmp_path: Path) -> None:
