@@ -83,6 +83,9 @@ def regression_gates(found: Mapping[str, Any]) -> Iterator[Gate]:
     if before["owed"]:
         text = f"{before['run']} is not complete: {count(before['owed'], 'call')} owed"
         yield Gate(name="complete before", is_met=False, text=text)
+    if "val" in found["only_in_a"]["splits"]:
+        text = f"{before['run']} was asked on val and {found['b']['run']} was not: nothing is known of it"
+        yield Gate(name="no-regression, val", is_met=False, text=text)
     for row in (row for row in found["rows"] if row["split"] == found["decided_on"]):
         lost = row["regressed"] + row["newly_failing"] + row["newly_failing_in_part"]
         is_open = not row["n_pairs"] or (_is_too_few(row) and lost)  # too few to excuse a loss
