@@ -152,8 +152,24 @@ def test_where_there_is_no_run_it_says_so(folder: Path, missing: str) -> None:
         load_run(folder)
 
 
-def test_a_journal_that_changes_under_a_reader_is_told(folder: Path, results: RunResults) -> None:
-    (folder / JOURNAL).write_bytes(b"x\n")
+@pytest.mark.parametrize("content", [b"x\n", b"", None], ids=["other", "empty", "gone"])
+def test_a_journal_that_changes_under_a_reader_is_told(
+    folder: Path, results: RunResults, content: bytes | None
+) -> None:
+    if content is None:
+        (folder / JOURNAL).unlink()
+    else:
+        (folder / JOURNAL).write_bytes(content)
+    with pytest.raises(Damaged, match="was changed while it was read"):
+        list(results.records)
+    with pytest.raises(Damaged, match="was changed while it was read"):
+        _ = results.summary
+
+
+def test_a_number_that_was_edited_under_a_reader_is_told(folder: Path, results: RunResults) -> None:
+    journal = (folder / JOURNAL).read_bytes()
+    assert b'"attempts":1' in journal
+    (folder / JOURNAL).write_bytes(journal.replace(b'"attempts":1', b'"attempts":2'))
     with pytest.raises(Damaged, match="was changed while it was read"):
         list(results.records)
 

@@ -37,6 +37,7 @@ _COUNTED = {
     "improved": "improved",
     "regressed": "regressed",
     "newly_failing": "newly failing",
+    "newly_failing_in_part": "newly failing in part",
     "fixed": "fixed",
     "failing_in_both": "failing in both",
     "not_asked": "not asked",

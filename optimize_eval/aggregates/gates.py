@@ -102,13 +102,19 @@ def regression_gates(found: Mapping[str, Any], added: Collection[str]) -> Iterat
         text = f"{names} changed while being asked in {before['run']}: {what}"
         yield Gate(name="unchanged before", is_met=False, text=text)
     for row in (row for row in found["rows"] if row["split"] == found["decided_on"]):
-        lost = row["regressed"] + row["newly_failing"]
-        is_open = not row["n_pairs"] or (row["n_pairs"] < FEWEST_PAIRS and lost)  # too few to excuse a loss
+        lost = row["regressed"] + row["newly_failing"] + row["newly_failing_in_part"]
+        is_open = not row["n_pairs"] or (_is_too_few(row) and lost)  # too few to excuse a loss
         yield Gate(
             name=f"no-regression {_where(row)}, {row['split']}",
             is_met=not row["is_regression"] and not is_open,
             text=f"against {before['run']}: {sentence(row, has_others=True)}",
         )
+
+
+def _is_too_few(row: Mapping[str, Any]) -> bool:
+    """Tell whether nothing can be said of a loss: few pairs, or pairs that do not vary each for itself."""
+    is_alike = row["se"] is None or (row["se"] == 0 and row["diff"] < 0)
+    return is_alike or row["n_pairs"] < FEWEST_PAIRS
 
 
 def completeness(summary: Mapping[str, Any]) -> Iterator[Gate]:

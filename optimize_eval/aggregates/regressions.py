@@ -55,14 +55,15 @@ def standing(row: Row) -> str:
     if is_worse(row):
         return WORSE
     low = row["at_lower_bound"]
-    if low is None and row["newly_failing"]:
+    newly_failing = row["newly_failing"] + row["newly_failing_in_part"]
+    if low is None and newly_failing:
         return FAILS_UNBOUNDED
     if low is not None and _fails_more(row) and is_worse(low):
         return WORSE_AS_ZEROS
     if _is_better(row):
         is_sure = low is None or not _fails_more(row) or _is_better(low)
         return BETTER if is_sure else NOT_BETTER_AS_ZEROS
-    is_same = row["n_pairs"] and row["ties"] == row["n_pairs"] and not row["newly_failing"] + row["fixed"]
+    is_same = row["n_pairs"] and row["ties"] == row["n_pairs"] and not newly_failing + row["fixed"]
     if is_same:
         return SAME
     return {compare.HINT_WORSE: MAY_BE_WORSE, compare.HINT_BETTER: MAY_BE_BETTER}.get(row["mark"], OPEN)

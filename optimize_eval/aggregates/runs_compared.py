@@ -149,6 +149,7 @@ def _compare(a: _Side, b: _Side, cells: PairedCells, *, may_flip: bool) -> _Comp
             "regressed": comparison.difference.losses,
             "unchanged": comparison.difference.ties,
             **_counts(scores, cells.examples),
+            "newly_failing_in_part": _newly_failing_in_part(scores, cells.examples),
             "failed_calls": {
                 "a": sum(_at(scores[0].failed_calls, cells.examples.a)),
                 "b": sum(_at(scores[1].failed_calls, cells.examples.b)),
@@ -212,6 +213,15 @@ def _counts(scores: tuple[Scores, Scores], examples: PairedSplit) -> dict[str, i
     for fate, many in fates.items():
         counted[_FATES.get(fate, "not_asked")] += many
     return counted
+
+
+def _newly_failing_in_part(scores: tuple[Scores, Scores], examples: PairedSplit) -> int:
+    """Count the examples with scores in both runs of which some repeats fail now, and none did."""
+    return sum(
+        scores[1].failed_calls[other] > 0 == scores[0].failed_calls[one]
+        for one, other in zip(examples.a, examples.b, strict=True)
+        if _fate(scores[0], one) == _fate(scores[1], other) == "scored"
+    )
 
 
 def _fate(scores: Scores, example: int) -> str:

@@ -19,7 +19,7 @@ from optimize_eval.cli.material import load_all_candidates, load_sources, stored
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
-from optimize_eval.run.folder import locked, refuse_foreign
+from optimize_eval.run.folder import locked, read_manifest, refuse_foreign
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import check_plan, open_run
@@ -150,15 +150,16 @@ def run(
         },
     )
     refuse_foreign(folder)
-    known = None if fresh else check_plan(folder, manifest)
+    there = {} if fresh else read_manifest(folder) or {}
     wanted = gates.demands(
-        {**manifest, "additions": (known or {}).get("additions", [])},
+        {**manifest, "additions": there.get("additions", [])},
         folder,
         fail_under,
         max_gap,
         no_regression_against,
     )
     if dry_run:
+        known = None if fresh else check_plan(folder, manifest)
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
         dry.show(plan, folder, slots=concurrency, known=known, as_json=as_json)

@@ -38,4 +38,5 @@ def runs(
     if as_json:
         output.emit_json(report.to_dict(found))
     else:
-        output.emit(report.render(found, folder=str(place), now=time.time(), width=output.width()))
+        text = report.render(found, fit=output.fitted, folder=place, now=time.time(), width=output.width())
+        output.emit(text)

@@ -75,7 +75,9 @@ def _why_unknown(s: Mapping[str, Any], summary: Summary) -> str:
     """Say why a row has no numbers; while a run is not complete, it has none."""
     if summary["units"]["owed"] or summary["changed"]:
         return str(summary["verdict"]["text"])
-    return "nothing was scored" if s["mean"] is None else ""
+    if s["mean"] is not None:
+        return ""
+    return f"{count(s['scored'], 'score')}, too large for a mean" if s["scored"] else "nothing was scored"
 
 
 def _counts(s: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -16,7 +16,6 @@ from optimize_eval.reports.cells import (
     Row,
     Summary,
     difference,
-    failed,
     half_width,
     is_baseline,
     most_frequent,
@@ -110,7 +109,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
             "95 % CI": [_ci(row["splits"][split]["ci"], number) for row in shown],
             **(_compared(shown, split) if has_others else {}),
             "n": [f"{row['splits'][split]['n']:,}" for row in shown],
-            "failed": [f"{failed(row):,}" for row in shown],
+            "failed": [f"{row['splits'][split]['failed']:,}" for row in shown],
             "coverage": [_share(row["splits"][split]["coverage"]) for row in shown],
         }
     )

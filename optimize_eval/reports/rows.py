@@ -16,7 +16,8 @@ from optimize_eval.run.records import FIELDS, SIDE_INFO, RunRecord
 
 MOST_COLUMNS = 200  # of side information: a hostile run has a new key in each record
 LONGEST_NAME = 200
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_SIGNS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")  # noqa: RUF001  which Excel takes for the others
+_FORMULA = (*_SIGNS, "\t", "\r", "\n")
 _PIECE = 1 << 16
 
 
@@ -96,7 +97,7 @@ class _Cells:
     def _text(self, text: str) -> str:
         """Write a text; one that a spreadsheet would compute is marked as a text by an apostrophe."""
         shown = inert(text, ci=self._ci)
-        if text.startswith(_FORMULA):
+        if text.startswith(_FORMULA) or text.lstrip().startswith(_SIGNS):
             shown = f"'{shown}"
         if "," in shown or '"' in shown or "\n" in shown:
             shown = shown.replace('"', '""')

@@ -1,10 +1,10 @@
 """The runs in a folder as people and programs read them: two lines for each, or one object."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from optimize_eval.reports.columns import cut, wrapped
-from optimize_eval.reports.inert import inert
 from optimize_eval.reports.table import Column, layout_table
 from optimize_eval.run.listing import ListedRun, State
 
@@ -16,13 +16,19 @@ _KILO = 1000
 _SIZES = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def render(runs: Sequence[ListedRun], *, folder: str, now: float, width: int) -> str:
-    """Lay out a table with each run's verdict below it; `now` is the time of day in seconds."""
+def render(
+    runs: Sequence[ListedRun], *, fit: Callable[[str], str], folder: Path, now: float, width: int
+) -> str:
+    """Lay out a table with each run's verdict below it; `now` is the time of day in seconds.
+
+    `fit` makes a text what it will be in the terminal, which may be longer.
+    """
     if not runs:
-        text = f"no runs in {folder}: `optimize-eval run` makes them, in runs/ unless --out names a folder"
+        place = fit(str(folder))
+        text = f"no runs in {place}: `optimize-eval run` makes them, in runs/ unless --out names a folder"
         return "\n".join(wrapped(" ", text, width))
     columns = [
-        Column("run", [one.folder.name for one in runs], is_name=True),
+        Column("run", [fit(one.folder.name) for one in runs], is_name=True),
         Column("state", [_state(one) for one in runs], is_text=True),
         Column("size", [size_words(one.bytes) for one in runs]),
         Column("age", [age_words(now - one.changed_at) for one in runs]),
@@ -30,7 +36,7 @@ def render(runs: Sequence[ListedRun], *, folder: str, now: float, width: int) ->
     head, rule, *rows = layout_table(columns, width)
     lines = [head, rule]
     for one, row in zip(runs, rows, strict=True):
-        lines += [row, *_below(one, width)]
+        lines += [row, *_below(one, fit, width)]
     return "\n".join(lines)
 
 
@@ -68,14 +74,14 @@ def _state(one: ListedRun) -> str:
     return f"{words}, pid {one.pid}" if one.pid is not None else words
 
 
-def _below(one: ListedRun, width: int) -> list[str]:
+def _below(one: ListedRun, fit: Callable[[str], str], width: int) -> list[str]:
     if one.reason is not None:
-        return wrapped("   ", one.reason[:_LONGEST_VERDICT], width)
+        return wrapped("   ", fit(one.reason[:_LONGEST_VERDICT]), width)
     said = one.verdict or {
         State.RUNNING: "no verdict while it is being asked",
         State.UNFINISHED: "it was killed; the command that began it goes on where it was",
     }.get(one.state, "no verdict is stored; `optimize-eval report` computes it")
-    return [f"   {cut(' '.join(inert(said[:_LONGEST_VERDICT], ci=False).split()), width - 3)}"]
+    return [f"   {cut(' '.join(fit(said[:_LONGEST_VERDICT]).split()), width - 3)}"]
 
 
 def _to_dict(one: ListedRun) -> dict[str, Any]:

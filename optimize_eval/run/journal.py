@@ -53,7 +53,7 @@ def entries(path: Path) -> Iterator[Entry]:
         for number, line in enumerate(stream, 1):
             if not line.endswith(b"\n"):
                 return  # torn: it never counted
-            if not _is_sound(line):
+            if not is_sound(line):
                 raise Damaged(
                     f"{path}:{number}: the line is not as it was written",
                     hint="restore it, or delete it: what it told is then asked again; --fresh starts anew",
@@ -72,7 +72,7 @@ def last_line(path: Path) -> bytes | None:
     if not before or (start and not cut_at):
         return None
     line = before[cut_at:] + b"\n"
-    if not _is_sound(line):
+    if not is_sound(line):
         raise Damaged(
             f"{path}: its last line is not as it was written", hint="restore it, or delete the line"
         )
@@ -95,7 +95,8 @@ def _refuse(constant: str) -> Never:
     raise ValueError(f"{constant} is no number")
 
 
-def _is_sound(line: bytes) -> bool:
+def is_sound(line: bytes) -> bool:
+    """Tell whether a line is as it was written."""
     body, crc = line[: -_TAIL - 1], line[-_TAIL - 1 :]
     return crc == b'%s%08x"}\n' % (_CRC, crc32(body))
 

@@ -67,9 +67,12 @@ class Ledger:
     @contextmanager
     def reader(self, path: Path) -> Iterator["Reader"]:
         """Open the journal for reading records by cell, in the order of units."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            yield Reader(self, descriptor)
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise _changed(path) from None
+        try:
+            yield Reader(self, path, descriptor)
         finally:
             os.close(descriptor)
 
@@ -164,8 +167,9 @@ class Part:
 class Reader:
     """Records of an open journal."""
 
-    def __init__(self, ledger: Ledger, descriptor: int) -> None:
+    def __init__(self, ledger: Ledger, path: Path, descriptor: int) -> None:
         self._ledger = ledger
+        self._path = path
         self._descriptor = descriptor
 
     def records(self, cell: Cell) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -181,5 +185,13 @@ class Reader:
         return self.at(stretch) if stretch else None
 
     def at(self, stretch: tuple[int, int]) -> Mapping[str, Any]:
-        """Read the record that has this length and offset."""
-        return journal.decode(os.pread(self._descriptor, *stretch))
+        """Read the record that has this length and offset; raises Damaged where it stands there no more."""
+        line = os.pread(self._descriptor, *stretch)
+        record = journal.decode(line) if journal.is_sound(line) else {}
+        if "outcome" not in record:
+            raise _changed(self._path)
+        return record
+
+
+def _changed(path: Path) -> journal.Damaged:
+    return journal.Damaged(f"{path} was changed while it was read", hint="read it once more")

@@ -135,8 +135,11 @@ def _check_layout(layout: Layout) -> None:
     texts = (*layout.evaluators, *layout.candidates, *(split.name for split in layout.splits))
     labels = [labels for split in layout.splits for labels in (split.clusters, *split.groups.values())]
     sizes = {len(split.lines) for split in layout.splits}
+    names = layout.evaluators, layout.candidates, layout.task_models, [split.name for split in layout.splits]
+    distinct = [len({*one}) for one in (*names, *labels) if one is not None]  # raises where one has no hash
     is_sound = (
-        all(isinstance(text, str) for text in texts)
+        distinct[: len(names)] == [*map(len, names)]
+        and all(isinstance(text, str) for text in texts)
         and all(isinstance(number, int) for number in (layout.repeats, layout.seed))
         and all(one is None or len(one) in sizes for one in labels)
         and all(len(split.sha256) == len(split.lines) for split in layout.splits)
@@ -164,8 +167,9 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
 
 
 def changed_evaluators(old: Manifest, new: Manifest) -> list[str]:
-    """Say which evaluators of both are not the same, one line each."""
-    return list(_changed("evaluator", old, new, _evaluator_change))
+    """Say which evaluators of both are not the same, one line each; also of those that were added."""
+    before, after = ({"evaluators": evaluators_of(one)} for one in (old, new))
+    return list(_changed("evaluator", before, after, _evaluator_change))
 
 
 def changed_splits(old: Manifest, new: Manifest) -> list[str]:

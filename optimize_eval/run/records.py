@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from optimize_eval import strict_json
-from optimize_eval.run.folder import JOURNAL
-from optimize_eval.run.journal import Damaged
 from optimize_eval.run.stored import StoredRun
 
 FIELDS = (
@@ -73,14 +71,9 @@ class Records:
 
     def __iter__(self) -> Iterator[RunRecord]:
         with self.run.reader() as reader:
-            try:
-                for cell in self.run.layout.cells:
-                    for _, record in reader.records(cell):
-                        yield _typed(record)
-            except (KeyError, TypeError, ValueError) as error:
-                raise Damaged(
-                    f"{self.run.folder / JOURNAL} was changed while it was read", hint="read it once more"
-                ) from error
+            for cell in self.run.layout.cells:
+                for _, record in reader.records(cell):
+                    yield _typed(record)
 
 
 def _typed(record: Mapping[str, Any]) -> RunRecord:

@@ -12,7 +12,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.run.folder import JOURNAL, MANIFEST, read_manifest
 from optimize_eval.run.layout import Layout
 from optimize_eval.run.ledger import OWED, Ledger, Reader
-from optimize_eval.run.manifest import Manifest, layout_of, since_of
+from optimize_eval.run.manifest import Manifest, NotARun, layout_of, since_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,12 @@ def open_stored(run: str | Path) -> StoredRun:
         raise UsageError(
             f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
         )
-    return read_run(folder, manifest, *layout_of(manifest))
+    try:
+        layout, plan = layout_of(manifest)
+    except NotARun as error:
+        told = error.message.removeprefix(MANIFEST)
+        raise NotARun(f"{folder / MANIFEST}{told}", hint=error.hint) from None
+    return read_run(folder, manifest, layout, plan)
 
 
 def read_run(folder: Path, manifest: Manifest, layout: Layout, plan: str) -> StoredRun:

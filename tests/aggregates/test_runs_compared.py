@@ -127,6 +127,20 @@ def test_where_there_is_no_lowest_score_a_new_failure_is_a_regression() -> None:
     assert is_regression(row)
 
 
+def test_repeats_that_fail_are_told_and_without_a_lowest_score_are_a_regression() -> None:
+    before: list[Example] = [(0.5, 0.5)] * 40
+    after: list[Example] = [(0.5, Fails()), *before[1:]]
+    told = "40 unchanged, 1 newly failing in part"
+    for score_range in ScoreRange:
+        runs = [
+            made({"e": {"v": {"val": val}, "w": {"val": before}}}, score_range=score_range)
+            for val in (before, after)
+        ]
+        found = between(*runs)
+        assert found["verdict"]["text"].endswith(told)
+        assert [row["is_regression"] for row in found["rows"]] == [score_range is ScoreRange.ANY, False]
+
+
 def test_a_few_new_failures_among_many_are_no_regression() -> None:
     assert not is_regression(row_between(SCORES, [Fails(), *SCORES[1:]]))
 

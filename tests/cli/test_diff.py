@@ -1,6 +1,8 @@
 """`optimize-eval diff` from outside: real runs, refusals, and what --force makes of them."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -91,6 +93,20 @@ def test_other_data_and_another_program_are_refused_with_what_differs(cli: Cli, 
     assert "only in A 1 example of val" in text
 
 
+def test_an_added_evaluator_that_changed_is_refused_like_any_other(cli: Cli, project: Path) -> None:
+    run(cli, "after")
+    rescore = ("rescore", "-e", "added=python3 added.py", "--quiet")
+    for folder, score in (("before", 0.9), ("after", 0.1)):
+        write_program(project / "added.py", [f"print('{{\"score\": {score}}}')"])
+        assert cli(*rescore, f"runs/{folder}").status == 0
+    for command in (["diff", "runs/before"], ["report", "--no-regression-against=runs/before"]):
+        done = cli(*command, "runs/after")
+        assert (done.status, done.stdout) == (2, "")
+        assert "  evaluator added has changed: added.py\n" in done.stderr
+    forced = cli("diff", "runs/before", "runs/after", "--force", "--json")
+    assert "evaluator added has changed: added.py" in forced.json["caveats"][0]
+
+
 def test_a_journal_that_is_not_finished_is_compared(cli: Cli, project: Path) -> None:
     run(cli, "after")
     journal = project / "runs" / "after" / "journal.jsonl"
@@ -123,6 +139,29 @@ def test_a_damaged_journal_exits_3(cli: Cli, project: Path) -> None:
     journal.write_bytes(journal.read_bytes().replace(b'"line":1', b'"line":2', 1))
     done = cli("diff", "runs/before", "runs/before")
     assert (done.status, "not as it was written" in done.stderr) == (3, True)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda manifest: manifest["splits"][0].update(clusters=[["one"]] * 20),
+        lambda manifest: manifest["candidates"].extend(manifest["candidates"]),
+        lambda manifest: manifest.update(additions=[5]),
+    ],
+    ids=["clusters", "candidates", "additions"],
+)
+def test_axes_that_cannot_be_are_told_with_the_file_that_has_them(
+    cli: Cli, project: Path, edit: Callable[[dict[str, Any]], None]
+) -> None:
+    run(cli, "after")
+    path = project / "runs" / "after" / "run.json"
+    manifest = orjson.loads(path.read_bytes())
+    edit(manifest)
+    path.write_bytes(orjson.dumps(manifest))
+    for command in (["diff", "runs/before"], ["report"]):
+        done = cli(*command, "runs/after")
+        assert (done.status, done.stdout) == (2, "")
+        assert "runs/after/run.json is not one of ours or was edited" in done.stderr
 
 
 def test_a_manifest_that_was_edited_is_no_bug(cli: Cli, project: Path) -> None:

@@ -182,6 +182,28 @@ def test_of_too_few_examples_no_loss_is_excused(cli: Cli, project: Path) -> None
     assert cli("report", "before", "--no-regression-against=before").status == 0
 
 
+def test_of_one_cluster_no_loss_is_excused_however_many_examples_it_has(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, GOOD, WORSE)
+    for folder in ("before", "after"):
+        manifest = json.loads((project / folder / "run.json").read_text())
+        for split in manifest["splits"]:
+            split["clusters"] = ["one"] * len(split["lines"])
+        (project / folder / "run.json").write_text(json.dumps({**manifest, "cluster_by": "doc"}))
+    done = cli("report", "after", "--no-regression-against=before")
+    assert done.status == 1
+    assert "gate missed: against before: too few to say whether new changed on val" in done.stderr
+
+
+def test_leaving_out_the_split_that_decided_is_no_way_round_it(cli: Cli, project: Path) -> None:
+    before_and_after(cli, project, GOOD, GOOD)
+    less = ("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
+    assert cli(*less, "--no-preflight", "--quiet", "--out=less").status == 0
+    done = cli("report", "less", "--no-regression-against=before")
+    assert done.status == 1
+    assert "gate missed: against before: split val was asked there and not here" in done.stderr
+    assert cli("report", "before", "--no-regression-against=less").status == 0
+
+
 def test_a_run_can_be_held_against_an_earlier_one_at_once(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     run_again = [

@@ -206,6 +206,19 @@ def test_names_and_verdicts_are_inert_and_cut(cli: Cli, runs: Path, width: int) 
     assert "\u202e" not in done.stdout
 
 
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_what_the_terminal_cannot_show_breaks_no_table(cli: Cli, runs: Path, encoding: str) -> None:
+    named = make(runs / "r", age=1, verdict="漢字 " * 12)
+    os.rename(named, os.fsencode(runs) + b"/" + b"\xff" * 4)  # noqa: PTH104  a name of bytes
+    make(runs / "漢字 run")
+    done = cli("runs", env={"COLUMNS": "40", "PYTHONIOENCODING": encoding})
+    assert done.status == 0
+    lines = done.stdout.splitlines()
+    assert max(map(measured, lines)) <= 40
+    assert len({measured(line) for line in (lines[0], lines[2], lines[4])}) == 1
+    assert ("漢字 run" in done.stdout) == (encoding == "utf-8")
+
+
 def test_a_name_that_is_not_text_is_listed(cli: Cli, runs: Path) -> None:
     os.rename(make(runs / "r"), os.fsencode(runs) + b"/\xff")  # noqa: PTH104  a name of bytes
     assert cli("runs").status == 0

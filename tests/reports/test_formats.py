@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.wording import interval, number, signed
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.rows import MOST_COLUMNS, csv_pieces, find_columns
 from optimize_eval.run.records import FIELDS, RunRecord
@@ -105,7 +106,7 @@ def test_the_tables_of_a_comment_have_the_rounded_numbers_of_the_summary(cli: Cl
             low, high = s["ci"]
             assert row["val"] == f"{number(s['mean'])} ± {number((high - low) / 2)}"
             assert row["95 % CI"] == interval(s["ci"], number)
-            assert row["n"] == str(s["n"])
+            assert (row["n"], row["failed"]) == (str(s["n"]), str(s["failed"]))
             assert row["coverage"] == "100 %"
             if against:
                 assert row["Δ val"].endswith(signed(against["val"]["diff"]))
@@ -185,6 +186,12 @@ def test_where_nothing_was_scored_nothing_is_a_number(cli: Cli, tmp_path: Path) 
     root = read_junit(cli("report", "r", "--format", "junit").stdout)
     assert [one.get("message") for one in root.iter("skipped")] == ["nothing was scored"] * 2
     assert "12" in cli("report", "r", "--format", "md").stdout
+
+
+def test_scores_that_are_too_large_for_a_mean_are_no_lack_of_scores(cli: Cli, tmp_path: Path) -> None:
+    made({LEAD: {"v": {"val": [1e308] * 3}}}, score_range=ScoreRange.ANY).write(tmp_path / "r")
+    root = read_junit(cli("report", "r", "--format", "junit").stdout)
+    assert [one.get("message") for one in root.iter("skipped")] == ["3 scores, too large for a mean"]
 
 
 def test_a_run_without_examples_has_empty_lines(cli: Cli, tmp_path: Path) -> None:
@@ -338,6 +345,8 @@ HOSTILE = {
     "minus": "-2+3+cmd",
     "at": "@SUM(1)",
     "tab": "\t=1+1",
+    "blank": " =1+1",
+    "wide": "\uff1d1+1",
     "return": "\r=1+1",
     "ci": "::error::owned\n  ::set-output name=x::y\n##[error]owned",
     "nul": "a\0b\ufffe\uffff",
@@ -383,7 +392,7 @@ def check_cells(text: str) -> None:
     header, *rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     assert len(rows) == 48
     for cell in [*header, *(cell for row in rows for cell in row)]:
-        assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+        assert not cell.lstrip(" ").startswith(("=", "+", "-", "@", "\uff1d", "\t", "\r"))
     assert text.count("\r") == text.count("\r\n") == len(rows) + 1
 
 
