@@ -41,10 +41,6 @@ class Sweep:
     entries: tuple[Entry, ...] = field(default=(), repr=False)
     lines: Mapping[Where, int] = field(default_factory=dict, repr=False)
 
-    @property
-    def stem(self) -> str:
-        return Path(self.path).stem
-
     def problem(self, where: Where, reason: str, rule: str = "bad_value") -> Problem:
         """Tell a problem at the line of a key, or of its table where the key is not there."""
         line = self.lines.get(where) or self.lines.get(where._replace(key=""))
