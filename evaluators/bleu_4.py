@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-r"""BLEU-4, smoothed by one: how far the candidate's runs of one to four words stand in the best target.
+r"""BLEU-4: how far the candidate's runs of one to four words stand in the best target, smoothed by one.
 
 Words are `\w+` of the text in lower case. For n = 1 … 4: (clipped matches + 1) / (runs + 1), 1 where there
 are no runs of that length; their geometric mean, times exp(1 - r / c) for a candidate shorter than the
