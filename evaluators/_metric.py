@@ -33,16 +33,13 @@ class Asked:
     """A candidate, the example that it is scored on (if any), and the options of the command line."""
 
     def __init__(self, payload: Answer, options: Mapping[str, Any], fields: tuple[str, ...]) -> None:
-        self.candidate = payload.get("candidate")
+        candidate = payload.get("candidate")
+        if not isinstance(candidate, str):
+            raise Fault(f"the payload's candidate is no text but {kind(candidate)}")
+        self.candidate = candidate
         self.example = payload.get("example")
         self.options = options
         self._fields = (options["target_field"],) if options["target_field"] else fields
-        if not isinstance(self.candidate, str):
-            raise Fault(f"the payload's candidate is no text but {kind(self.candidate)}")
-
-    @property
-    def text(self) -> str:
-        return str(self.candidate)
 
     def find(self, *fields: str, hint: str = "--target-field") -> Any:
         """Give the value of the first of the fields that is there; a Fault lists what fields there are."""
@@ -69,7 +66,7 @@ class Asked:
         return found[gives_way]
 
     def _fields_there(self) -> str:
-        if self.example is None:
+        if not isinstance(self.example, dict):
             return "there is no example"
         names = [f'"{shortened(name)}"' for name in _names_in(self.example)]
         more = f" and {len(names) - _SHOWN_FIELDS} more" if len(names) > _SHOWN_FIELDS else ""
@@ -105,13 +102,13 @@ def run(
 
 def best(score: Callable[[str, str], Answer], asked: Asked) -> Answer:
     """Score against each target and give the best answer, which says what target that was."""
-    answers = [score(asked.text, target) | {"target": shortened(target)} for target in asked.texts()]
+    answers = [score(asked.candidate, target) | {"target": shortened(target)} for target in asked.texts()]
     return max(answers, key=lambda one: float(one["score"]))
 
 
 def equal_to_any(asked: Asked, normalise: Callable[[str], str]) -> Answer:
     """Score 1 when the candidate equals a target, else 0 and where the first target differs."""
-    said, targets = normalise(asked.text), asked.texts()
+    said, targets = normalise(asked.candidate), asked.texts()
     for target in targets:
         if normalise(target) == said:
             return {"score": 1.0, "matched": shortened(target)}
@@ -120,7 +117,7 @@ def equal_to_any(asked: Asked, normalise: Callable[[str], str]) -> Answer:
 
 def inside(asked: Asked, normalise: Callable[[str], str]) -> Answer:
     """Score 1 when a target stands somewhere in the candidate, else 0."""
-    said = normalise(asked.text)
+    said = normalise(asked.candidate)
     for target in asked.texts():
         if (at := said.find(normalise(target))) >= 0:
             return {"score": 1.0, "matched": shortened(target), "at": at}

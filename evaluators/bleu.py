@@ -16,7 +16,7 @@ def scorer() -> Any:
 
 
 def bleu(asked: Asked) -> Answer:
-    found = scorer().sentence_score(asked.text, asked.texts())
+    found = scorer().sentence_score(asked.candidate, asked.texts())
     score = min(1.0, found.score / 100)  # rounding can leave a hair more than 100
     return {
         "score": score,

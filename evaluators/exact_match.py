@@ -14,7 +14,7 @@ def normalise(text: str, variant: str) -> str:
 
 def exact_match(asked: Asked) -> Answer:
     variant, targets = asked.options["variant"], asked.texts()
-    said = normalise(asked.text, variant)
+    said = normalise(asked.candidate, variant)
     matched = [target for target in targets if normalise(target, variant) == said]
     return {
         "score": 1.0 if matched else 0.0,

@@ -21,7 +21,7 @@ def find(pattern: str, text: str) -> re.Match[str] | None:
 
 def forbidden(asked: Asked) -> Answer:
     patterns = asked.options["pattern"] or asked.texts(least=0)
-    found = {pattern: match[0] for pattern in patterns if (match := find(pattern, asked.text))}
+    found = {pattern: match[0] for pattern in patterns if (match := find(pattern, asked.candidate))}
     return {
         "score": 0.0 if found else 1.0,
         "found": [shortened(pattern) for pattern in found][:_SHOWN],

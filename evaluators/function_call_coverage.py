@@ -65,7 +65,7 @@ def function_call_coverage(asked: Asked) -> Answer:
     except ValueError as error:
         raise Fault(f"the required calls cannot be read: {error}") from error
     try:
-        made, problem = read_calls(json.loads(asked.text)), {}
+        made, problem = read_calls(json.loads(asked.candidate)), {}
     except ValueError as error:
         made, problem = [], {"problem": f"the candidate is no list of calls: {error}"}
     missing = missing_calls(made, required)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """JSON valid: 1 when the candidate is JSON and fits the schema, if there is one, else 0.
 
-The schema is the example's field `schema`, or `--schema FILE` for all examples; without one, being JSON is
-enough. References to other documents are not followed. Needs jsonschema.
+The schema is the example's field `schema` (or that of `--target-field`), or `--schema FILE` for all examples;
+without one, being JSON is enough. References to other documents are not followed. Needs jsonschema.
 """
 
 import json
@@ -29,9 +29,8 @@ def schema_in(file: str) -> Any:
 def schema_for(asked: Asked) -> Any:
     if asked.options["schema"]:
         return schema_in(asked.options["schema"])
-    field = asked.options["schema_field"]
-    is_usual = field is None and "schema" not in (asked.example or {})
-    return True if is_usual else asked.find(field or "schema", hint="--schema-field")
+    is_none = not asked.options["target_field"] and "schema" not in (asked.example or {})
+    return True if is_none else asked.find()
 
 
 @lru_cache
@@ -60,7 +59,7 @@ def json_valid(asked: Asked) -> Answer:
     schema = schema_for(asked)
     library("jsonschema")
     try:
-        value = json.loads(asked.text, parse_constant=refuse)
+        value = json.loads(asked.candidate, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         return {"score": 0.0, "is_json": False, "problem": shortened(str(error))}
     found = problems(value, schema)
@@ -73,8 +72,6 @@ def json_valid(asked: Asked) -> Answer:
 if __name__ == "__main__":
     run(
         json_valid,
-        options={
-            "--schema": {"metavar": "FILE", "help": "a JSON Schema for all examples"},
-            "--schema-field": {"metavar": "NAME", "help": "the example's field that has the schema (schema)"},
-        },
+        fields=("schema",),
+        options={"--schema": {"metavar": "FILE", "help": "a JSON Schema for all examples"}},
     )

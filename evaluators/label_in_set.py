@@ -8,7 +8,7 @@ from _metric import TARGETS, Answer, Asked, run, shortened
 
 
 def label_in_set(asked: Asked) -> Answer:
-    label, allowed = asked.text.strip(), asked.options["label"] or asked.texts()
+    label, allowed = asked.candidate.strip(), asked.options["label"] or asked.texts()
     passed = label in allowed
     return {
         "score": float(passed),

@@ -31,7 +31,7 @@ def limit_of(asked: Asked) -> int | None:
 
 def length_limit(asked: Asked) -> Answer:
     unit, most, least = asked.options["variant"], limit_of(asked), asked.options["min"] or 0
-    length = length_of(asked.text, unit)
+    length = length_of(asked.candidate, unit)
     over = max(0, length - most) if most is not None else 0
     return {
         "score": float(not over and length >= least),

@@ -12,7 +12,7 @@ def first_letter(text: str) -> str:
 
 
 def multiple_choice(asked: Asked) -> Answer:
-    letter, wanted = first_letter(asked.text), [first_letter(target) for target in asked.texts()]
+    letter, wanted = first_letter(asked.candidate), [first_letter(target) for target in asked.texts()]
     return {
         "score": float(letter != "" and letter in wanted),
         "letter": letter,

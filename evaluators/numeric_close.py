@@ -42,7 +42,7 @@ def numeric_close(asked: Asked) -> Answer:
     targets = [wanted_number(target) for target in (found if isinstance(found, list) else [found])]
     if not targets:
         raise Fault("the targets are an empty list")
-    number = said_number(asked.text, asked.options["variant"])
+    number = said_number(asked.candidate, asked.options["variant"])
     if number is None:
         return {"score": 0.0, "number": None, "reasoning": "the candidate has no number"}
     nearest = min(targets, key=lambda target: abs(target - number))

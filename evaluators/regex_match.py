@@ -22,7 +22,7 @@ def find(pattern: str, text: str, variant: str) -> re.Match[str] | None:
 def regex_match(asked: Asked) -> Answer:
     patterns = asked.options["pattern"] or asked.texts()
     for pattern in patterns:
-        if match := find(pattern, asked.text, asked.options["variant"]):
+        if match := find(pattern, asked.candidate, asked.options["variant"]):
             return {
                 "score": 1.0,
                 "matched": shortened(pattern),
