@@ -46,13 +46,13 @@ class Asked:
         return self._found(fields or self._fields, hint)[1]
 
     def texts(self, *, least: int = 1) -> list[str]:
-        """Give the targets: a text, or a list of them."""
+        """Give the targets: a text, or a list of them; `targets` that are an empty text are none."""
         field, value = self._found(self._fields, "--target-field")
-        listed = value if isinstance(value, list) else [value]
+        listed = value if isinstance(value, list) else [value] * ((field, value) != (TARGETS[0], ""))
         wrong = [one for one in listed if not isinstance(one, str)]
         if wrong or len(listed) < least:
-            holds = kind(wrong[0]) if wrong else "an empty list"
-            raise Fault(f'"{field}" must be a text or a list of texts; it is or has {holds}')
+            holds = f"is or has {kind(wrong[0])}" if wrong else "is empty"
+            raise Fault(f'"{field}" must be a text or a list of texts; it {holds}')
         return listed
 
     def _found(self, fields: tuple[str, ...], hint: str) -> tuple[str, Any]:

@@ -251,6 +251,16 @@ def test_a_target_of_another_kind_is_an_error(metric: str) -> None:
     assert "an object" in answer(metric, "a", example)["error"]
 
 
+def test_an_empty_list_of_targets_is_an_error_and_an_empty_target_is_a_text() -> None:
+    cases: list[tuple[str, Mapping[str, object]]] = [
+        ("", {"targets": []}),
+        ("", {"targets": ""}),
+        ("", {"target": ""}),
+        ("", {"targets": [""]}),
+    ]
+    assert scores("exact_match", cases) == scores("f1", cases) == ["error", "error", 1, 1]
+
+
 def test_fields_lead_inwards_and_a_key_with_dots_goes_before() -> None:
     example = {"extras": {"gold": ["no", "yes"]}, "a.b": "yes"}
     assert answer("exact", "yes", example, "--target-field", "extras.gold")["score"] == 1
