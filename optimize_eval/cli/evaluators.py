@@ -22,7 +22,7 @@ Examples:
   optimize-eval evaluators command rouge_l@ascii
 """
 
-_PROGRAM, _MODULE = 0o777, 0o666  # before the umask
+_EXECUTABLE, _MODULE = 0o777, 0o666  # before the umask
 
 app = typer.Typer()
 Name = Annotated[str, typer.Argument(metavar="NAME", help="One that ships, with or without its @.")]
@@ -52,7 +52,7 @@ def list_(as_json: options.Json = False) -> None:
 @app.command(epilog=EXAMPLES)
 def show(name: Name) -> None:
     """Print the program."""
-    program = shipped.metric_path(_bare(name))
+    program = _program(name)
     output.emit_pieces([program.read_text(encoding="utf-8")])
     for needed in shipped.shared_by(program):
         output.say(f"it needs {needed.name} beside it: `optimize-eval evaluators copy` copies both")
@@ -64,14 +64,14 @@ def copy(
     to: Annotated[str, typer.Argument(metavar="TO", help="A folder, or a file that is to be.")] = ".",
 ) -> None:
     """Copy the program and what it needs; nothing is ever overwritten."""
-    program = shipped.metric_path(_bare(name))
+    program = _program(name)
     place = _place_for(program, to)
     modules = {place.with_name(file.name): file for file in shipped.shared_by(program)}
     _refuse_what_is_there(place, modules)
     for target, module in modules.items():
         if not target.exists():
             _write(target, module, _MODULE)
-    _write(place, program, _PROGRAM)
+    _write(place, program, _EXECUTABLE)
     output.emit(str(place))
     if modules:
         output.say(f"it needs {', '.join(one.name for one in modules)}, which stands beside it")
@@ -101,6 +101,10 @@ def _argv(name: str) -> tuple[str, ...]:
     from optimize_eval.reach import EvaluatorSpec  # noqa: PLC0415
 
     return parse_evaluator(f"@{name}", EvaluatorSpec()).argv
+
+
+def _program(name: str) -> Path:
+    return shipped.metric_path(_bare(name).partition("@")[0])  # its variants are in it
 
 
 def _bare(name: str) -> str:

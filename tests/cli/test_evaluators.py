@@ -47,6 +47,7 @@ def test_show_prints_the_file_as_it_is(cli: Cli, name: str) -> None:
     assert result.stdout == (ROOT / "evaluators" / "f1.py").read_text()
     assert "_metric.py beside it" in result.stderr
     assert cli("evaluators", "show", "routing").stderr == ""
+    assert cli("evaluators", "show", f"{name}@variant").stdout == result.stdout
 
 
 @pytest.mark.parametrize("name", ["f1", "exact_match@strict", "'f1' --target-field target"])
