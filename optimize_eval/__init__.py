@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from optimize_eval.assertions import evaluate, has_forbidden, label_in_set
     from optimize_eval.datasets import load_dataset
     from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
@@ -26,7 +27,10 @@ __all__ = [
     "UsageError",
     "adopt_orphans",
     "command_evaluator",
+    "evaluate",
+    "has_forbidden",
     "http_evaluator",
+    "label_in_set",
     "load_dataset",
     "load_run",
     "validate_evaluator_payload",
@@ -43,7 +47,10 @@ _HOMES = {
     "UsageError": "errors",
     "adopt_orphans": "reach.process",
     "command_evaluator": "run.plain",
+    "evaluate": "assertions",
+    "has_forbidden": "assertions",
     "http_evaluator": "run.plain",
+    "label_in_set": "assertions",
     "load_dataset": "datasets",
     "load_run": "results",
     "validate_evaluator_payload": "protocol",

@@ -1,14 +1,21 @@
-"""Where the evaluators and datasets that ship with the package are.
+"""Where the evaluators and datasets that ship with the package are, and what an evaluator says of itself.
 
 A wheel carries them under `_shipped`; in a checkout (an editable install) they stand beside the package.
 """
 
+import re
 from difflib import get_close_matches
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
 
+LANGUAGES = {".py": "Python", ".sh": "sh"}  # by suffix, of what `@NAME` can name
+
 _PACKAGE = Path(__file__).resolve().parent
+_SHARED = re.compile(r"^(?:from|import) (_[a-z]\w*)\b", re.MULTILINE)
+_BEFORE_WORDS = re.compile(r'(?:#!.*\n)?[^\w"]*(?:r?""")?')  # the sign of a comment or of a docstring
+_SENTENCE_END = re.compile(r"(?<=[.?!])\s|\n")
+_TITLE = re.compile(r"^[\w ,-]+: ")
 
 
 def path(name: str) -> Path:
@@ -19,15 +26,35 @@ def path(name: str) -> Path:
     raise UsageError(f"nothing called {name} is shipped")
 
 
+def programs() -> dict[str, Path]:
+    """Find the programs that `@NAME` can name, by their names."""
+    files = sorted(path("evaluators").iterdir())
+    return {file.stem: file for file in files if file.suffix in LANGUAGES and file.stem[0] != "_"}
+
+
 def metric_path(metric: str) -> Path:
     """Find the program of a shipped metric, such as `exact_match`."""
-    files = path("evaluators").iterdir()
-    programs = {file.stem: file for file in files if file.suffix in {".py", ".sh"} and file.stem[0] != "_"}
-    if metric in programs:
-        return programs[metric]
-    close = get_close_matches(metric, programs, n=1)
-    known = ", ".join(f"@{name}" for name in sorted(programs))
+    known = programs()
+    if metric in known:
+        return known[metric]
+    close = get_close_matches(metric, known, n=1)
+    names = ", ".join(f"@{name}" for name in sorted(known))
     raise UsageError(
         f"no shipped evaluator is called @{metric}",
-        hint=f"did you mean @{close[0]}?" if close else f"name one of {known}",
+        hint=f"did you mean @{close[0]}?" if close else f"name one of {names}",
     )
+
+
+def shared_by(program: Path) -> tuple[Path, ...]:
+    """Find the modules beside a shipped program that it cannot run without."""
+    if program.suffix != ".py":
+        return ()
+    found = _SHARED.findall(program.read_text(encoding="utf-8"))
+    beside = {program.with_name(f"{module}.py"): None for module in found}
+    return tuple(file for file in beside if file.exists())
+
+
+def summary_of(program: Path) -> str:
+    """Read what a shipped program does: its first sentence, without the title before it."""
+    words = _BEFORE_WORDS.sub("", program.read_text(encoding="utf-8"), count=1)
+    return _TITLE.sub("", _SENTENCE_END.split(words, maxsplit=1)[0]).strip()

@@ -33,5 +33,13 @@ def test_a_wheel_carries_it_and_claims_no_other_top_level_name(tmp_path: Path) -
     code = f"import sys; sys.path.insert(0, {str(site)!r}); {_WHERE}"
     found = subprocess.check_output([sys.executable, "-P", "-c", code], cwd=tmp_path, text=True).strip()
     assert found == str(site / "optimize_eval" / "_shipped" / "evaluators" / "exact_match.py")
+    assert Path(found).with_name("_metric.py").exists()
+    assert not Path(found).with_name("__pycache__").exists()
     assert (site / "optimize_eval" / "schema" / "answer.schema.json").exists()
     assert (site / "optimize_eval" / "py.typed").exists()
+
+
+def test_what_a_program_cannot_run_without_is_found() -> None:
+    assert shipped.shared_by(shipped.metric_path("f1")) == (ROOT / "evaluators" / "_metric.py",)
+    assert shipped.shared_by(shipped.metric_path("routing")) == ()
+    assert shipped.shared_by(shipped.metric_path("few_rules")) == ()

@@ -8,6 +8,7 @@ import typer
 
 from optimize_eval.cli import (
     diff,
+    evaluators,
     options,
     output,
     preflight,
@@ -43,6 +44,7 @@ app.command(epilog=runs.EXAMPLES)(runs.runs)
 app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)
+app.add_typer(evaluators.app, name="evaluators")
 
 EXAMPLES = """\b
 Examples:

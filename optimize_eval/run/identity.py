@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.masked import masked
@@ -43,7 +44,8 @@ def identify(spec: EvaluatorSpec) -> Identity:
     words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else spec.argv)]
     launched = len(spec.argv) - is_shipped  # what runs a shipped program is ours to choose
     named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
-    files = tuple((_text(file.name), _digest(file)) for file in named if file)
+    shared = shipped.shared_by(Path(spec.argv[1])) if is_shipped else ()  # not named, but part of it
+    files = tuple((_text(file.name), _digest(file)) for file in (*named, *shared) if file)
     text = masked(_text(shlex.join(words)))
     chosen = [sorted(spec.environment.items())] if spec.environment else []
     return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files, *chosen]))

@@ -6,7 +6,7 @@ noisy and its absolute times mean little. Nothing here runs in the test suite.
 
 import sys
 
-from tests.benchmarks import data, endpoint, kept_alive, large_run, one_shot, program, whole_run
+from tests.benchmarks import data, endpoint, kept_alive, large_run, metrics, one_shot, program, whole_run
 from tests.benchmarks.measure import Row
 
 ROWS = (
@@ -14,6 +14,7 @@ ROWS = (
     one_shot.call_cpu,
     one_shot.many_slots,
     kept_alive.call_cpu,
+    metrics.f1_cpu,
     endpoint.against_wrk,
     program.help_cpu,
     data.load_cpu,

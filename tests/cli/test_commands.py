@@ -11,7 +11,18 @@ import pytest
 from tests.conftest import PROGRAM, ROOT, Cli
 
 PROGRAMS = ROOT / "tests" / "faults" / "programs"
-COMMANDS = ["run", "rescore", "report", "diff", "runs", "score", "preflight", "validate", "schema"]
+COMMANDS = [
+    "run",
+    "rescore",
+    "report",
+    "diff",
+    "runs",
+    "score",
+    "preflight",
+    "validate",
+    "schema",
+    "evaluators",
+]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])

@@ -22,7 +22,7 @@ from tests.conftest import ROOT
 
 FIVE_LINES = f"{sys.executable} {ROOT}/tests/faults/programs/five_lines.py"
 WINDOWED = f"{sys.executable} {ROOT}/tests/faults/programs/worker_window.py"
-EVALUATORS = ["@exact_match", "@exact_match@strict", FIVE_LINES, WINDOWED]
+EVALUATORS = ["@exact_match", "@exact_match@strict", "@f1", FIVE_LINES, WINDOWED]
 
 
 def payloads() -> list[Payload]:
@@ -57,7 +57,7 @@ def outcomes(spec: EvaluatorSpec, *, slots: int) -> list[object]:
         evaluator.close()
 
 
-@pytest.mark.parametrize("text", EVALUATORS, ids=["normalised", "strict", "five lines", "windowed"])
+@pytest.mark.parametrize("text", EVALUATORS, ids=["normalised", "strict", "f1", "five lines", "windowed"])
 def test_one_shot_kept_alive_windowed_batched_and_over_http_agree(text: str) -> None:
     spec = parse_evaluator(text, EvaluatorSpec())
     one_by_one = outcomes(replace(spec, persistent=False), slots=1)
