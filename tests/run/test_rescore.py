@@ -352,8 +352,10 @@ def test_what_a_former_program_failed_at_is_not_its_successors(cli: Cli, done: P
     assert cli("rescore", "r", "-e", "./judge.sh", "--no-preflight", env=done.env()).status == 4
     program.write_text((done.folder / "counts.sh").read_text() + "# mended\n")
     done.command = ["rescore", "r", "-e", "./judge.sh", "--concurrency", "1"]
+    run = done.folder / "r"
     with done.started(WAITS="a:[3-9]") as process:
         await_that(lambda: "a:3" in done.asked())
+        await_that(lambda: sum(r["evaluator"] == "judge" and "score" in r for r in records(run)) == 2)
         process.kill()
         Path(f"{done.counted}.go").touch()
     (left_out,) = cli("report", "r", "--json").json["additions_left_out"]
