@@ -17,6 +17,7 @@ from optimize_eval.cli import (
     runs,
     schema,
     score,
+    serve,
     session,
     streams,
     validate,
@@ -41,6 +42,7 @@ app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=diff.EXAMPLES)(diff.diff)
 app.command(epilog=runs.EXAMPLES)(runs.runs)
 app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
+app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)
 
