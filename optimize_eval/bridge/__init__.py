@@ -19,6 +19,7 @@ class Limits:
     head: int = 32 * 1024
     body: int = 16 * 1024 * 1024
     idle: float = 60.0  # until the next request begins
+    patience: float = 1.0  # idle for so long, it gives way where all places are taken
     request: float = 30.0  # for all of a request, however slowly it comes
     reply: float = 30.0  # for all of a reply to be taken
     linger: float = 1.0  # for what a refused client still sends, so that it reads why

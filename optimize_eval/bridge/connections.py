@@ -6,6 +6,7 @@ who comes waits in the system's queue. What a request means is not known here.
 
 import contextlib
 import errno
+import math
 import select
 import socket
 import threading
@@ -128,11 +129,16 @@ class Connections:
         """Wait until there is a place; false when it is time to stop."""
         with self._changed:
             while len(self._open) >= self._limits.connections and not self._is_stopping:
-                idle = [(since, one) for one, _ in self._open.values() if (since := one.idle_since)]
-                if idle:
-                    min(idle, key=lambda pair: pair[0])[1].hang_up()
+                self._send_one_away()
                 self._changed.wait(_LOOK_EVERY)
             return not self._is_stopping
+
+    def _send_one_away(self) -> None:
+        """Hang up on who has been idle the longest; who has only just come is about to ask."""
+        idle = {since: one for one, _ in self._open.values() if (since := one.idle_since) is not None}
+        longest = min(idle, default=math.inf)
+        if time.monotonic() - longest >= self._limits.patience:
+            idle[longest].hang_up()
 
     def _rest(self) -> None:
         with self._changed:
