@@ -92,7 +92,8 @@ class DataError(UsageError):
 class EvaluationError(OptimizeEvalError):
     """One evaluation failed: its kind, what happened, what the evaluator itself wrote, what to do next.
 
-    `retry_after` is None where asking again is pointless, else the seconds to wait before.
+    `retry_after` is None where asking again is pointless, else the seconds to wait before. `answered` is
+    what was answered, as it came, where a program ended well and its answer is what is wrong.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class EvaluationError(OptimizeEvalError):
         self.kind = kind
         self.detail = detail
         self.retry_after = retry_after
+        self.answered: bytes | None = None
 
     def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, object]]:
         return type(self), (self.kind, self.message), vars(self).copy()

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -12,11 +13,12 @@ import pytest
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.sweep.keys import evaluator_keys, gate_keys, run_keys
-from tests.conftest import PROGRAM, ROOT, need
+from tests.conftest import PROGRAM, ROOT, Cli, need, write_program
 
 PAGES = ["README.md", "evaluators/README.md", "datasets/README.md"]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
+_MISTAKE = re.compile(r"^\|[^|`]*\| `(-e [^`]*)` \| `(\w+)`: `([^`]*)` \|$", re.MULTILINE)
 _SECONDS = re.compile(r'"seconds":[\d.e-]+|(?<=FAILED  )\d\.\d\d s')
 
 
@@ -94,16 +96,42 @@ def test_the_set_up_is_two_blocks_of_one_line_each() -> None:
 
 
 def test_every_shipped_file_has_its_row() -> None:
-    for folder, mark in (("evaluators", "@"), ("datasets", "")):
+    for folder, names in (("evaluators", evaluator_names()), ("datasets", names_in(ROOT / "datasets"))):
         page = (ROOT / folder / "README.md").read_text(encoding="utf-8")
-        for path in (ROOT / folder).iterdir():
-            if path.name not in {"README.md", "__pycache__"} and path.name[0] != "_":
-                assert f"`{mark}{path.stem if mark else path.name}`" in page
+        assert names
+        assert not [name for name in names if f"`{name}`" not in page]
+
+
+def names_in(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.name[0] != "_" and path.name != "README.md"]
+
+
+def evaluator_names() -> list[str]:
+    """Name metrics as `-e` takes them, and what is in a folder, which is no metric, with the folder."""
+    folder = ROOT / "evaluators"
+    return [
+        f"{name}/{inside}" if (folder / name).is_dir() else f"@{Path(name).stem}"
+        for name in names_in(folder)
+        for inside in (names_in(folder / name) if (folder / name).is_dir() else [""])
+    ]
 
 
 def test_every_kind_of_failure_is_documented() -> None:
     page = (ROOT / "evaluators" / "README.md").read_text(encoding="utf-8")
     assert all(f"`{kind}`" in page for kind in FailureKind)
+
+
+@need("jq")
+def test_every_common_mistake_gives_the_message_that_the_page_shows(cli: Cli, tmp_path: Path) -> None:
+    write_program(tmp_path / "judge.sh", ["#!/bin/sh"]).chmod(0o644)
+    write_program(tmp_path / "no_first_line", ["echo 1"])
+    (tmp_path / "x.json").write_text('{"score": 1}\n')
+    rows = _MISTAKE.findall((ROOT / "evaluators" / "README.md").read_text(encoding="utf-8"))
+    assert len(rows) > 15
+    for options, kind, message in rows:
+        said = cli("score", "-", *shlex.split(options), stdin=b"Hello!\n", env={"LC_ALL": "C"}).json
+        assert (said["kind"], said["message"]) == (kind, message.replace("DIR", str(tmp_path))), options
+        assert said["hint"]
 
 
 def test_every_key_of_a_sweep_file_is_documented() -> None:

@@ -18,6 +18,7 @@ from optimize_eval.cli import (
     runs,
     schema,
     score,
+    serve,
     session,
     streams,
     validate,
@@ -42,6 +43,7 @@ app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=diff.EXAMPLES)(diff.diff)
 app.command(epilog=runs.EXAMPLES)(runs.runs)
 app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
+app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)
 app.add_typer(evaluators.app, name="evaluators")

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
@@ -126,7 +127,11 @@ class CommandEvaluator:
         ended = self._run(encode(payload), payload.task_model, deadline)
         if ended.status != 0:
             raise verdict.failed(ended, self._spec, self._find_program(), payload)
-        answer = self._judged(ended.stderr, lambda: parse_answer(ended.stdout, self._spec.score_range))
+        answer = self._judged(
+            ended.stderr,
+            lambda: parse_answer(ended.stdout, self._spec.score_range),
+            answered=lambda: ended.stdout,
+        )
         if answer.capabilities is not NO_CAPABILITIES and self._capabilities is NO_CAPABILITIES:
             wanted = self._spec.persistent is not False
             self._capabilities = replace(
@@ -136,7 +141,11 @@ class CommandEvaluator:
 
     def _ask_worker(self, payload: Payload, seconds: float) -> Answer:
         reply = self._converse(payload.task_model, partial(encode, payload), seconds)
-        answer = self._judged(reply.stderr, lambda: judge_answer(reply.answer, self._spec.score_range))
+        answer = self._judged(
+            reply.stderr,
+            lambda: judge_answer(reply.answer, self._spec.score_range),
+            answered=lambda: _without_id(reply.answer),
+        )
         if answer.capabilities.batch > self._capabilities.batch:  # persistent by the user's word, told later
             self._capabilities = replace(self._capabilities, batch=answer.capabilities.batch)
         return answer
@@ -187,13 +196,14 @@ class CommandEvaluator:
             pool = self._pools.setdefault(task_model, Pool(start, size=self._size, window=window))
         return pool
 
-    def _judged(self, stderr: bytes, judge: Callable[[], Answer]) -> Answer:
-        """Judge an answer; a failure takes with it what the program had written to stderr."""
+    def _judged(self, stderr: bytes, judge: Callable[[], Answer], answered: Callable[[], bytes]) -> Answer:
+        """Judge an answer; a failure takes with it what the program had written."""
         try:
             answer = judge()
             return replace(answer, stderr=verdict.text_of(stderr)) if self._spec.keep_stderr else answer
         except EvaluationError as error:
             error.detail = verdict.text_of(stderr)
+            error.answered = answered()
             error.hint = not_started.shell_hint(self._spec.text) or error.hint
             raise
 
@@ -220,6 +230,10 @@ class CommandEvaluator:
             argv=spec.argv, executable=executable, cwd=spec.cwd, environment=encoded
         )
         return self._program
+
+
+def _without_id(answer: Mapping[str, Any]) -> bytes:
+    return strict_json.dumps({key: said for key, said in answer.items() if key != "_id"})
 
 
 def _start_worker(

@@ -169,7 +169,7 @@ def test_the_schemas_are_printed_and_are_schemas(cli: Cli, document: str) -> Non
 
 def test_completion_knows_the_commands(cli: Cli) -> None:
     env = {"_OPTIMIZE_EVAL_COMPLETE": "complete_bash", "COMP_WORDS": "optimize-eval s", "COMP_CWORD": "1"}
-    assert cli(env=env).stdout.split() == ["score", "schema"]
+    assert cli(env=env).stdout.split() == ["score", "serve", "schema"]
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

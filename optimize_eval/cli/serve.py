@@ -1,0 +1,119 @@
+"""`optimize-eval serve`: a command evaluator behind HTTP."""
+
+import contextlib
+import socket
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import options, output
+from optimize_eval.cli.session import Reaper, owned_processes, stoppable
+from optimize_eval.connect import connect, parse_evaluators
+from optimize_eval.errors import UsageError
+from optimize_eval.protocol import ScoreRange, check_task_model
+from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.run.stop import GivenUp, Stop
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval serve -e ./judge.sh --port 8000
+  optimize-eval serve -e @exact_match --port 0
+  curl -d '{"candidate": "Hello!"}' http://127.0.0.1:8000/
+
+\b
+stdout holds one line, the URL; GET it to see how it goes. Anybody who can reach it runs the evaluator.
+Exit codes: 0 stopped (Ctrl-C, SIGTERM) with everything answered, 2 wrong option or port in use,
+130 stopped with calls broken off: after 5 s, or at the second signal.
+"""
+
+LOOPBACK = "127.0.0.1"
+
+_REAP_EVERY = 5.0
+_BROKEN_OFF = 130
+
+
+def serve(
+    evaluator: options.Evaluators,
+    port: Annotated[
+        int, typer.Option("--port", metavar="P", min=0, max=65535, help="0: one that is free.")
+    ] = 0,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen.")] = LOOPBACK,
+    concurrency: options.Concurrency = options.SLOTS,
+    task_model: options.TaskModel = None,
+    score_range: options.Range = ScoreRange.ANY,
+    timeout: options.Timeout = DEFAULT_TIMEOUT,
+    cwd: options.Cwd = None,
+    header: options.Headers = None,
+    retries: options.Retries = None,
+    persistent: options.Persistent = None,
+    workers: options.Workers = None,
+) -> None:
+    """Put a program behind HTTP: POST a payload, get its answer."""
+    from optimize_eval.bridge.connections import listen  # noqa: PLC0415  a plain --help serves nothing
+
+    defaults = options.defaults(
+        timeout=timeout,
+        cwd=cwd,
+        score_range=score_range,
+        header=header,
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
+    spec = _only_command(parse_evaluators(evaluator, defaults))
+    check_task_model(task_model)
+    stop = Stop()
+    with listen(host, port) as listener, owned_processes(), stoppable(stop):
+        if not _serve(listener, spec, concurrency, task_model, stop):
+            raise typer.Exit(_BROKEN_OFF)
+
+
+def _only_command(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+    if len(specs) != 1:
+        raise UsageError(
+            f"one evaluator is served, and {len(specs)} were named",
+            hint="give -e once, and start a server for each",
+        )
+    if specs[0].url:
+        raise UsageError("a URL needs no server", hint="name it itself: run -e URL")
+    return specs[0]
+
+
+def _serve(
+    listener: socket.socket, spec: EvaluatorSpec, concurrency: int, task_model: str | None, stop: Stop
+) -> bool:
+    """Serve until the stop; tell whether everything was answered."""
+    from optimize_eval.bridge.connections import Connections  # noqa: PLC0415  see serve
+    from optimize_eval.bridge.service import Service  # noqa: PLC0415
+
+    evaluator = connect(spec)
+    service = Service(
+        evaluator, spec, concurrency=concurrency, task_model=task_model, stop=stop, say=output.say
+    )
+    connections = Connections(listener, service.answer)
+    try:
+        _announce(listener, spec)
+        _await_stop(stop)
+        service.wake()
+        connections.stop()
+        return connections.await_end(lambda: stop.is_over)
+    finally:
+        evaluator.close()
+        connections.close()
+
+
+def _announce(listener: socket.socket, spec: EvaluatorSpec) -> None:
+    from optimize_eval.bridge.connections import is_loopback, url_of  # noqa: PLC0415  see serve
+
+    if not is_loopback(listener):
+        output.say("warning: it listens beyond this machine, and anybody who can reach it runs the evaluator")
+    output.say(f"{spec.name} is served; Ctrl-C ends it")
+    output.emit(url_of(listener))
+
+
+def _await_stop(stop: Stop) -> None:
+    reap = Reaper()
+    with contextlib.suppress(GivenUp):
+        while True:
+            stop.pause(_REAP_EVERY)
+            reap()
