@@ -98,7 +98,10 @@ def test_every_shipped_file_has_its_row() -> None:
         page = (ROOT / folder / "README.md").read_text(encoding="utf-8")
         for path in (ROOT / folder).iterdir():
             if path.name not in {"README.md", "__pycache__"} and path.name[0] != "_":
-                assert f"`{mark}{path.stem if mark else path.name}`" in page
+                named = (
+                    f"{path.name}/" if path.is_dir() and mark else f"{mark}{path.stem if mark else path.name}"
+                )
+                assert f"`{named}`" in page
 
 
 def test_every_kind_of_failure_is_documented() -> None:

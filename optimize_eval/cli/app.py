@@ -8,6 +8,7 @@ import typer
 
 from optimize_eval.cli import (
     diff,
+    new,
     options,
     output,
     preflight,
@@ -43,6 +44,7 @@ app.command(epilog=runs.EXAMPLES)(runs.runs)
 app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)
+app.add_typer(new.app, name="new", epilog=new.EXAMPLES, help="Write files to start from.")
 
 EXAMPLES = """\b
 Examples:
