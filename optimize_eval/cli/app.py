@@ -9,6 +9,7 @@ import typer
 from optimize_eval.cli import (
     diff,
     evaluators,
+    new,
     options,
     output,
     preflight,
@@ -47,6 +48,7 @@ app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.command(epilog=validate.EXAMPLES)(validate.validate)
 app.command(epilog=schema.EXAMPLES)(schema.schema)
 app.add_typer(evaluators.app, name="evaluators")
+app.add_typer(new.app, name="new", epilog=new.EXAMPLES, help="Write files to start from.")
 
 EXAMPLES = """\b
 Examples:

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# An evaluator in bash with jq: which share of the words of the example's `target` the candidate has.
+# jq reads payload after payload by itself; --unbuffered sends each answer at once.
+#
+# echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | bash word_share.sh
+exec jq -c --unbuffered '
+  # a word is letters and digits in a row; only A to Z are made small
+  def words:
+    ascii_downcase | explode
+    | map(if . > 127 or (. >= 97 and . <= 122) or (. >= 48 and . <= 57) then . else 32 end)
+    | implode | split(" ") | map(select(. != ""));
+
+  # change this: answer a "score" from 0 to 1 and whatever explains it, or an "error"
+  def judge:
+    (.example.target | if type == "string" then words else [] end) as $wanted
+    | if $wanted == [] then {error: "the example needs a target, a text with a word in it"}
+      else
+        ($wanted | length) as $words
+        | ($words - ($wanted - (.candidate | words) | length)) as $found
+        | {score: ($found / $words), $found, $words}
+      end;
+
+  judge + {_capabilities: {persistent: true}} + (if has("_id") then {_id} else {} end)
+'

@@ -1,0 +1,133 @@
+"""`optimize-eval new`: files to start from, each with one line that tries it; nothing is ever overwritten.
+
+What is written are the starters that ship, under a name of one's own. The table of languages is in languages.
+"""
+
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.cli.languages import ALIASES, LANGUAGES, Language, starter
+from optimize_eval.errors import UsageError
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval new evaluator mine --lang go
+  optimize-eval new sweep nightly
+  optimize-eval new dataset greetings
+
+\b
+On stdout stands one line to try what was written: bash -c "$(optimize-eval new evaluator mine)".
+Exit codes: 0 written, 2 a name or language that cannot be, or a file that is there already.
+"""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_GO_LEAVES_OUT = re.compile(r".*_(test|linux|darwin|windows|amd64|arm64)")
+
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What to call it; the suffix comes by itself.")]
+
+
+@app.command()
+def evaluator(
+    name: Name,
+    lang: Annotated[
+        str, typer.Option("--lang", metavar="LANGUAGE", help=f"One of {', '.join(LANGUAGES)}.")
+    ] = "python",
+) -> None:
+    """Write an evaluator that works, NAME with its language's suffix, and examples for it, NAME.jsonl."""
+    language = _language(lang)
+    _check_name(name)
+    _check_for_language(name, language)
+    _refuse_existing(
+        f"{name}{language.suffix}", *([language.makes.replace("NAME", name)] * bool(language.makes))
+    )
+    _write({f"{name}{language.suffix}": starter(language.suffix, name), **_data(name)})
+    if missing := [program for program in language.needs if shutil.which(program) is None]:
+        output.say(
+            f"note: {' and '.join(missing)} cannot be found on PATH; "
+            f"install it first (Debian, Ubuntu: apt-get install {language.package})"
+        )
+    spec = shlex.quote(language.spec.replace("NAME", name))
+    build = f"{language.build.replace('NAME', name)} && " if language.build else ""
+    output.emit(f"{build}optimize-eval preflight -e {spec} --dataset {name}.jsonl --candidate-field after")
+
+
+@app.command()
+def sweep(name: Name) -> None:
+    """Write a sweep file, NAME.toml, and examples for it, NAME.jsonl."""
+    _check_name(name)
+    _refuse_existing(f"{name}.toml")
+    _write({f"{name}.toml": starter(".toml", name), **_data(name)})
+    output.emit(f"optimize-eval validate {name}.toml && optimize-eval run {name}.toml")
+
+
+@app.command()
+def dataset(name: Name) -> None:
+    """Write a small dataset, NAME.jsonl."""
+    _check_name(name)
+    _refuse_existing(f"{name}.jsonl")
+    _write(_data(name))
+    output.emit(f"optimize-eval validate {name}.jsonl")
+
+
+def _language(said: str) -> Language:
+    known = {**{name: name for name in LANGUAGES}, **ALIASES}
+    if said.lower() in known:
+        return LANGUAGES[known[said.lower()]]
+    close = get_close_matches(said.lower(), known, n=1)
+    meant = f"did you mean {close[0]}? There are" if close else "name one of"
+    raise UsageError(f"there is no starter in {said!r}", hint=f"{meant} {', '.join(LANGUAGES)}")
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} cannot be a name here",
+            hint="give a letter, then letters, digits, _ and -, without a folder or a suffix: mine",
+        )
+
+
+def _check_for_language(name: str, language: Language) -> None:
+    """Refuse what the language itself would take for something else."""
+    if language.name == "python" and name in sys.stdlib_module_names:
+        raise UsageError(f"{name}.py would hide Python's own module {name}", hint=f"try my_{name}")
+    if language.name == "go" and _GO_LEAVES_OUT.fullmatch(name):
+        raise UsageError(
+            f"go leaves {name}.go out of a build, for how its name ends", hint="end it otherwise"
+        )
+
+
+def _refuse_existing(*names: str) -> None:
+    if there := [name for name in names if Path(name).exists() or Path(name).is_symlink()]:
+        raise UsageError(
+            f"{there[0]} is there already, and nothing is overwritten",
+            hint="choose another name, or move it away",
+        )
+
+
+def _data(name: str) -> Mapping[str, str]:
+    """Make the examples, unless a file of that name holds some."""
+    path = f"{name}.jsonl"
+    if Path(path).exists():
+        output.say(f"note: {path} is there already; it stays as it is")
+        return {}
+    return {path: starter(".jsonl", name)}
+
+
+def _write(texts: Mapping[str, str]) -> None:
+    for name, text in texts.items():
+        with Path(name).open("x", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        if text.startswith("#!"):
+            Path(name).chmod(0o755)
+    output.say(f"wrote {' and '.join(texts)}")

@@ -1,0 +1,182 @@
+"""The starters: in every language the same answers to the digit, and `new` gives one that works at once."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optimize_eval.cli.languages import LANGUAGES, Language
+from tests.conftest import PROGRAM, ROOT, need
+
+MOST_LINES = {"tcl": 70}
+FEW = 60
+
+each_language = pytest.mark.parametrize(
+    "language",
+    [pytest.param(one, id=one.name, marks=need(*one.needs)) for one in LANGUAGES.values()],
+)
+Tried = Callable[[Language], tuple[Path, str, str]]
+
+
+def bash(line: str, folder: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {name: value for name, value in os.environ.items() if name != "CI"} | {"PATH": path}
+    return subprocess.run(
+        ["bash", "-c", line], input=stdin, capture_output=True, cwd=folder, env=environment, check=False
+    )
+
+
+@pytest.fixture(scope="session")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Tried:
+    """Write a starter and run the line that `new` printed, once for each language; what came of it."""
+    known: dict[str, tuple[Path, str, str]] = {}
+
+    def of(language: Language) -> tuple[Path, str, str]:
+        if language.name not in known:
+            folder = tmp_path_factory.mktemp(language.name)
+            new = bash(f"optimize-eval new evaluator mine --lang {language.name}", folder)
+            assert new.returncode == 0, new.stderr.decode()
+            line = new.stdout.decode()
+            done = bash(line, folder)
+            told = (done.stdout + done.stderr).decode()
+            known[language.name] = folder, line, f"exit code {done.returncode}\n{told}"
+        return known[language.name]
+
+    return of
+
+
+@each_language
+def test_the_line_that_new_prints_works_as_it_stands(language: Language, tried: Tried) -> None:
+    _, line, told = tried(language)
+    assert line.count("\n") == 1
+    assert told.startswith("exit code 0\n")
+    assert "Ready to run." in told
+    assert not re.search(r"^ +try it", told, re.MULTILINE) or "shim" in told
+
+
+def words(text: object) -> list[str]:
+    """Find words in another way than the starters do: sign by sign."""
+    signs = (
+        [sign if sign >= "\x80" or sign.isalnum() else " " for sign in text] if isinstance(text, str) else []
+    )
+    return [
+        "".join(sign.lower() if sign < "\x80" else sign for sign in word)
+        for word in "".join(signs).split(" ")
+        if word
+    ]
+
+
+def expected(payload: Any) -> dict[str, Any]:
+    wanted = words(payload.get("example", {}).get("target"))
+    if not wanted:
+        return {"error": "the example needs a target, a text with a word in it"}
+    known = set(words(payload["candidate"]))
+    found = sum(word in known for word in wanted)
+    return {"score": found / len(wanted), "found": found, "words": len(wanted)}
+
+
+PLAIN = [  # candidate, example; sent both with signs as they are and with every sign escaped that can be
+    ("hello Ada", {"target": "Hello, dear Ada!"}),
+    ("a b c d e f", {"target": "A B c x y z 7"}),
+    ("", {"target": "one two three"}),
+    ("Zoë said: ÉTÉ été", {"target": "zoë été Été ÉTÉ"}),
+    ("K k", {"target": "\u212a K"}),  # the sign of Kelvin is a k where all of Unicode is made small
+    ("おはよう ございます", {"target": "おはよう、 ございます"}),
+    ("🙂 👩\u200d🚀 x", {"target": "🙂 👩\u200d🚀 👩 y"}),
+    ('he said "no"', {"target": 'said "no" \\ "yes"'}),
+    ("back\\slash \\ud83d \\u0041 \\n", {"target": "back slash ud83d u0041 n A"}),
+    ("tab\there\nand\r\nthere\b\f/", {"target": "tab here and there\u001f b f n"}),
+    ("nul\0inside", {"target": "nul inside nulinside"}),
+    ("del\x7fete next\x85line", {"target": "del ete next line next\x85line"}),
+    ("line\u2028and\u2029paragraph", {"target": "line and line\u2028and\u2029paragraph"}),
+    ("no\u00a0break", {"target": "no break no\u00a0break"}),
+    ("\ufeffmark", {"target": "mark \ufeffmark"}),
+    ("a-b_c.d", {"target": "a b c d a-b"}),
+    ("x x x", {"target": "x x y"}),
+    ("7 007 1e5", {"target": "7 07 1E5"}),
+    ("yes", {"meta": {"target": "no"}, "target": "yes", "more": [{"target": "no"}, ["target"]]}),
+    ("yes", {"Target": "no", "TARGET": "no", "target ": "no", "tar": "no", "target": "yes sir"}),
+    ("yes", {"note": '"target": "no"', "target": "yes yes no", "z": "}]{["}),
+    ("yes", {"target\0": "no", "": "no", "target": "yes"}),
+    ("yes", {"big": 10**400, "small": -1.5e-300, "t": True, "f": False, "n": None, "target": "yes no"}),
+    ("yes", {"target": "yes", "deep": json.loads("[" * 190 + "]" * 190)}),
+    ("yes", {"target": "yes", "empty": [{}, [], "", [[]], {"a": {}}]}),
+    ("long " * 2_000 + "end", {"target": "long " * 400 + "end start"}),
+    ("x" * 300_000, {"target": "x" * 300_000 + " y"}),
+    ("one two", {"target": " ".join(str(number) for number in range(97)) + " one"}),
+    ("no target", {"input": "x"}),
+    ("no text", {"target": 5}),
+    ("no text", {"target": None}),
+    ("no text", {"target": ["no", "text"]}),
+    ("no text", {"target": {"target": "no text"}}),
+    ("no word", {"target": " .,;! "}),
+    ("true", {"target": True}),
+]
+ODD = [  # lines as other programs may write them
+    b'{"candidate":"yes","example":{"t\\u0061rget":"yes no"},"_id":"%d"}',
+    b'{ "candidate" : "yes" ,\r"example" :\t{ "a" : [ 1 , 2 ],\r "target" : "yes no" } , "_id" : "%d" }',
+    b'{"_id":"%d","example":{"target":"yes \\/ no"},"candidate":"\\"yes\\" \\u004eO"}',
+    b'{"candidate":"\\ud83d\\ude42","example":{"target":"\xf0\x9f\x99\x82 \\uD83D\\uDE43"},"_id":"%d"}',
+    b'{"candidate":"yes","_id":"\\u00e9\\" \\\\ %d"}',
+    b'{"_protocol_version":2,"candidate":"yes","task_model":"a/b","_id":"%d"}',
+]
+
+
+def lines() -> list[bytes]:
+    asked = [
+        json.dumps(
+            {"candidate": candidate, "example": example, "_id": str(number)}, ensure_ascii=ascii_only
+        ).encode()
+        for number, (candidate, example) in enumerate(PLAIN)
+        for ascii_only in (False, True)
+    ]
+    return asked + [line % number for number, line in enumerate(ODD)]
+
+
+@each_language
+def test_all_languages_give_the_same_answers(language: Language, tried: Tried) -> None:
+    folder, _, _ = tried(language)
+    asked = lines()
+    assert len(asked) >= 50
+    command = language.spec.replace("NAME", "mine").removeprefix("mine=")
+    done = bash(command, folder, b"\n".join(asked) + b"\n")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(asked), done.stderr.decode()
+    for line, answer in zip(asked, answers, strict=True):
+        payload = json.loads(line)
+        rest = {"_capabilities": {"persistent": True}, "_id": payload["_id"]}
+        assert answer == expected(payload) | rest, line[:300]
+        assert list(answer)[-1] == "_id"
+
+
+@each_language
+def test_one_payload_gets_one_answer_in_any_locale(language: Language, tried: Tried) -> None:
+    folder, _, _ = tried(language)
+    command = language.spec.replace("NAME", "mine").removeprefix("mine=")
+    payload = '{"_protocol_version":2,"candidate":"Zoë","example":{"target":"Zoë Été"}}'
+    done = bash(f"env LC_ALL=C LANG=C {command}", folder, payload.encode())  # without an end of the line
+    answer = {"score": 0.5, "found": 1, "words": 2, "_capabilities": {"persistent": True}}
+    assert json.loads(done.stdout) == answer, done.stderr.decode()
+
+
+@pytest.mark.parametrize("language", LANGUAGES.values(), ids=LANGUAGES)
+def test_a_starter_is_short_and_says_where_to_change_it(language: Language) -> None:
+    text = (ROOT / "evaluators" / "starters" / f"word_share{language.suffix}").read_text(encoding="utf-8")
+    assert text.count("\n") <= MOST_LINES.get(language.name, FEW)
+    assert len(re.findall(r"[Cc]hange this", text)) == 1
+    assert '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' in text
+
+
+def test_every_starter_is_in_the_table_and_every_tool_in_ci() -> None:
+    suffixes = {path.suffix for path in (ROOT / "evaluators" / "starters").glob("word_share.*")}
+    assert suffixes == {one.suffix for one in LANGUAGES.values()} | {".jsonl", ".toml"}
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    tools = dict(re.findall(r"^(\S+) (\S+)$", ci.partition('tools="')[2].partition('"')[0], re.MULTILINE))
+    for one in LANGUAGES.values():
+        assert set(one.needs) - {"python3"} <= set(tools)
+        assert {tools[tool] for tool in one.needs if tool in tools} <= set(one.package.split())
