@@ -37,18 +37,28 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command(epilog=score.EXAMPLES)(score.score)
-app.command(epilog=run.EXAMPLES)(run.run)
-app.command(epilog=rescore.EXAMPLES)(rescore.rescore)
-app.command(epilog=report.EXAMPLES)(report.report)
-app.command(epilog=diff.EXAMPLES)(diff.diff)
-app.command(epilog=runs.EXAMPLES)(runs.runs)
-app.command(epilog=preflight.EXAMPLES)(preflight.preflight)
-app.command(epilog=serve.EXAMPLES)(serve.serve)
-app.command(epilog=validate.EXAMPLES)(validate.validate)
-app.command(epilog=schema.EXAMPLES)(schema.schema)
-app.add_typer(evaluators.app, name="evaluators")
-app.add_typer(new.app, name="new", epilog=new.EXAMPLES, help="Write files to start from.")
+_COMMANDS = (  # command, its examples, what the list of commands says of it
+    (score.score, score.EXAMPLES, "Score one candidate with one evaluator."),
+    (run.run, run.EXAMPLES, "Compare candidates over a dataset and a valset."),
+    (rescore.rescore, rescore.EXAMPLES, "Ask another evaluator about what a run was about."),
+    (report.report, report.EXAMPLES, "Print a run's result again, for people or machines."),
+    (diff.diff, diff.EXAMPLES, "Say what changed from one run to another."),
+    (runs.runs, runs.EXAMPLES, "List runs and how they stand."),
+    (preflight.preflight, preflight.EXAMPLES, "Check evaluators before a long run."),
+    (serve.serve, serve.EXAMPLES, "Put an evaluator behind HTTP."),
+    (validate.validate, validate.EXAMPLES, "Check datasets and sweep files."),
+    (schema.schema, schema.EXAMPLES, "Print the contract as JSON Schema."),
+)
+for _command, _examples, _line in _COMMANDS:
+    app.command(epilog=_examples, short_help=_line)(_command)
+app.add_typer(evaluators.app, name="evaluators", short_help="List, show and copy what ships.")
+app.add_typer(
+    new.app,
+    name="new",
+    epilog=new.EXAMPLES,
+    help="Write files to start from.",
+    short_help="Write files to start from.",
+)
 
 EXAMPLES = """\b
 Examples:
