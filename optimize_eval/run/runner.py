@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from optimize_eval import journal
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run import journal
 from optimize_eval.run.asked import Asked
 from optimize_eval.run.identity import has_changed
 from optimize_eval.run.ledger import SCORED, SKIPPED, Ledger
