@@ -16,7 +16,8 @@ from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import Evaluator, EvaluatorSpec, headers
-from optimize_eval.reach.command import CommandEvaluator
+from optimize_eval.reach.command import Command
+from optimize_eval.reach.contract import evaluating
 from optimize_eval.reach.not_started import INTERPRETERS
 
 HTTP_RETRIES = 2
@@ -72,7 +73,7 @@ def connect(spec: EvaluatorSpec) -> Evaluator:
         from optimize_eval.reach.endpoint import EndpointEvaluator  # noqa: PLC0415  a command needs no client
 
         return EndpointEvaluator(spec)
-    return CommandEvaluator(spec)
+    return Command(spec, evaluating(spec.score_range))
 
 
 def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec) -> EvaluatorSpec:
