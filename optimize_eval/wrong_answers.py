@@ -85,7 +85,7 @@ def not_an_object(answer: Any, source: str) -> EvaluationError:
     is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
     return EvaluationError(
         FailureKind.NOT_AN_OBJECT,
-        f"{source} is {_describe(answer)}, not a JSON object",
+        f"{source} is {describe(answer)}, not a JSON object",
         hint=f'print {{"score": {answer if is_number and abs(answer) < _LARGE else 0.5}}} instead',
     )
 
@@ -120,12 +120,13 @@ def without_score(answer: Mapping[str, Any]) -> EvaluationError:
 def wrong_type(score: Any) -> EvaluationError:
     return EvaluationError(
         FailureKind.SCORE_TYPE,
-        f"score is {_describe(score)}, not a number",
+        f"score is {describe(score)}, not a number",
         hint='write the number itself, without quotes: {"score": 0.7}',
     )
 
 
-def _describe(value: Any) -> str:
+def describe(value: Any) -> str:
+    """Say what a decoded value is, in a few words that fit into a message."""
     match value:
         case None | True | False:
             return {None: "null", True: "true", False: "false"}[value]

@@ -46,7 +46,7 @@ _COMMANDS = (  # command, its examples, what the list of commands says of it
     (runs.runs, runs.EXAMPLES, "List runs and how they stand."),
     (preflight.preflight, preflight.EXAMPLES, "Check evaluators before a long run."),
     (serve.serve, serve.EXAMPLES, "Put an evaluator behind HTTP."),
-    (validate.validate, validate.EXAMPLES, "Check datasets and sweep files."),
+    (validate.validate, validate.EXAMPLES, "Check datasets, task files and sweep files."),
     (schema.schema, schema.EXAMPLES, "Print the contract as JSON Schema."),
 )
 for _command, _examples, _line in _COMMANDS:
