@@ -53,7 +53,7 @@ def validate(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Check data and task files line by line, and sweep files with all that they name; all problems at once."""
+    """Check data and task files line by line, and sweep files with what they name; all problems at once."""
     if kind is Format.TASK_YAML:
         raise UsageError(
             "task files in YAML cannot be checked yet",

@@ -2,27 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.reports.columns import columns
 from optimize_eval.tasks.faults import RULES
 from tests.conftest import ROOT, Cli
+from tests.tasks.made import task
 
 GOOD = ROOT / "datasets" / "tasks.jsonl"
 BAD = ROOT / "datasets" / "tasks_bad.jsonl"
 EXAMPLES = sorted((ROOT / "datasets" / "tasks").iterdir())
-
-
-def task(**changed: object) -> dict[str, Any]:
-    usual = {
-        "task_id": "a",
-        "category": "arithmetic",
-        "prompt": "1 + 1 =",
-        "targets": ["2"],
-        "metric_name": "f1",
-        "post_process": "none",
-    }
-    return {**usual, **changed}
 
 
 def test_the_files_that_ship_are_told_apart(cli: Cli) -> None:
