@@ -53,7 +53,7 @@ def validate(
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Check data and task files line by line, and sweep files with all that they name; all problems at once."""
+    """Check data and task files line by line, and sweep files with what they name; all problems at once."""
     if kind is Format.TASK_YAML:
         raise UsageError(
             "task files in YAML cannot be checked yet",
@@ -86,7 +86,7 @@ def _checked(path: str, kind: Format | None) -> "list[Checked]":
 def _other_format(wrong: "Sequence[Checked]", kind: Format | None) -> str:
     """Say how a dataset that only looks like a task file is checked."""
     is_guess = kind is None and any(one.errors for one in wrong)
-    return " (--format dataset: it is no task file)" if is_guess else ""
+    return "; a plain dataset: --format dataset" if is_guess else ""
 
 
 def _show(one: "Checked") -> None:
