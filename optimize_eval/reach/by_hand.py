@@ -82,6 +82,8 @@ def _program(spec: EvaluatorSpec, payload: Payload) -> str:
 
 
 def _inside(spec: EvaluatorSpec, line: str) -> str:
+    if spec.task:  # it takes a model and a metric, and no one line asks both
+        return ""
     return f"(cd {shlex.quote(spec.cwd)} && {{ {line}; }})" if spec.cwd and not spec.url else line
 
 

@@ -9,7 +9,6 @@ from optimize_eval.tasks.identity import identify_model
 from optimize_eval.tasks.kinds import connect_model
 from optimize_eval.tasks.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.outputs import close_outputs, key_of, open_outputs
-from optimize_eval.wrong_answers import describe
 
 _HINT = "ask the model: run it without --only-stored, in the folder that has its outputs"
 
@@ -64,7 +63,7 @@ class RememberedModel:
         return self._live
 
     def _missing(self, prompt: Prompt) -> EvaluationError:
-        what = f"no output of {self._identity.text} is stored for {describe(prompt.id)}"
+        what = f"no output of {self._identity.text} is stored for {prompt.id!r}"
         message = f"{what} with this prompt and repeat, and the model is not asked"
         return EvaluationError(FailureKind.MODEL_ERROR, message, hint=_HINT)
 
