@@ -154,7 +154,7 @@ def _parse_task(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
             hint=f"optimize-eval validate {shlex.quote(name)} tells all of them",
         )
     metrics = _metric_specs((task.evaluator for task in file.tasks), defaults)
-    specification = TaskSpecification(metrics=metrics, file=name)
+    specification = TaskSpecification(metrics=metrics)
     return replace(defaults, name=_NOT_IN_NAME.sub("-", file.name) or "task", text=target, task=specification)
 
 
@@ -203,5 +203,6 @@ _KINDS: tuple[tuple[str, Callable[[str, EvaluatorSpec], EvaluatorSpec]], ...] = 
 )
 _LATER = ("judge:",)
 _KINDS_HINT = (
-    "an evaluator is a command ('python3 judge.py'), a URL (http://…) or a shipped one (@exact_match)"
+    "an evaluator is a command ('python3 judge.py'), a URL (http://…), a shipped one (@exact_match)"
+    " or a task file (task:tasks.jsonl)"
 )

@@ -110,7 +110,6 @@ class TaskSpecification:
 
     model: str = ""  # as it was written; empty: each payload's task model
     metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
-    file: str = ""  # the task file that was named, if one was
     outputs: str = ""  # where what models say is written down; empty: nowhere
     only_stored: bool = False  # what is not written down fails, and no model is asked
     api_base: str = ""

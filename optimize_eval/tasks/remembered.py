@@ -19,9 +19,14 @@ class RememberedModel:
     def __init__(self, text: str, spec: EvaluatorSpec) -> None:
         task = spec.task or TaskSpecification()
         self._identity = identify_model(text, spec)
-        self._live: ModelUnderTest | None = None if task.only_stored else connect_model(text, spec)
-        self._outputs = open_outputs(Path(task.outputs))
+        self._live: ModelUnderTest | None = None
         self._is_closed = False
+        self._outputs = open_outputs(Path(task.outputs))
+        try:
+            self._live = None if task.only_stored else connect_model(text, spec)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def note(self) -> str:

@@ -103,7 +103,7 @@ def test_the_candidate_stands_before_the_prompt_and_an_empty_one_leaves_nothing(
     assert [orjson.loads(line) for line in seen.read_text().splitlines()] == ["Think.\n\nsay a", "say a"]
 
 
-def test_a_failure_says_at_which_stage(tmp_path: Path) -> None:
+def test_a_failure_says_at_which_stage() -> None:
     sleeps, slow = shlex.quote(str(FAULTS / "sleeps.sh")), f"{sys.executable} {FAULTS / 'model.py'} one-shot"
     late = replace(DEFAULTS, timeout=0.5)
     with live(task_spec(f"cmd:{sleeps}", (EXACT,), late, TaskSpecification())) as evaluator:
