@@ -147,6 +147,8 @@ def _parse_task(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     from optimize_eval.tasks.files import load_tasks  # noqa: PLC0415  a command needs no tasks
 
     name = target.removeprefix("task:").strip()
+    if not name:
+        raise UsageError("task: names no file", hint="name a task file: task:tasks.jsonl")
     file = load_tasks(Path(defaults.cwd or ".", name))
     if file.errors:
         raise UsageError(
