@@ -16,8 +16,9 @@ from typing import Any
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.interrupts import Interrupted, stoppable
 from optimize_eval.cli.progress import PAUSES, display
-from optimize_eval.cli.session import Interrupted, Reaper, owned_processes, stoppable
+from optimize_eval.cli.session import Reaper, owned_processes
 from optimize_eval.errors import FailureKind, UsageError
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.masked import masked

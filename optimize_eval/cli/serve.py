@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import options, output
-from optimize_eval.cli.session import Reaper, owned_processes, stoppable
+from optimize_eval.cli.interrupts import stoppable
+from optimize_eval.cli.session import Reaper, owned_processes
 from optimize_eval.connect import connect, parse_evaluators
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
