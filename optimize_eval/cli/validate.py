@@ -86,7 +86,7 @@ def _checked(path: str, kind: Format | None) -> "list[Checked]":
 def _other_format(wrong: "Sequence[Checked]", kind: Format | None) -> str:
     """Say how a dataset that only looks like a task file is checked."""
     is_guess = kind is None and any(one.errors for one in wrong)
-    return " (--format dataset: it is no task file)" if is_guess else ""
+    return "; a plain dataset: --format dataset" if is_guess else ""
 
 
 def _show(one: "Checked") -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from optimize_eval.datasets import Reading, read_dataset
+from optimize_eval.datasets import NOT_JSONL, Reading, read_dataset
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.tasks.faults import TaskError
 from optimize_eval.tasks.files import DATASET, TaskFile, read_task_file
@@ -43,7 +43,16 @@ def check_data(path: str, kind: str | None = None) -> Checked:
         file = read_task_file(path, format=kind)
     except DataError as error:
         return Checked(path=path, kind=kind or DATASET, count=0, problems=error.problems)
-    return check_dataset(path) if file.dialect == DATASET else _of_tasks(file)
+    if kind is None and (file.dialect == DATASET or _has_bad_json(file)):
+        dataset = read_dataset(path)
+        if file.dialect == DATASET or any(one.rule == NOT_JSONL for one in dataset.problems):
+            return of_reading(dataset)
+    return _of_tasks(file)
+
+
+def _has_bad_json(file: TaskFile) -> bool:
+    """Tell whether the file may be something else as a whole, such as a JSON array over several lines."""
+    return any(error.rule == "bad_json" for error in file.errors)
 
 
 def check_dataset(path: str) -> Checked:

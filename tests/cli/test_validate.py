@@ -55,12 +55,24 @@ def test_bad_tasks_are_a_table_for_people_that_fits_and_a_list_for_programs(cli:
 def test_a_file_is_taken_for_what_it_is_said_to_be(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "plain.jsonl").write_text('{"input": 1, "metric": "mine"}\n')
     guessed = cli("validate", "plain.jsonl")
-    assert (guessed.status, "--format dataset: it is no task file" in guessed.stderr) == (2, True)
+    assert (guessed.status, "a plain dataset: --format dataset" in guessed.stderr) == (2, True)
     assert cli("validate", "plain.jsonl", "--format", "dataset").stdout == "plain.jsonl: ok, 1 record\n"
     (file,) = cli("validate", "plain.jsonl", "--format", "spec", "--json").json["files"]
     assert [error["rule"] for error in file["errors"]] == ["mixed_dialect"]
     later = cli("validate", "plain.jsonl", "--format", "task_yaml")
     assert (later.status, "task files in YAML cannot be checked yet" in later.stderr) == (2, True)
+
+
+def test_tasks_in_a_file_that_is_no_jsonl_are_told_how_to_convert_it(cli: Cli, tmp_path: Path) -> None:
+    records = [json.dumps(task()), json.dumps(task(task_id="b"))]
+    (tmp_path / "array.jsonl").write_text("[\n" + ",\n".join(records) + "\n]\n")
+    (tmp_path / "pretty.jsonl").write_text(json.dumps(task(), indent=1) + "\n" + records[1] + "\n")
+    told = cli("validate", "array.jsonl", "pretty.jsonl").stdout.splitlines()
+    assert [("convert it: " in line, line.split(":")[0]) for line in told] == [
+        (True, "array.jsonl"),
+        (True, "pretty.jsonl"),
+    ]
+    assert "3 of 4" in cli("validate", "array.jsonl", "--format", "spec").stdout
 
 
 def test_a_task_file_without_a_task_or_that_is_not_there_is_told(cli: Cli, tmp_path: Path) -> None:
