@@ -15,9 +15,11 @@ from urllib.parse import urlsplit
 from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
-from optimize_eval.reach import Evaluator, EvaluatorSpec, headers
-from optimize_eval.reach.command import CommandEvaluator
+from optimize_eval.reach import Evaluator, EvaluatorSpec, TaskSpecification, headers
+from optimize_eval.reach.command import Command
+from optimize_eval.reach.contract import evaluating
 from optimize_eval.reach.not_started import INTERPRETERS
+from optimize_eval.reach.words import split_command
 
 HTTP_RETRIES = 2
 
@@ -72,7 +74,11 @@ def connect(spec: EvaluatorSpec) -> Evaluator:
         from optimize_eval.reach.endpoint import EndpointEvaluator  # noqa: PLC0415  a command needs no client
 
         return EndpointEvaluator(spec)
-    return CommandEvaluator(spec)
+    if spec.task:
+        from optimize_eval.tasks.evaluator import TaskEvaluator  # noqa: PLC0415  a command needs no tasks
+
+        return TaskEvaluator(spec, connect)
+    return Command(spec, evaluating(spec.score_range))
 
 
 def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -92,15 +98,49 @@ def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return replace(defaults, name=name or "endpoint", text=url, url=url, retries=retries)
 
 
-def split_command(command: str) -> tuple[str, ...]:
-    """Split a command into words as a shell does."""
-    try:
-        return tuple(shlex.split(command))
-    except ValueError as error:
-        reason = str(error).lower().rstrip(".")
+def task_spec(
+    model: str, metrics: Iterable[str], defaults: EvaluatorSpec, task: TaskSpecification
+) -> EvaluatorSpec:
+    """Describe the evaluator that asks a model about tasks; `metrics` are the texts that score them.
+
+    The model may be written NAME=MODEL; everything else about it is said by `task`.
+    """
+    from optimize_eval.tasks.kinds import parse_model, retries_of  # noqa: PLC0415  a command needs no tasks
+
+    name = given_name(model)
+    text = model if name is None else model[len(name) + 1 :]
+    named = parse_model(text)
+    words = split_command(named.rest) if named.kind == "cmd:" else (named.rest.rpartition("/")[2] or text,)
+    retries = retries_of(text) if defaults.retries is None else defaults.retries
+    return replace(
+        defaults,
+        name=name or (_default_name(words) if named.kind else text),
+        text=text,
+        retries=retries,
+        task=replace(task, model=text, metrics=_metric_specs(metrics, defaults)),
+    )
+
+
+def _metric_specs(metrics: Iterable[str], defaults: EvaluatorSpec) -> tuple[EvaluatorSpec, ...]:
+    plain = replace(defaults, environment={}, headers=(), cwd=None, persistent=None, retries=None)
+    return tuple(parse_evaluator(text, plain) for text in dict.fromkeys(metrics))
+
+
+def _parse_task(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    from optimize_eval.tasks.files import load_tasks  # noqa: PLC0415  a command needs no tasks
+
+    name = target.removeprefix("task:").strip()
+    file = load_tasks(Path(defaults.cwd or ".", name))
+    if file.errors:
         raise UsageError(
-            f"the command {command!r} cannot be split: {reason}", hint="close its quotes"
-        ) from None
+            f"{name} has {len(file.errors)} lines that are no tasks; the first: {file.errors[0]}",
+            hint=f"optimize-eval validate {shlex.quote(name)} tells all of them",
+        )
+    metrics = _metric_specs((task.evaluator for task in file.tasks), defaults)
+    specification = TaskSpecification(metrics=metrics, file=name)
+    return replace(
+        defaults, name=_default_name((file.path,)), text=target, retries=defaults.retries, task=specification
+    )
 
 
 def _parse_metric(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -144,8 +184,9 @@ _KINDS: tuple[tuple[str, Callable[[str, EvaluatorSpec], EvaluatorSpec]], ...] = 
     ("@", _parse_metric),
     ("http://", endpoint_spec),
     ("https://", endpoint_spec),
+    ("task:", _parse_task),
 )
-_LATER = ("judge:", "task:")
+_LATER = ("judge:",)
 _KINDS_HINT = (
     "an evaluator is a command ('python3 judge.py'), a URL (http://…) or a shipped one (@exact_match)"
 )

@@ -19,10 +19,10 @@ from optimize_eval.cli import output
 from optimize_eval.cli.interrupts import Interrupted, stoppable
 from optimize_eval.cli.progress import PAUSES, display
 from optimize_eval.cli.session import Reaper, owned_processes
-from optimize_eval.errors import FailureKind, UsageError
+from optimize_eval.errors import CannotGoOn, FailureKind, UsageError
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.masked import masked
-from optimize_eval.run.folder import JOURNAL, SUMMARY, CannotGoOn, write_json
+from optimize_eval.run.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.recheck import Rechecked, recheck

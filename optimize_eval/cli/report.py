@@ -13,8 +13,8 @@ import orjson
 import typer
 
 from optimize_eval.cli import gates, options, output
-from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import SUMMARY, CannotGoOn
+from optimize_eval.errors import CannotGoOn, UsageError
+from optimize_eval.run.folder import SUMMARY
 from optimize_eval.run.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:

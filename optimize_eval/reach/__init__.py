@@ -55,7 +55,7 @@ class Evaluator(Protocol):
 class EvaluatorSpec:
     """What an evaluator is, as plain data: everything needed to reach it from another process.
 
-    One with neither `argv` nor `url` stands for the defaults that others are made from.
+    One with neither `argv` nor `url` nor `task` stands for the defaults that others are made from.
     """
 
     name: str = ""
@@ -75,6 +75,7 @@ class EvaluatorSpec:
     keep_stderr: bool = False  # of successful calls too
     concurrency: int | None = None  # calls in flight per URL; None: no limit of its own
     weight: float = 1.0  # its share of the slots, against other evaluators
+    task: "TaskSpecification | None" = None
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= LONGEST_TIMEOUT:
@@ -97,6 +98,26 @@ class EvaluatorSpec:
             *(("environment", text) for pair in self.environment.items() for text in pair),
             *([("working directory", self.cwd)] if self.cwd is not None else []),
         ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpecification:
+    """What an evaluator of tasks is: the model that is asked, and the evaluators that score what it says.
+
+    A program as a model is run with what the EvaluatorSpec around it says of folder, environment, timeout,
+    workers and keeping alive.
+    """
+
+    model: str = ""  # as it was written; empty: each payload's task model
+    metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
+    file: str = ""  # the task file that was named, if one was
+    outputs: str = ""  # where what models say is written down; empty: nowhere
+    only_stored: bool = False  # what is not written down fails, and no model is asked
+    api_base: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    batch_size: int | None = None  # prompts in one call at most; None: as the program declares
 
 
 def _check_text(what: str, text: object) -> None:

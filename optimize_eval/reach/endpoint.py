@@ -18,10 +18,10 @@ from optimize_eval.protocol import (
     decode_answer,
     encode,
     encode_batch,
-    judge_answer,
 )
 from optimize_eval.reach import ANSWER_CAP, Capacity, EvaluatorSpec, headers
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
+from optimize_eval.reach.contract import evaluating
 from optimize_eval.redaction import redact, redact_values
 
 _SOURCE = "the response body"
@@ -37,6 +37,7 @@ class EndpointEvaluator:
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         self._spec = spec
+        self._contract = evaluating(spec.score_range)
         self._headers = headers.expand(spec.headers)
         self._secrets = headers.secrets(spec.headers, spec.url)
         self._connections = Connections(spec.url)
@@ -45,7 +46,7 @@ class EndpointEvaluator:
         self._in_flight = 0
 
     def call(self, payload: Payload, deadline: float) -> Answer:
-        answer = judge_answer(self._ask(encode(payload), deadline - time.monotonic()), self._spec.score_range)
+        answer = self._contract.judge(self._ask(encode(payload), deadline - time.monotonic()))
         if answer.capabilities is not NO_CAPABILITIES:
             self._learn(answer.capabilities)
         return answer
@@ -56,7 +57,7 @@ class EndpointEvaluator:
             payloads,
             timeout,
             size=self.capacity.batch,
-            score_range=self._spec.score_range,
+            contract=self._contract,
             one=self.call,
             many=self._ask_batch,
         )

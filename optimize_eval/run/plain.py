@@ -10,11 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from optimize_eval.connect import command_spec, connect, endpoint_spec, split_command
+from optimize_eval.connect import command_spec, connect, endpoint_spec
 from optimize_eval.datasets import Example, make_example
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.reach.words import split_command
 from optimize_eval.run.attempt import ask
 
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval.connect import command_spec, endpoint_spec, parse_evaluator, split_command
+from optimize_eval.connect import command_spec, endpoint_spec, parse_evaluator
 from optimize_eval.errors import Problem
 from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reach.words import split_command
 
 SUFFIX = ".toml"
 
@@ -67,8 +68,13 @@ def _command(command: str | list[str], defaults: EvaluatorSpec) -> EvaluatorSpec
     return command_spec(argv, defaults)
 
 
+def _task(file: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    return parse_evaluator(f"task:{file}", defaults)
+
+
 TARGETS = {  # key → how its value becomes an evaluator
     "command": _command,
     "url": endpoint_spec,
     "use": parse_evaluator,
+    "task": _task,
 }

@@ -55,7 +55,7 @@ def evaluator_keys(folder: str) -> Keys:
         "url": url,
         "use": metric,
         "judge": later,
-        "task": later,
+        "task": text,
         "timeout": timeout,
         "cwd": lambda value: beside(folder, text(value)),
         "env": environment,

@@ -91,7 +91,7 @@ class _Reading:
     def _entry(self, where: Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be asked."""
         entry = self._table(where, table, evaluator_keys(self._folder))
-        targets = [key for key in (*TARGETS, "judge", "task") if key in table]
+        targets = [key for key in (*TARGETS, "judge") if key in table]
         if len(targets) != 1:
             told = f"it has {' and '.join(targets)}" if targets else "it has none"
             self._complain(where, f"an evaluator has one of {', '.join(TARGETS)}: {told}")

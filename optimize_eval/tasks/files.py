@@ -1,7 +1,7 @@
 """Task files: which dialect one is in, its tasks and what is wrong with it. Both dialects become Tasks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from optimize_eval.datasets import read_bytes
 from optimize_eval.errors import UsageError
 from optimize_eval.tasks import examples, spec
 from optimize_eval.tasks.examples import TaskExample
-from optimize_eval.tasks.faults import TaskError, not_an_object
+from optimize_eval.tasks.faults import ROOT, Fault, TaskError, not_an_object
 from optimize_eval.tasks.lines import Line, read_lines
 from optimize_eval.tasks.metrics import IN_EXAMPLES, IN_SPEC, evaluator_of
 from optimize_eval.tasks.processing import UNCHANGED
@@ -96,6 +96,16 @@ def read_task_file(path: str | Path, *, format: str | None = None) -> TaskFile: 
         tasks=tuple(_task(line, record) for line, record in pairs),
         errors=tuple(errors),
     )
+
+
+def read_record(raw: bytes, number: int) -> Task | TaskError:
+    """Read one record by itself, as a run hands it over; `number` is its line, which may name it."""
+    lines = [replace(line, number=number) for line in read_lines(raw)]
+    dialect = dialect_of(line.value for line in lines)
+    for read in _READERS[dialect](lines):
+        return read if isinstance(read, TaskError) else _task(*read)
+    fault = Fault("missing_required", ROOT, "it has none of task_id, metric_name and metric")
+    return TaskError.of(fault, line_number=number)
 
 
 def dialect_of(values: Iterable[Any]) -> str:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import shlex
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ def identify(spec: EvaluatorSpec) -> Identity:
     launched = len(spec.argv) - is_shipped  # what runs a shipped program is ours to choose
     named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
     shared = shipped.shared_by(Path(spec.argv[1])) if is_shipped else ()  # not named, but part of it
-    files = tuple((_text(file.name), _digest(file)) for file in (*named, *shared) if file)
+    files = tuple((_text(file.name), digest_of(file)) for file in (*named, *shared) if file)
     text = masked(_text(shlex.join(words)))
     chosen = [sorted(spec.environment.items())] if spec.environment else []
     return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files, *chosen]))
@@ -57,6 +58,11 @@ def has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
         now = set(identify(spec).files)
     except UsageError:  # it cannot be read any more
         return True
+    return has_other_programs(known, now, spec)
+
+
+def has_other_programs(known: Identity, now: Collection[tuple[str, str]], spec: EvaluatorSpec) -> bool:
+    """Tell whether one of the files that were known is a program, and is not among those of now."""
     program = Path(spec.argv[0]).name if spec.argv else ""
     return any(
         file not in now for file in known.files if file[0] == program or Path(file[0]).suffix in INTERPRETERS
@@ -89,7 +95,7 @@ def _file_named(word: str, place: int, spec: EvaluatorSpec) -> Path | None:
         return None
 
 
-def _digest(file: Path) -> str:
+def digest_of(file: Path) -> str:
     digest = hashlib.sha256()
     try:
         with file.open("rb") as stream:
