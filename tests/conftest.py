@@ -1,5 +1,6 @@
 """What every test shares: the installed program as a subprocess, and a check that nothing is left behind."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import orjson
 import pytest
 
 from optimize_eval import http_evaluator
+from tests.fake_model import FakeModel, Rules, served_model
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(sys.executable).with_name("optimize-eval")
@@ -55,6 +57,16 @@ def cli(tmp_path: Path) -> Cli:
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
+
+
+StartModel = Callable[[Rules], FakeModel]
+
+
+@pytest.fixture
+def fake_model(tmp_path: Path) -> Iterator[StartModel]:
+    """Start the fake model server with rules, as TOML text or as a list; it ends with the test."""
+    with contextlib.ExitStack() as running:
+        yield lambda rules: running.enter_context(served_model(rules, tmp_path))
 
 
 def _without_ci() -> dict[str, str]:

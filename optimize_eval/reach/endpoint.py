@@ -6,11 +6,10 @@ Says what a status and a body mean; connections and deadlines are http's busines
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http import Connections, Response
+from optimize_eval.http import Connections, Response, seconds_to_wait
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
     Answer,
@@ -21,8 +20,9 @@ from optimize_eval.protocol import (
     encode_batch,
     judge_answer,
 )
-from optimize_eval.reach import ANSWER_CAP, LONGEST_TIMEOUT, Capacity, EvaluatorSpec, headers
+from optimize_eval.reach import ANSWER_CAP, Capacity, EvaluatorSpec, headers
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
+from optimize_eval.redaction import redact, redact_values
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500
@@ -78,13 +78,13 @@ class EndpointEvaluator:
         answer = self._decode(response.body)
         if not self._secrets:
             return answer
-        return {key: headers.redact_values(said, self._secrets) for key, said in answer.items()}
+        return {key: redact_values(said, self._secrets) for key, said in answer.items()}
 
     def _decode(self, body: bytes) -> dict[str, Any]:
         try:
             return decode_answer(body, source=_SOURCE)
         except EvaluationError as error:
-            error.message = headers.redact(error.message, self._secrets)
+            error.message = redact(error.message, self._secrets)
             raise
 
     def _refused(self, response: Response) -> EvaluationError:
@@ -92,9 +92,9 @@ class EndpointEvaluator:
         said = _reported(response.body) or text or "no body"
         return EvaluationError(
             FailureKind.HTTP_STATUS,
-            headers.redact(f"HTTP status {response.status}: {said}", self._secrets),
-            hint=headers.redact(_status_hint(response), self._secrets),
-            retry_after=_retry_after(response.retry_after) if response.status in _AGAIN else None,
+            redact(f"HTTP status {response.status}: {said}", self._secrets),
+            hint=redact(_status_hint(response), self._secrets),
+            retry_after=seconds_to_wait(response.retry_after) if response.status in _AGAIN else None,
         )
 
     def _post(self, body: bytes, deadline: float) -> Response:
@@ -148,17 +148,3 @@ def _status_hint(response: Response) -> str:
     if status in _AGAIN:
         return "it is busy or down: lower --concurrency, or raise --retries"
     return "only a 2xx status with an answer is scored: look at the server's log"
-
-
-def _retry_after(header: str | None) -> float:
-    """Read seconds or a date; anything else asks for no particular wait."""
-    if not header:
-        return 0.0
-    try:
-        return max(0.0, min(float(header), LONGEST_TIMEOUT))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return 0.0
