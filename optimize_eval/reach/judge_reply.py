@@ -200,8 +200,9 @@ def _reasoning(said: Mapping[str, Any]) -> dict[str, str]:
 
 def _confidence(said: Mapping[str, Any]) -> dict[str, float]:
     told = said.get("confidence")
-    is_number = isinstance(told, int | float) and not isinstance(told, bool)
-    return {"confidence": _float(told)} if is_number and math.isfinite(_float(told)) else {}
+    if not isinstance(told, int | float) or isinstance(told, bool):
+        return {}
+    return {"confidence": _float(told)} if math.isfinite(_float(told)) else {}
 
 
 def _clamped(number: float) -> float:

@@ -1,4 +1,4 @@
-"""What a judge is asked for: the specification of a judge, its rubric and the forms of its answer; plain data.
+"""What a judge is asked for: its specification, its rubric and the forms of its answer; plain data.
 
 How a rubric is read from a file is rubric_file's business, how it is put to a model judge_prompt's, what a
 reply means judge_reply's.

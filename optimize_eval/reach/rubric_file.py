@@ -1,4 +1,4 @@
-"""Reading a rubric, from a TOML or JSON file or from what a program passes: every problem at once, by its key.
+"""Reading a rubric, from a TOML or JSON file or from what a program passes; every problem at once.
 
 A check returns what it reads, and complains of what is wrong with it; what the keys mean is said in rubric.
 """
@@ -55,12 +55,16 @@ _CONSTRAINT = ("name", "text")
 
 def load_rubric(path: str) -> JudgeSpec:
     """Read a file into a judge without a model; raises DataError with all its problems."""
+    return replace(read_rubric(said_in(path), path), rubric_file=path)
+
+
+def said_in(path: str) -> dict[str, Any]:
+    """Decode a rubric's file; raises DataError."""
     raw = read_bytes(path)
     try:
-        said = _decoded(path, raw)
+        return _decoded(path, raw)
     except ValueError as error:
         raise DataError([Problem(path=path, rule="bad_rubric", reason=str(error))]) from None
-    return replace(read_rubric(said, path), rubric_file=path)
 
 
 def read_rubric(said: Mapping[str, Any], source: str) -> JudgeSpec:
@@ -165,6 +169,13 @@ def _number(value: Any, key: str, complain: Complain) -> float:
     return 0.0
 
 
+def _weight(value: Any, key: str, complain: Complain) -> float:
+    found = _number(value, key, lambda *_: None)
+    if found <= 0:
+        complain(key, "write a number above 0: twice the weight counts twice")
+    return found
+
+
 def _between(value: Any, key: str, complain: Complain, *, most: float) -> float:
     found = _number(value, key, complain)
     if not 0 <= found <= most:
@@ -201,11 +212,8 @@ def _dimension(said: Mapping[str, Any], where: str, complain: Complain) -> Dimen
     name = _name(said.get("name"), where, complain)
     if name in RESERVED:
         complain(where, f"{name} is a word of a judge's answer: call the dimension otherwise")
-    weight = _number(said.get("weight", 1), f"{where}.weight", complain)
-    if weight <= 0 and said.get("weight", 1) is not None and isinstance(said.get("weight", 1), int | float):
-        complain(f"{where}.weight", "write a number above 0: twice the weight counts twice")
-    described = said.get("description", "")
-    text = _text(described, f"{where}.description", complain) if described != "" else ""
+    weight = _weight(said["weight"], f"{where}.weight", complain) if "weight" in said else 1.0
+    text = _text(said["description"], f"{where}.description", complain) if "description" in said else ""
     return Dimension(name=name, weight=weight, description=text)
 
 
@@ -246,12 +254,16 @@ def _entries(
 
 
 def _labels(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
-    is_list = isinstance(value, list | tuple) and value and all(isinstance(one, str) for one in value)
-    if not is_list or not all(one.strip() == one != "" and _is_unicode(one) for one in value):
+    listed = value if isinstance(value, list | tuple) else ()
+    if not listed or not all(map(_is_label, listed)):
         complain(key, 'write a list of labels, without blanks around them: ["yes", "no"]')
         return ()
     _refuse_repeated(value, key, complain)
     return tuple(value)
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and value == value.strip() and _is_unicode(value)
 
 
 def _scored_labels(value: Any, key: str, complain: Complain) -> tuple[tuple[str, float], ...]:
@@ -275,7 +287,7 @@ def _refuse_repeated(names: Iterable[str], key: str, complain: Complain) -> None
         complain(key, f"{_quoted(name)} is there twice")
 
 
-def _at(where: str, key: str) -> str:
+def _at(where: str, key: object) -> str:
     plain = key if isinstance(key, str) and re.fullmatch(r"[\w-]+", key) else _quoted(str(key))
     return f"{where}.{plain}" if where else plain
 
