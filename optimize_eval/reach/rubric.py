@@ -97,5 +97,5 @@ def check_judge(judge: JudgeSpec) -> JudgeSpec:
         )
     raise UsageError(
         f"the judge {judge.model} has no objective",
-        hint="say what it is to look for: --objective 'The answer is polite', or --rubric FILE",
+        hint="say what it is to look for with an objective ('The answer is polite') or a rubric",
     )
