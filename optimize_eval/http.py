@@ -82,6 +82,7 @@ class Connections:
     def close(self) -> None:
         self._pooled.close()
         self._fresh.close()
+        self._pooled = self._fresh  # idle connections end with the last reference to their pool only
 
 
 def check_url(url: str) -> str:

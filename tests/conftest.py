@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -88,6 +89,9 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     left = processes_with(f"{MARK}={mark}".encode())
     assert not left, f"still running after the test: {left}"
+    patience = time.monotonic() + 5  # the HTTP client's threads close connections a moment after its close()
+    while _descriptors() > before and time.monotonic() < patience:
+        time.sleep(0.002)
     assert _descriptors() <= before, f"descriptors left open: {before} before, {_descriptors()} after"
 
 

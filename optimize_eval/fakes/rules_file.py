@@ -117,9 +117,11 @@ def _problems_when(when: Any) -> Iterator[str]:
         return
     yield from _unknown(".", when, (*_MESSAGES, "headers"))
     headers = when.get("headers", {})
-    named = headers.items() if isinstance(headers, dict) else [("", None)]
+    if not isinstance(headers, dict):
+        yield f".headers: {_shown(headers)} is not a table of patterns"
+        headers = {}
     pairs = [(f".{where}", when[where]) for where in _MESSAGES if where in when]
-    for where, pattern in [*pairs, *((f".headers.{name}".rstrip("."), pattern) for name, pattern in named)]:
+    for where, pattern in [*pairs, *((f".headers.{name}", pattern) for name, pattern in headers.items())]:
         if not isinstance(pattern, str):
             yield f"{where}: {_shown(pattern)} is not a regular expression in quotes"
             continue

@@ -65,10 +65,9 @@ class Model:
         """Ask once, before `deadline` (an instant of time.monotonic); raises EvaluationError."""
         body = self._body(messages)
         asked = self._way.asked
-        try:
-            response = self._post(body, deadline) if schema is None else self._formed(body, schema, deadline)
-        except EvaluationError as error:
-            raise _explained(error, asked) from None  # its cause may hold what must not be shown
+        response = self._attempt(body, schema, deadline)
+        if isinstance(response, EvaluationError):
+            raise _explained(response, asked)
         return parse_reply(response, asked, deadline - time.monotonic())
 
     def close(self) -> None:
@@ -79,6 +78,16 @@ class Model:
         options = {"temperature": spec.temperature, "seed": spec.seed, "max_tokens": spec.max_tokens}
         given = {name: value for name, value in options.items() if value is not None}
         return {"model": self._way.asked.model, "messages": list(messages), **given}
+
+    def _attempt(
+        self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float
+    ) -> Response | EvaluationError:
+        """Ask; a failure comes without its traceback, whose frames hold the key and a connection."""
+        try:
+            return self._post(body, deadline) if schema is None else self._formed(body, schema, deadline)
+        except EvaluationError as error:
+            error.__cause__ = error.__context__ = None
+            return error.with_traceback(None)
 
     def _formed(self, body: dict[str, Any], schema: Mapping[str, Any], deadline: float) -> Response:
         """Ask for JSON in the best form that the server takes; what it took is remembered."""

@@ -11,6 +11,8 @@ from optimize_eval.errors import UsageError
 from optimize_eval.http import check_url, is_loopback
 from optimize_eval.models.spec import ModelSpec
 
+PROVIDER_OF = {"gpt": "openai", "claude": "anthropic"}  # families that people write without their provider
+
 PATH = "/chat/completions"
 
 
@@ -35,6 +37,7 @@ PROVIDERS = {
     "vllm": Provider("http://127.0.0.1:8000/v1", "VLLM_API_KEY", needs_key=False),
     "llamacpp": Provider("http://127.0.0.1:8080/v1", "LLAMA_API_KEY", needs_key=False),
 }
+_LISTED = f"write PROVIDER/MODEL with one of {', '.join(PROVIDERS)}"
 _SENDABLE = re.compile(r"[!-~]*")
 
 
@@ -52,11 +55,9 @@ class Place:
 def split(name: str) -> tuple[str, str]:
     """Split provider/model; further slashes belong to the model."""
     provider, slash, model = name.partition("/")
-    if not slash or not provider or not model:
-        raise UsageError(
-            f"{name!r} names no provider and model", hint=f"write PROVIDER/MODEL: {_one_of(provider)}"
-        )
-    return provider, model
+    if slash and provider and model:
+        return provider, model
+    raise UsageError(f"{name!r} names no provider and model{_meant(name.strip('/'))}", hint=_LISTED)
 
 
 def find(spec: ModelSpec) -> Place | None:
@@ -75,14 +76,19 @@ def find(spec: ModelSpec) -> Place | None:
 
 
 def unknown(name: str, hint: str) -> UsageError:
-    """Say that there is no such provider, and which there are."""
-    provider, _ = split(name)
-    return UsageError(f"unknown provider {provider!r} in {name!r}: {_one_of(provider)}", hint=hint)
+    """Say that our table has no such provider, and what it has."""
+    provider, model = split(name)
+    close = get_close_matches(provider.lower(), PROVIDERS, n=1)
+    meant = f"; did you mean {close[0]}/{model}?" if close else ""
+    return UsageError(f"unknown provider {provider!r} in {name!r}{meant}", hint=f"{_LISTED}\n{hint}")
 
 
-def _one_of(word: str) -> str:
-    close = get_close_matches(word.lower(), PROVIDERS, n=1)
-    return f"{f'did you mean {close[0]}? ' if close else ''}there are {', '.join(PROVIDERS)}"
+def _meant(word: str) -> str:
+    """Guess what stands for a model without its provider."""
+    if close := get_close_matches(word.lower(), PROVIDERS, n=1):
+        return f"; did you mean {close[0]}/MODEL?"
+    provider = next((PROVIDER_OF[family] for family in PROVIDER_OF if word.lower().startswith(family)), None)
+    return f"; did you mean {provider}/{word}?" if provider else ""
 
 
 def _chat_url(base: str) -> str:

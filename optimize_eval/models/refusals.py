@@ -3,7 +3,9 @@
 Texts are cut only after secrets were struck out of them, for half a key is one too.
 """
 
+import re
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import orjson
@@ -14,6 +16,9 @@ from optimize_eval.redaction import Secrets, redact
 
 SUCCESS = range(200, 300)
 
+_REDIRECTS = range(300, 400)
+_ERRORS = range(400, 600)
+_NO_ACCESS = frozenset({401, 403})
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504, 529})
 _SHOWN = 300
 _TUNABLE = ("temperature", "seed", "max_completion_tokens", "max_tokens")
@@ -48,31 +53,29 @@ def refused(response: Response, asked: Asked, left: float) -> EvaluationError:
     said = cut(_message(error) or response.body.decode("utf-8", "replace"), asked) or "no body"
     told = f"(HTTP {response.status}): {said}"
     match response.status:
-        case 401 | 403:
-            return _no_access(told, asked)
+        case status if status in _NO_ACCESS or (
+            status == HTTPStatus.BAD_REQUEST and "api key" in said.lower()
+        ):
+            return _no_access(told, asked)  # gemini says it with 400
         case 404 if response.location is None:
-            return failed(
-                f"no model {asked.model!r} at {asked.base} {told}",
-                f"check the model's name{_pull(asked)}, and the base URL, which mostly ends in /v1",
-            )
+            hint = f"check the model's name{_pull(asked)}, and the base URL, which mostly ends in /v1"
+            return failed(f"no model {asked.model!r} at {asked.base} {told}", hint)
         case 429 if _code(error) == "insufficient_quota":
             return failed(
-                f"{asked.name} has no quota left {told}", "look at the plan and the bill of the account"
+                f"{asked.name} has no quota left {told}", "look at the plan and bill of the account"
             )
         case status if status in _AGAIN:
             return _again(response, told, asked, left)
-        case status if 300 <= status < 400:  # noqa: PLR2004  as RFC 9110 has them
+        case status if status in _REDIRECTS:
             place = cut(response.location or "nowhere", asked)
-            return failed(
-                f"{asked.base} redirects to {place} {told}", "give the base URL that it redirects to"
-            )
+            return failed(f"{asked.base} redirects to {place} {told}", "give the base URL that it leads to")
     return _bad_request(told, said, asked)
 
 
 def error_inside(error: Any, asked: Asked, left: float) -> EvaluationError:
     """Find the failure for an error that came with a status of success."""
     code = error.get("code") if isinstance(error, dict) else None
-    if isinstance(code, int) and 400 <= code < 600:  # noqa: PLR2004
+    if isinstance(code, int) and code in _ERRORS:
         body = orjson.dumps({"error": {"message": _message(error)}})
         return refused(Response(status=code, retry_after=None, location=None, body=body), asked, left)
     said = cut(_message(error) or str(error), asked)
@@ -90,14 +93,16 @@ def _no_access(told: str, asked: Asked) -> EvaluationError:
 
 def _again(response: Response, told: str, asked: Asked, left: float) -> EvaluationError:
     wait = seconds_to_wait(response.retry_after)
-    what = "too many requests for" if response.status == 429 else "the server failed on"  # noqa: PLR2004
-    late = f"; it asks to wait {wait:g} s, which is beyond the deadline" if wait >= left else ""
+    what = (
+        "too many requests for" if response.status == HTTPStatus.TOO_MANY_REQUESTS else "the server failed on"
+    )
+    late = f"; it asks to wait {wait:.0f} s, which is beyond the deadline" if wait >= left else ""
     hint = "lower --concurrency, allow more with --timeout or --retries, or try later"
     return failed(f"{what} {asked.name} {told}{late}", hint, retry_after=wait)
 
 
 def _bad_request(told: str, said: str, asked: Asked) -> EvaluationError:
-    field = next((one for one in _TUNABLE if one in asked.fields and one in said), None)
+    field = next((one for one in _TUNABLE if one in asked.fields and re.search(rf"\b{one}\b", said)), None)
     if field:
         return failed(f"{asked.name} refuses {field} {told}", f"leave {field} out, or give a value it takes")
     return failed(
