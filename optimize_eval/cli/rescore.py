@@ -40,7 +40,7 @@ _ANEW = "rescore once more: it is then another evaluator"
 
 def rescore(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
-    evaluator: options.Evaluators,
+    evaluator: options.Evaluators = None,
     dataset: Annotated[
         str | None, typer.Option("--dataset", metavar="FILE", help="Where the train examples are now.")
     ] = None,
@@ -66,6 +66,10 @@ def rescore(
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
+    judge_model: options.JudgeModels = None,
+    objective: options.Objective = None,
+    rubric: options.RubricFile = None,
+    api_base: options.ApiBase = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
@@ -81,8 +85,15 @@ def rescore(
         retries=retries,
         persistent=persistent,
         workers=workers,
+        objective=objective,
+        rubric=rubric,
+        api_base=api_base,
     )
-    wanted = [Wanted(spec=parse_evaluator(text, defaults), given=given_name(text)) for text in evaluator]
+    wanted = [
+        Wanted(spec=parse_evaluator(text, defaults), given=given_name(text))
+        for text in options.texts_of(evaluator, judge_model)
+    ]
+    options.check_meant([one.spec for one in wanted], defaults)
     folder = open_stored(run).folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
     with locked(folder):
