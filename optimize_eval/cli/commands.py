@@ -13,10 +13,12 @@ from typer.main import get_command
 _COMMANDS = {  # name → what the list of commands says of it
     "score": "Score one candidate with one evaluator.",
     "run": "Compare candidates over a dataset and a valset.",
+    "bench": "Rank models by task files: a leaderboard.",
     "rescore": "Ask another evaluator about what a run was about.",
     "report": "Print a run's result again, for people or machines.",
     "diff": "Say what changed from one run to another.",
     "runs": "List runs and how they stand.",
+    "verify": "Check that a leaderboard's task files are what they were.",
     "preflight": "Check evaluators before a long run.",
     "serve": "Put an evaluator behind HTTP.",
     "validate": "Check datasets, task files and sweep files.",
