@@ -15,16 +15,42 @@ never values but tags. This file is compiled by the judge and sent: it has to st
 from __future__ import annotations
 
 import builtins
-import json
 import operator
 import os
 import sys
-from types import ModuleType
 
 TYPE_CHECKING = False  # typing costs a candidate's start
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import ModuleType
     from typing import Any, NoReturn
+
+make_encoder: Any
+make_scanner: Any
+encode_basestring_ascii: Any
+try:  # the package json loads ten modules, which is half of a start
+    from _json import encode_basestring_ascii, make_encoder, make_scanner
+except ImportError:
+    encode_basestring_ascii = make_encoder = make_scanner = None
+
+
+class _Reading:
+    strict, object_hook, object_pairs_hook = True, None, None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+def loads(text: str) -> Any:
+    if make_scanner is None:
+        return __import__("json").loads(text)
+    return make_scanner(_Reading)(text, 0)[0]
+
+
+def dumps(value: object) -> str:
+    if make_scanner is None:
+        return str(__import__("json").dumps(value))
+    write = make_encoder(None, repr, encode_basestring_ascii, None, ": ", ", ", False, False, True)  # noqa: FBT003
+    return "".join(write(value, 0))
+
 
 _PLAIN = (int, float, str, tuple, list, dict, set, frozenset, bytes, complex)
 _DEEPEST, _SHOWN = 100, 100
@@ -47,10 +73,10 @@ class Peer:
         line = self._input.readline()
         if not line:
             os._exit(0)
-        return json.loads(line)
+        return loads(line.decode())
 
     def send(self, message: list[Any]) -> None:
-        line = memoryview(json.dumps(message).encode() + b"\n")
+        line = memoryview(dumps(message).encode() + b"\n")
         while line:
             line = line[os.write(self.line, line) :]
 
@@ -268,7 +294,7 @@ def answers(enclosed: bytes) -> NoReturn:
     own: dict[str, Callable[..., Any]] = {
         "load": load,
         "name": name,
-        "answer": lambda wanted, text: name(wanted)(json.loads(text)),
+        "answer": lambda wanted, text: name(wanted)(loads(text)),
     }
     peer = Peer({**operations, **_CALLING, **own, "getattr": getattr, "format": format})
     os.dup2(2, 1)  # what the candidate prints is not the line
@@ -293,7 +319,7 @@ def expressions(enclosed: bytes) -> None:
 def script(enclosed: bytes) -> None:
     """Run a candidate as a program."""
     os.write(1, enclosed)
-    source = json.loads(os.fdopen(os.dup(0), "rb").readline())
+    source = loads(os.fdopen(os.dup(0), "rb").readline().decode())
     _no_input()
     exec(compile(source, "candidate.py", "exec"), _module("__main__").__dict__)  # noqa: S102  as above
 
@@ -323,7 +349,7 @@ def shown(value: object) -> str:
 
 
 def _module(name: str) -> ModuleType:
-    module = sys.modules[name] = ModuleType(name)
+    module = sys.modules[name] = type(sys)(name)
     for word in ("exit", "quit"):  # they come with site, which is not loaded
         setattr(builtins, word, sys.exit)
     return module

@@ -36,6 +36,7 @@ import sys
 import sysconfig
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -55,13 +56,13 @@ _TAIL = 2048
 _LINUX = sys.platform == "linux"
 _EXECUTABLE = Path(sys.executable).resolve()
 _BOOT = """
-import marshal, types
+import marshal
 stdin = open(0, "rb", 0, closefd=False)
 size, said = int(stdin.readline()), b""
 while len(said) < size:
     said += stdin.read(size - len(said))
 program, plan, arguments, enclose = marshal.loads(said)
-enclosed, inside = types.FunctionType(enclose, {})(plan), {"__name__": "inside"}
+enclosed, inside = type(lambda: 0)(enclose, {})(plan), {"__name__": "inside"}
 exec(program, inside)
 inside["main"](enclosed, *arguments)
 """
@@ -277,13 +278,12 @@ def _plan(layers: Sequence[str], mechanism: str, scratch: str, limits: Limits) -
         resource.RLIMIT_CORE: 0,
         **({resource.RLIMIT_NPROC: 64} if uid else {}),  # else it would count what others have
     }
-    enclosed = bool(mechanism)
     return {
         "scratch": scratch,
         "size": limits.scratch,
         "layers": tuple(layers),
         "read": tuple(map(os.fsencode, _readable())) if "landlock" in layers else (),
-        "filter": _filter(alone=enclosed) if "seccomp" in layers else b"",
+        "filter": _filter(mechanism) if "seccomp" in layers else b"",
         "limits": tuple(numbers.items()) if "rlimits" in layers else (),
         "uid": uid,
     }
@@ -365,6 +365,7 @@ def _enclose(plan: dict[str, Any]) -> bytes:  # noqa: C901, PLR0915  it is sent 
     return f"enclosed {' '.join(done)}\n".encode()
 
 
+@cache
 def _outside(mechanism: str) -> list[str]:
     """Write the command before the interpreter: the tool that makes the namespaces."""
     unmapped = not _LINUX or os.geteuid() == 0  # root needs none, and leaves its account by itself
@@ -483,12 +484,12 @@ fanotify_mark 301 263 setpriority 141 140 ioprio_set 251 30 sched_setparam 142 1
 sched_setscheduler 144 119 sched_setattr 314 274 sched_setaffinity 203 122 migrate_pages 256 238
 move_pages 279 239 io_setup 206 0 io_submit 209 2 landlock_create_ruleset 444 444
 """
-_DENIED_ALONE = """
-kill 62 129 tkill 200 130 tgkill 234 131 rt_sigqueueinfo 129 138 rt_tgsigqueueinfo 297 240 chmod 90 -1
-fchmod 91 52 fchmodat 268 53 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 utime 132 -1
-utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 fsetxattr 190 7
+_SIGNALLING = "kill 62 129 tkill 200 130 tgkill 234 131 rt_sigqueueinfo 129 138 rt_tgsigqueueinfo 297 240"
+_LABELLING = """
+chmod 90 -1 fchmod 91 52 fchmodat 268 53 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 utime 132 -1
+utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 fsetxattr 190 7 
 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16
-"""  # where no namespace keeps others and their files out of sight
+"""  # which Landlock does not know
 _SINCE, _KNOWN = (
     424,
     (436, 437, 439, 441, 449),
@@ -497,14 +498,14 @@ _ALLOW, _EPERM, _ENOSYS, _KILL = 0x7FFF0000, 0x50001, 0x50026, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 
 
-def _filter(*, alone: bool) -> bytes:
-    """Write the seccomp program: everything is allowed that is not denied here."""
+def _filter(mechanism: str) -> bytes:
+    """Write the seccomp program: everything is allowed that is not denied here, or by the mechanism."""
     processor = {"x86_64": 0, "aarch64": 1}.get(platform.machine()) if _LINUX else None
     if processor is None:
         return b""
     steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, (0xC000003E, 0xC00000B7)[processor]), (_RETURN, 0, 0, _KILL)]
     steps += [(_LOAD, 0, 0, 0), (_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _ENOSYS)]
-    words = (_DENIED + ("" if alone else _DENIED_ALONE)).split()
+    words = (_DENIED + _SIGNALLING * (not mechanism) + _LABELLING * (mechanism != "bubblewrap")).split()
     for number in map(int, words[1 + processor :: 3]):
         steps += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _EPERM)] if number >= 0 else []
     for numbers, test in _BY_ARGUMENT:
