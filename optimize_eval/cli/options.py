@@ -6,15 +6,16 @@ A sweep file gives what was not given as flags: it becomes the defaults of its c
 import os
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optimize_eval.connect import parse_evaluators, parse_headers
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.sweep import SUFFIX, Sweep
+
+if TYPE_CHECKING:
+    from optimize_eval.sweep import Sweep
 
 Evaluators = Annotated[
     list[str],
@@ -104,6 +105,8 @@ def defaults(
     workers: int | None,
 ) -> EvaluatorSpec:
     """Make of the options above what every `-e` of a command starts from."""
+    from optimize_eval.connect import parse_headers  # noqa: PLC0415  many commands ask no evaluator
+
     return EvaluatorSpec(
         timeout=timeout,
         cwd=cwd,
@@ -119,7 +122,8 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     """Read a sweep file before the other parameters are, and let it be their defaults."""
     if path is None:
         return None
-    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweep import SUFFIX  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415
 
     if not path.endswith(SUFFIX):
         raise UsageError(f"{path!r} is no sweep file ({SUFFIX})", hint=QUOTE)
@@ -144,11 +148,13 @@ def evaluators(
     context: typer.Context, texts: list[str] | None, defaults: EvaluatorSpec
 ) -> tuple[EvaluatorSpec, ...]:
     """Make the evaluators that `-e` names, or else those of the sweep file, where flags win."""
+    from optimize_eval.connect import parse_evaluators  # noqa: PLC0415  see defaults
+
     if texts:
         return parse_evaluators(texts, defaults)
-    sweep = context.obj
-    if not isinstance(sweep, Sweep) or not sweep.entries:
-        where = f" in {sweep.path}" if isinstance(sweep, Sweep) else ""
+    sweep = _sweep_of(context)
+    if not sweep or not sweep.entries:
+        where = f" in {sweep.path}" if sweep else ""
         raise UsageError(
             f"no evaluator is named{where}", hint="name one: -e './judge.sh', or -e @exact_match"
         )
@@ -160,7 +166,13 @@ def evaluators(
 
 def said_of_runs(context: typer.Context) -> Mapping[str, Any]:
     """Tell what a sweep file says by options' names, also for options that this command does not have."""
-    return context.obj.options if isinstance(context.obj, Sweep) else {}
+    sweep = _sweep_of(context)
+    return sweep.options if sweep else {}
+
+
+def _sweep_of(context: typer.Context) -> "Sweep | None":
+    taken: Sweep | None = context.obj  # by take_sweep
+    return taken
 
 
 def candidates_named(
