@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from optimize_eval.connect import parse_evaluators, parse_headers, plan_judge
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.sweep import SUFFIX, Sweep
 
 if TYPE_CHECKING:
     from optimize_eval.reach.rubric import JudgeSpec
+    from optimize_eval.sweep import Sweep
 
 Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
 SLOTS = min(32, 4 * (os.cpu_count() or 1))
@@ -120,6 +119,8 @@ def defaults(
     api_base: str | None,
 ) -> EvaluatorSpec:
     """Make of the options above what every `-e` of a command starts from."""
+    from optimize_eval.connect import parse_headers  # noqa: PLC0415  many commands ask no evaluator
+
     return EvaluatorSpec(
         timeout=timeout,
         cwd=cwd,
@@ -138,14 +139,19 @@ def _judge(**said: str | None) -> "JudgeSpec | None":
         if not given[name].strip():
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option} is empty", hint="leave the option away, or give it a value")
-    return plan_judge(given) if given else None
+    if not given:
+        return None
+    from optimize_eval.connect import plan_judge  # noqa: PLC0415  see defaults
+
+    return plan_judge(given)
 
 
 def take_sweep(context: typer.Context, path: str | None) -> str | None:
     """Read a sweep file before the other parameters are, and let it be their defaults."""
     if path is None:
         return None
-    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweep import SUFFIX  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415
 
     if not path.endswith(SUFFIX):
         raise UsageError(f"{path!r} is no sweep file ({SUFFIX})", hint=QUOTE)
@@ -175,9 +181,9 @@ def evaluators(
     """Make the evaluators that are named, or else those of the sweep file, where flags win."""
     if texts or judge_models:
         return named_evaluators(texts, judge_models, defaults)
-    sweep = context.obj
-    if not isinstance(sweep, Sweep) or not sweep.entries:
-        raise _without_evaluator(f" in {sweep.path}" if isinstance(sweep, Sweep) else "")
+    sweep = _sweep_of(context)
+    if not sweep or not sweep.entries:
+        raise _without_evaluator(f" in {sweep.path}" if sweep else "")
     given = {
         **{name: getattr(defaults, name) for option, name in _OF_A_SPEC.items() if is_flag(context, option)},
         **{name: context.params[name] for name in _OF_A_JUDGE if is_flag(context, name)},
@@ -189,6 +195,8 @@ def named_evaluators(
     texts: list[str] | None, judge_models: list[str] | None, defaults: EvaluatorSpec
 ) -> tuple[EvaluatorSpec, ...]:
     """Make the evaluators that `-e` and `--judge-model` name."""
+    from optimize_eval.connect import parse_evaluators  # noqa: PLC0415  see defaults
+
     return check_meant(parse_evaluators(texts_of(texts, judge_models), defaults), defaults)
 
 
@@ -219,7 +227,13 @@ def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
 
 def said_of_runs(context: typer.Context) -> Mapping[str, Any]:
     """Tell what a sweep file says by options' names, also for options that this command does not have."""
-    return context.obj.options if isinstance(context.obj, Sweep) else {}
+    sweep = _sweep_of(context)
+    return sweep.options if sweep else {}
+
+
+def _sweep_of(context: typer.Context) -> "Sweep | None":
+    taken: Sweep | None = context.obj  # by take_sweep
+    return taken
 
 
 def candidates_named(

@@ -35,9 +35,7 @@ _BROKEN_OFF = 130
 
 def serve(
     evaluator: options.Evaluators = None,
-    port: Annotated[
-        int, typer.Option("--port", metavar="P", min=0, max=65535, help="0: one that is free.")
-    ] = 0,
+    port: Annotated[int, typer.Option("--port", metavar="P", min=0, max=65535, help="0: a free one.")] = 0,
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen.")] = LOOPBACK,
     concurrency: options.Concurrency = options.SLOTS,
     task_model: options.TaskModel = None,
