@@ -38,6 +38,7 @@ class _Counted:
 
     name: str
     file: TaskFile
+    split: str  # the file's name in the run
     places: slice  # of the file's examples
 
     @property
@@ -80,7 +81,7 @@ def board_of(
 ) -> dict[str, Any]:
     """Make the leaderboard of a run in which nothing is owed; its evaluators are models, its splits files."""
     layout = run.layout
-    tasks = list(_tasks(files))
+    tasks = list(_tasks(files, layout))
     models = []
     with run.reader() as reader:
         for name in layout.evaluators:
@@ -107,13 +108,14 @@ def board_of(
     }
 
 
-def _tasks(files: Sequence[TaskFile]) -> Iterator[_Counted]:
-    for file in files:
+def _tasks(files: Sequence[TaskFile], layout: Layout) -> Iterator[_Counted]:
+    there = [file for file in files if file.tasks]
+    for file, split in zip(there, layout.splits, strict=True):
         if file.dialect == SPEC:  # a record is a task
             for place, item in enumerate(file.tasks):
-                yield _Counted(name=item.id, file=file, places=slice(place, place + 1))
-        elif file.tasks:
-            yield _Counted(name=file.name, file=file, places=slice(0, len(file.tasks)))
+                yield _Counted(name=item.id, file=file, split=split.name, places=slice(place, place + 1))
+        else:
+            yield _Counted(name=file.name, file=file, split=split.name, places=slice(0, len(file.tasks)))
 
 
 def _split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> _Split:
@@ -135,9 +137,9 @@ def _split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> _Spl
 
 
 def _model(name: str, tasks: Sequence[_Counted], splits: Mapping[str, _Split], *, is_told: bool) -> _Model:
-    entries = [_entry(task, splits[task.file.name], is_told=is_told) for task in tasks]
-    means = [value for task in tasks for value in task.of(splits[task.file.name].scores.means)]
-    lows = [value for task in tasks for value in task.of(_lows(splits[task.file.name].scores))]
+    entries = [_entry(task, splits[task.split], is_told=is_told) for task in tasks]
+    means = [value for task in tasks for value in task.of(splits[task.split].scores.means)]
+    lows = [value for task in tasks for value in task.of(_lows(splits[task.split].scores))]
     overall = _overall(means, tasks)
     not_run = [task.name for task, entry in zip(tasks, entries, strict=True) if entry["n"] <= task.size / 2]
     errors = sum((Counter(entry["errors"]) for entry in entries), Counter[str]())

@@ -35,7 +35,7 @@ def chosen(
     for file in files:
         examples = [Example(raw=task.raw, line=task.line, value={"id": task.id}) for task in file.tasks]
         taken = choose(examples, split=file.name, limit=limit, sample=sample, seed=seed)
-        sources.append(Source(name=file.name, file=file.path, examples=taken))
+        sources.append(Source(name=f"{file.name}{_SUFFIX}", file=file.path, examples=taken))
     lines = [{example.line for example in source.examples} for source in sources]
     kept = [
         replace(file, tasks=tuple(task for task in file.tasks if task.line in there))
