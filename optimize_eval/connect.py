@@ -132,37 +132,56 @@ def plan_judge(options: Mapping[str, Any]) -> "JudgeSpec":
 
 
 def task_spec(
-    model: str, metrics: Iterable[str], defaults: EvaluatorSpec, task: TaskSpecification
+    model: str,
+    metrics: Iterable[str],
+    defaults: EvaluatorSpec,
+    task: TaskSpecification,
+    *,
+    sandbox: str = "",
 ) -> EvaluatorSpec:
     """Describe the evaluator that asks a model about tasks; `metrics` are the texts that score them.
 
-    The model may be written NAME=MODEL; everything else about it is said by `task`.
+    The model may be written NAME=MODEL; what else is known of it is said by `task`. `sandbox` is the level at
+    which code is run.
     """
     from optimize_eval.tasks.kinds import parse_model, retries_of  # noqa: PLC0415  a command needs no tasks
 
     name = given_name(model)
     text = model if name is None else model[len(name) + 1 :]
     named = parse_model(text)
-    words = split_command(named.rest) if named.kind == "cmd:" else (named.rest.rpartition("/")[2] or text,)
     retries = retries_of(text) if defaults.retries is None else defaults.retries
     return replace(
         defaults,
-        name=name or (_default_name(words) if named.kind else text),
+        name=name or _model_name(named.kind, named.rest) or text,
         text=text,
         retries=retries,
-        task=replace(task, model=text, metrics=_metric_specs(metrics, defaults)),
+        task=replace(task, model=text, metrics=_metric_specs(metrics, defaults, sandbox)),
     )
 
 
-def _metric_specs(metrics: Iterable[str], defaults: EvaluatorSpec) -> tuple[EvaluatorSpec, ...]:
+def _model_name(kind: str, rest: str) -> str:
+    """Name a program after its script, recorded outputs after their file; others are called as written."""
+    if kind == "cmd:":
+        return _default_name(split_command(rest) or ("",))
+    return Path(rest).stem if kind == "replay:" else ""
+
+
+def _metric_specs(
+    metrics: Iterable[str], defaults: EvaluatorSpec, sandbox: str = ""
+) -> tuple[EvaluatorSpec, ...]:
+    """Describe what scores: in our own folder and environment, whatever the model's are."""
     plain = replace(defaults, environment={}, headers=(), cwd=None, persistent=None, retries=None)
-    return tuple(parse_evaluator(text, plain) for text in dict.fromkeys(metrics))
+    level = f" --sandbox {shlex.quote(sandbox)}" if sandbox else ""
+    texts = dict.fromkeys(text + level * text.startswith("@code_exec") for text in metrics)
+    return tuple(parse_evaluator(text, plain) for text in texts)
 
 
 def _parse_task(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     from optimize_eval.tasks.files import load_tasks  # noqa: PLC0415  a command needs no tasks
 
     name = target.removeprefix("task:").strip()
+    if not name:
+        raise UsageError("task: names no file", hint="name a task file: task:tasks.jsonl")
     file = load_tasks(Path(defaults.cwd or ".", name))
     if file.errors:
         raise UsageError(
@@ -170,10 +189,8 @@ def _parse_task(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
             hint=f"optimize-eval validate {shlex.quote(name)} tells all of them",
         )
     metrics = _metric_specs((task.evaluator for task in file.tasks), defaults)
-    specification = TaskSpecification(metrics=metrics, file=name)
-    return replace(
-        defaults, name=_default_name((file.path,)), text=target, retries=defaults.retries, task=specification
-    )
+    specification = TaskSpecification(metrics=metrics)
+    return replace(defaults, name=_NOT_IN_NAME.sub("-", file.name) or "task", text=target, task=specification)
 
 
 def _parse_metric(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -222,6 +239,6 @@ _KINDS: tuple[tuple[str, Callable[[str, EvaluatorSpec], EvaluatorSpec]], ...] = 
     (_JUDGE, _parse_judge),
 )
 _KINDS_HINT = (
-    "an evaluator is a command ('python3 judge.py'), a URL (http://…), a shipped one (@exact_match) "
-    "or a model (judge:PROVIDER/MODEL)"
+    "an evaluator is a command ('python3 judge.py'), a URL (http://…), a shipped one (@exact_match), "
+    "a model (judge:PROVIDER/MODEL) or a task file (task:tasks.jsonl)"
 )

@@ -187,7 +187,7 @@ def _explain_broken(progress: Progress, plan: Plan) -> None:
         output.say(f"  try: {failed.hint}")
     place = plan.layout.evaluators.index(progress.name)
     number = plan.layout.number(progress.last_place)
-    if number is not None and failed.kind not in _NOT_STARTED:
+    if number is not None and failed.kind not in _NOT_STARTED and not plan.specs[place].task:
         line = by_hand.ask_once(plan.specs[place], plan.unit(number).payload)
         output.say(
             f"  try it: {line}" if len(line) <= _LONGEST_LINE else f"  try it: optimize-eval score, {_LONG}"

@@ -115,9 +115,8 @@ class TaskSpecification:
 
     model: str = ""  # as it was written; empty: each payload's task model
     metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
-    file: str = ""  # the task file that was named, if one was
     outputs: str = ""  # where what models say is written down; empty: nowhere
-    only_stored: bool = False  # what is not written down fails, and no model is asked
+    scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
     api_base: str = ""
     temperature: float | None = None
     max_tokens: int | None = None

@@ -113,6 +113,8 @@ def _program(spec: EvaluatorSpec, payload: Payload) -> str:
 
 
 def _inside(spec: EvaluatorSpec, line: str) -> str:
+    if spec.task:  # it takes a model and a metric, and no one line asks both
+        return ""
     is_elsewhere = spec.cwd and not (spec.url or spec.judge)
     return f"(cd {shlex.quote(spec.cwd or '')} && {{ {line}; }})" if is_elsewhere else line
 

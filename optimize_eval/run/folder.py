@@ -16,6 +16,7 @@ from optimize_eval.journal import no_room, sync_folder
 from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
+OUTPUTS = "outputs.jsonl"  # of the models that tasks ask
 
 _LOCK = "lock"
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
@@ -155,7 +156,7 @@ def _glance(path: Path) -> bytes:
 
 def refuse_foreign(folder: Path) -> None:
     """Refuse a folder where a file of somebody else has a name that we would write to."""
-    for name in (MANIFEST, JOURNAL, SUMMARY):
+    for name in (MANIFEST, JOURNAL, SUMMARY, OUTPUTS):
         try:
             start = _glance(folder / name)
         except (FileNotFoundError, NotADirectoryError):
@@ -164,6 +165,6 @@ def refuse_foreign(folder: Path) -> None:
             raise UsageError(
                 f"{folder / name} cannot be read: {error.strerror}", hint="choose another --out"
             ) from None
-        is_torn = name == JOURNAL and _OURS_AT.startswith(start)  # as it was begun
+        is_torn = name in {JOURNAL, OUTPUTS} and _OURS_AT.startswith(start)  # as it was begun
         if not is_torn and _OURS.encode() not in start:
             raise NotARun(f"{folder / name} is not of optimize-eval", hint="choose another folder with --out")

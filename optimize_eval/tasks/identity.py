@@ -5,6 +5,7 @@ other evaluators are identified by reach.
 """
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,7 +13,6 @@ import orjson
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification, identity
 from optimize_eval.reach.identity import Identity, digest_of
-from optimize_eval.reach.masked import masked
 from optimize_eval.tasks.kinds import CMD, REPLAY, parse_model, program_spec, replayed
 
 _Files = tuple[tuple[str, str], ...]
@@ -23,11 +23,12 @@ def identify(spec: EvaluatorSpec) -> Identity:
     if spec.task is None:
         return identity.identify(spec)
     model = identify_model(spec.task.model, spec) if spec.task.model else None
-    metrics = [(metric.name, identity.identify(metric)) for metric in spec.task.metrics]
+    scorers = (spec.task.scorer,) if spec.task.scorer else spec.task.metrics
+    metrics = [(metric.name, identity.identify(metric)) for metric in scorers]
     files = tuple(file for one in (model, *(found for _, found in metrics)) if one for file in one.files)
     return Identity(
         name=spec.name,
-        text=model.text if model else masked(spec.text),
+        text=model.text if model else f"task:{Path(spec.text).name}",
         files=tuple(dict.fromkeys(files)),
         sha256=_sha256([model and model.sha256, [(name, found.sha256) for name, found in metrics]]),
     )

@@ -124,14 +124,17 @@ class Outputs:
         return self._journal
 
     def _read(self) -> None:
+        if not self._path.is_file():  # a device may never end
+            raise self._unreadable("it is no file")
         try:
             for entry in journal.entries(self._path):
                 self._enter(entry)
             self._reader = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
-            raise CannotGoOn(
-                f"{self._path} cannot be read: {error.strerror}", hint="it has what models said: mend it"
-            ) from None
+            raise self._unreadable(error.strerror or "") from None
+
+    def _unreadable(self, reason: str) -> CannotGoOn:
+        return CannotGoOn(f"{self._path} cannot be read: {reason}", hint="it has what models said: mend it")
 
     def _enter(self, entry: journal.Entry) -> None:
         record = _record(entry.line)

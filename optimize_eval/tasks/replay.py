@@ -63,12 +63,12 @@ class ReplayModel:
     def _missing(self, prompt: Prompt) -> EvaluationError:
         ids = {place.id for place in self._outputs}
         if prompt.id in ids:
-            message = f"{self._name} has outputs of {describe(prompt.id)}, but none to this prompt and repeat"
+            message = f"{self._name} has outputs of {prompt.id!r}, but none to this prompt and repeat"
             return EvaluationError(FailureKind.MODEL_ERROR, message, hint="record it again")
         close = get_close_matches(prompt.id, ids, n=1) if len(prompt.id) < 100 and len(ids) < 1000 else []  # noqa: PLR2004  closeness takes its time
-        hint = f"did you mean {describe(close[0])}? " if close else ""
+        hint = f"did you mean {close[0]!r}? " if close else ""
         hint += 'a line is {"id": "…", "output": "…"}'
-        message = f"{self._name} has no output of {describe(prompt.id)}"
+        message = f"{self._name} has no output of {prompt.id!r}"
         return EvaluationError(FailureKind.MODEL_ERROR, message, hint=hint)
 
 
@@ -89,7 +89,7 @@ def _read(path: Path, chosen: str) -> Mapping[_Place, _Recorded]:
             place = _place(line.value) if is_ours else _Place(line.value["id"])
             first = outputs.setdefault(place, _Recorded(line.number, _output(line.value, is_ours=is_ours)))
             if first.line != line.number:
-                reason = f"the output of {describe(place.id)} stands in line {first.line} already"
+                reason = f"the output of {place.id!r} stands in line {first.line} already"
                 problems.append(Problem(path=str(path), line=line.number, rule="twice", reason=reason))
     if problems:
         raise DataError(problems)
