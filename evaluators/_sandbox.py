@@ -487,7 +487,7 @@ move_pages 279 239 io_setup 206 0 io_submit 209 2 landlock_create_ruleset 444 44
 _SIGNALLING = "kill 62 129 tkill 200 130 tgkill 234 131 rt_sigqueueinfo 129 138 rt_tgsigqueueinfo 297 240"
 _LABELLING = """
 chmod 90 -1 fchmod 91 52 fchmodat 268 53 chown 92 -1 fchown 93 55 lchown 94 -1 fchownat 260 54 utime 132 -1
-utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 fsetxattr 190 7 
+utimes 235 -1 futimesat 261 -1 utimensat 280 88 setxattr 188 5 lsetxattr 189 6 fsetxattr 190 7
 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16
 """  # which Landlock does not know
 _SINCE, _KNOWN = (

@@ -36,7 +36,7 @@ def sandbox_wall() -> Row:
     """Ask one by one, each in a new sandbox, and between them start a bare interpreter."""
     evaluator = connect(parse_evaluator("@code_exec@io_pairs --sandbox strict", EvaluatorSpec(workers=1)))
     payload = Payload(candidate=_PROGRAM, example=b'{"io_pairs": [[1, 2], [3, 6]]}')
-    bare = [Path(sys.executable).resolve(), "-I", "-S", "-c", "pass"]
+    bare = [str(Path(sys.executable).resolve()), "-I", "-S", "-c", "pass"]
 
     def ask() -> None:
         evaluator.call(payload, time.monotonic() + 30)
