@@ -75,24 +75,29 @@ class _Model:
 def board_of(
     run: StoredRun,
     files: Sequence[TaskFile],
+    models: Mapping[str, str],
     *,
     settings: Mapping[str, Any],
+    metric: str | None = None,
     include_per_example: bool = False,
 ) -> dict[str, Any]:
-    """Make the leaderboard of a run in which nothing is owed; its evaluators are models, its splits files."""
+    """Make the leaderboard of evaluators that stand for models, with nothing owed; splits are files.
+
+    `models` says by evaluator what a model is called; `metric` names who scored where that was not each task's own metric.
+    """
     layout = run.layout
     tasks = list(_tasks(files, layout))
-    models = []
+    found = []
     with run.reader() as reader:
-        for name in layout.evaluators:
+        for name, called in models.items():
             cells = [cell for cell in layout.cells if cell.evaluator == name]
             splits = {cell.split: _split(reader, cell, layout, is_told=include_per_example) for cell in cells}
-            models.append(_model(name, tasks, splits, is_told=include_per_example))
-    pairs = _pairs(models, tasks, layout.seed)
-    for model in models:
+            found.append(_model(called, tasks, splits, metric, is_told=include_per_example))
+    pairs = _pairs(found, tasks, layout.seed)
+    for model in found:
         model.told["win_rate"] = _win_rate(model.told["adapter"], pairs)
-    first = models[0].told
-    ranked = [model.told for model in sorted(models, key=_standing)]
+    first = found[0].told
+    ranked = [model.told for model in sorted(found, key=_standing)]
     return {
         "schema": SCHEMA,
         "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -136,8 +141,12 @@ def _split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> _Spl
     return _Split(scores=reading.done(), seconds=seconds, kinds=kinds, said=said)
 
 
-def _model(name: str, tasks: Sequence[_Counted], splits: Mapping[str, _Split], *, is_told: bool) -> _Model:
-    entries = [_entry(task, splits[task.split], is_told=is_told) for task in tasks]
+def _model(
+    name: str, tasks: Sequence[_Counted], splits: Mapping[str, _Split], metric: str | None, *, is_told: bool
+) -> _Model:
+    entries = [
+        _entry(task, splits[task.split], metric or task.items[0].metric, is_told=is_told) for task in tasks
+    ]
     means = [value for task in tasks for value in task.of(splits[task.split].scores.means)]
     lows = [value for task in tasks for value in task.of(_lows(splits[task.split].scores))]
     overall = _overall(means, tasks)
@@ -165,20 +174,19 @@ def _model(name: str, tasks: Sequence[_Counted], splits: Mapping[str, _Split], *
     return _Model(told=told, means=means, lows=lows)
 
 
-def _entry(task: _Counted, split: _Split, *, is_told: bool) -> dict[str, Any]:
+def _entry(task: _Counted, split: _Split, metric: str, *, is_told: bool) -> dict[str, Any]:
     scores = [value for value in task.of(split.scores.means) if not math.isnan(value)]
     errors = sum(task.of(split.kinds), Counter[str]())
     mean = mean_of(scores)
-    item = task.items[0]
     return {
         "task": task.name,
-        "metric": item.metric.partition("@")[0],
+        "metric": metric.partition("@")[0],
         "score": mean.mean,
         "correct": round(math.fsum(scores)),
         "total": task.size,
         "latency_ms": _milliseconds(task.of(split.seconds)),
-        "metric_id": item.metric,
-        "category": item.category,
+        "metric_id": metric,
+        "category": task.items[0].category,
         "path": task.file.path,
         "sha256": task.file.sha256,
         **_spread(mean),

@@ -1,28 +1,29 @@
 """`optimize-eval bench`: models over task files; then the leaderboard of them."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.cli import options, output, show_task
+from optimize_eval.cli import options, show_task
+from optimize_eval.cli.bench_again import OUTPUTS
 from optimize_eval.cli.carried_out import check_slots, end, explain, most_failures, session, summarise
+from optimize_eval.cli.leaderboards import LEADERBOARD, keep_and_tell, make_board
 from optimize_eval.cli.material import stored_paths
 from optimize_eval.cli.task_files import chosen, find_task, load_task_files
 from optimize_eval.connect import task_spec
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
-from optimize_eval.run.folder import locked, refuse_foreign, write_json
+from optimize_eval.run.folder import locked, refuse_foreign
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Settings
-from optimize_eval.run.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 
 EXAMPLES = """\b
@@ -37,10 +38,7 @@ Exit codes: 0 done, 2 wrong option or task file, 3 it could not go on, 4 a model
 too many calls failed, 130 interrupted.
 """
 
-LEADERBOARD, OUTPUTS = "leaderboard.json", "outputs.jsonl"
-
 _RUNS_CODE = "@code_exec"
-_NO_BOARD: dict[str, Any] = {"schema": "leaderboard.v1", "overall_score": None, "tasks": [], "models": []}
 _NO_CANDIDATE = Candidate(name="none")  # nothing stands before a task's prompt
 
 
@@ -114,6 +112,7 @@ def bench(
         show_task.show(specs, *find_task(taken, show), folder / OUTPUTS, as_json=as_json)
         return
     kept = {
+        "format": format_,
         "repeats": repeats,
         "seed": seed,
         "limit": limit,
@@ -142,8 +141,9 @@ def bench(
         stored = open_run(folder, plan, manifest, fresh=fresh)
         done = session(_writing_outputs(plan, folder), stored, settings, quiet=quiet)
         summarise(stored)
-        board = _board(stored, taken, kept, include_per_example=include_per_example)
-    _tell(board, folder, str(done.ended.status), quiet=quiet, as_json=as_json)
+        called = {spec.name: spec.name for spec in specs}
+        board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
+        keep_and_tell(board, folder / LEADERBOARD, str(done.ended.status), quiet=quiet, as_json=as_json)
     explain(done, plan)
     end(done.ended)
 
@@ -171,28 +171,3 @@ def _writing_outputs(plan: Plan, folder: Path) -> Plan:
         replace(spec, task=replace(spec.task, outputs=path)) for spec in plan.specs if spec.task is not None
     ]
     return replace(plan, specs=tuple(specs))
-
-
-def _board(
-    stored: StoredRun, files: Sequence[TaskFile], settings: Mapping[str, Any], *, include_per_example: bool
-) -> dict[str, Any] | None:
-    """Make the leaderboard and write it down; None while anything is owed."""
-    if stored.owed:
-        return None
-    from optimize_eval.aggregates.leaderboard import board_of  # noqa: PLC0415  a plain --help needs no statistics
-
-    board = board_of(stored, files, settings=settings, include_per_example=include_per_example)
-    write_json(stored.folder / LEADERBOARD, board)
-    return board
-
-
-def _tell(board: dict[str, Any] | None, folder: Path, status: str, *, quiet: bool, as_json: bool) -> None:
-    if as_json:
-        output.emit_json({**(board or _NO_BOARD), "run": str(folder), "status": status})
-    elif board and quiet:
-        output.emit(f"{board['verdict']['text']}\n{folder}")
-    elif board:
-        from optimize_eval.reports import leaderboard  # noqa: PLC0415  only for people
-
-        output.emit(leaderboard.render(output.fitted(board), width=output.width()))
-        output.say(f"the board is {folder / LEADERBOARD}")

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import options, output
+from optimize_eval.cli.bench_again import Bench, is_bench
 from optimize_eval.cli.carried_out import (
     Session,
     check_slots,
@@ -94,19 +95,22 @@ def rescore(
         for text in options.texts_of(evaluator, judge_model)
     ]
     options.check_meant([one.spec for one in wanted], defaults)
-    folder = open_stored(run).folder  # a folder without a run is not made one by locking it
+    opened = open_stored(run)
+    folder = opened.folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
+    bench = Bench(opened, wanted) if is_bench(opened.manifest) else None
     with locked(folder):
         stored = open_stored(folder)
-        settled = settle(stored, wanted)
+        settled = settle(stored, bench.wanted if bench else wanted)
         _note_done(stored, settled)
         if not _is_owed(stored, settled):
             done, plan = Session(ended=_nothing_asked(stored, settled)), None
         else:
+            where = {"train": dataset, "val": valset, "test": testset}
             plan = plan_again(
                 settled.specs,
                 stored.manifest,
-                read_again(stored.manifest, {"train": dataset, "val": valset, "test": testset}),
+                bench.readings() if bench else read_again(stored.manifest, where),
                 load_candidates_again(stored.manifest, candidate or (), candidates or ()),
             )
             settings = Settings(
@@ -119,7 +123,11 @@ def rescore(
             stored = add(stored, settled.additions)
             done = session(plan, stored, settings, quiet=quiet)
         summary = summarise(stored)
-    tell(summary, done, folder, quiet=quiet, as_json=as_json)
+        if bench:
+            names = [spec.name for spec in settled.specs]
+            bench.tell(stored, names, str(done.ended.status), quiet=quiet, as_json=as_json)
+    if not bench:
+        tell(summary, done, folder, quiet=quiet, as_json=as_json)
     if plan:
         explain(done, plan)
     end(done.ended, anew=_ANEW)

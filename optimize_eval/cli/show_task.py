@@ -72,7 +72,8 @@ def _told(name: str, outcome: Scored | Failed) -> dict[str, Any]:
 
 
 def _lines(told: Mapping[str, Any]) -> Iterator[str]:
-    yield f"{told['task']}  {told['path']}:{told['line']}  {told['metric_id']}"
+    yield f"{told['task']}  {told['path']}:{told['line']}"
+    yield f"  scored by {told['metric_id']}, after the post-process {told['post_process']}"
     yield from _block("prompt", told["prompt"])
     yield from _block("targets", "\n".join(told["targets"]))
     for model in told["models"]:
@@ -83,7 +84,7 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield from [f"  try       {model['hint']}"] * bool(model["hint"])
             continue
         yield from _block("output", model["output"])
-        yield from _block(told["post_process"], model["prediction"])
+        yield from _block("predicted", model["prediction"])
         yield f"  score     {model['score']:g}"
         for key, value in model["side_info"].items():
             yield from _block(key, value if isinstance(value, str) else strict_json.dumps(value).decode())
