@@ -83,7 +83,7 @@ def board_of(
 ) -> dict[str, Any]:
     """Make the leaderboard of evaluators that stand for models, with nothing owed; splits are files.
 
-    `models` says by evaluator what a model is called; `metric` names who scored where that was not each task's own metric.
+    `models` says by evaluator what a model is called; `metric` names who scored in place of a task's metric.
     """
     layout = run.layout
     tasks = list(_tasks(files, layout))

@@ -11,7 +11,15 @@ import typer
 from optimize_eval.candidates import Candidate
 from optimize_eval.cli import options, show_task
 from optimize_eval.cli.bench_again import OUTPUTS
-from optimize_eval.cli.carried_out import check_slots, end, explain, most_failures, session, summarise
+from optimize_eval.cli.carried_out import (
+    check_reachable,
+    check_slots,
+    end,
+    explain,
+    most_failures,
+    session,
+    summarise,
+)
 from optimize_eval.cli.leaderboards import LEADERBOARD, keep_and_tell, make_board
 from optimize_eval.cli.material import stored_paths
 from optimize_eval.cli.task_files import chosen, find_task, load_task_files
@@ -135,6 +143,7 @@ def bench(
         probe=not no_preflight,
     )
     refuse_foreign(folder)
+    check_reachable(plan)
     with locked(folder):
         if fresh:
             (folder / OUTPUTS).unlink(missing_ok=True)

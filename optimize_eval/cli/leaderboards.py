@@ -26,7 +26,7 @@ def make_board(
     metric: str | None = None,
     include_per_example: bool = False,
 ) -> Board | None:
-    """Make the leaderboard of evaluators that stand for models, called so; None while anything of them is owed."""
+    """Make the leaderboard of evaluators that stand for models; None while anything of them is owed."""
     if any(stored.ledger.count(OWED, stored.layout.units_of(name)) for name in models):
         return None
     from optimize_eval.aggregates.leaderboard import board_of  # noqa: PLC0415  a plain --help needs no statistics

@@ -8,6 +8,7 @@ from optimize_eval.cli import options, output
 from optimize_eval.cli.bench_again import Bench, is_bench
 from optimize_eval.cli.carried_out import (
     Session,
+    check_reachable,
     check_slots,
     end,
     explain,
@@ -120,6 +121,7 @@ def rescore(
                 keep_stderr=keep_stderr,
                 probe=not no_preflight,
             )
+            check_reachable(plan)
             stored = add(stored, settled.additions)
             done = session(plan, stored, settings, quiet=quiet)
         summary = summarise(stored)

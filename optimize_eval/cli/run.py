@@ -7,6 +7,7 @@ import typer
 
 from optimize_eval.cli import gates, options
 from optimize_eval.cli.carried_out import (
+    check_reachable,
     check_slots,
     end,
     explain,
@@ -171,6 +172,7 @@ def run(
 
         dry.show(plan, folder, slots=concurrency, known=known, as_json=as_json)
         return
+    check_reachable(plan)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
         done = session(plan, stored, settings, again=recheck, quiet=quiet)
