@@ -16,10 +16,11 @@ import builtins
 import json
 import re
 import warnings
+from argparse import ArgumentTypeError
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import _code_inside
 from _code_inside import shown
@@ -37,10 +38,10 @@ MODULES = (  # what a target may use of the standard library; the candidate cann
 )
 _FENCE = re.compile(r"```[A-Za-z0-9_]*\n(.*?)```", re.DOTALL)
 _CASES_SHOWN = 50
-_LONGEST, _MOST, _LEAST_MEMORY = 86_400, 1 << 20, 64
 _NOT_JSON = object()
 
 Case = dict[str, Any]
+_Number = TypeVar("_Number", int, float)
 
 
 class Raised(Exception):
@@ -269,24 +270,26 @@ def inside() -> CodeType:
 
 
 def _positive(text: str) -> float:
-    if not 0 < (seconds := float(text)) <= _LONGEST:
-        raise ValueError
-    return seconds
+    return _within(float(text), 0.01, 86_400)
 
 
-def _whole(text: str, least: int = 1) -> int:
-    if not least <= (number := int(text)) <= _MOST:
-        raise ValueError
-    return number
+def _whole(text: str) -> int:
+    return _within(int(text), 1, 1 << 20)
 
 
 def _memory(text: str) -> int:
-    return _whole(text, _LEAST_MEMORY)  # less, and Python itself does not start
+    return _within(int(text), 64, 1 << 20)  # with less Python itself does not start
+
+
+def _within(number: _Number, least: float, most: float) -> _Number:
+    if not least <= number <= most:
+        raise ArgumentTypeError(f"it must be from {least} to {most}")
+    return number
 
 
 def _layers(text: str) -> str:
-    if not {*text.split(",")} <= {*LAYERS}:
-        raise ValueError
+    if unknown := {*text.split(",")} - {*LAYERS}:
+        raise ArgumentTypeError(f"no layer is called {shown(min(unknown))}; there are {', '.join(LAYERS)}")
     return text
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import Cli
 from tests.evaluators.asking import answer, ask
 
 DOUBLE = "def f(x):\n    return 2 * x\n"
@@ -251,3 +252,21 @@ def test_assertions_are_true_or_not_as_the_table_says() -> None:
     ]
     assert said["total"] == len(ASSERTIONS)
     assert said["score"] == sum(passed for _, passed in ASSERTIONS) / len(ASSERTIONS)
+
+
+def test_it_is_asked_through_the_front_door(cli: Cli) -> None:
+    example = json.dumps({**pairs([1, 2], [2, 5]), "targets": ["f(1) == 2"]})
+    for variant, score in (("", 0.5), ("@io_pairs", 0.5), ("@assertions", 1.0), ("@stdout", 0.0)):
+        said = cli("score", "-", "-e", f"@code_exec{variant}", "--example", example, stdin=DOUBLE.encode())
+        assert (said.json["outcome"], said.json["score"]) == ("scored", score)
+        assert {"layers", "missing", "passed", "total", "cases"} <= said.json["side_info"].keys()
+
+
+@pytest.mark.parametrize(
+    "option", ["--memory 1", "--time 0", "--time nan", "--output 0", "--layers seccomp,x", "--sandbox x"]
+)
+def test_a_wrong_option_is_told(cli: Cli, option: str) -> None:
+    said = cli("score", "-", "-e", f"@code_exec {option}", "--example", json.dumps(pairs([1, 2])))
+    assert said.status == 4
+    assert f"argument {option.split(maxsplit=1)[0]}: " in said.json["stderr"]
+    assert "invalid _" not in said.json["stderr"]
