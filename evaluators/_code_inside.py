@@ -22,7 +22,7 @@ import sys
 TYPE_CHECKING = False  # typing costs a candidate's start
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Any, NoReturn
 
 make_encoder: Any
@@ -303,7 +303,7 @@ def answers(enclosed: bytes) -> NoReturn:
 
     def load(source: str) -> None:
         names.update({"": _module("candidate")})
-        exec(compile(source, "candidate.py", "exec"), names[""].__dict__)  # noqa: S102  what the sandbox is for
+        exec(_compiled(source), names[""].__dict__)  # noqa: S102  what the sandbox is for
 
     def name(wanted: str) -> Any:
         if wanted not in names[""].__dict__:
@@ -344,7 +344,7 @@ def script(enclosed: bytes) -> None:
     os.write(1, enclosed)
     source = loads(os.fdopen(os.dup(0), "rb").readline().decode())
     _no_input()
-    exec(compile(source, "candidate.py", "exec"), _module("__main__").__dict__)  # noqa: S102  as above
+    exec(_compiled(source), _module("__main__").__dict__)  # noqa: S102  as above
 
 
 def _evaluated(peer: Peer, case: Mapping[str, Any]) -> tuple[bool, str]:
@@ -359,6 +359,10 @@ def _evaluated(peer: Peer, case: Mapping[str, Any]) -> tuple[bool, str]:
     if len(values) == 1:
         return bool(values[0]), ""
     return bool(values[0] == values[1]), f"got {shown(values[0])}"
+
+
+def _compiled(source: str) -> CodeType:
+    return compile(source, "candidate.py", "exec", dont_inherit=True)  # annotations are not postponed there
 
 
 def shown(value: object) -> str:

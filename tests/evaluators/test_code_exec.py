@@ -47,6 +47,12 @@ PAIRS: list[tuple[str, dict[str, object], float]] = [
     ("def g(x): return x", pairs([0, 0]), 0),
     ("def f(x: return x", pairs([0, 0]), 0),
     ("", pairs([0, None]), 0),
+    ("def f(x: int) -> str:\n    return f.__annotations__['x'].__name__", pairs([0, "int"]), 1),
+    (
+        "import pickle\nclass C:\n    x = 1\ndef f(x):\n    return pickle.loads(pickle.dumps(C())).x",
+        pairs([0, 1]),
+        1,
+    ),
     ("def f(x): raise ValueError('\\ud800')", pairs([0, 0]), 0),
     ("import sys; sys.exit(0)", pairs([0, 0]), 0),
     ("print('noise')\ndef f(x):\n    print([1], x)\n    return x", pairs([0, 0]), 1),
