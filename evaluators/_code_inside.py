@@ -22,7 +22,7 @@ import sys
 TYPE_CHECKING = False  # typing costs a candidate's start
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from types import ModuleType
+    from types import CodeType, ModuleType
     from typing import Any, NoReturn
 
 make_encoder: Any
@@ -55,6 +55,19 @@ def dumps(value: object) -> str:
 _PLAIN = (int, float, str, tuple, list, dict, set, frozenset, bytes, complex)
 _DEEPEST, _SHOWN = 100, 100
 _ABSENT = object()
+_HARMLESS = (
+    "__name__",
+    "__qualname__",
+    "__doc__",
+    "__dict__",
+    "__next__",
+    "__iter__",
+    "__len__",
+    "__getitem__",
+)
+_TELLING = {  # what says yes or no of Python's own types; an object of another could always say yes
+    name for kind in (str, bytes, set, float) for name in dir(kind) if name[:2] == "is" or name[-4:] == "with"
+}
 
 
 class NotPlain(Exception):
@@ -172,6 +185,10 @@ class Object:
         self._peer, self._own, self._value = peer, own, value
 
     def __getattr__(self, name: str) -> Any:
+        if self._value is not _ABSENT and hasattr(self._value, name):
+            return getattr(self._value, name)
+        if name in _TELLING or (name[:2] == "__" and name not in _HARMLESS):
+            raise NotPlain(f"{name} of an object that is not plain is not asked for: it could say anything")
         return self._peer.ask("getattr", self, name)
 
     def __call__(self, *values: Any, **keywords: Any) -> Any:
@@ -207,11 +224,16 @@ def _forward(operation: str) -> Callable[..., Any]:
     return forward
 
 
-def _turned(operation: str) -> Callable[..., Any]:
-    def turned(self: Object, other: Any) -> Any:
-        return self._peer.ask(operation, other, self)
+def _calculate(operation: str, *, turned: bool = False) -> Callable[[Object, Any], Any]:
+    """Calculate with plain values; of objects only among themselves, or `f(2) - 4` would give the 4 away."""
 
-    return turned
+    def calculate(self: Object, other: Any) -> Any:
+        both = (other, self) if turned else (self, other)
+        if all(type(one) is Object and one._value is _ABSENT for one in both):  # noqa: SLF001  its own
+            return self._peer.ask(operation, *both)
+        return getattr(operator, f"__{operation}__")(*map(_plain_value, both))
+
+    return calculate
 
 
 _BINARY = (
@@ -246,10 +268,11 @@ _UNARY = (
 )
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Object, f"__{_name}__", _compare(f"__{_name}__"))
-for _name in (*_BINARY, *_UNARY, "getitem", "format"):
+for _name in (*_UNARY, "getitem", "format"):
     setattr(Object, f"__{_name}__", _forward(_name))
 for _name in _BINARY:
-    setattr(Object, f"__r{_name}__", _turned(_name))
+    setattr(Object, f"__{_name}__", _calculate(_name))
+    setattr(Object, f"__r{_name}__", _calculate(_name, turned=True))
 
 _CALLING: dict[str, Callable[..., Any]] = {
     "call": lambda function, *values, **keywords: function(*values, **keywords)
@@ -280,7 +303,7 @@ def answers(enclosed: bytes) -> NoReturn:
 
     def load(source: str) -> None:
         names.update({"": _module("candidate")})
-        exec(compile(source, "candidate.py", "exec"), names[""].__dict__)  # noqa: S102  what the sandbox is for
+        exec(_compiled(source), names[""].__dict__)  # noqa: S102  what the sandbox is for
 
     def name(wanted: str) -> Any:
         if wanted not in names[""].__dict__:
@@ -312,7 +335,7 @@ def expressions(enclosed: bytes) -> None:
         try:
             passed, text = _evaluated(peer, case)
         except BaseException as error:  # noqa: BLE001  exit() too is no answer
-            passed, text = False, f"{type(error).__name__}: {_text(error)}"
+            passed, text = False, f"{type(error).__name__}: {_text(error)}".removeprefix("NotPlain: ")
         peer.send(["verdict", passed, text])
 
 
@@ -321,7 +344,7 @@ def script(enclosed: bytes) -> None:
     os.write(1, enclosed)
     source = loads(os.fdopen(os.dup(0), "rb").readline().decode())
     _no_input()
-    exec(compile(source, "candidate.py", "exec"), _module("__main__").__dict__)  # noqa: S102  as above
+    exec(_compiled(source), _module("__main__").__dict__)  # noqa: S102  as above
 
 
 def _evaluated(peer: Peer, case: Mapping[str, Any]) -> tuple[bool, str]:
@@ -336,6 +359,10 @@ def _evaluated(peer: Peer, case: Mapping[str, Any]) -> tuple[bool, str]:
     if len(values) == 1:
         return bool(values[0]), ""
     return bool(values[0] == values[1]), f"got {shown(values[0])}"
+
+
+def _compiled(source: str) -> CodeType:
+    return compile(source, "candidate.py", "exec", dont_inherit=True)  # annotations are not postponed there
 
 
 def shown(value: object) -> str:

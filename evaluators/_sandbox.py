@@ -49,7 +49,7 @@ LAYERS = ("bubblewrap", "namespaces", "landlock", "seccomp", "rlimits", "uid")
 PROMISES = {  # what is promised, the sets of layers that keep it, what it means where none does
     "files": ("bubblewrap", "landlock seccomp", "the files of this account can be read and written"),
     "network": ("bubblewrap", "namespaces", "seccomp", "other machines and local services can be reached"),
-    "signals": ("bubblewrap", "namespaces", "seccomp", "processes of this account can be signalled"),
+    "signals": ("bubblewrap", "namespaces", "seccomp", "processes of this account can be signalled and read"),
     "memory": ("rlimits seccomp", "memory and processes are not limited in total"),
 }
 _TAIL = 2048
@@ -122,7 +122,7 @@ class Sandbox:
                     return mechanism, tuple(filter(None, (mechanism, *running.ready())))
                 finally:
                     running.close()
-        return "", ()
+        raise Refused(f"{_EXECUTABLE} does not start, in whatever way")
 
     def _start(
         self, mechanism: str, layers: Sequence[str], program: CodeType, arguments: Any, *, probing: bool
@@ -358,7 +358,7 @@ def _enclose(plan: dict[str, Any]) -> bytes:  # noqa: C901, PLR0915  it is sent 
             try:
                 layer()
                 done.append(name)
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 if not plan["probing"]:
                     os.write(1, f"{name}: {error}\n".encode())
                     os._exit(1)

@@ -16,10 +16,11 @@ import builtins
 import json
 import re
 import warnings
+from argparse import ArgumentTypeError
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import _code_inside
 from _code_inside import shown
@@ -40,6 +41,11 @@ _CASES_SHOWN = 50
 _NOT_JSON = object()
 
 Case = dict[str, Any]
+_Number = TypeVar("_Number", int, float)
+
+
+class Raised(Exception):
+    """The candidate raised, as it says."""
 
 
 def code_exec(asked: Asked) -> Answer:
@@ -102,19 +108,28 @@ def called(candidate: Running, source: str, pairs: Sequence[Any], function: str)
 
 def compared(line: bytes, expected: Any) -> Case:
     try:
-        message = json.loads(line)
-        if message[0] != "=":
-            return {"passed": False, "why": f"it raised {message[1]}: {shortened(str(message[2]))}"}
-        got = plain(message[1])
+        got = plain(value_in(line))
+        equal = got is not _NOT_JSON and bool(got == expected)
     except (ValueError, LookupError, TypeError, RecursionError):
         return {"passed": False, "why": f"it answered no value: {shown(line[:100])}"}
+    except Raised as raised:
+        return {"passed": False, "why": f"it raised {raised}"}
     if got is _NOT_JSON:
-        return {
-            "passed": False,
-            "got": shown(message[1]),
-            "why": "the output is no JSON value (a tuple is no list)",
-        }
-    return {"passed": bool(got == expected), "got": shown(got)}
+        return {"passed": False, "why": f"the output is no JSON value: {shown(line[:100])}"}
+    return {"passed": equal, "got": shown(got)}
+
+
+def value_in(line: bytes) -> Any:
+    """Read a reply, which may be forged in whatever way; what it raises is caught where it is called."""
+    message = json.loads(line)
+    if message[0] == "=":
+        return message[1]
+    raise Raised(tidy(f"{message[1]}: {message[2]}"))
+
+
+def tidy(text: str) -> str:
+    """Shorten a text of the candidate's and take out what is no Unicode."""
+    return shortened(text.encode(errors="replace").decode())
 
 
 def plain(said: Any) -> Any:
@@ -147,7 +162,7 @@ def evaluated(
             candidate.send(line)
             judging.send(candidate.line())
         _, passed, text = json.loads(line)
-        yield {"passed": passed} | ({"why": text} if text and not passed else {})
+        yield {"passed": passed} | ({"why": tidy(text)} if text and not passed else {})
 
 
 def question(target: str) -> Answer:
@@ -188,9 +203,13 @@ def printed(program: Running, source: str, targets: Sequence[str]) -> Iterator[C
 
 def load(candidate: Running, source: str) -> None:
     candidate.send(request("load", source))
-    message = json.loads(candidate.line())
-    if message[0] != "=":
-        raise Stopped(f"does not load: {message[1]}: {shortened(message[2])}")
+    line = candidate.line()
+    try:
+        value_in(line)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Stopped(f"wrote noise instead of loading: {shown(line[:100])}") from error
+    except Raised as raised:
+        raise Stopped(f"does not load: {raised}") from raised
 
 
 def request(operation: str, *values: str) -> bytes:
@@ -250,14 +269,38 @@ def inside() -> CodeType:
     return compile(path.read_bytes(), path.name, "exec")
 
 
+def _positive(text: str) -> float:
+    return _within(float(text), 0.01, 86_400)
+
+
+def _whole(text: str) -> int:
+    return _within(int(text), 1, 1 << 20)
+
+
+def _memory(text: str) -> int:
+    return _within(int(text), 64, 1 << 20)  # with less Python itself does not start
+
+
+def _within(number: _Number, least: float, most: float) -> _Number:
+    if not least <= number <= most:
+        raise ArgumentTypeError(f"it must be from {least} to {most}")
+    return number
+
+
+def _layers(text: str) -> str:
+    if unknown := {*text.split(",")} - {*LAYERS}:
+        raise ArgumentTypeError(f"no layer is called {shown(min(unknown))}; there are {', '.join(LAYERS)}")
+    return text
+
+
 _VARIANTS = {"io_pairs": io_pairs, "assertions": assertions, "stdout": stdout}
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--sandbox": {"choices": LEVELS, "default": LEVELS[0], "help": "what to do where it is not whole"},
-    "--time": {"type": float, "default": 5.0, "metavar": "SECONDS", "help": "for an example (5)"},
-    "--memory": {"type": int, "default": 512, "metavar": "MIB", "help": "address space (512)"},
-    "--output": {"type": int, "default": 1024, "metavar": "KIB", "help": "what it may write (1024)"},
+    "--time": {"type": _positive, "default": 5.0, "metavar": "SECONDS", "help": "for an example (5)"},
+    "--memory": {"type": _memory, "default": 512, "metavar": "MIB", "help": "address space (512)"},
+    "--output": {"type": _whole, "default": 1024, "metavar": "KIB", "help": "what it may write (1024)"},
     "--function": {"default": "f", "metavar": "NAME", "help": "what is called with the inputs (f)"},
-    "--layers": {"metavar": "A,B", "help": f"use these only: {', '.join(LAYERS)}"},
+    "--layers": {"type": _layers, "metavar": "A,B", "help": f"use these only: {', '.join(LAYERS)}"},
 }
 
 

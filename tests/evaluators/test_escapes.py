@@ -136,6 +136,16 @@ def scores_of(
     return said
 
 
+def offered(shared: Path, options: list[str], *, ordinary: bool, layer: str = "") -> bool:
+    """Tell whether a sandbox starts with these options, and has the layer."""
+    python = ORDINARY if ordinary else [sys.executable]
+    payload = json.dumps({"candidate": "def f(x): return x", "example": {"io_pairs": [[1, 1]]}})
+    said = subprocess.check_output(
+        [*python, str(shared / "code_exec.py"), *options], input=payload.encode(), cwd="/"
+    )
+    return "score" in (one := json.loads(said)) and (not layer or layer in one["layers"])
+
+
 SETS = {
     "all": "",
     "without bubblewrap": "namespaces,landlock,seccomp,rlimits,uid",
@@ -153,6 +163,8 @@ def test_nobody_gets_out_or_scores_where_the_sandbox_is_strict(
 ) -> None:
     options = ["--sandbox", "strict", "--variant", "io_pairs"]
     options += ["--layers", SETS[layers]] if SETS[layers] else []
+    if layers != "all" and not offered(shared, options, ordinary=ordinary):
+        pytest.skip("this machine does not offer these layers")
     said = scores_of(shared, ALL, options, ordinary=ordinary)
     assert {name: one for name, one in said.items() if one.get("score") != 0} == {}
     assert all(one["missing"] == [] for one in said.values())
@@ -167,6 +179,7 @@ def test_nobody_forges_the_truth_of_an_expression(shared: Path) -> None:
 WEAKER = {
     "seccomp,rlimits": ({**NETWORK, **SIGNALS, **MEMORY, **OUTLIVING, **FORGING}, ["files"]),
     "namespaces,rlimits": ({**NETWORK, **SIGNALS, **OUTLIVING, **FORGING}, ["files", "memory"]),
+    "": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
     "rlimits": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
     "landlock": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
 }
@@ -176,7 +189,13 @@ WEAKER = {
 @pytest.mark.parametrize("layers", WEAKER)
 def test_what_a_weaker_set_does_not_keep_is_named_and_the_rest_is_kept(layers: str, shared: Path) -> None:
     escapes, missing = WEAKER[layers]
-    said = scores_of(shared, escapes, ["--layers", layers], ordinary=ROOT)
+    if "namespaces" in layers and not offered(
+        shared, ["--layers", layers], ordinary=ROOT, layer="namespaces"
+    ):
+        pytest.skip("this machine makes no namespaces")
+    said = scores_of(
+        shared, escapes, ["--layers", layers] if layers else ["--sandbox", "none"], ordinary=ROOT
+    )
     assert {name: one for name, one in said.items() if one.get("score") != 0} == {}
     assert {tuple(text.partition(":")[0] for text in one["missing"]) for one in said.values()} == {
         tuple(missing)
