@@ -16,8 +16,10 @@ from typing import Any
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.interrupts import Interrupted, stoppable
 from optimize_eval.cli.progress import PAUSES, display
-from optimize_eval.cli.session import Interrupted, Reaper, owned_processes, stoppable
+from optimize_eval.cli.session import Reaper, owned_processes
+from optimize_eval.connect import connect
 from optimize_eval.errors import CannotGoOn, FailureKind, UsageError
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.masked import masked
@@ -44,6 +46,12 @@ _LONG = "with the candidate, -e and --example FILE:LINE"
 def check_slots(concurrency: int) -> None:
     if concurrency > _MOST_SLOTS:
         raise UsageError(f"--concurrency {concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
+
+
+def check_reachable(plan: Plan) -> None:
+    """Make each evaluator once: a key, a variable or a file that is missing is told before there is a run."""
+    for spec in plan.specs:
+        connect(spec).close()
 
 
 def most_failures(text: str | None, calls: int) -> int | None:

@@ -45,7 +45,8 @@ class TaskEvaluator:
         self._spec = spec
         self._task = spec.task or TaskSpecification()
         self._connect = connect
-        self._specs = {metric.name: metric for metric in self._task.metrics}
+        scorer = self._task.scorer
+        self._specs = {metric.name: metric for metric in (scorer and (scorer,)) or self._task.metrics}
         self._making = threading.Lock()
         self._models: dict[str, ModelUnderTest] = {}
         self._metrics: dict[str, Evaluator] = {}
@@ -134,11 +135,12 @@ class TaskEvaluator:
     def _scored(self, asked: _Asked, output: Output, deadline: float) -> Answer:
         task = asked.task
         prediction = post_process(task.post_process, output.text)
+        metric = self._task.scorer.name if self._task.scorer else task.metric
         with _stage("metric"):
-            scored = self._metric(task.metric).call(
+            scored = self._metric(metric).call(
                 Payload(candidate=prediction, example=asked.payload.example), deadline
             )
-        told = _told(scored, task, output, prediction)
+        told = _told(scored, metric, output, prediction)
         return Answer(score=scored.score, side_info=told, stderr=output.stderr)
 
     def _model(self, text: str) -> ModelUnderTest:
@@ -182,7 +184,7 @@ def _stage(name: str) -> Iterator[None]:
         raise
 
 
-def _told(scored: Answer, task: Task, output: Output, prediction: str) -> Mapping[str, Any]:
+def _told(scored: Answer, metric: str, output: Output, prediction: str) -> Mapping[str, Any]:
     """Put together what the metric said and what it was said of."""
-    said = {"output": output.text, "prediction": prediction, "metric": task.metric}
+    said = {"output": output.text, "prediction": prediction, "metric": metric}
     return {**scored.side_info, **said, **({"model": output.side} if output.side else {})}

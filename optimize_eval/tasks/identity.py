@@ -23,7 +23,8 @@ def identify(spec: EvaluatorSpec) -> Identity:
     if spec.task is None:
         return identity.identify(spec)
     model = identify_model(spec.task.model, spec) if spec.task.model else None
-    metrics = [(metric.name, identity.identify(metric)) for metric in spec.task.metrics]
+    scorers = (spec.task.scorer,) if spec.task.scorer else spec.task.metrics
+    metrics = [(metric.name, identity.identify(metric)) for metric in scorers]
     files = tuple(file for one in (model, *(found for _, found in metrics)) if one for file in one.files)
     return Identity(
         name=spec.name,

@@ -68,7 +68,7 @@ def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     argv = split_command(command)
     if not argv or not argv[0]:
         raise UsageError("the model's command is empty", hint=WHAT_THERE_IS)
-    return replace(spec, text=command, argv=argv, url="", task=None)
+    return replace(spec, text=command, argv=argv, url="", task=None, judge=None)
 
 
 def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
@@ -86,9 +86,12 @@ def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
 
 def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
     """Find the file of a `replay:` model, and which model's outputs were chosen in it."""
-    path, mark, chosen = rest.rpartition("#")
     whole = Path(spec.cwd or ".", rest)
-    return (Path(spec.cwd or ".", path), chosen) if mark and path and not whole.exists() else (whole, "")
+    marks = [] if whole.exists() else [place for place, letter in enumerate(rest) if letter == "#"]
+    for place in marks:  # a model's command may have one, too
+        if (path := Path(spec.cwd or ".", rest[:place])).is_file():
+            return path, rest[place + 1 :]
+    return whole, ""
 
 
 def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:

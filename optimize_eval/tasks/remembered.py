@@ -3,43 +3,40 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.errors import EvaluationError
 from optimize_eval.reach import Capacity, EvaluatorSpec, TaskSpecification
 from optimize_eval.tasks.identity import identify_model
 from optimize_eval.tasks.kinds import connect_model
-from optimize_eval.tasks.model import ModelUnderTest, Output, Prompt
+from optimize_eval.tasks.model import Output, Prompt
 from optimize_eval.tasks.outputs import close_outputs, key_of, open_outputs
-
-_HINT = "ask the model: run it without --only-stored, in the folder that has its outputs"
 
 
 class RememberedModel:
-    """Asks the model behind it for what is not written down; with `only_stored` there is none behind it."""
+    """Asks the model behind it for what is not written down."""
 
     def __init__(self, text: str, spec: EvaluatorSpec) -> None:
         task = spec.task or TaskSpecification()
         self._identity = identify_model(text, spec)
-        self._live: ModelUnderTest | None = None
         self._is_closed = False
-        self._outputs = open_outputs(Path(task.outputs))
+        self._live = connect_model(text, spec)
         try:
-            self._live = None if task.only_stored else connect_model(text, spec)
+            self._outputs = open_outputs(Path(task.outputs))
         except BaseException:
-            self.close()
+            self._live.close()
             raise
 
     @property
     def note(self) -> str:
-        return self._live.note if self._live else ""
+        return self._live.note
 
     @property
     def capacity(self) -> Capacity:
-        return self._live.capacity if self._live else Capacity()
+        return self._live.capacity
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
         key = key_of(self._identity.sha256, prompt)
         known = self._outputs.find(key)
-        return known or self._kept(key, prompt, self._asked(prompt).generate(prompt, deadline))
+        return known or self._kept(key, prompt, self._live.generate(prompt, deadline))
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
         keys = [key_of(self._identity.sha256, prompt) for prompt in prompts]
@@ -53,24 +50,11 @@ class RememberedModel:
         if self._is_closed:
             return
         self._is_closed = True
-        if self._live:
-            self._live.close()
+        self._live.close()
         close_outputs(self._outputs)
 
     def _ask(self, prompts: Sequence[Prompt], timeout: float) -> Sequence[Output | EvaluationError]:
-        if not self._live:
-            return [self._missing(prompt) for prompt in prompts]
         return self._live.generate_many(prompts, timeout) if prompts else ()
-
-    def _asked(self, prompt: Prompt) -> ModelUnderTest:
-        if not self._live:
-            raise self._missing(prompt)
-        return self._live
-
-    def _missing(self, prompt: Prompt) -> EvaluationError:
-        what = f"no output of {self._identity.text} is stored for {prompt.id!r}"
-        message = f"{what} with this prompt and repeat, and the model is not asked"
-        return EvaluationError(FailureKind.MODEL_ERROR, message, hint=_HINT)
 
     def _kept_if_any(
         self, key: bytes, prompt: Prompt, output: Output | EvaluationError

@@ -25,6 +25,7 @@ ROWS = (
     one_shot.many_slots,
     kept_alive.call_cpu,
     metrics.f1_cpu,
+    metrics.sandbox_wall,
     endpoint.against_wrk,
     program.help_cpu,
     data.load_cpu,

@@ -164,36 +164,28 @@ def test_an_output_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None
         assert failure(evaluator, record("refuse", "x"))[0] == "reported"
     asked = len(seen.read_text().splitlines())
     assert asked == 2
-    rescored = replace(spec, task=replace(spec.task or TaskSpecification(), only_stored=True))
-    seen.write_text("")  # an argument that is a file is part of what the program is
-    with live(rescored) as evaluator:
-        kind, message = failure(evaluator, record("say a", "a"))
-        assert (kind, "the model is not asked" in message) == ("model_error", True)
-    assert seen.read_text() == ""
     assert first.score == 1.0
 
 
-def test_only_stored_outputs_are_scored_and_the_model_is_never_started(tmp_path: Path) -> None:
+def test_what_was_written_down_is_scored_by_another_and_the_model_is_never_started(tmp_path: Path) -> None:
     outputs = str(tmp_path / "outputs.jsonl")
     model = write_program(tmp_path / "m.sh", ["#!/bin/sh", 'echo started >> log; echo \'{"text": "A"}\''])
     spec = replace(spec_of(f"cmd:{model}", outputs=outputs), cwd=str(tmp_path))
     with live(spec) as evaluator:
-        first = ask(evaluator, record("say a", "a"), line=7)
-        ask(evaluator, record("say a", "a"), line=7, repeat=2)
-    stored = replace(spec, task=replace(spec.task or TaskSpecification(), only_stored=True))
+        ask(evaluator, record("say a", "A"), line=7)
+        ask(evaluator, record("say a", "A"), line=7, repeat=2)
+    model.unlink()
+    scorer = parse_evaluator("@length_limit --max 0", EvaluatorSpec())
+    stored = spec_of(f"replay:{outputs}#cmd:m.sh", scorer=scorer)
     with live(stored) as evaluator:
-        assert ask(evaluator, record("say a", "a"), line=7) == first
-        assert ask(evaluator, record("say a", "a"), line=7, repeat=2) == first
-        kind, message = failure(evaluator, record("say a", "a"), line=7, repeat=3)
-        assert (kind, "no output of cmd:m.sh is stored for 'ex-7'" in message) == ("model_error", True)
-        assert "the model is not asked" in failure(evaluator, record("say b", "b"), line=7)[1]
-        many = [Payload(candidate="", example=record("say a", "a"), line=line) for line in (7, 8)]
-        told = evaluator.call_many(many, 5)
-        assert [isinstance(one, Answer) for one in told] == [True, False]
+        told = ask(evaluator, record("say a", "A"), line=7)
+        assert (told.score, told.side_info["metric"], told.side_info["output"]) == (0.0, "length_limit", "A")
+        assert ask(evaluator, record("say a", "A"), line=7, repeat=2) == told
+        assert failure(evaluator, record("say a", "A"), line=7, repeat=3)[0] == "model_error"
+        assert "no output of 'ex-8'" in failure(evaluator, record("say a", "A"), line=8)[1]
+        many = [Payload(candidate="", example=record("say a", "A"), line=line) for line in (7, 8)]
+        assert [isinstance(one, Answer) for one in evaluator.call_many(many, 5)] == [True, False]
     assert (tmp_path / "log").read_text() == "started\nstarted\n"
-    model.write_text(model.read_text() + "\n")
-    with live(stored) as evaluator:  # another program: what the first one said is not its word
-        assert failure(evaluator, record("say a", "a"), line=7)[0] == "model_error"
 
 
 def test_a_providers_model_is_sent_one_message_and_tells_its_tokens(

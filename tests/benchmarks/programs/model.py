@@ -10,7 +10,7 @@ def main() -> None:
         said = {"text": asked["prompt"], "_capabilities": {"persistent": True}}
         if "_id" in asked:
             said["_id"] = asked["_id"]
-        print(json.dumps(said), flush=True)  # noqa: T201  the protocol
+        print(json.dumps(said), flush=True)
 
 
 if __name__ == "__main__":
