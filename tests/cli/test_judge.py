@@ -250,7 +250,7 @@ def test_what_is_wrong_with_judges_of_a_sweep_file_is_told_at_its_line(cli: Cli,
 MISUSE = {
     "no objective": (["-e", "judge:openai/m"], "the judge openai/m has no objective"),
     "no key, and which variable": (list(JUDGE), "the environment variable OPENAI_API_KEY is not set"),
-    "an unknown provider": (["-e", "judge:openia/m", "--objective", "o"], "did you mean openai?"),
+    "an unknown provider": (["-e", "judge:openia/m", "--objective", "o"], "did you mean openai"),
     "an objective for nobody": (["-e", "true", "--objective", "o"], "are for judges, and none is named"),
     "an empty objective": (["-e", "judge:openai/m", "--objective", ""], "--objective is empty"),
     "no such rubric": (["-e", "judge:openai/m", "--rubric", "r.toml"], "r.toml: no such file"),
