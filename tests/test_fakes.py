@@ -141,6 +141,7 @@ def test_a_connection_is_kept_and_an_odd_request_ends_it(fake_model: StartModel)
 
 
 BAD = {
+    '"a\\u001b" = 1': [r"'a\x1b': unknown key"],
     "x = 1": ["x: unknown key; it takes rule, models", "rule: there is none; write [[rule]]"],
     "models = 'm'\n[[rule]]\ntext = 'x'": ["models: not a list of texts"],
     "[[rule]]": ["rule[1]: it answers nothing; give one of text, json, body, malformed, or a status"],

@@ -1,5 +1,6 @@
 """Language models: every failure by name, against the fake server over sockets."""
 
+import os
 import pickle
 import re
 import socket
@@ -10,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -358,7 +360,7 @@ def test_a_name_that_is_none_lists_the_providers(name: str, message: str) -> Non
         Model(ModelSpec(name=name))
     assert caught.value.message == message
     assert all(provider in caught.value.hint for provider in PROVIDERS)
-    if "unknown" in message:
+    if "unknown" in message and find_spec("litellm") is None:
         assert "pip install 'optimize-eval[litellm]'" in caught.value.hint
 
 
@@ -440,6 +442,45 @@ def test_a_key_is_nowhere_in_errors_replies_representations_and_pickles(
         "".join(seen)
     )
     assert KEY[:9] not in "".join(seen)
+
+
+@pytest.mark.skipif(find_spec("litellm") is None, reason="the extra [litellm] is not installed")
+def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> None:
+    server = fake_model(
+        [
+            on("good", text="you sent {authorization}"),
+            on("401", status=401, text="bad {authorization}"),
+            on("429", status=429, headers={"Retry-After": "7"}, text="slow down"),
+            on("null", malformed="null_content"),
+        ]
+    )
+    code = (
+        "import sys\n"
+        "from optimize_eval import EvaluationError, UsageError\n"
+        "from optimize_eval.models import ModelSpec, chat\n"
+        "for name in ('xai/good', 'xai/401', 'xai/429', 'xai/null', 'zzz/x'):\n"
+        "    asked = [{'role': 'user', 'content': 'x'}]\n"
+        "    try: print(chat(asked, name, api_base=sys.argv[1], retries=0).text)\n"
+        "    except EvaluationError as error: print(error.message, error.retry_after)\n"
+        "    except UsageError as error: print(error.message)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, server.base],
+        env={**os.environ, "XAI_API_KEY": KEY},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stdout.splitlines()
+    assert said[0] == "you sent Bearer ***", done.stderr
+    assert "does not accept the key in the key variable of xai (HTTP 401)" in said[1]
+    assert "too many requests for xai/429 (HTTP 429)" in said[2]
+    assert said[2].endswith(" 7.0")
+    assert said[3:] == [
+        "xai/null answered with no content (null) None",
+        "unknown provider 'zzz' in 'zzz/x'",
+    ]
+    assert KEY[:9] not in done.stdout + done.stderr
 
 
 def test_a_command_only_run_and_the_program_itself_import_nothing_of_this(tmp_path: Path) -> None:

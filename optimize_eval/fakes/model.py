@@ -20,7 +20,7 @@ from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any, BinaryIO, NoReturn
 
-from optimize_eval.fakes import answers
+from optimize_eval.fakes import answers, rules_file
 from optimize_eval.fakes.answers import Answer, Ending
 from optimize_eval.fakes.rules import CHAT, Asked, Rules
 from optimize_eval.fakes.rules_file import BadRules, load_rules
@@ -135,7 +135,12 @@ def _decoded(text: str) -> Any:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until SIGTERM or Ctrl-C; 2 where that cannot begin."""
-    parser = argparse.ArgumentParser(prog="python -m optimize_eval.fakes.model", description=_summary())
+    parser = argparse.ArgumentParser(
+        prog="python -m optimize_eval.fakes.model",
+        description=(__doc__ or "").partition("\n")[0],
+        epilog=rules_file.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("rules", metavar="RULES", help="a TOML or JSON file with what to answer")
     parser.add_argument("--port", type=int, default=0, help="where to listen; 0, the default: any free port")
     parser.add_argument("--record", metavar="FILE", help="write each request there, one JSON object a line")
@@ -157,10 +162,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, OverflowError) as error:
         sys.stderr.write(f"error: {error}\n")
     return 2
-
-
-def _summary() -> str:
-    return (__doc__ or "").partition("\n")[0]
 
 
 def _end(_number: int, _frame: object) -> NoReturn:

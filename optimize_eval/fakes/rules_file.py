@@ -135,7 +135,7 @@ def _unknown(before: str, table: dict[str, Any], known: tuple[str, ...]) -> Iter
     for key in table.keys() - set(known):
         close = get_close_matches(key, known, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(known)}"
-        yield f"{before}{key}: unknown key; {meant}"
+        yield f"{before}{key if key.isprintable() else repr(key)}: unknown key; {meant}"
 
 
 def _is_bad(key: str, value: Any) -> bool:

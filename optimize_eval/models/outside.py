@@ -32,7 +32,7 @@ class ThroughLitellm:
         if find_spec("litellm") is None:
             raise providers.unknown(spec.name, f"for other providers: {_INSTALL}")
         self._spec = spec
-        self._litellm: Any = import_module("litellm")
+        self._litellm = _imported()
         try:
             self._litellm.get_llm_provider(model=spec.name, api_base=spec.api_base or None)
         except Exception as error:
@@ -70,13 +70,21 @@ class ThroughLitellm:
         if isinstance(error, self._litellm.APIConnectionError):
             raise failed(f"no answer from {self._spec.name}: {error}", "is the server there?", 0.0) from None
         status = getattr(error, "status_code", None)
-        headers = getattr(getattr(error, "response", None), "headers", None) or {}
+        headers = getattr(error, "litellm_response_headers", None) or {}
         return Response(
             status=status if isinstance(status, int) and status >= 400 else 400,  # noqa: PLR2004
             retry_after=headers.get("retry-after"),
             location=None,
             body=orjson.dumps({"error": {"message": str(error)}}),
         )
+
+
+def _imported() -> Any:
+    """Import it, so that it neither writes to stdout nor loads a list of prices from the network."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    litellm: Any = import_module("litellm")
+    litellm.suppress_debug_info = True
+    return litellm
 
 
 def _confidential() -> list[str]:
