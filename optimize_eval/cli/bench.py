@@ -1,6 +1,5 @@
 """`optimize-eval bench`: models over task files; then the leaderboard of them."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ import typer
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.cli import options, show_task
-from optimize_eval.cli.bench_again import OUTPUTS
 from optimize_eval.cli.carried_out import (
     check_reachable,
     check_slots,
@@ -27,12 +25,11 @@ from optimize_eval.connect import task_spec
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
-from optimize_eval.run.folder import locked, refuse_foreign
+from optimize_eval.run.folder import OUTPUTS, locked, refuse_foreign
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Settings
-from optimize_eval.tasks import TaskFile
 
 EXAMPLES = """\b
 Examples:
@@ -46,7 +43,7 @@ Exit codes: 0 done, 2 wrong option or task file, 3 it could not go on, 4 a model
 too many calls failed, 130 interrupted.
 """
 
-_RUNS_CODE = "@code_exec"
+
 _NO_CANDIDATE = Candidate(name="none")  # nothing stands before a task's prompt
 
 
@@ -113,7 +110,8 @@ def bench(
     task = TaskSpecification(
         api_base=api_base or "", temperature=temperature, max_tokens=max_tokens, batch_size=batch_size
     )
-    specs = _models(model, _metrics(taken, sandbox), how, task)
+    metrics = [one.evaluator for file in taken for one in file.tasks]
+    specs = _named_apart([task_spec(text, metrics, how, task, sandbox=sandbox or "") for text in model])
     plan = plan_run(specs, [_NO_CANDIDATE], sources, repeats=repeats, seed=seed)
     folder = Path("runs", f"bench-{plan.digest[:8]}") if out is None else Path(out)
     if show is not None:
@@ -145,8 +143,6 @@ def bench(
     refuse_foreign(folder)
     check_reachable(plan)
     with locked(folder):
-        if fresh:
-            (folder / OUTPUTS).unlink(missing_ok=True)
         stored = open_run(folder, plan, manifest, fresh=fresh)
         done = session(_writing_outputs(plan, folder), stored, settings, quiet=quiet)
         summarise(stored)
@@ -157,20 +153,9 @@ def bench(
     end(done.ended)
 
 
-def _models(
-    texts: Sequence[str], metrics: Sequence[str], how: EvaluatorSpec, task: TaskSpecification
-) -> list[EvaluatorSpec]:
-    """Make an evaluator of each model; models that would be called alike are told apart."""
-    specs = [task_spec(text, metrics, how, task) for text in texts]
+def _named_apart(specs: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
     names = distinct(spec.name for spec in specs)
     return [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
-
-
-def _metrics(files: Sequence[TaskFile], sandbox: str | None) -> list[str]:
-    """List the evaluators that score; those that run code are told how safely."""
-    texts = dict.fromkeys(task.evaluator for file in files for task in file.tasks)
-    level = f" --sandbox {shlex.quote(sandbox)}" if sandbox else ""
-    return [f"{text}{level}" if text.startswith(_RUNS_CODE) else text for text in texts]
 
 
 def _writing_outputs(plan: Plan, folder: Path) -> Plan:

@@ -13,12 +13,11 @@ from optimize_eval.connect import task_spec
 from optimize_eval.datasets import Example, Reading
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification
+from optimize_eval.run.folder import OUTPUTS
 from optimize_eval.run.manifest import Manifest
 from optimize_eval.run.rescore import Wanted
 from optimize_eval.run.stored import StoredRun
 from optimize_eval.tasks import TaskFile, load_tasks
-
-OUTPUTS = "outputs.jsonl"
 
 
 def is_bench(manifest: Manifest) -> bool:

@@ -66,7 +66,7 @@ def report(
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(run)
-    if chosen is Format.TERMINAL and not check and stored.manifest["settings"].get("bench"):
+    if chosen is Format.TERMINAL and not check and stored.manifest.get("settings", {}).get("bench"):
         _emit_board(stored)
         return
     wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)

@@ -414,7 +414,7 @@ MISUSE = {
     "no run": (["rescore", "nowhere", "-e", AGAIN], "there is no run in 'nowhere'"),
     "no such split": ([*RESCORE, "--valset", "d.jsonl"], "the run has no val examples"),
     "no such candidate": ([*RESCORE, "--candidate", "z.txt"], "z.txt: no such file"),
-    "no evaluator": (["rescore", "r"], "Missing option"),
+    "no evaluator": (["rescore", "r"], "no evaluator is named"),
     "too many slots": ([*RESCORE, "--concurrency", "5000"], "--concurrency 5000 is too many"),
 }
 
