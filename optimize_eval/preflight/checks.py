@@ -23,6 +23,7 @@ from optimize_eval.preflight.examined import (
     Sameness,
     Status,
     ask,
+    in_words,
     is_late,
     live,
 )
@@ -213,7 +214,7 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
     with live(on.spec, persistent=False) as evaluator:
         while len(on.seconds) < _MOST_CALLS and on.affords(1):
             on.ask(evaluator, on.sample[0], counts=True)
-    told = f"{_time(on.quantile(0.5))} a call (p95 {_time(on.quantile(0.95))})"
+    told = f"{in_words(on.quantile(0.5))} a call (p95 {in_words(on.quantile(0.95))})"
     found = shutil.which(on.spec.argv[0]) if on.spec.argv else None
     if found and (shim := _SHIM.search(found)):
         message = (
@@ -234,7 +235,7 @@ def _advice(on: Examined) -> str:
         return ""
     return (
         f"; most of it may be the program's start: answering with "
-        f'"_capabilities": {{"persistent": true}} could save up to {_time(on.estimate)} of the run'
+        f'"_capabilities": {{"persistent": true}} could save up to {in_words(on.estimate)} of the run'
     )
 
 
@@ -265,7 +266,3 @@ def _shown(result: Result | None) -> str:
     if isinstance(result, EvaluationError):
         return str(result.kind)
     return f"{result.score!r}" if result else "nothing"
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -180,3 +180,7 @@ def ask(evaluator: Evaluator, payload: Payload, timeout: float, seconds: list[fl
 
 def is_late(result: Result) -> bool:
     return isinstance(result, EvaluationError) and result.kind is FailureKind.TIMEOUT
+
+
+def in_words(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from optimize_eval.connect import connect
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.models import providers
-from optimize_eval.preflight.examined import Check, Examined, Status, live
+from optimize_eval.preflight.examined import Check, Examined, Status, in_words, live
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.judge import model_of
@@ -96,7 +96,7 @@ def _cost(on: Examined, name: str) -> Iterator[Check]:
 def _speed(on: Examined, name: str) -> Iterator[Check]:
     """Say what a call takes, from the calls so far."""
     on.parallel = on.material.slots
-    told = f"{on.quantile(0.5):.3g} s a call"
+    told = f"{in_words(on.quantile(0.5))} a call"
     if on.quantile(1) > on.spec.timeout * _NEAR:
         message = f"{told} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
         yield Check(name, Status.WARN, message, f"time {by_hand.ask_once(on.spec, _first_payload(on))}")
