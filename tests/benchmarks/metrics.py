@@ -1,16 +1,22 @@
-"""A ready-made metric that is kept alive: CPU of its own process per unit."""
+"""Ready-made metrics that are kept alive: CPU of a plain one per unit, what the sandbox of code_exec adds."""
 
 import json
+import subprocess
+import sys
 import time
+from pathlib import Path
+from statistics import median
 
 from optimize_eval.connect import connect, parse_evaluator
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
-from tests.benchmarks.measure import Row, children_cpu, median_of
+from tests.benchmarks.measure import Row, children_cpu, median_of, wall
 
 UNITS = 10_000
 ROUNDS = 3
+SANDBOXES = 41
 
+_PROGRAM = "def f(x):\n    return 2 * x\n"
 _CANDIDATE = "the quick brown fox jumps over the lazy dog and then sleeps under a tree until the night comes"
 _TARGETS = ["a quick fox jumped over lazy dogs and slept under trees", "foxes sleep at night, under a tree"]
 
@@ -23,6 +29,27 @@ def f1_cpu() -> Row:
         value=seconds / UNITS * 1e6,
         bar=150,
         unit=" µs",
+    )
+
+
+def sandbox_wall() -> Row:
+    """Ask one by one, each in a new sandbox, and between them start a bare interpreter."""
+    evaluator = connect(parse_evaluator("@code_exec@io_pairs --sandbox strict", EvaluatorSpec(workers=1)))
+    payload = Payload(candidate=_PROGRAM, example=b'{"io_pairs": [[1, 2], [3, 6]]}')
+    bare = [str(Path(sys.executable).resolve()), "-I", "-S", "-c", "pass"]
+
+    def ask() -> None:
+        evaluator.call(payload, time.monotonic() + 30)
+
+    ask()
+    rounds = [(wall(ask), wall(lambda: subprocess.run(bare, check=True))) for _ in range(SANDBOXES)]
+    evaluator.close()
+    added = median(ours for ours, _ in rounds) - median(bare for _, bare in rounds)
+    return Row(
+        what="`-e @code_exec@io_pairs --sandbox strict`: wall per call above a bare interpreter's start",
+        value=added * 1000,
+        bar=40,
+        unit=" ms",
     )
 
 

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""Code: the fraction of checks that a Python program passes, run in a sandbox by a judge outside of it.
+
+The first fenced block of the candidate is run, or all of it where there is none.
+@io_pairs calls its function f (--function) with the input of each pair of `extras.io_pairs` (or `io_pairs`).
+@assertions evaluates each target, a Python expression, in which the candidate's names can be used.
+@stdout runs it as a program; what it prints, blanks at the end aside, has to be a target.
+Without a variant: @io_pairs where the example has pairs, else @assertions. The candidate's process is sent
+inputs only and compared with nothing; it is a failure, and no 0, where the sandbox does not start.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import re
+import warnings
+from argparse import ArgumentTypeError
+from contextlib import ExitStack, contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import _code_inside
+from _code_inside import shown
+from _metric import Answer, Asked, Fault, look_up, run, shortened
+from _sandbox import LAYERS, LEVELS, Limits, Refused, Running, Sandbox, Stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import CodeType
+
+PAIRS = ("extras.io_pairs", "io_pairs")
+MODULES = (  # what a target may use of the standard library; the candidate cannot put its own there
+    *("bisect", "cmath", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq"),
+    *("itertools", "json", "math", "operator", "random", "re", "statistics", "string"),
+)
+_FENCE = re.compile(r"```[A-Za-z0-9_]*\n(.*?)```", re.DOTALL)
+_CASES_SHOWN = 50
+_NOT_JSON = object()
+
+Case = dict[str, Any]
+_Number = TypeVar("_Number", int, float)
+
+
+class Raised(Exception):
+    """The candidate raised, as it says."""
+
+
+def code_exec(asked: Asked) -> Answer:
+    source = code_in(asked.candidate)
+    variant = asked.options["variant"]
+    if variant == "auto":
+        has_pairs = any(isinstance(look_up(asked.example, field), list) for field in PAIRS)
+        variant = "io_pairs" if has_pairs else "assertions"
+    try:
+        return {"variant": variant, **_VARIANTS[variant](source, asked)}
+    except Refused as refused:
+        raise Fault(str(refused)) from refused
+
+
+def code_in(candidate: str) -> str:
+    block = _FENCE.search(candidate)
+    return block[1] if block else candidate
+
+
+def io_pairs(source: str, asked: Asked) -> Answer:
+    pairs = asked.find(*(() if asked.options["target_field"] else PAIRS))
+    if not isinstance(pairs, list):
+        raise Fault("the pairs must be a list of [input, output]")
+    box = sandbox(asked)
+    with started(box, "answers") as (candidate,):
+        return answered(
+            box, called(candidate, source, pairs, asked.options["function"]), len(pairs), candidate
+        )
+
+
+def assertions(source: str, asked: Asked) -> Answer:
+    targets = asked.texts()
+    questions = [question(target) for target in targets]
+    box = sandbox(asked)
+    with started(box, "answers", "expressions") as (candidate, judging):
+        judged = evaluated(candidate, judging, source, questions)
+        named = ({"target": shortened(target)} | case for target, case in zip(targets, judged, strict=False))
+        return answered(box, named, len(targets), candidate)
+
+
+def stdout(source: str, asked: Asked) -> Answer:
+    targets = asked.texts()
+    box = sandbox(asked)
+    with started(box, "script") as (program,):
+        return answered(box, printed(program, source, targets), 1, program)
+
+
+def called(candidate: Running, source: str, pairs: Sequence[Any], function: str) -> Iterator[Case]:
+    """Ask for the output of each input; what is expected stays here."""
+    load(candidate, source)
+    for pair in pairs:
+        if not (isinstance(pair, list) and len(pair) == 2):  # noqa: PLR2004  a pair
+            yield {"passed": False, "why": "the pair is no list of an input and an output"}
+            continue
+        given, expected = pair
+        candidate.send(request("answer", function, json.dumps(given)))
+        case = {"input": shown(given), "expected": shown(expected)}
+        yield case | compared(candidate.line(), expected)
+
+
+def compared(line: bytes, expected: Any) -> Case:
+    try:
+        got = plain(value_in(line))
+        equal = got is not _NOT_JSON and bool(got == expected)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return {"passed": False, "why": f"it answered no value: {shown(line[:100])}"}
+    except Raised as raised:
+        return {"passed": False, "why": f"it raised {raised}"}
+    if got is _NOT_JSON:
+        return {"passed": False, "why": f"the output is no JSON value: {shown(line[:100])}"}
+    return {"passed": equal, "got": shown(got)}
+
+
+def value_in(line: bytes) -> Any:
+    """Read a reply, which may be forged in whatever way; what it raises is caught where it is called."""
+    message = json.loads(line)
+    if message[0] == "=":
+        return message[1]
+    raise Raised(tidy(f"{message[1]}: {message[2]}"))
+
+
+def tidy(text: str) -> str:
+    """Shorten a text of the candidate's and take out what is no Unicode."""
+    return shortened(text.encode(errors="replace").decode())
+
+
+def plain(said: Any) -> Any:
+    """Build a JSON value of what the candidate's side wrote; no set, as it could choose the hashes."""
+    if isinstance(said, list):
+        items = [plain(item) for item in said]
+        return _NOT_JSON if any(item is _NOT_JSON for item in items) else items
+    if not isinstance(said, dict):
+        return said
+    match said:
+        case {"int": str(digits)}:
+            return int(digits, 16)
+        case {"dict": list(items)} if all(isinstance(key, str) for key, _ in items):
+            made = {key: plain(item) for key, item in items}
+            return _NOT_JSON if any(item is _NOT_JSON for item in made.values()) else made
+        case {"object": _, "plain": inner}:
+            return plain(inner)
+    return _NOT_JSON
+
+
+def evaluated(
+    candidate: Running, judging: Running, source: str, questions: Sequence[Answer]
+) -> Iterator[Case]:
+    """Pass lines between the side that has the expressions and the side that has the candidate."""
+    judging.share(candidate.deadline)
+    load(candidate, source)
+    judging.send(json.dumps(questions).encode())
+    for _ in questions:
+        while not (line := judging.line()).startswith(b'["verdict", '):
+            candidate.send(line)
+            judging.send(candidate.line())
+        _, passed, text = json.loads(line)
+        yield {"passed": passed} | ({"why": tidy(text)} if text and not passed else {})
+
+
+def question(target: str) -> Answer:
+    """Read a target: its parts that are evaluated, and the names that it takes from the candidate."""
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            (statement,) = ast.parse(target.strip()).body
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise Fault(f"the target {shortened(target)} is not one Python expression: {error}") from error
+    if not isinstance(statement, ast.Assert | ast.Expr):
+        raise Fault(f"the target {shortened(target)} is a statement, not a Python expression")
+    whole = statement.test if isinstance(statement, ast.Assert) else statement.value
+    attributes = [node.value for node in ast.walk(whole) if isinstance(node, ast.Attribute)]
+    owners = [node.id for node in attributes if isinstance(node, ast.Name) and node.id in MODULES]
+    loaded = [node.id for node in ast.walk(whole) if isinstance(node, ast.Name)]
+    modules = {name for name in owners if owners.count(name) == loaded.count(name)}
+    names = {name for name in loaded if not hasattr(builtins, name)} - modules
+    parts = [whole]
+    if isinstance(whole, ast.Compare) and len(whole.ops) == 1 and isinstance(whole.ops[0], ast.Eq):
+        parts = [whole.left, *whole.comparators]
+    return {
+        "parts": [ast.unparse(part) for part in parts],
+        "names": sorted(names),
+        "modules": sorted(modules),
+    }
+
+
+def printed(program: Running, source: str, targets: Sequence[str]) -> Iterator[Case]:
+    program.send(json.dumps(source).encode())
+    said, status = program.rest()
+    text = said.decode(errors="replace").rstrip()
+    case = {"expected": shown(targets[0]), "got": shown(text)}
+    if status:
+        yield {**case, "passed": False, "why": f"it ended with status {status}"}
+    else:
+        yield {**case, "passed": any(text == target.rstrip() for target in targets)}
+
+
+def load(candidate: Running, source: str) -> None:
+    candidate.send(request("load", source))
+    line = candidate.line()
+    try:
+        value_in(line)
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Stopped(f"wrote noise instead of loading: {shown(line[:100])}") from error
+    except Raised as raised:
+        raise Stopped(f"does not load: {raised}") from raised
+
+
+def request(operation: str, *values: str) -> bytes:
+    return json.dumps(["?", operation, values, {}]).encode()
+
+
+def answered(box: Sandbox, cases: Iterator[Case], total: int, candidate: Running) -> Answer:
+    """Count; what stops the candidate is a reason, and all that was not passed by then is a miss."""
+    done: list[Case] = []
+    why = None
+    try:
+        done.extend(cases)
+    except Stopped as stopped:
+        why = f"the candidate {stopped}"
+    passed = sum(case["passed"] for case in done)
+    tail = candidate.tail.decode(errors="replace").strip()
+    return {
+        "score": passed / total if total else 0.0,
+        "passed": passed,
+        "total": total,
+        **({"reasoning": why} if why else {} if total else {"reasoning": "there are no pairs"}),
+        "cases": done[:_CASES_SHOWN],
+        **({"stderr": tail} if tail else {}),
+        "layers": list(box.layers),
+        "missing": box.missing,
+    }
+
+
+@contextmanager
+def started(box: Sandbox, *sides: str) -> Iterator[list[Running]]:
+    """Start the sides at the same time; their time runs when all are ready."""
+    with ExitStack() as ending:
+        running = []
+        for side in sides:
+            running.append(box.start(inside(), side))
+            ending.callback(running[-1].close)
+        for one in running:
+            one.ready()
+        yield running
+
+
+def sandbox(asked: Asked) -> Sandbox:
+    options = asked.options
+    return _sandbox(*(options[name] for name in ("sandbox", "layers", "time", "memory", "output")))
+
+
+@cache
+def _sandbox(level: str, layers: str, seconds: float, memory: int, output: int) -> Sandbox:
+    wanted = tuple(layers.split(",")) if layers else LAYERS
+    limits = Limits(seconds=seconds, memory=memory << 20, output=output << 10)
+    return Sandbox(level, limits, wanted)
+
+
+@cache
+def inside() -> CodeType:
+    path = Path(_code_inside.__file__)
+    return compile(path.read_bytes(), path.name, "exec")
+
+
+def _positive(text: str) -> float:
+    return _within(float(text), 0.01, 86_400)
+
+
+def _whole(text: str) -> int:
+    return _within(int(text), 1, 1 << 20)
+
+
+def _memory(text: str) -> int:
+    return _within(int(text), 64, 1 << 20)  # with less Python itself does not start
+
+
+def _within(number: _Number, least: float, most: float) -> _Number:
+    if not least <= number <= most:
+        raise ArgumentTypeError(f"it must be from {least} to {most}")
+    return number
+
+
+def _layers(text: str) -> str:
+    if unknown := {*text.split(",")} - {*LAYERS}:
+        raise ArgumentTypeError(f"no layer is called {shown(min(unknown))}; there are {', '.join(LAYERS)}")
+    return text
+
+
+_VARIANTS = {"io_pairs": io_pairs, "assertions": assertions, "stdout": stdout}
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--sandbox": {"choices": LEVELS, "default": LEVELS[0], "help": "what to do where it is not whole"},
+    "--time": {"type": _positive, "default": 5.0, "metavar": "SECONDS", "help": "for an example (5)"},
+    "--memory": {"type": _memory, "default": 512, "metavar": "MIB", "help": "address space (512)"},
+    "--output": {"type": _whole, "default": 1024, "metavar": "KIB", "help": "what it may write (1024)"},
+    "--function": {"default": "f", "metavar": "NAME", "help": "what is called with the inputs (f)"},
+    "--layers": {"type": _layers, "metavar": "A,B", "help": f"use these only: {', '.join(LAYERS)}"},
+}
+
+
+if __name__ == "__main__":
+    run(code_exec, variants=("auto", *_VARIANTS), options=_OPTIONS)

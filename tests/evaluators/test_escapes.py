@@ -1,0 +1,202 @@
+"""No escape scores, changes anything outside or outlives its call, whatever the layers and the account."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import need
+from tests.evaluators.asking import EVALUATORS
+from tests.evaluators.escapes import FILES, FORGING, KERNEL, MEMORY, NETWORK, OUTLIVING, SIGNALS, candidate
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
+
+ALL = {**FILES, **NETWORK, **SIGNALS, **KERNEL, **MEMORY, **OUTLIVING, **FORGING}
+ORDINARY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--", "/usr/bin/python3"]
+ROOT = os.geteuid() == 0
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What there is to be had, and what shows afterwards whether somebody had it."""
+
+    folder: Path
+    had: Mapping[str, Any]
+    listening: tuple[socket.socket, ...]
+    victim: subprocess.Popen[bytes]
+
+    def untouched(self) -> None:
+        assert self.victim.poll() is None
+        secret = self.folder / "secret"
+        assert (secret.read_text(), secret.stat().st_mode & 0o777) == ("secret", 0o666)
+        assert sorted(path.name for path in self.folder.iterdir()) == ["secret", "socket"]
+        assert secret.stat().st_mtime > 1
+        for one in self.listening:
+            with pytest.raises(BlockingIOError):
+                one.accept() if one.type == socket.SOCK_STREAM else one.recv(1)
+        token = self.had["token"]
+        names = [path for path in Path("/proc").glob("[0-9]*/comm") if _text(path).strip() == token]
+        assert not names
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """Make a folder that an ordinary account can reach, with the program and what it needs."""
+    with tempfile.TemporaryDirectory(prefix="escapes-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        for file in ("code_exec.py", "_code_inside.py", "_metric.py", "_sandbox.py"):
+            shutil.copy(EVALUATORS / file, folder)
+        yield folder
+
+
+@contextmanager
+def a_world(shared: Path, *, ordinary: bool) -> Iterator[World]:
+    folder = shared / "world"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    (folder / "secret").write_text("secret")
+    (folder / "secret").chmod(0o666)
+    token = f"oe{os.getpid()}{folder.parent.name[-4:]}"[:15]
+    with ExitStack() as ending:
+        made = [
+            ending.enter_context(socket.socket(kind, way)) for kind, way in ((2, 1), (1, 1), (1, 1), (1, 2))
+        ]
+        made[0].bind(("127.0.0.1", 0))
+        made[1].bind(str(folder / "socket"))
+        made[2].bind(f"\0{token}")
+        made[3].bind(f"\0{token}d")
+        (folder / "socket").chmod(0o777)
+        for one in made:
+            one.settimeout(0)
+            if one.type == socket.SOCK_STREAM:
+                one.listen()
+        account = ORDINARY[:-1] if ordinary else []
+        victim = subprocess.Popen([*account, "sleep", "1000"])
+        ending.enter_context(victim)
+        ending.callback(victim.kill)
+        had = {
+            "secret": str(folder / "secret"),
+            "folder": str(folder),
+            "harness": str(shared / "code_exec.py"),
+            "port": made[0].getsockname()[1],
+            "path": str(folder / "socket"),
+            "abstract": token,
+            "victim": victim.pid,
+            "token": token,
+        }
+        yield World(folder, had, tuple(made), victim)
+
+
+def scores_of(
+    shared: Path, escapes: Mapping[str, str], options: list[str], *, ordinary: bool
+) -> dict[str, Mapping[str, Any]]:
+    """Try escapes one after the other on one judge; after each nothing may have happened."""
+    python = ORDINARY if ordinary else [sys.executable]
+    command = [*python, str(shared / "code_exec.py"), "--time", "0.5", "--memory", "256", *options]
+    said: dict[str, Mapping[str, Any]] = {}
+    with a_world(shared, ordinary=ordinary) as world:
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
+        ) as judge:
+            assert judge.stdin
+            assert judge.stdout
+            assert judge.stderr
+            for name, body in escapes.items():
+                had = {**world.had, "judge": judge.pid}
+                wanted = "wanted-3f9c" if name in FORGING else True
+                targets = [f"f({had!r}) == {wanted!r}", f"f({had!r}) is {wanted!r} or g() == 1"]
+                example = {"io_pairs": [[had, wanted]], "targets": targets}
+                judge.stdin.write(
+                    json.dumps({"candidate": candidate(body), "example": example}).encode() + b"\n"
+                )
+                judge.stdin.flush()
+                said[name] = json.loads(judge.stdout.readline())
+                world.untouched()
+            judge.stdin.close()
+            assert judge.stdout.read() == b""
+            assert judge.stderr.read() == b""
+    return said
+
+
+def offered(shared: Path, options: list[str], *, ordinary: bool, layer: str = "") -> bool:
+    """Tell whether a sandbox starts with these options, and has the layer."""
+    python = ORDINARY if ordinary else [sys.executable]
+    payload = json.dumps({"candidate": "def f(x): return x", "example": {"io_pairs": [[1, 1]]}})
+    said = subprocess.check_output(
+        [*python, str(shared / "code_exec.py"), *options], input=payload.encode(), cwd="/"
+    )
+    return "score" in (one := json.loads(said)) and (not layer or layer in one["layers"])
+
+
+SETS = {
+    "all": "",
+    "without bubblewrap": "namespaces,landlock,seccomp,rlimits,uid",
+    "without namespaces": "landlock,seccomp,rlimits,uid",
+}
+
+
+@need("bwrap", "setpriv", "unshare")
+@pytest.mark.parametrize("ordinary", [False, True] if ROOT else [False], ids=["own", "ordinary"])
+@pytest.mark.parametrize("layers", SETS)
+def test_nobody_gets_out_or_scores_where_the_sandbox_is_strict(
+    layers: str,
+    ordinary: bool,  # noqa: FBT001  it is how pytest hands it over
+    shared: Path,
+) -> None:
+    options = ["--sandbox", "strict", "--variant", "io_pairs"]
+    options += ["--layers", SETS[layers]] if SETS[layers] else []
+    if layers != "all" and not offered(shared, options, ordinary=ordinary):
+        pytest.skip("this machine does not offer these layers")
+    said = scores_of(shared, ALL, options, ordinary=ordinary)
+    assert {name: one for name, one in said.items() if one.get("score") != 0} == {}
+    assert all(one["missing"] == [] for one in said.values())
+
+
+@need("bwrap")
+def test_nobody_forges_the_truth_of_an_expression(shared: Path) -> None:
+    said = scores_of(shared, FORGING, ["--variant", "assertions"], ordinary=False)
+    assert {name: one for name, one in said.items() if one.get("score") != 0} == {}
+
+
+WEAKER = {
+    "seccomp,rlimits": ({**NETWORK, **SIGNALS, **MEMORY, **OUTLIVING, **FORGING}, ["files"]),
+    "namespaces,rlimits": ({**NETWORK, **SIGNALS, **OUTLIVING, **FORGING}, ["files", "memory"]),
+    "": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
+    "rlimits": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
+    "landlock": ({**OUTLIVING, **FORGING}, ["files", "network", "signals", "memory"]),
+}
+
+
+@need("setpriv", "unshare")
+@pytest.mark.parametrize("layers", WEAKER)
+def test_what_a_weaker_set_does_not_keep_is_named_and_the_rest_is_kept(layers: str, shared: Path) -> None:
+    escapes, missing = WEAKER[layers]
+    if "namespaces" in layers and not offered(
+        shared, ["--layers", layers], ordinary=ROOT, layer="namespaces"
+    ):
+        pytest.skip("this machine makes no namespaces")
+    said = scores_of(
+        shared, escapes, ["--layers", layers] if layers else ["--sandbox", "none"], ordinary=ROOT
+    )
+    assert {name: one for name, one in said.items() if one.get("score") != 0} == {}
+    assert {tuple(text.partition(":")[0] for text in one["missing"]) for one in said.values()} == {
+        tuple(missing)
+    }
