@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
     from optimize_eval.reach.process import adopt_orphans
     from optimize_eval.results import RunResults, load_run
-    from optimize_eval.run.plain import command_evaluator, http_evaluator
+    from optimize_eval.run.plain import command_evaluator, http_evaluator, llm_judge_evaluator
     from optimize_eval.run.records import RunRecord
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "has_forbidden",
     "http_evaluator",
     "label_in_set",
+    "llm_judge_evaluator",
     "load_dataset",
     "load_run",
     "validate_evaluator_payload",
@@ -51,6 +52,7 @@ _HOMES = {
     "has_forbidden": "assertions",
     "http_evaluator": "run.plain",
     "label_in_set": "assertions",
+    "llm_judge_evaluator": "run.plain",
     "load_dataset": "datasets",
     "load_run": "results",
     "validate_evaluator_payload": "protocol",

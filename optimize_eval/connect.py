@@ -6,20 +6,26 @@
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
-from optimize_eval.reach import Evaluator, EvaluatorSpec, headers
-from optimize_eval.reach.command import CommandEvaluator
+from optimize_eval.reach import Evaluator, EvaluatorSpec, TaskSpecification, headers
+from optimize_eval.reach.command import Command
+from optimize_eval.reach.contract import evaluating
 from optimize_eval.reach.not_started import INTERPRETERS
+from optimize_eval.reach.words import split_command
 
-HTTP_RETRIES = 2
+if TYPE_CHECKING:
+    from optimize_eval.reach.rubric import JudgeSpec
+
+HTTP_RETRIES = 2  # of models, too
 
 _NAMED = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)=(.*)", re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z]+):(//)?\S")
@@ -72,14 +78,22 @@ def connect(spec: EvaluatorSpec) -> Evaluator:
         from optimize_eval.reach.endpoint import EndpointEvaluator  # noqa: PLC0415  a command needs no client
 
         return EndpointEvaluator(spec)
-    return CommandEvaluator(spec)
+    if spec.task:
+        from optimize_eval.tasks.evaluator import TaskEvaluator  # noqa: PLC0415  a command needs no tasks
+
+        return TaskEvaluator(spec, connect)
+    if spec.judge:
+        from optimize_eval.reach.judge import JudgeEvaluator  # noqa: PLC0415  a command needs no model
+
+        return JudgeEvaluator(spec)
+    return Command(spec, evaluating(spec.score_range))
 
 
 def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a command by its words."""
     if not argv or not argv[0]:
         raise UsageError("the evaluator command is empty", hint="name a program, such as './evaluate'")
-    return replace(defaults, name=_default_name(argv), argv=argv, retries=defaults.retries or 0)
+    return replace(defaults, name=_default_name(argv), argv=argv, judge=None, retries=defaults.retries or 0)
 
 
 def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -89,18 +103,94 @@ def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     parts = urlsplit(check_url(url))
     name = _NOT_IN_NAME.sub("-", f"{parts.hostname}{parts.path}").strip("-")
     retries = HTTP_RETRIES if defaults.retries is None else defaults.retries
-    return replace(defaults, name=name or "endpoint", text=url, url=url, retries=retries)
+    return replace(defaults, name=name or "endpoint", text=url, url=url, judge=None, retries=retries)
 
 
-def split_command(command: str) -> tuple[str, ...]:
-    """Split a command into words as a shell does."""
-    try:
-        return tuple(shlex.split(command))
-    except ValueError as error:
-        reason = str(error).lower().rstrip(".")
+def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe a judge by its model; what it is to look for comes from `defaults`."""
+    from optimize_eval.models import providers  # noqa: PLC0415  a command needs no model
+    from optimize_eval.reach.judge import model_of  # noqa: PLC0415
+    from optimize_eval.reach.rubric import JudgeSpec, check_judge  # noqa: PLC0415
+
+    judge = check_judge(replace(defaults.judge or JudgeSpec(), model=model.strip()))
+    providers.split(model_of(judge).name)
+    name = _NOT_IN_NAME.sub("-", judge.model.rpartition("/")[2]).strip("-.")
+    retries = HTTP_RETRIES if defaults.retries is None else defaults.retries
+    return replace(
+        defaults, name=name or "judge", text=f"{_JUDGE}{judge.model}", judge=judge, retries=retries
+    )
+
+
+def plan_judge(options: Mapping[str, Any]) -> "JudgeSpec":
+    """Make what judges start from: `rubric` names a file, and the other options win over what it says."""
+    from optimize_eval.reach.rubric import JudgeSpec  # noqa: PLC0415  a command needs no judge
+    from optimize_eval.reach.rubric_file import load_rubric  # noqa: PLC0415
+
+    file = options.get("rubric")
+    said = {key: value for key, value in options.items() if key != "rubric" and value not in {None, ""}}
+    return replace(load_rubric(file) if file else JudgeSpec(), **said)
+
+
+def task_spec(
+    model: str,
+    metrics: Iterable[str],
+    defaults: EvaluatorSpec,
+    task: TaskSpecification,
+    *,
+    sandbox: str = "",
+) -> EvaluatorSpec:
+    """Describe the evaluator that asks a model about tasks; `metrics` are the texts that score them.
+
+    The model may be written NAME=MODEL; what else is known of it is said by `task`. `sandbox` is the level at
+    which code is run.
+    """
+    from optimize_eval.tasks.kinds import parse_model, retries_of  # noqa: PLC0415  a command needs no tasks
+
+    name = given_name(model)
+    text = model if name is None else model[len(name) + 1 :]
+    named = parse_model(text)
+    retries = retries_of(text) if defaults.retries is None else defaults.retries
+    return replace(
+        defaults,
+        name=name or _model_name(named.kind, named.rest) or text,
+        text=text,
+        retries=retries,
+        task=replace(task, model=text, metrics=_metric_specs(metrics, defaults, sandbox)),
+    )
+
+
+def _model_name(kind: str, rest: str) -> str:
+    """Name a program after its script, recorded outputs after their file; others are called as written."""
+    if kind == "cmd:":
+        return _default_name(split_command(rest) or ("",))
+    return Path(rest).stem if kind == "replay:" else ""
+
+
+def _metric_specs(
+    metrics: Iterable[str], defaults: EvaluatorSpec, sandbox: str = ""
+) -> tuple[EvaluatorSpec, ...]:
+    """Describe what scores: in our own folder and environment, whatever the model's are."""
+    plain = replace(defaults, environment={}, headers=(), cwd=None, persistent=None, retries=None)
+    level = f" --sandbox {shlex.quote(sandbox)}" if sandbox else ""
+    texts = dict.fromkeys(text + level * text.startswith("@code_exec") for text in metrics)
+    return tuple(parse_evaluator(text, plain) for text in texts)
+
+
+def _parse_task(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    from optimize_eval.tasks.files import load_tasks  # noqa: PLC0415  a command needs no tasks
+
+    name = target.removeprefix("task:").strip()
+    if not name:
+        raise UsageError("task: names no file", hint="name a task file: task:tasks.jsonl")
+    file = load_tasks(Path(defaults.cwd or ".", name))
+    if file.errors:
         raise UsageError(
-            f"the command {command!r} cannot be split: {reason}", hint="close its quotes"
-        ) from None
+            f"{name} has {len(file.errors)} lines that are no tasks; the first: {file.errors[0]}",
+            hint=f"optimize-eval validate {shlex.quote(name)} tells all of them",
+        )
+    metrics = _metric_specs((task.evaluator for task in file.tasks), defaults)
+    specification = TaskSpecification(metrics=metrics)
+    return replace(defaults, name=_NOT_IN_NAME.sub("-", file.name) or "task", text=target, task=specification)
 
 
 def _parse_metric(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -113,11 +203,11 @@ def _parse_metric(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return replace(spec, name=metric[1:], text=target)
 
 
+def _parse_judge(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    return judge_spec(target.removeprefix(_JUDGE), defaults)
+
+
 def _parse_command(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
-    if target.startswith(_LATER):
-        raise UsageError(
-            f"evaluators written {target.partition(':')[0]}: are not there yet", hint=_KINDS_HINT
-        )
     if scheme := _SCHEME.match(target):
         kinds = {prefix.partition(":")[0]: prefix for prefix, _ in _KINDS if ":" in prefix}
         close = get_close_matches(scheme[1].lower(), kinds, n=1)
@@ -140,12 +230,15 @@ def _is_script(word: str) -> bool:
     return Path(word).suffix.lower() in INTERPRETERS
 
 
+_JUDGE = "judge:"
 _KINDS: tuple[tuple[str, Callable[[str, EvaluatorSpec], EvaluatorSpec]], ...] = (
     ("@", _parse_metric),
     ("http://", endpoint_spec),
     ("https://", endpoint_spec),
+    ("task:", _parse_task),
+    (_JUDGE, _parse_judge),
 )
-_LATER = ("judge:", "task:")
 _KINDS_HINT = (
-    "an evaluator is a command ('python3 judge.py'), a URL (http://…) or a shipped one (@exact_match)"
+    "an evaluator is a command ('python3 judge.py'), a URL (http://…), a shipped one (@exact_match), "
+    "a model (judge:PROVIDER/MODEL) or a task file (task:tasks.jsonl)"
 )

@@ -17,6 +17,7 @@ from optimize_eval import strict_json
 from optimize_eval.errors import DataError, Problem, UsageError
 
 MAX_RECORDS = 10_000
+NOT_JSONL = "not_jsonl"  # the rule that a file breaks which is something else as a whole
 
 _BOM = b"\xef\xbb\xbf"
 _FOREIGN = (  # first bytes, what the file is, how it becomes JSONL
@@ -256,4 +257,4 @@ def _convert(path: str, reason: str, conversion: str) -> Problem:
         f"{source.stem}-lines.jsonl" if source.suffix == ".jsonl" else f"{source.stem}.jsonl"
     )
     steps = conversion.replace("FILE", shlex.quote(path)).replace("OUT", shlex.quote(str(out)))
-    return Problem(path=path, rule="not_jsonl", line=1, column=1, reason=f"{reason}; convert it: {steps}")
+    return Problem(path=path, rule=NOT_JSONL, line=1, column=1, reason=f"{reason}; convert it: {steps}")

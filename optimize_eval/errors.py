@@ -4,8 +4,8 @@
     ├── UsageError          an option, a file or an argument is wrong; nothing was asked (exit 2)
     │   ├── DataError       bad lines in datasets, all of them at once
     │   └── NotARun         (run.manifest) a folder whose run.json is not one of ours
-    ├── CannotGoOn          (run.folder) the disk or the journal does not let a run go on (exit 3)
-    │   └── Damaged         (run.journal) a line is not what was written
+    ├── CannotGoOn          the disk or the journal does not let a run go on (exit 3)
+    │   └── Damaged         (journal) a line is not what was written
     └── EvaluationError     an evaluator was asked and gave no usable answer; has a FailureKind
 
 Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with
@@ -87,6 +87,10 @@ class DataError(UsageError):
 
     def __reduce__(self) -> tuple[type["DataError"], tuple[tuple[Problem, ...]]]:
         return type(self), (self.problems,)
+
+
+class CannotGoOn(OptimizeEvalError):
+    """The disk or the journal does not let the run go on; what is journaled stands."""
 
 
 class EvaluationError(OptimizeEvalError):

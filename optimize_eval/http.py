@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
 from ipaddress import ip_address
 from queue import SimpleQueue
@@ -26,6 +27,7 @@ from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 _REPEAT_AT = frozenset({307, 308})  # redirects that keep method and body
 _MOST_REDIRECTS = 5
 _MOST_IDLE = 256
+_LONGEST_WAIT = 10_000_000.0  # seconds
 _RUNTIME_OF: list[int] = []  # the process that runs the client's threads; a fork has none of them
 
 
@@ -80,6 +82,7 @@ class Connections:
     def close(self) -> None:
         self._pooled.close()
         self._fresh.close()
+        self._pooled = self._fresh  # idle connections end with the last reference to their pool only
 
 
 def check_url(url: str) -> str:
@@ -102,6 +105,25 @@ def shown(url: str) -> str:
     return f"{url.partition(':')[0]}://…"
 
 
+def is_loopback(url: str) -> bool:
+    """Tell whether a URL leads to this very machine."""
+    return _is_loopback(urlsplit(url).hostname or "")
+
+
+def seconds_to_wait(header: str | None) -> float:
+    """Read a Retry-After header: seconds or a date; anything else asks for no particular wait."""
+    if not header:
+        return 0.0
+    try:
+        return max(0.0, min(float(header), _LONGEST_WAIT))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0
+
+
 def _origin(url: str) -> tuple[str, str | None, int | None]:
     parts = urlsplit(url)
     default = {"http": 80, "https": 443}.get(parts.scheme)
@@ -113,7 +135,7 @@ def _build_client(url: str, *, idle: int) -> SyncClient:
         _RUNTIME_OF.append(os.getpid())
     builder = SyncClientBuilder().follow_redirects(enable=False).referer(enable=False)
     builder = builder.pool_max_idle_per_host(idle)
-    if _is_loopback(urlsplit(url).hostname or ""):
+    if is_loopback(url):
         builder = builder.no_proxy()  # a proxy from the environment cannot reach our own loopback
     return builder.build()
 

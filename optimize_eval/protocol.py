@@ -53,11 +53,16 @@ class ScoreRange(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """One question to an evaluator; `example` is one JSON object on one line, sent byte for byte."""
+    """One question to an evaluator; `example` is one JSON object on one line, sent byte for byte.
+
+    `line` and `repeat` tell where it stands in a run, and are never sent.
+    """
 
     candidate: str
     example: bytes | None = None
     task_model: str | None = None
+    line: int | None = None
+    repeat: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,17 +132,20 @@ def parse_answer(raw: bytes, score_range: ScoreRange = ScoreRange.UNIT, *, sourc
     return judge_answer(decode_answer(raw, source=source), score_range)
 
 
-def decode_answer(raw: bytes, *, source: str = "stdout") -> dict[str, Any]:
-    """Read one JSON object, integers of any size exactly; raises EvaluationError."""
+def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answers.SAMPLE) -> dict[str, Any]:
+    """Read one JSON object, integers of any size exactly; raises EvaluationError.
+
+    `source` names where the bytes came from in messages, `like` shows there what is expected.
+    """
     try:
         answer = orjson.loads(raw)
     except orjson.JSONDecodeError:
-        answer = _decode_exactly(raw, source)
+        answer = _decode_exactly(raw, source, like)
     else:
         if len(raw) > _SHORT and (_has_long_number(raw) or _may_be_too_deep(raw, answer)):
-            answer = _decode_exactly(raw, source)
+            answer = _decode_exactly(raw, source, like)
     if not isinstance(answer, dict):
-        raise wrong_answers.not_an_object(answer, source)
+        raise wrong_answers.not_an_object(answer, source, like)
     return answer
 
 
@@ -227,11 +235,11 @@ def _may_be_too_deep(raw: bytes, answer: Any) -> bool:
     return strict_json.is_too_deep(raw.count(b"[") + raw.count(b"{"), answer)
 
 
-def _decode_exactly(raw: bytes, source: str) -> Any:
+def _decode_exactly(raw: bytes, source: str, like: str) -> Any:
     """Decode what orjson refused or would have rounded, or say precisely why it is no answer."""
     body = raw.strip().removeprefix(b"\xef\xbb\xbf").strip()
     if not body:
-        raise wrong_answers.nothing(source)
+        raise wrong_answers.nothing(source, like)
     try:
         text = body.decode()
     except UnicodeDecodeError as error:
@@ -239,7 +247,7 @@ def _decode_exactly(raw: bytes, source: str) -> Any:
     try:
         return strict_json.loads(text, unique_keys=False)
     except strict_json.JsonFault as fault:
-        raise wrong_answers.not_json(text, fault, _lines_before(body, raw), source) from None
+        raise wrong_answers.not_json(text, fault, _lines_before(body, raw), source, like) from None
 
 
 def _lines_before(body: bytes, raw: bytes) -> int:

@@ -11,6 +11,8 @@ from typing import Any
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.strict_json import JsonFault
 
+SAMPLE = '{"score": 0.5}'  # what an answer looks like
+
 _SHOWN = 80
 _SHOWN_KEYS = 10
 _LONGEST_REPORT = 2000
@@ -18,16 +20,15 @@ _LARGE = 10**300  # a larger integer has no float, and maybe no text either
 
 _REPORTED_HINT = "this is the evaluator's own word: it could give no score"
 _NOISE_HINT = "only the answer may stand there: log to stderr instead"
-_ONE_OBJECT_HINT = 'print exactly one JSON object, such as {"score": 0.5}; log to stderr instead'
 _PYTHON_HINT = "this looks like a Python dict: print json.dumps(answer) instead"
 _FINITE_HINT = 'score a finite number; to say that there is no score, answer {"error": "why"}'
 
 
-def nothing(source: str) -> EvaluationError:
+def nothing(source: str, like: str = SAMPLE) -> EvaluationError:
     return EvaluationError(
         FailureKind.NO_OUTPUT,
         f"{source} is empty",
-        hint='print one JSON object such as {"score": 0.5} and flush it before the program ends',
+        hint=f"print one JSON object such as {like} and flush it before the program ends",
     )
 
 
@@ -39,7 +40,7 @@ def not_utf8(body: bytes, offset: int, source: str) -> EvaluationError:
     )
 
 
-def not_json(text: str, fault: JsonFault, skipped: int, source: str) -> EvaluationError:
+def not_json(text: str, fault: JsonFault, skipped: int, source: str, like: str = SAMPLE) -> EvaluationError:
     """Find the most useful thing to say about a text that is not one JSON value."""
     if _is_bad_score(text):
         return not_finite(_lenient(text)["score"])
@@ -55,7 +56,8 @@ def not_json(text: str, fault: JsonFault, skipped: int, source: str) -> Evaluati
         row, column = _place(text, fault.offset)
         around = _quote(text.split("\n")[row - 1][max(0, column - _SHOWN // 2) :])
         message = f"{source} is not JSON: {fault.reason}, line {row + skipped} column {column}: {around}"
-        hint = _PYTHON_HINT if text.startswith("{'") else _ONE_OBJECT_HINT
+        one = f"print exactly one JSON object, such as {like}; log to stderr instead"
+        hint = _PYTHON_HINT if text.startswith("{'") else one
     return EvaluationError(FailureKind.INVALID_JSON, message, hint=hint)
 
 
@@ -81,12 +83,13 @@ def _place(text: str, offset: int) -> tuple[int, int]:
     return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
-def not_an_object(answer: Any, source: str) -> EvaluationError:
+def not_an_object(answer: Any, source: str, like: str = SAMPLE) -> EvaluationError:
     is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
+    is_score = is_number and abs(answer) < _LARGE and like == SAMPLE
     return EvaluationError(
         FailureKind.NOT_AN_OBJECT,
-        f"{source} is {_describe(answer)}, not a JSON object",
-        hint=f'print {{"score": {answer if is_number and abs(answer) < _LARGE else 0.5}}} instead',
+        f"{source} is {describe(answer)}, not a JSON object",
+        hint=f'print {{"score": {answer}}} instead' if is_score else f"print {like} instead",
     )
 
 
@@ -104,28 +107,47 @@ def out_of_range(number: float) -> EvaluationError:
 
 
 def without_score(answer: Mapping[str, Any]) -> EvaluationError:
-    error = answer.get("error")
-    if isinstance(error, str):
+    if isinstance(error := answer.get("error"), str):
         said = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
         return EvaluationError(FailureKind.REPORTED, said, hint=_REPORTED_HINT)
-    shown = [_quote(str(key)) for key in list(answer)[:_SHOWN_KEYS]]
-    keys = ", ".join([*shown, *(["…"] if len(answer) > _SHOWN_KEYS else [])]) or "no key at all"
     return EvaluationError(
         FailureKind.MISSING_SCORE,
-        f'the answer has no "score"; it has {keys}',
+        f'the answer has no "score"; it has {_keys_of(answer)}',
         hint='add "score", a number, to the object; every other key is kept as side information',
     )
+
+
+def without_text(answer: Mapping[str, Any]) -> EvaluationError:
+    """Say that a model's answer is none."""
+    if isinstance(error := answer.get("error"), str):
+        said = _cut(error, _LONGEST_REPORT) or "it reported an error without a text"
+        return EvaluationError(FailureKind.REPORTED, said, hint="this is the model program's own word")
+    if "text" in answer:
+        message = f'"text" is {describe(answer["text"])}, not a text'
+        hint = 'answer {"text": "…"}; to say that there is none, {"error": "why"}'
+        return EvaluationError(FailureKind.MODEL_ERROR, message, hint=hint)
+    return EvaluationError(
+        FailureKind.MODEL_ERROR,
+        f'the answer has no "text"; it has {_keys_of(answer)}',
+        hint='add "text", what the model says; every other key is kept as side information',
+    )
+
+
+def _keys_of(answer: Mapping[str, Any]) -> str:
+    shown = [_quote(str(key)) for key in list(answer)[:_SHOWN_KEYS]]
+    return ", ".join([*shown, *(["…"] if len(answer) > _SHOWN_KEYS else [])]) or "no key at all"
 
 
 def wrong_type(score: Any) -> EvaluationError:
     return EvaluationError(
         FailureKind.SCORE_TYPE,
-        f"score is {_describe(score)}, not a number",
+        f"score is {describe(score)}, not a number",
         hint='write the number itself, without quotes: {"score": 0.7}',
     )
 
 
-def _describe(value: Any) -> str:
+def describe(value: Any) -> str:
+    """Say what a decoded value is, in a few words that fit into a message."""
     match value:
         case None | True | False:
             return {None: "null", True: "true", False: "false"}[value]

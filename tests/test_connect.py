@@ -52,6 +52,8 @@ REFUSED = {
     "x=": "names nothing to run",
     "bash -c 'oops": "no closing quotation",
     "@exat_match": "no shipped evaluator is called @exat_match",
+    "judge:openai/x": "has no objective",
+    "judge:": "names no model",
     "gopher://judge": "no kind of evaluator is written gopher://",
     "'' x": "is empty",
     "a\0b": "no text that a program could be given",

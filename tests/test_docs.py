@@ -13,6 +13,8 @@ import pytest
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.sweep.keys import evaluator_keys, gate_keys, run_keys
+from optimize_eval.tasks.faults import RULES
+from optimize_eval.tasks.processing import POST_PROCESS
 from tests.conftest import PROGRAM, ROOT, Cli, need, write_program
 
 PAGES = ["README.md", "evaluators/README.md", "datasets/README.md"]
@@ -152,3 +154,8 @@ def test_the_commands_of_the_workflow_are_those_that_are_run_on_the_page() -> No
     commands = re.findall(r"run: (optimize-eval .*)", workflow)
     assert len(commands) == 3
     assert all(command in run for command in commands)
+
+
+def test_every_rule_of_task_files_is_documented() -> None:
+    page = (ROOT / "datasets" / "README.md").read_text(encoding="utf-8")
+    assert all(f"| `{rule}` |" in page for rule in (*RULES, *POST_PROCESS))

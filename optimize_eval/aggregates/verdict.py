@@ -101,7 +101,7 @@ def _headline(rows: Sequence[Row], winner: Row | None, layout: Layout) -> str:
         return _alone(rows[0], layout)
     if winner is not None:
         return _won(winner, layout)
-    baseline, where = layout.baseline, _WHERE[split]
+    baseline, where = layout.baseline, _where(split)
     if better := marked(rows, split, compare.BETTER):
         return (
             f"no winner: {better[0]['candidate']} is ahead of {baseline}{where} where both were scored, "
@@ -129,11 +129,11 @@ def _no_difference(rows: Sequence[Row], layout: Layout) -> str:
     if not told:
         if split == SINGLE:
             return f"too few to say which is better: {_without_examples(rows, layout)}"
-        return f"too few to say which is better{_WHERE[split]}: {too_few(compared[0])}"
+        return f"too few to say which is better{_where(split)}: {too_few(compared[0])}"
     most = max(told, key=lambda d: d["diff"])
     name = next(row["candidate"] for row in rows if against_baseline(row, split) is most)
     return (
-        f"no candidate is shown to be better than {layout.baseline}{_WHERE[split]}: {name} comes nearest, "
+        f"no candidate is shown to be better than {layout.baseline}{_where(split)}: {name} comes nearest, "
         f"{signed(most['diff'])} {lead_name(layout)} ({evidence(most)}){_bound(told)}"
     )
 
@@ -155,7 +155,7 @@ def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
 
 def _alone(row: Row, layout: Layout) -> str:
     s = row["splits"][layout.deciding]
-    told = f"{row['candidate']} scores {number(s['mean'])} on {lead_name(layout)}{_WHERE[layout.deciding]}"
+    told = f"{row['candidate']} scores {number(s['mean'])} on {lead_name(layout)}{_where(layout.deciding)}"
     if s["ci"] is None:
         why = "one example" if s["n"] == 1 else f"{count(s['n'], 'example')} without independent ones"
         return f"{told}, {why}: no interval" if layout.deciding != SINGLE else told
@@ -169,7 +169,7 @@ def _won(winner: Row, layout: Layout) -> str:
     name, lead, baseline = winner["candidate"], lead_name(layout), layout.baseline
     if "test" not in winner["splits"] or layout.deciding == "test":
         d = known_difference(winner, layout.deciding)
-        return f"{name} beats {baseline}{_WHERE[layout.deciding]}: {signed(d['diff'])} {lead} ({evidence(d)})"
+        return f"{name} beats {baseline}{_where(layout.deciding)}: {signed(d['diff'])} {lead} ({evidence(d)})"
     d = known_difference(winner, "test")
     chosen = f"{name}, selected on {layout.deciding} among {len(layout.candidates)},"
     if d["ci"] is None:
@@ -184,3 +184,8 @@ def _won(winner: Row, layout: Layout) -> str:
     verb = "beats" if is_shown else "is not shown to beat"
     told = evidence({**d, "p_holm": None})
     return f"{chosen} {verb} {baseline} on test data: {signed(d['diff'])} {lead} ({told})"
+
+
+def _where(split: str) -> str:
+    """Say on which examples; the splits of a bench are called after their files."""
+    return _WHERE.get(split, f" on {split}")

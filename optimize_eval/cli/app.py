@@ -6,24 +6,8 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import (
-    diff,
-    evaluators,
-    new,
-    options,
-    output,
-    preflight,
-    report,
-    rescore,
-    run,
-    runs,
-    schema,
-    score,
-    serve,
-    session,
-    streams,
-    validate,
-)
+from optimize_eval.cli import interrupts, output, streams
+from optimize_eval.cli.commands import Commands
 from optimize_eval.errors import OptimizeEvalError, UsageError
 
 _PROGRAM = "optimize-eval"
@@ -32,32 +16,11 @@ _USAGE, _COULD_NOT_GO_ON, _INTERRUPTED = 2, 3, 130
 
 app = typer.Typer(
     name=_PROGRAM,
+    cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-_COMMANDS = (  # command, its examples, what the list of commands says of it
-    (score.score, score.EXAMPLES, "Score one candidate with one evaluator."),
-    (run.run, run.EXAMPLES, "Compare candidates over a dataset and a valset."),
-    (rescore.rescore, rescore.EXAMPLES, "Ask another evaluator about what a run was about."),
-    (report.report, report.EXAMPLES, "Print a run's result again, for people or machines."),
-    (diff.diff, diff.EXAMPLES, "Say what changed from one run to another."),
-    (runs.runs, runs.EXAMPLES, "List runs and how they stand."),
-    (preflight.preflight, preflight.EXAMPLES, "Check evaluators before a long run."),
-    (serve.serve, serve.EXAMPLES, "Put an evaluator behind HTTP."),
-    (validate.validate, validate.EXAMPLES, "Check datasets and sweep files."),
-    (schema.schema, schema.EXAMPLES, "Print the contract as JSON Schema."),
-)
-for _command, _examples, _line in _COMMANDS:
-    app.command(epilog=_examples, short_help=_line)(_command)
-app.add_typer(evaluators.app, name="evaluators", short_help="List, show and copy what ships.")
-app.add_typer(
-    new.app,
-    name="new",
-    epilog=new.EXAMPLES,
-    help="Write files to start from.",
-    short_help="Write files to start from.",
 )
 
 EXAMPLES = """\b
@@ -92,7 +55,7 @@ def optimize_eval(
 def execute() -> int:
     """Run one command and return its exit code."""
     streams.complete()
-    session.end_like_ctrl_c()
+    interrupts.end_like_ctrl_c()
     try:
         return _carried_out()
     finally:
@@ -120,7 +83,7 @@ def _carried_out() -> int:
 def _call() -> int:
     try:
         status: int = app(prog_name=_PROGRAM, standalone_mode=False) or 0
-    except session.Interrupted:
+    except interrupts.Interrupted:
         return _INTERRUPTED
     if status == _INTERRUPTED:  # typer makes this of Ctrl-C
         output.say("interrupted")
@@ -133,9 +96,16 @@ def _misused(error: typer.TyperException) -> int:
     said = error.format_message().replace("Value error, ", "")  # pydantic's way of starting
     output.say(said if asks_for_help else f"error: {said}")
     if context and not asks_for_help:
-        is_split = "unexpected extra argument" in said
-        output.say(f"  try: {options.QUOTE if is_split else f'{context.command_path} --help'}")
+        output.say(f"  try: {_advice(said, context.command_path)}")
     return _USAGE
+
+
+def _advice(said: str, command: str) -> str:
+    if "unexpected extra argument" not in said:
+        return f"{command} --help"
+    from optimize_eval.cli.options import QUOTE  # noqa: PLC0415  the list of commands needs no options
+
+    return QUOTE
 
 
 def _broken(error: Exception) -> int:

@@ -16,12 +16,14 @@ from typing import Any
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.interrupts import Interrupted, stoppable
 from optimize_eval.cli.progress import PAUSES, display
-from optimize_eval.cli.session import Interrupted, Reaper, owned_processes, stoppable
-from optimize_eval.errors import FailureKind, UsageError
+from optimize_eval.cli.session import Reaper, owned_processes
+from optimize_eval.connect import connect
+from optimize_eval.errors import CannotGoOn, FailureKind, UsageError
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.masked import masked
-from optimize_eval.run.folder import JOURNAL, SUMMARY, CannotGoOn, write_json
+from optimize_eval.run.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.recheck import Rechecked, recheck
@@ -44,6 +46,12 @@ _LONG = "with the candidate, -e and --example FILE:LINE"
 def check_slots(concurrency: int) -> None:
     if concurrency > _MOST_SLOTS:
         raise UsageError(f"--concurrency {concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
+
+
+def check_reachable(plan: Plan) -> None:
+    """Make each evaluator once: a key, a variable or a file that is missing is told before there is a run."""
+    for spec in plan.specs:
+        connect(spec).close()
 
 
 def most_failures(text: str | None, calls: int) -> int | None:
@@ -186,7 +194,7 @@ def _explain_broken(progress: Progress, plan: Plan) -> None:
         output.say(f"  try: {failed.hint}")
     place = plan.layout.evaluators.index(progress.name)
     number = plan.layout.number(progress.last_place)
-    if number is not None and failed.kind not in _NOT_STARTED:
+    if number is not None and failed.kind not in _NOT_STARTED and not plan.specs[place].task:
         line = by_hand.ask_once(plan.specs[place], plan.unit(number).payload)
         output.say(
             f"  try it: {line}" if len(line) <= _LONGEST_LINE else f"  try it: optimize-eval score, {_LONG}"

@@ -1,10 +1,11 @@
-"""`optimize-eval diff`: two runs on disk against each other, example by example."""
+"""`optimize-eval diff`: two runs on disk, or two leaderboards, against each other, example by example."""
 
 from typing import Annotated
 
 import typer
 
 from optimize_eval.cli import gates, options, output
+from optimize_eval.errors import UsageError
 from optimize_eval.run.stored import open_stored
 
 EXAMPLES = """\b
@@ -12,6 +13,7 @@ Examples:
   optimize-eval diff runs/before runs/after
   optimize-eval diff runs/before runs/after --no-regression-against runs/before
   optimize-eval diff runs/run-1f3a9c02 runs/run-77b0e415 --force --json
+  optimize-eval diff old/leaderboard.json new/leaderboard.json
 
 \b
 Compares what both asked: the same evaluators about candidates of the same names on the same examples.
@@ -21,15 +23,21 @@ Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a jo
 
 
 def diff(
-    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run before.")],
-    run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run after.")],
+    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run or leaderboard before.")],
+    run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run or leaderboard after.")],
     force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
     as_json: options.Json = False,
 ) -> None:
-    """Say what changed from one run to another; it needs their folders and nothing else."""
+    """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
+    from optimize_eval.aggregates.boards import is_board  # noqa: PLC0415  a plain --help needs no statistics
+
+    if is_board(run_a) or is_board(run_b):
+        _refuse_gates(fail_under, max_gap, no_regression_against)
+        _diff_boards(run_a, run_b, force=force, as_json=as_json)
+        return
     from optimize_eval.aggregates.runs_compared import compared  # noqa: PLC0415  a plain --help needs no statistics
     from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415
     from optimize_eval.reports import diff as report  # noqa: PLC0415
@@ -43,3 +51,20 @@ def diff(
     else:
         output.emit(report.render(output.fitted(found), width=output.width()))
     gates.end(judged)
+
+
+def _refuse_gates(*given: object) -> None:
+    if any(one is not None and one != [] for one in given):
+        raise UsageError("gates are for runs, not for leaderboards", hint="name the runs' folders")
+
+
+def _diff_boards(a: str, b: str, *, force: bool, as_json: bool) -> None:
+    from optimize_eval.aggregates.boards import load_board  # noqa: PLC0415  as above
+    from optimize_eval.aggregates.boards_compared import compared  # noqa: PLC0415
+    from optimize_eval.reports import boards as report  # noqa: PLC0415
+
+    found = compared(load_board(a), load_board(b), force=force)
+    if as_json:
+        output.emit_json(found)
+    else:
+        output.emit(report.render(output.fitted(found), width=output.width()))

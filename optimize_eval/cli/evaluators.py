@@ -24,7 +24,7 @@ Examples:
 
 _EXECUTABLE, _MODULE = 0o777, 0o666  # before the umask
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="One that ships, with or without its @.")]
 
 

@@ -32,7 +32,13 @@ Exit codes: 0 written, 2 a name or language that cannot be, or a file that is th
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _GO_LEAVES_OUT = re.compile(r".*_(test|linux|darwin|windows|amd64|arm64)")
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True)
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    epilog=EXAMPLES,
+    help="Write files to start from.",
+)
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="What to call it; the suffix comes by itself.")]
 

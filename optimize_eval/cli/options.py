@@ -4,22 +4,21 @@ A sweep file gives what was not given as flags: it becomes the defaults of its c
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from optimize_eval.connect import parse_evaluators, parse_headers
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.sweep import SUFFIX, Sweep
 
-Evaluators = Annotated[
-    list[str],
-    typer.Option("-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL or @METRIC."),
-]
+if TYPE_CHECKING:
+    from optimize_eval.reach.rubric import JudgeSpec
+    from optimize_eval.sweep import Sweep
+
+Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
 SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
 
@@ -30,9 +29,9 @@ class OnFailure(StrEnum):
     ABORT = "abort"
 
 
-SomeEvaluators = Annotated[
+Evaluators = Annotated[
     list[str] | None,
-    typer.Option("-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL or @METRIC."),
+    typer.Option("-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL, @METRIC or judge:MODEL."),
 ]
 CandidateFiles = Annotated[
     list[str] | None, typer.Option("--candidate", metavar="FILE", help="A file, a glob, or - for stdin.")
@@ -67,6 +66,18 @@ Persistent = Annotated[
 Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", min=1, help="Kept-alive processes (CPUs).")
 ]
+JudgeModels = Annotated[
+    list[str] | None, typer.Option("--judge-model", metavar="MODEL", help="As -e judge:MODEL.")
+]
+Objective = Annotated[
+    str | None, typer.Option("--objective", metavar="TEXT", help="What a judge is to look for.")
+]
+RubricFile = Annotated[
+    str | None, typer.Option("--rubric", metavar="FILE", help="TOML or JSON: how a judge is to judge.")
+]
+ApiBase = Annotated[
+    str | None, typer.Option("--api-base", metavar="URL", help="Where a judge's model is asked.")
+]
 
 QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
 
@@ -79,6 +90,7 @@ _OF_A_SPEC = {  # option → what it is called of an evaluator
     "persistent": "persistent",
     "workers": "workers",
 }
+_OF_A_JUDGE = ("objective", "rubric", "api_base")
 
 Concurrency = Annotated[
     int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at once, at most.")
@@ -102,8 +114,13 @@ def defaults(
     retries: int | None,
     persistent: bool | None,
     workers: int | None,
+    objective: str | None,
+    rubric: str | None,
+    api_base: str | None,
 ) -> EvaluatorSpec:
     """Make of the options above what every `-e` of a command starts from."""
+    from optimize_eval.connect import parse_headers  # noqa: PLC0415  many commands ask no evaluator
+
     return EvaluatorSpec(
         timeout=timeout,
         cwd=cwd,
@@ -112,14 +129,29 @@ def defaults(
         retries=retries,
         persistent=persistent,
         workers=workers,
+        judge=_judge(objective=objective, rubric=rubric, api_base=api_base),
     )
+
+
+def _judge(**said: str | None) -> "JudgeSpec | None":
+    given = {name: text for name, text in said.items() if text is not None}
+    for name in given.keys() & {"objective", "rubric", "api_base"}:
+        if not given[name].strip():
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is empty", hint="leave the option away, or give it a value")
+    if not given:
+        return None
+    from optimize_eval.connect import plan_judge  # noqa: PLC0415  see defaults
+
+    return plan_judge(given)
 
 
 def take_sweep(context: typer.Context, path: str | None) -> str | None:
     """Read a sweep file before the other parameters are, and let it be their defaults."""
     if path is None:
         return None
-    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweep import SUFFIX  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415
 
     if not path.endswith(SUFFIX):
         raise UsageError(f"{path!r} is no sweep file ({SUFFIX})", hint=QUOTE)
@@ -141,26 +173,67 @@ SweepFile = Annotated[
 
 
 def evaluators(
-    context: typer.Context, texts: list[str] | None, defaults: EvaluatorSpec
+    context: typer.Context,
+    texts: list[str] | None,
+    judge_models: list[str] | None,
+    defaults: EvaluatorSpec,
 ) -> tuple[EvaluatorSpec, ...]:
-    """Make the evaluators that `-e` names, or else those of the sweep file, where flags win."""
-    if texts:
-        return parse_evaluators(texts, defaults)
-    sweep = context.obj
-    if not isinstance(sweep, Sweep) or not sweep.entries:
-        where = f" in {sweep.path}" if isinstance(sweep, Sweep) else ""
-        raise UsageError(
-            f"no evaluator is named{where}", hint="name one: -e './judge.sh', or -e @exact_match"
-        )
-    return sweep.specs(
-        defaults,
-        {name: getattr(defaults, name) for option, name in _OF_A_SPEC.items() if is_flag(context, option)},
+    """Make the evaluators that are named, or else those of the sweep file, where flags win."""
+    if texts or judge_models:
+        return named_evaluators(texts, judge_models, defaults)
+    sweep = _sweep_of(context)
+    if not sweep or not sweep.entries:
+        raise _without_evaluator(f" in {sweep.path}" if sweep else "")
+    given = {
+        **{name: getattr(defaults, name) for option, name in _OF_A_SPEC.items() if is_flag(context, option)},
+        **{name: context.params[name] for name in _OF_A_JUDGE if is_flag(context, name)},
+    }
+    return check_meant(sweep.specs(defaults, given), defaults)
+
+
+def named_evaluators(
+    texts: list[str] | None, judge_models: list[str] | None, defaults: EvaluatorSpec
+) -> tuple[EvaluatorSpec, ...]:
+    """Make the evaluators that `-e` and `--judge-model` name."""
+    from optimize_eval.connect import parse_evaluators  # noqa: PLC0415  see defaults
+
+    return check_meant(parse_evaluators(texts_of(texts, judge_models), defaults), defaults)
+
+
+def texts_of(texts: list[str] | None, judge_models: list[str] | None) -> list[str]:
+    """Write all that is named as `-e` takes it."""
+    found = [*(texts or ()), *(f"judge:{model}" for model in judge_models or ())]
+    if not found:
+        raise _without_evaluator("")
+    return found
+
+
+def _without_evaluator(where: str) -> UsageError:
+    return UsageError(
+        f"no evaluator is named{where}",
+        hint="name one with -e (--evaluator): -e './judge.sh', or -e @exact_match",
     )
+
+
+def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
+    """Refuse options of judges where no judge is named."""
+    if defaults.judge and not any(spec.judge for spec in specs):
+        raise UsageError(
+            "--objective, --rubric and --api-base are for judges, and none is named",
+            hint="name one: --judge-model PROVIDER/MODEL",
+        )
+    return specs
 
 
 def said_of_runs(context: typer.Context) -> Mapping[str, Any]:
     """Tell what a sweep file says by options' names, also for options that this command does not have."""
-    return context.obj.options if isinstance(context.obj, Sweep) else {}
+    sweep = _sweep_of(context)
+    return sweep.options if sweep else {}
+
+
+def _sweep_of(context: typer.Context) -> "Sweep | None":
+    taken: Sweep | None = context.obj  # by take_sweep
+    return taken
 
 
 def candidates_named(

@@ -37,7 +37,7 @@ _FIRST_EXAMPLES = 20
 def preflight(
     context: typer.Context,
     _sweep: options.SweepFile = None,
-    evaluator: options.SomeEvaluators = None,
+    evaluator: options.Evaluators = None,
     dataset: Annotated[
         str | None, typer.Option("--dataset", metavar="FILE", help="The train examples.")
     ] = None,
@@ -53,6 +53,10 @@ def preflight(
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
+    judge_model: options.JudgeModels = None,
+    objective: options.Objective = None,
+    rubric: options.RubricFile = None,
+    api_base: options.ApiBase = None,
     budget: Annotated[
         float, typer.Option("--budget", metavar="SECONDS", min=0, help="For each evaluator.")
     ] = DEFAULT_BUDGET,
@@ -73,8 +77,11 @@ def preflight(
         retries=retries,
         persistent=persistent,
         workers=workers,
+        objective=objective,
+        rubric=rubric,
+        api_base=api_base,
     )
-    specs = options.evaluators(context, evaluator, defaults)
+    specs = options.evaluators(context, evaluator, judge_model, defaults)
     said = options.said_of_runs(context)
     chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
     sources = load_sources({"train": dataset, "val": valset}, **chosen_by)

@@ -13,8 +13,8 @@ import orjson
 import typer
 
 from optimize_eval.cli import gates, options, output
-from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import SUMMARY, CannotGoOn
+from optimize_eval.errors import CannotGoOn, UsageError
+from optimize_eval.run.folder import SUMMARY
 from optimize_eval.run.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
@@ -66,6 +66,9 @@ def report(
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(run)
+    if chosen is Format.TERMINAL and not check and stored.manifest["settings"].get("bench"):
+        _emit_board(stored)
+        return
     wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen in {Format.CSV, Format.JSONL}:
         _emit_records(stored, chosen)
@@ -83,6 +86,14 @@ def report(
     elif chosen not in {Format.CSV, Format.JSONL}:
         _emit_summary(summary, shown, shlex.quote(str(stored.folder)), chosen)
     gates.end(judged)
+
+
+def _emit_board(stored: StoredRun) -> None:
+    """Show the leaderboard of a bench, which is what its report is for people."""
+    from optimize_eval.aggregates.boards import load_board  # noqa: PLC0415  only here
+    from optimize_eval.cli import leaderboards  # noqa: PLC0415
+
+    leaderboards.emit(load_board(str(stored.folder)))
 
 
 def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:

@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import options, output
+from optimize_eval.cli.bench_again import Bench, is_bench
 from optimize_eval.cli.carried_out import (
     Session,
+    check_reachable,
     check_slots,
     end,
     explain,
@@ -40,7 +42,7 @@ _ANEW = "rescore once more: it is then another evaluator"
 
 def rescore(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
-    evaluator: options.Evaluators,
+    evaluator: options.Evaluators = None,
     dataset: Annotated[
         str | None, typer.Option("--dataset", metavar="FILE", help="Where the train examples are now.")
     ] = None,
@@ -66,6 +68,10 @@ def rescore(
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
+    judge_model: options.JudgeModels = None,
+    objective: options.Objective = None,
+    rubric: options.RubricFile = None,
+    api_base: options.ApiBase = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
@@ -81,21 +87,31 @@ def rescore(
         retries=retries,
         persistent=persistent,
         workers=workers,
+        objective=objective,
+        rubric=rubric,
+        api_base=api_base,
     )
-    wanted = [Wanted(spec=parse_evaluator(text, defaults), given=given_name(text)) for text in evaluator]
-    folder = open_stored(run).folder  # a folder without a run is not made one by locking it
+    wanted = [
+        Wanted(spec=parse_evaluator(text, defaults), given=given_name(text))
+        for text in options.texts_of(evaluator, judge_model)
+    ]
+    options.check_meant([one.spec for one in wanted], defaults)
+    opened = open_stored(run)
+    folder = opened.folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
+    bench = Bench(opened, wanted) if is_bench(opened.manifest) else None
     with locked(folder):
         stored = open_stored(folder)
-        settled = settle(stored, wanted)
+        settled = settle(stored, bench.wanted if bench else wanted)
         _note_done(stored, settled)
         if not _is_owed(stored, settled):
             done, plan = Session(ended=_nothing_asked(stored, settled)), None
         else:
+            where = {"train": dataset, "val": valset, "test": testset}
             plan = plan_again(
                 settled.specs,
                 stored.manifest,
-                read_again(stored.manifest, {"train": dataset, "val": valset, "test": testset}),
+                bench.readings() if bench else read_again(stored.manifest, where),
                 load_candidates_again(stored.manifest, candidate or (), candidates or ()),
             )
             settings = Settings(
@@ -105,10 +121,15 @@ def rescore(
                 keep_stderr=keep_stderr,
                 probe=not no_preflight,
             )
+            check_reachable(plan)
             stored = add(stored, settled.additions)
             done = session(plan, stored, settings, quiet=quiet)
         summary = summarise(stored)
-    tell(summary, done, folder, quiet=quiet, as_json=as_json)
+        if bench:
+            names = [spec.name for spec in settled.specs]
+            bench.tell(stored, names, str(done.ended.status), quiet=quiet, as_json=as_json)
+    if not bench:
+        tell(summary, done, folder, quiet=quiet, as_json=as_json)
     if plan:
         explain(done, plan)
     end(done.ended, anew=_ANEW)

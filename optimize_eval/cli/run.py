@@ -7,6 +7,7 @@ import typer
 
 from optimize_eval.cli import gates, options
 from optimize_eval.cli.carried_out import (
+    check_reachable,
     check_slots,
     end,
     explain,
@@ -42,7 +43,7 @@ Exit codes: 0 done, 1 a gate missed, 2 wrong option or data, 3 it could not go o
 def run(
     context: typer.Context,
     sweep: options.SweepFile = None,
-    evaluator: options.SomeEvaluators = None,
+    evaluator: options.Evaluators = None,
     candidate: options.CandidateFiles = None,
     candidates: options.CandidateLists = None,
     candidate_field: options.CandidateFields = None,
@@ -88,6 +89,10 @@ def run(
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
+    judge_model: options.JudgeModels = None,
+    objective: options.Objective = None,
+    rubric: options.RubricFile = None,
+    api_base: options.ApiBase = None,
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
     recheck: Annotated[
         int | None, typer.Option("--recheck", metavar="N", min=1, help="Then ask N scored calls again.")
@@ -114,9 +119,12 @@ def run(
         retries=retries,
         persistent=persistent,
         workers=workers,
+        objective=objective,
+        rubric=rubric,
+        api_base=api_base,
     )
     plan = plan_run(
-        options.evaluators(context, evaluator, defaults),
+        options.evaluators(context, evaluator, judge_model, defaults),
         load_all_candidates(candidate, candidates, candidate_field),
         load_sources(
             files := {"train": dataset, "val": valset, "test": testset}, limit=limit, sample=sample, seed=seed
@@ -164,6 +172,7 @@ def run(
 
         dry.show(plan, folder, slots=concurrency, known=known, as_json=as_json)
         return
+    check_reachable(plan)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
         done = session(plan, stored, settings, again=recheck, quiet=quiet)

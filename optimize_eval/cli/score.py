@@ -9,7 +9,7 @@ import typer
 from optimize_eval.candidates import load_candidate
 from optimize_eval.cli import options, output
 from optimize_eval.cli.session import owned_processes
-from optimize_eval.connect import connect, parse_evaluators
+from optimize_eval.connect import connect
 from optimize_eval.datasets import load_example, parse_example
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
@@ -35,7 +35,7 @@ _FAILED = 4
 
 def score(
     candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="The file to score, or - for stdin.")],
-    evaluator: options.Evaluators,
+    evaluator: options.Evaluators = None,
     example: Annotated[
         str | None,
         typer.Option("--example", metavar="EXAMPLE", help="A JSON object, or FILE:LINE of a dataset."),
@@ -48,6 +48,10 @@ def score(
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
+    judge_model: options.JudgeModels = None,
+    objective: options.Objective = None,
+    rubric: options.RubricFile = None,
+    api_base: options.ApiBase = None,
 ) -> None:
     """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
     defaults = options.defaults(
@@ -58,8 +62,11 @@ def score(
         retries=retries,
         persistent=persistent,
         workers=workers,
+        objective=objective,
+        rubric=rubric,
+        api_base=api_base,
     )
-    spec = _only(parse_evaluators(evaluator, defaults))
+    spec = _only(options.named_evaluators(evaluator, judge_model, defaults))
     known = Payload(
         candidate="",
         example=None if example is None else _example_bytes(example),

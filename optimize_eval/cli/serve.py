@@ -1,4 +1,4 @@
-"""`optimize-eval serve`: a command evaluator behind HTTP."""
+"""`optimize-eval serve`: an evaluator behind HTTP."""
 
 import contextlib
 import socket
@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import options, output
-from optimize_eval.cli.session import Reaper, owned_processes, stoppable
-from optimize_eval.connect import connect, parse_evaluators
+from optimize_eval.cli.interrupts import stoppable
+from optimize_eval.cli.session import Reaper, owned_processes
+from optimize_eval.connect import connect
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
@@ -33,10 +34,8 @@ _BROKEN_OFF = 130
 
 
 def serve(
-    evaluator: options.Evaluators,
-    port: Annotated[
-        int, typer.Option("--port", metavar="P", min=0, max=65535, help="0: one that is free.")
-    ] = 0,
+    evaluator: options.Evaluators = None,
+    port: Annotated[int, typer.Option("--port", metavar="P", min=0, max=65535, help="0: a free one.")] = 0,
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen.")] = LOOPBACK,
     concurrency: options.Concurrency = options.SLOTS,
     task_model: options.TaskModel = None,
@@ -47,6 +46,10 @@ def serve(
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
+    judge_model: options.JudgeModels = None,
+    objective: options.Objective = None,
+    rubric: options.RubricFile = None,
+    api_base: options.ApiBase = None,
 ) -> None:
     """Put a program behind HTTP: POST a payload, get its answer."""
     from optimize_eval.bridge.connections import listen  # noqa: PLC0415  a plain --help serves nothing
@@ -59,8 +62,11 @@ def serve(
         retries=retries,
         persistent=persistent,
         workers=workers,
+        objective=objective,
+        rubric=rubric,
+        api_base=api_base,
     )
-    spec = _only_command(parse_evaluators(evaluator, defaults))
+    spec = _only_command(options.named_evaluators(evaluator, judge_model, defaults))
     check_task_model(task_model)
     stop = Stop()
     with listen(host, port) as listener, owned_processes(), stoppable(stop):

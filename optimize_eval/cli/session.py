@@ -4,20 +4,11 @@ import contextlib
 import signal
 import time
 from collections.abc import Iterator
-from types import FrameType
 
+from optimize_eval.cli.interrupts import uninterrupted
 from optimize_eval.reach.process import adopt_orphans, end_orphans, own_children, reap_adopted
-from optimize_eval.run.stop import Stop
 
 _REAP_EVERY = 5.0  # seconds
-_LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
-
-
-def end_like_ctrl_c() -> None:
-    """Let SIGTERM and SIGHUP act like Ctrl-C, but leave ignored what was ignored from the start (nohup)."""
-    for number in _LIKE_CTRL_C:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
 
 
 @contextlib.contextmanager
@@ -29,13 +20,9 @@ def owned_processes() -> Iterator[None]:
     try:
         yield
     finally:
-        with _uninterrupted():
+        with uninterrupted():
             if adopts:
                 end_orphans(ours_before)
-
-
-class Interrupted(Exception):
-    """A command was interrupted, and has said so."""
 
 
 class Reaper:
@@ -48,31 +35,3 @@ class Reaper:
         if time.monotonic() >= self._next:
             reap_adopted()
             self._next = time.monotonic() + _REAP_EVERY
-
-
-@contextlib.contextmanager
-def stoppable(stop: Stop) -> Iterator[None]:
-    """Let Ctrl-C and its like ask a run to stop; once more, and it stops at once."""
-    ignored = [number for number in _LIKE_CTRL_C if signal.getsignal(number) is signal.SIG_IGN]
-    numbers = [number for number in (signal.SIGINT, *_LIKE_CTRL_C) if number not in ignored]
-    former = {number: signal.signal(number, lambda *_: stop.ask()) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-
-
-@contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ignore signals while cleaning up, which takes a moment and must not be cut short."""
-    former = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, *_LIKE_CTRL_C)}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt

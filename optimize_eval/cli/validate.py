@@ -1,4 +1,4 @@
-"""`optimize-eval validate`: whether datasets and sweep files can be used, and everything that is wrong."""
+"""`optimize-eval validate`: whether datasets, task files and sweep files can be used; all that is wrong."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,13 +10,20 @@ from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.sweep import SUFFIX
 
 if TYPE_CHECKING:
-    from optimize_eval.preflight.sweep_files import Checked
+    from collections.abc import Sequence
+
+    from optimize_eval.preflight.data_files import Checked
 
 EXAMPLES = """\b
 Examples:
   optimize-eval validate train.jsonl val.jsonl
-  optimize-eval validate train.jsonl --json
+  optimize-eval validate tasks.jsonl --json
   optimize-eval validate sweep.toml
+
+\b
+Without --format, a file named *.toml is a sweep file. Records with task_id or
+metric_name make a task file (spec), those with metric too (examples).
+Everything else is a dataset.
 
 \b
 Exit codes: 0 every file is usable, 2 something is wrong.
@@ -29,52 +36,92 @@ class Format(StrEnum):
     """What a file is taken for."""
 
     DATASET = "dataset"
+    SPEC = "spec"
+    EXAMPLES = "examples"
+    TASK_YAML = "task_yaml"
     SWEEP = "sweep"
 
 
 def validate(
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE", help="JSONL datasets, one object a line, or sweep files.")
+        list[str],
+        typer.Argument(metavar="FILE", help="JSONL datasets, task files in JSONL, or sweep files."),
     ],
     kind: Annotated[
-        Format | None, typer.Option("--format", help="What the files are (.toml: sweep, else dataset).")
+        Format | None,
+        typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(Format)}."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
-    """Check datasets line by line, and sweep files with every file that they name; all problems at once."""
+    """Check data and task files line by line, and sweep files with what they name; all problems at once."""
+    if kind is Format.TASK_YAML:
+        raise UsageError(
+            "task files in YAML cannot be checked yet",
+            hint="write tasks as JSONL: --format spec or --format examples",
+        )
     checked = [one for path in files for one in _checked(path, kind)]
     if as_json:
         output.emit_json({"files": [_to_dict(one) for one in checked]})
     else:
         for one in checked:
             _show(one)
-    if wrong := [one for one in checked if one.problems]:
+    if wrong := [one for one in checked if one.first_problem]:
         which = f"{len(wrong)} of {len(checked)} files" if len(checked) > 1 else "the file"
         raise UsageError(
-            f"{which} cannot be used; the first problem is {wrong[0].problems[0]}",
-            hint="mend the lines named on stdout, then validate again",
+            f"{which} cannot be used; the first problem is {wrong[0].first_problem}",
+            hint="mend the lines named on stdout, then validate again" + _other_format(wrong, kind),
         )
 
 
 def _checked(path: str, kind: Format | None) -> "list[Checked]":
-    from optimize_eval.preflight.sweep_files import check_dataset, check_sweep  # noqa: PLC0415  not for --help
+    if kind is Format.SWEEP or (kind is None and path.endswith(SUFFIX)):
+        from optimize_eval.preflight.sweep_files import check_sweep  # noqa: PLC0415  not for --help
 
-    is_sweep = kind is Format.SWEEP or (kind is None and path.endswith(SUFFIX))
-    return check_sweep(path) if is_sweep else [check_dataset(path)]
+        return check_sweep(path)
+    from optimize_eval.preflight.data_files import check_data  # noqa: PLC0415  not for --help
+
+    return [check_data(path, kind)]
+
+
+def _other_format(wrong: "Sequence[Checked]", kind: Format | None) -> str:
+    """Say how a dataset that only looks like a task file is checked."""
+    is_guess = kind is None and any(one.errors for one in wrong)
+    return "; a plain dataset: --format dataset" if is_guess else ""
 
 
 def _show(one: "Checked") -> None:
-    if not one.problems:
+    if not one.first_problem:
         output.emit(f"{one.path}: ok, {_count(one)}")
     for problem in one.problems[:SHOWN_PROBLEMS]:
         output.emit(str(problem))
     if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:
         output.emit(f"{one.path}: and {more:,} more problems")
+    if one.errors:
+        _show_errors(one)
+
+
+def _show_errors(one: "Checked") -> None:
+    from optimize_eval.reports import task_errors  # noqa: PLC0415  not for --help
+
+    shown = output.fitted([error.to_dict() for error in one.errors[:SHOWN_PROBLEMS]])
+    output.emit(task_errors.render(shown, width=output.width()))
+    if (more := len(one.errors) - SHOWN_PROBLEMS) > 0:
+        output.emit(f"{one.path}: and {more:,} more problems; --json tells all")
+    wrong, every = len(one.errors), len(one.errors) + one.count
+    output.emit(f"{one.path}: {wrong:,} of {every:,} {_NOUNS[one.kind]}s cannot be used")
+
+
+_NOUNS = {
+    "dataset": "record",
+    "sweep": "evaluator",
+    "candidates": "candidate",
+    "spec": "task",
+    "examples": "example",
+}
 
 
 def _count(one: "Checked") -> str:
-    what = {"dataset": "record", "sweep": "evaluator", "candidates": "candidate"}[one.kind]
-    return f"{one.count:,} {what}{'s' * (one.count != 1)}"
+    return f"{one.count:,} {_NOUNS[one.kind]}{'s' * (one.count != 1)}"
 
 
 def _to_dict(one: "Checked") -> dict[str, Any]:
@@ -82,8 +129,8 @@ def _to_dict(one: "Checked") -> dict[str, Any]:
         "path": one.path,
         "kind": one.kind,
         "valid": one.count,
-        "ids": [],
-        "errors": [_error(problem) for problem in one.problems],
+        "ids": list(one.ids),
+        "errors": [*map(_error, one.problems), *(error.to_dict() for error in one.errors)],
     }
 
 

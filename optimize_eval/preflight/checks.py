@@ -1,4 +1,7 @@
-"""The checks themselves. CHECKS is the table of what is looked at, in which order, and what it costs."""
+"""The checks themselves. CHECKS is the table of what is looked at, in which order, and what it costs.
+
+Judges are looked at otherwise, in judges.
+"""
 
 import re
 import shutil
@@ -39,7 +42,7 @@ _ROUNDS = 3  # in which one by one must stay the same before a difference is bla
 def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUDGET) -> Examined:
     """Look at one evaluator, as far as the budget of seconds goes; a failure ends it."""
     examined = Examined(spec=spec, material=material, until=time.monotonic() + budget)
-    for name, calls, look in CHECKS:
+    for name, calls, look in _checks_of(spec):
         if not examined.is_ok or (examined.seconds and not examined.affords(calls)):
             why = "the budget is used up" if examined.is_ok else "something before it failed"
             examined.checks.append(Check(name, Status.SKIP, f"left out: {why}"))
@@ -49,6 +52,14 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
         except BudgetSpent:
             examined.checks.append(Check(name, Status.SKIP, "left out: the budget is used up"))
     return examined
+
+
+def _checks_of(spec: EvaluatorSpec) -> "Checks":
+    if spec.judge:
+        from optimize_eval.preflight.judges import JUDGE_CHECKS  # noqa: PLC0415  a command needs no model
+
+        return JUDGE_CHECKS
+    return CHECKS
 
 
 def _answers(on: Examined, name: str) -> Iterator[Check]:
@@ -227,7 +238,9 @@ def _advice(on: Examined) -> str:
     )
 
 
-CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...] = (
+Checks = tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...]
+
+CHECKS: Checks = (
     ("answers", 1, _answers),  # name, calls that it takes, how it is looked at
     ("more answers", AT_ONCE, _more_answers),
     ("same answer twice", AT_ONCE, _repeats),

@@ -79,6 +79,7 @@ class Examined:
     sameness: Sameness = Sameness.ALL
     one_by_one: list[Result] = field(default_factory=list)  # what the sample is answered
     parallel: float = 1.0  # calls that go on at the same time when many slots ask
+    tokens: list[int | None] = field(default_factory=list)  # of calls to a model; None: it does not tell
     keep_alive: bool | None = None  # False: it declares to be persistent, and is not to be believed
 
     @property
@@ -89,6 +90,12 @@ class Examined:
     def estimate(self) -> float | None:
         """Guess the seconds that the run takes with this evaluator alone."""
         return self.material.calls * self.quantile(0.5) / self.parallel if self.seconds else None
+
+    @property
+    def tokens_of_run(self) -> int | None:
+        """Guess the tokens that the run takes with this evaluator."""
+        known = [count for count in self.tokens if count is not None]
+        return round(self.material.calls * statistics.fmean(known)) if known else None
 
     @property
     def sample(self) -> list[Payload]:

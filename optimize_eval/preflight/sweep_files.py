@@ -3,13 +3,13 @@
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval.candidates import Candidate, field_candidates, load_candidates
 from optimize_eval.datasets import Reading, read_dataset
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
+from optimize_eval.preflight.data_files import Checked, of_reading
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.not_started import explain_missing, script_hint
 from optimize_eval.run.source import Source, check_fields, check_labels
@@ -17,20 +17,6 @@ from optimize_eval.sweep import Sweep, Where
 from optimize_eval.sweep.reading import read_sweep
 
 SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """One file: what it is, how much of it can be used, and what is wrong with it."""
-
-    path: str
-    kind: str  # sweep, dataset, candidates
-    count: int
-    problems: tuple[Problem, ...]
-
-
-def check_dataset(path: str) -> Checked:
-    return _of_reading(read_dataset(path))
 
 
 def check_sweep(path: str) -> list[Checked]:
@@ -42,16 +28,12 @@ def check_sweep(path: str) -> list[Checked]:
     problems += [*_asked(sweep), *_between(sweep, sources, [one for _, found, _ in listed for one in found])]
     return [
         Checked(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
-        *map(_of_reading, readings.values()),
+        *map(of_reading, readings.values()),
         *(
             Checked(path=name, kind="candidates", count=len(found), problems=wrong)
             for name, found, wrong in listed
         ),
     ]
-
-
-def _of_reading(one: Reading) -> Checked:
-    return Checked(path=one.path, kind="dataset", count=len(one.examples), problems=one.problems)
 
 
 def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

@@ -1,6 +1,7 @@
 """How an evaluator is reached: the Evaluator protocol, and the specification that one is made from.
 
-One module per way of reaching: command (a process per call, or workers kept alive), endpoint (HTTP).
+One module per way of reaching: command (a process per call, or workers kept alive), endpoint (HTTP), judge
+(a language model).
 None of them schedules, retries or journals; each is blocking code that answers one payload before a
 deadline or raises EvaluationError.
 """
@@ -8,10 +9,13 @@ deadline or raises EvaluationError.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.protocol import Answer, Payload, ScoreRange
+
+if TYPE_CHECKING:  # commands need no judge
+    from optimize_eval.reach.rubric import JudgeSpec
 
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0
@@ -55,13 +59,14 @@ class Evaluator(Protocol):
 class EvaluatorSpec:
     """What an evaluator is, as plain data: everything needed to reach it from another process.
 
-    One with neither `argv` nor `url` stands for the defaults that others are made from.
+    One without `argv`, `url`, `task` and a judge's model stands for the defaults that others are made from.
     """
 
     name: str = ""
     text: str = ""  # as it was written
     argv: tuple[str, ...] = ()
     url: str = ""
+    judge: "JudgeSpec | None" = None
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)  # as written: ${NAME} not yet put in
     timeout: float = DEFAULT_TIMEOUT
@@ -75,6 +80,7 @@ class EvaluatorSpec:
     keep_stderr: bool = False  # of successful calls too
     concurrency: int | None = None  # calls in flight per URL; None: no limit of its own
     weight: float = 1.0  # its share of the slots, against other evaluators
+    task: "TaskSpecification | None" = None
 
     def __post_init__(self) -> None:
         if not 0 < self.timeout <= LONGEST_TIMEOUT:
@@ -97,6 +103,25 @@ class EvaluatorSpec:
             *(("environment", text) for pair in self.environment.items() for text in pair),
             *([("working directory", self.cwd)] if self.cwd is not None else []),
         ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpecification:
+    """What an evaluator of tasks is: the model that is asked, and the evaluators that score what it says.
+
+    A program as a model is run with what the EvaluatorSpec around it says of folder, environment, timeout,
+    workers and keeping alive.
+    """
+
+    model: str = ""  # as it was written; empty: each payload's task model
+    metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
+    outputs: str = ""  # where what models say is written down; empty: nowhere
+    scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
+    api_base: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    batch_size: int | None = None  # prompts in one call at most; None: as the program declares
 
 
 def _check_text(what: str, text: object) -> None:

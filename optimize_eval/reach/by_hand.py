@@ -8,25 +8,30 @@ import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload, encode, encode_batch
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.masked import masked
 from optimize_eval.reach.variables import for_shell
 
+if TYPE_CHECKING:
+    from optimize_eval.reach.rubric import JudgeSpec
+
 _HERE = "@@candidate@@"
 _ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
 _NOT_PLAIN = re.compile("[^ -~]")
+_FORMATTED = {**{unit: chr(unit) for unit in range(32, 127)}, ord("%"): "%%", ord("\\"): "\\\\"}
 
 
 def ask_once(spec: EvaluatorSpec, payload: Payload) -> str:
     """Send one payload, as a run does."""
-    return _inside(spec, f"{_printf([encode(payload)])} | {_program(spec, payload)}")
+    return _inside(spec, _call(spec, payload))
 
 
 def ask_twice(spec: EvaluatorSpec, payload: Payload) -> str:
     """Send the same payload two times, one after the other."""
-    return _inside(spec, f"for i in 1 2; do {_printf([encode(payload)])} | {_program(spec, payload)}; done")
+    return _inside(spec, f"for i in 1 2; do {_call(spec, payload)}; done")
 
 
 def ask_batch(spec: EvaluatorSpec, payloads: Sequence[Payload]) -> str:
@@ -53,6 +58,32 @@ def ask_one_process(spec: EvaluatorSpec, payloads: Sequence[Payload], *, seconds
     lines = [encode(payload, str(number)) for number, payload in enumerate(payloads, 1)]
     bounded = f"timeout -k 1 {2 * seconds + 1:g} {_program(spec, payloads[0])}"
     return _inside(spec, f"({_printf(lines)}; sleep {seconds:g}) | {bounded} | cat")
+
+
+def _call(spec: EvaluatorSpec, payload: Payload) -> str:
+    if spec.judge:
+        return f"printf -- {_as_format(payload.candidate)} | {_scored_by(spec, spec.judge, payload)}"
+    return f"{_printf([encode(payload)])} | {_program(spec, payload)}"
+
+
+def _scored_by(spec: EvaluatorSpec, judge: "JudgeSpec", payload: Payload) -> str:
+    """Write what scores a candidate on stdin with a judge; its key stays in the environment."""
+    options = {
+        "--objective": judge.objective,
+        "--rubric": judge.rubric_file,
+        "--api-base": judge.api_base,
+        "--task-model": payload.task_model,
+        "--example": None if payload.example is None else _plain(payload.example),
+        "--timeout": f"{spec.timeout:g}",
+    }
+    given = [word for option, value in options.items() if value for word in (option, value)]
+    return shlex.join(["optimize-eval", "score", "-", "-e", f"judge:{judge.model}", *given])
+
+
+def _as_format(text: str) -> str:
+    """Write a text of any characters as ASCII, as a format of printf."""
+    units = text.encode("utf-8", "replace")
+    return shlex.quote("".join(_FORMATTED.get(unit) or f"\\{unit:03o}" for unit in units))
 
 
 def _printf(lines: Sequence[bytes]) -> str:
@@ -82,7 +113,10 @@ def _program(spec: EvaluatorSpec, payload: Payload) -> str:
 
 
 def _inside(spec: EvaluatorSpec, line: str) -> str:
-    return f"(cd {shlex.quote(spec.cwd)} && {{ {line}; }})" if spec.cwd and not spec.url else line
+    if spec.task:  # it takes a model and a metric, and no one line asks both
+        return ""
+    is_elsewhere = spec.cwd and not (spec.url or spec.judge)
+    return f"(cd {shlex.quote(spec.cwd or '')} && {{ {line}; }})" if is_elsewhere else line
 
 
 def _header(name: str, value: str) -> str:

@@ -1,6 +1,7 @@
-"""An evaluator that is a program: started for each call, or kept alive once it declares that it may be.
+"""A program that is asked: started for each call, or kept alive once it declares that it may be.
 
-Decides which of the two, and falls back from the second to the first so that no outcome depends on it.
+Decides which of the two, and falls back from the second to the first so that no outcome depends on it. What
+is said to it, and how its words are understood, is its contract: an evaluator's, or a model's.
 """
 
 import itertools
@@ -13,24 +14,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
 from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
     TASK_MODEL_VARIABLE,
-    Answer,
     Capabilities,
-    Payload,
     decode_answer,
-    encode,
-    encode_batch,
-    judge_answer,
-    parse_answer,
 )
 from optimize_eval.reach import Capacity, EvaluatorSpec, not_started, one_shot, process, verdict
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
+from optimize_eval.reach.contract import Answered, Asked, Contract
 from optimize_eval.reach.pool import CLOSED, Living, Pool
 from optimize_eval.reach.variables import filled
 from optimize_eval.reach.window import Window
@@ -49,11 +45,12 @@ def _count_fork() -> None:
 os.register_at_fork(after_in_child=_count_fork)
 
 
-class CommandEvaluator:
+class Command(Generic[Asked, Answered]):
     """Asks a program."""
 
-    def __init__(self, spec: EvaluatorSpec) -> None:
+    def __init__(self, spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> None:
         self._spec = spec
+        self._contract = contract
         self._program: process.Program | None = None
         self._capabilities = Capabilities(persistent=True) if spec.persistent else NO_CAPABILITIES
         self._note = ""
@@ -85,7 +82,7 @@ class CommandEvaluator:
         calls = self._size * (self._capabilities.concurrency or 1) if self._keeps_alive() else None
         return Capacity(calls=calls, batch=self._capabilities.batch)
 
-    def call(self, payload: Payload, deadline: float) -> Answer:
+    def call(self, payload: Asked, deadline: float) -> Answered:
         if self._keeps_alive():
             try:
                 return self._ask_worker(payload, deadline - time.monotonic())
@@ -98,13 +95,13 @@ class CommandEvaluator:
                 deadline = time.monotonic() + self._spec.timeout
         return self._ask_once(payload, deadline)
 
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+    def call_many(self, payloads: Sequence[Asked], timeout: float) -> list[Answered | EvaluationError]:
         """Ask in batches where the program declared them, else one by one."""
         return ask_in_batches(
             payloads,
             timeout,
             size=self._capabilities.batch,
-            score_range=self._spec.score_range,
+            contract=self._contract,
             one=self.call,
             many=self._ask_batch,
         )
@@ -123,13 +120,13 @@ class CommandEvaluator:
     def _breaks(self) -> int:
         return sum(pool.breaks for pool in list(self._pools.values()))
 
-    def _ask_once(self, payload: Payload, deadline: float) -> Answer:
-        ended = self._run(encode(payload), payload.task_model, deadline)
+    def _ask_once(self, payload: Asked, deadline: float) -> Answered:
+        ended = self._run(self._contract.encode(payload, None), payload.task_model, deadline)
         if ended.status != 0:
-            raise verdict.failed(ended, self._spec, self._find_program(), payload)
+            raise verdict.failed(ended, self._spec, self._find_program(), self._contract, payload)
         answer = self._judged(
             ended.stderr,
-            lambda: parse_answer(ended.stdout, self._spec.score_range),
+            lambda: self._contract.parse(ended.stdout),
             answered=lambda: ended.stdout,
         )
         if answer.capabilities is not NO_CAPABILITIES and self._capabilities is NO_CAPABILITIES:
@@ -139,24 +136,28 @@ class CommandEvaluator:
             )
         return answer
 
-    def _ask_worker(self, payload: Payload, seconds: float) -> Answer:
-        reply = self._converse(payload.task_model, partial(encode, payload), seconds)
+    def _ask_worker(self, payload: Asked, seconds: float) -> Answered:
+        reply = self._converse(payload.task_model, partial(self._contract.encode, payload), seconds)
         answer = self._judged(
             reply.stderr,
-            lambda: judge_answer(reply.answer, self._spec.score_range),
+            lambda: self._contract.judge(reply.answer),
             answered=lambda: _without_id(reply.answer),
         )
         if answer.capabilities.batch > self._capabilities.batch:  # persistent by the user's word, told later
             self._capabilities = replace(self._capabilities, batch=answer.capabilities.batch)
         return answer
 
-    def _ask_batch(self, payloads: Sequence[Payload], seconds: float) -> dict[str, Any]:
+    def _ask_batch(self, payloads: Sequence[Asked], seconds: float) -> dict[str, Any]:
         """Ask for several answers at once; raises Unanswered when they must be asked singly."""
         task_model = payloads[0].task_model
         try:
             if self._keeps_alive():
-                return self._converse(task_model, partial(encode_batch, payloads), seconds).answer
-            ended = self._run(encode_batch(payloads), task_model, time.monotonic() + seconds)
+                return self._converse(
+                    task_model, partial(self._contract.encode_batch, payloads), seconds
+                ).answer
+            ended = self._run(
+                self._contract.encode_batch(payloads, None), task_model, time.monotonic() + seconds
+            )
             return decode_answer(ended.stdout) if ended.status == 0 else {}
         except Broken as broken:
             self._take_note(broken)
@@ -196,7 +197,9 @@ class CommandEvaluator:
             pool = self._pools.setdefault(task_model, Pool(start, size=self._size, window=window))
         return pool
 
-    def _judged(self, stderr: bytes, judge: Callable[[], Answer], answered: Callable[[], bytes]) -> Answer:
+    def _judged(
+        self, stderr: bytes, judge: Callable[[], Answered], answered: Callable[[], bytes]
+    ) -> Answered:
         """Judge an answer; a failure takes with it what the program had written."""
         try:
             answer = judge()

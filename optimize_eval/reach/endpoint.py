@@ -6,11 +6,10 @@ Says what a status and a body mean; connections and deadlines are http's busines
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http import Connections, Response
+from optimize_eval.http import Connections, Response, seconds_to_wait
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
     Answer,
@@ -19,10 +18,11 @@ from optimize_eval.protocol import (
     decode_answer,
     encode,
     encode_batch,
-    judge_answer,
 )
-from optimize_eval.reach import ANSWER_CAP, LONGEST_TIMEOUT, Capacity, EvaluatorSpec, headers
+from optimize_eval.reach import ANSWER_CAP, Capacity, EvaluatorSpec, headers
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
+from optimize_eval.reach.contract import evaluating
+from optimize_eval.redaction import redact, redact_values
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500
@@ -37,6 +37,7 @@ class EndpointEvaluator:
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         self._spec = spec
+        self._contract = evaluating(spec.score_range)
         self._headers = headers.expand(spec.headers)
         self._secrets = headers.secrets(spec.headers, spec.url)
         self._connections = Connections(spec.url)
@@ -45,7 +46,7 @@ class EndpointEvaluator:
         self._in_flight = 0
 
     def call(self, payload: Payload, deadline: float) -> Answer:
-        answer = judge_answer(self._ask(encode(payload), deadline - time.monotonic()), self._spec.score_range)
+        answer = self._contract.judge(self._ask(encode(payload), deadline - time.monotonic()))
         if answer.capabilities is not NO_CAPABILITIES:
             self._learn(answer.capabilities)
         return answer
@@ -56,7 +57,7 @@ class EndpointEvaluator:
             payloads,
             timeout,
             size=self.capacity.batch,
-            score_range=self._spec.score_range,
+            contract=self._contract,
             one=self.call,
             many=self._ask_batch,
         )
@@ -78,13 +79,13 @@ class EndpointEvaluator:
         answer = self._decode(response.body)
         if not self._secrets:
             return answer
-        return {key: headers.redact_values(said, self._secrets) for key, said in answer.items()}
+        return {key: redact_values(said, self._secrets) for key, said in answer.items()}
 
     def _decode(self, body: bytes) -> dict[str, Any]:
         try:
             return decode_answer(body, source=_SOURCE)
         except EvaluationError as error:
-            error.message = headers.redact(error.message, self._secrets)
+            error.message = redact(error.message, self._secrets)
             raise
 
     def _refused(self, response: Response) -> EvaluationError:
@@ -92,9 +93,9 @@ class EndpointEvaluator:
         said = _reported(response.body) or text or "no body"
         return EvaluationError(
             FailureKind.HTTP_STATUS,
-            headers.redact(f"HTTP status {response.status}: {said}", self._secrets),
-            hint=headers.redact(_status_hint(response), self._secrets),
-            retry_after=_retry_after(response.retry_after) if response.status in _AGAIN else None,
+            redact(f"HTTP status {response.status}: {said}", self._secrets),
+            hint=redact(_status_hint(response), self._secrets),
+            retry_after=seconds_to_wait(response.retry_after) if response.status in _AGAIN else None,
         )
 
     def _post(self, body: bytes, deadline: float) -> Response:
@@ -148,17 +149,3 @@ def _status_hint(response: Response) -> str:
     if status in _AGAIN:
         return "it is busy or down: lower --concurrency, or raise --retries"
     return "only a 2xx status with an answer is scored: look at the server's log"
-
-
-def _retry_after(header: str | None) -> float:
-    """Read seconds or a date; anything else asks for no particular wait."""
-    if not header:
-        return 0.0
-    try:
-        return max(0.0, min(float(header), LONGEST_TIMEOUT))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, OverflowError):
-        return 0.0

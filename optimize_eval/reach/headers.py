@@ -1,21 +1,18 @@
-"""Request headers as users write them, and secrets kept out of everything that is shown or stored."""
+"""Request headers as users write them, and what of them must not be shown or stored."""
 
 import os
 import re
 from base64 import b64encode
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from optimize_eval.errors import UsageError
 from optimize_eval.reach.variables import VARIABLE, filled
-
-Secrets = tuple[str, ...]
+from optimize_eval.redaction import Secrets, to_hide
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\xa0-\xff]*")
 _CONFIDENTIAL = re.compile(r"auth|cookie|credential|key|pass|secret|session|token", re.IGNORECASE)
 _OURS = frozenset({"content-length", "transfer-encoding", "host", "connection"})
-_SHORTEST_SECRET = 6
 _HINT = "--header 'Authorization: Bearer ${TOKEN}'"
 
 
@@ -48,24 +45,7 @@ def secrets(headers: tuple[tuple[str, str], ...], url: str) -> Secrets:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         values.append(b64encode(pair.encode("utf-8", "surrogateescape")).decode())
     values += [value for _, value in parse_qsl(parts.query)]
-    words = {word for value in values for word in (value.strip(), *re.split(r"[\s;,=]+", value))}
-    return tuple(sorted((word for word in words if len(word) >= _SHORTEST_SECRET), key=len, reverse=True))
-
-
-def redact(text: str, hidden: Secrets) -> str:
-    """Strike out secrets that a server sends back."""
-    for secret in hidden:
-        text = text.replace(secret, "***")
-    return text
-
-
-def redact_values(value: Any, hidden: Secrets) -> Any:
-    """Strike secrets out of the texts of a decoded answer; keys and numbers stay as they came."""
-    if isinstance(value, str):
-        return redact(value, hidden)
-    if isinstance(value, dict):
-        return {key: redact_values(item, hidden) for key, item in value.items()}
-    return [redact_values(item, hidden) for item in value] if isinstance(value, list) else value
+    return to_hide(values)
 
 
 def _confidential_parts(name: str, value: str) -> list[str]:

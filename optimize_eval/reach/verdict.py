@@ -4,8 +4,8 @@ import re
 import signal
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import Payload, ScoreRange, parse_answer
 from optimize_eval.reach import ANSWER_CAP, EvaluatorSpec, not_started, one_shot
+from optimize_eval.reach.contract import Answered, Asked, Contract
 from optimize_eval.reach.process import Program
 
 _SHOWN_LINE = 200
@@ -19,7 +19,13 @@ _LOST_HINT = "this process ignores SIGCHLD, or something else in it waits for ou
 _CRASH_HINT = "it crashed: run it by hand on the same payload, a debugger or its own log may tell more"
 
 
-def failed(ended: one_shot.Ended, spec: EvaluatorSpec, program: Program, payload: Payload) -> EvaluationError:
+def failed(
+    ended: one_shot.Ended,
+    spec: EvaluatorSpec,
+    program: Program,
+    contract: Contract[Asked, Answered],
+    question: Asked,
+) -> EvaluationError:
     """Explain an end by a signal or with a status other than 0, which is a failure whatever was printed."""
     stderr = text_of(ended.stderr)
     if ended.status is None:
@@ -37,28 +43,28 @@ def failed(ended: one_shot.Ended, spec: EvaluatorSpec, program: Program, payload
         FailureKind.EXIT_CODE,
         f"exit status {ended.status}: {said}",
         detail=stderr,
-        hint=not_started.script_hint(spec) or _exit_hint(ended, program, stderr, payload),
+        hint=not_started.script_hint(spec)
+        or _exit_hint(ended, program, contract)
+        or contract.mend(question, stderr),
         retry_after=0.0,
     )
 
 
-def _exit_hint(ended: one_shot.Ended, program: Program, stderr: str, payload: Payload) -> str:
+def _exit_hint(ended: one_shot.Ended, program: Program, contract: Contract[Asked, Answered]) -> str:
     status = ended.status or 0
-    if _is_answer(ended.stdout):
+    if _is_answer(ended.stdout, contract):
         return "stdout held a valid answer, but a status other than 0 means failure: exit 0 after answering"
     if status in _SHELL_SAYS:
         mend = not_started.carriage_return_hint(program.executable, program.argv[0])
         return mend or _SHELL_SAYS[status]
     if status - _SIGNAL_BASE in signal.valid_signals():
         return f"{status} is how a shell reports {_signal_name(status - _SIGNAL_BASE)}"
-    if payload.example is None and "example" in stderr:
-        return "it seems to need an example, and there was none: --example FILE:LINE, or --dataset FILE"
-    return 'mend it, or exit 0 and answer {"error": "why"} where there is no score to give'
+    return ""
 
 
-def _is_answer(stdout: bytes) -> bool:
+def _is_answer(stdout: bytes, contract: Contract[Asked, Answered]) -> bool:
     try:
-        parse_answer(stdout, ScoreRange.ANY)
+        contract.parse(stdout)
     except EvaluationError:
         return False
     return True

@@ -4,8 +4,6 @@ import json
 import re
 from typing import Any
 
-from optimize_eval import strict_json
-
 # Controls but for tab and line feed, C1 (a terminal may obey them), and what turns text around or hides it.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
@@ -21,7 +19,7 @@ _MARKDOWN = re.compile(
 )
 _SHORTER = 6  # than any abbreviated commit
 _BACKTICKS = re.compile("`+")
-_NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def inert(text: str, *, ci: bool) -> str:
@@ -70,6 +68,8 @@ def inert_json(value: Any) -> str:
 
 
 def _dumps(value: Any) -> str:
+    from optimize_eval import strict_json  # noqa: PLC0415  orjson costs 10 ms, which a plain text need not pay
+
     try:
         return strict_json.dumps(value).decode()
     except UnicodeEncodeError:  # a file name that is not UTF-8

@@ -65,7 +65,9 @@ def _left_out(one: Examined) -> list[str]:
 
 
 def _speed(one: Examined) -> list[str]:
-    return [check.message for check in one.checks if check.name == "speed" and check.status is Status.PASS]
+    named = {"speed": "", "tokens": "tokens: "}
+    passed = [check for check in one.checks if check.name in named and check.status is Status.PASS]
+    return [f"{named[check.name]}{check.message}" for check in passed]
 
 
 def _plans(examined: Sequence[Examined]) -> list[str]:
@@ -100,6 +102,7 @@ def _to_dict(one: Examined) -> dict[str, Any]:
             "calls": one.material.calls,
             "slots": one.material.slots,
             "seconds": None if one.estimate is None else round(one.estimate, 3),
+            "tokens": one.tokens_of_run,
         },
     }
 

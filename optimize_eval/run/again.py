@@ -17,6 +17,7 @@ from optimize_eval.run.source import Source
 
 OPTIONS = {"train": "--dataset", "val": "--valset", "test": "--testset"}
 
+_THE_FILE = "the task file"
 _CANDIDATES = "--candidate or --candidates"
 _SHOWN = 10
 
@@ -61,20 +62,21 @@ def _source(split: Mapping[str, Any], reading: Reading | None, lose: Callable[[L
     name = split["name"]
     if reading is None:
         file = f" ({split['file']})" if split.get("file") else ""
-        lose(Lost(f"run.json does not tell where the {name} examples{file} are", OPTIONS[name]))
+        lose(
+            Lost(f"run.json does not tell where the {name} examples{file} are", OPTIONS.get(name, _THE_FILE))
+        )
         return Source(name=name, file="", examples=())
+    option = OPTIONS.get(name, _THE_FILE)
     at = {example.line: example for example in reading.examples}
     chosen: list[Example] = []
     for problem in reading.problems:
-        lose(Lost(str(problem), OPTIONS[name]))
+        lose(Lost(str(problem), option))
     for line, digest in zip(split["lines"], split["sha256"], strict=True) if not reading.problems else ():
         example = at.get(line)
         if example is None:
-            lose(Lost(f"{reading.path}:{line}: there is no example any more", OPTIONS[name]))
+            lose(Lost(f"{reading.path}:{line}: there is no example any more", option))
         elif _sha256(example.raw) != digest:
-            lose(
-                Lost(f"{reading.path}:{line}: the example is not the one that was asked about", OPTIONS[name])
-            )
+            lose(Lost(f"{reading.path}:{line}: the example is not the one that was asked about", option))
         else:
             chosen.append(example)
     return Source(name=name, file=reading.path, examples=tuple(chosen))

@@ -10,14 +10,11 @@ from dataclasses import replace
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Evaluator
+from optimize_eval.retrying import FIRST_PAUSE, Pause, until_answered
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.stop import GivenUp
 
 STDERR_SHOWN = 2048
-
-_FIRST_PAUSE = 0.1  # seconds before the second attempt; each further pause is twice as long
-
-Pause = Callable[[float], None]  # waits so many seconds, or raises GivenUp
 
 
 def attempt(
@@ -64,8 +61,8 @@ def attempt_many(
         wait = answer.retry_after if isinstance(answer, EvaluationError) and retries else None
         if wait is not None and wait < timeout:
             try:
-                pause(max(_FIRST_PAUSE, wait))
-                left = max(_FIRST_PAUSE, timeout - seconds - wait)  # as if it had been asked singly
+                pause(max(FIRST_PAUSE, wait))
+                left = max(FIRST_PAUSE, timeout - seconds - wait)  # as if it had been asked singly
                 again = attempt(evaluator, payloads[place], left, retries - 1, pause)
             except GivenUp:
                 outcomes[place] = None
@@ -83,17 +80,7 @@ def ask(
     pause: Pause = time.sleep,
 ) -> Answer:
     """Ask until there is an answer, a failure that asking again cannot mend, or no time or attempt left."""
-    for number in range(retries):
-        try:
-            return call(payload, deadline)
-        except EvaluationError as error:
-            if error.retry_after is None:
-                raise
-            wait = max(_FIRST_PAUSE * 2**number, error.retry_after)
-            if time.monotonic() + wait >= deadline:
-                raise
-        pause(wait)
-    return call(payload, deadline)
+    return until_answered(lambda: call(payload, deadline), deadline, retries, pause)
 
 
 def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) -> Scored | Failed:

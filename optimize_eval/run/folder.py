@@ -11,10 +11,12 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.errors import UsageError
+from optimize_eval.journal import no_room, sync_folder
 from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
+OUTPUTS = "outputs.jsonl"  # of the models that tasks ask
 
 _LOCK = "lock"
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
@@ -22,10 +24,6 @@ _A_LOOK = 0.05  # seconds, a thousand times as long as one takes
 _OURS = "optimize-eval."
 _OURS_AT = b'{"schema":"optimize-eval.'
 _GLANCE = 200  # bytes at the start of each of our files that say whose it is
-
-
-class CannotGoOn(OptimizeEvalError):
-    """The disk or the journal does not let the run go on; what is journaled stands."""
 
 
 @contextlib.contextmanager
@@ -125,15 +123,6 @@ def write_json(path: Path, value: Any) -> None:
     sync_folder(path.parent)
 
 
-def sync_folder(folder: Path) -> None:
-    """See to it that names made in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def read_manifest(folder: Path) -> Manifest | None:
     """Read run.json; None where there is none."""
     try:
@@ -167,7 +156,7 @@ def _glance(path: Path) -> bytes:
 
 def refuse_foreign(folder: Path) -> None:
     """Refuse a folder where a file of somebody else has a name that we would write to."""
-    for name in (MANIFEST, JOURNAL, SUMMARY):
+    for name in (MANIFEST, JOURNAL, SUMMARY, OUTPUTS):
         try:
             start = _glance(folder / name)
         except (FileNotFoundError, NotADirectoryError):
@@ -176,13 +165,6 @@ def refuse_foreign(folder: Path) -> None:
             raise UsageError(
                 f"{folder / name} cannot be read: {error.strerror}", hint="choose another --out"
             ) from None
-        is_torn = name == JOURNAL and _OURS_AT.startswith(start)  # as it was begun
+        is_torn = name in {JOURNAL, OUTPUTS} and _OURS_AT.startswith(start)  # as it was begun
         if not is_torn and _OURS.encode() not in start:
             raise NotARun(f"{folder / name} is not of optimize-eval", hint="choose another folder with --out")
-
-
-def no_room(path: Path, error: OSError) -> CannotGoOn:
-    return CannotGoOn(
-        f"{path} could not be written: {error.strerror}",
-        hint="make room, then give the same command again: what is journaled is not asked again",
-    )

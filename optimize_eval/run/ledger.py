@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.run import journal
+from optimize_eval import journal
 from optimize_eval.run.layout import Cell, Layout
 
 OWED, SCORED, FAILED, SKIPPED = range(4)

@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.journal import decode, last_line
 from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, has_our_files, holder, read_manifest
-from optimize_eval.run.journal import decode, last_line
 from optimize_eval.run.manifest import Manifest, layout_of
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")

@@ -7,7 +7,7 @@ from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
-from optimize_eval.run.identity import Identity
+from optimize_eval.reach.identity import Identity
 from optimize_eval.run.layout import Layout, Split
 from optimize_eval.run.plan import MOST_UNITS, Plan
 

@@ -6,15 +6,17 @@ The public constructors, for those who bring their own loop or optimizer.
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from optimize_eval.connect import command_spec, connect, endpoint_spec, split_command
+from optimize_eval.connect import command_spec, connect, endpoint_spec, judge_spec
 from optimize_eval.datasets import Example, make_example
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.reach.words import split_command
 from optimize_eval.run.attempt import ask
 
 
@@ -113,6 +115,47 @@ def http_evaluator(
         retries=retries,
     )
     return PlainEvaluator(endpoint_spec(url, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def llm_judge_evaluator(
+    objective: str,
+    *,
+    model: str,
+    dimensions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    constraints: Mapping[str, str] | Sequence[str] | None = None,
+    rubric: str | Path | Mapping[str, Any] | None = None,
+    api_base: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    score_range: ScoreRange | str = ScoreRange.UNIT,
+    task_model: str | None = None,
+    retries: int | None = None,
+    on_failure: float | None = None,
+) -> PlainEvaluator:
+    """Make an evaluator of a language model that judges by an objective; scores are always from 0 to 1.
+
+    `rubric` is a file, or what such a file would say; what is given beside it wins.
+    """
+    from optimize_eval.reach.rubric_file import read_rubric, said_in  # noqa: PLC0415  a command needs no judge
+
+    source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
+    given = {
+        "objective": objective,
+        "dimensions": dimensions,
+        "constraints": constraints,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "seed": seed,
+    }
+    said = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
+    said |= {key: value for key, value in given.items() if value is not None}
+    judge = replace(read_rubric(said, source), api_base=api_base or "")
+    defaults = EvaluatorSpec(
+        timeout=timeout, score_range=parse_score_range(score_range), retries=retries, judge=judge
+    )
+    return PlainEvaluator(judge_spec(model, defaults), task_model=task_model, on_failure=on_failure)
 
 
 def _bytes_of(example: Mapping[str, Any] | Example | None) -> bytes | None:

@@ -19,9 +19,10 @@ from optimize_eval.datasets import Example
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.run.identity import Identity, identify
+from optimize_eval.reach.identity import Identity
 from optimize_eval.run.layout import SINGLE, Cell, Layout, Split
 from optimize_eval.run.source import Source, check_fields, check_labels, label_at, value_at
+from optimize_eval.tasks.identity import identify
 
 MOST_UNITS = 10_000_000
 
@@ -68,7 +69,13 @@ class Plan:
         cell = self.layout.cells[place.cell]
         of_example = cell.split, example.line, example.sha256, repeat
         key = _sha256(orjson.dumps((asked.identity, sha256, cell.task_model, *of_example)))
-        payload = Payload(candidate=text, example=example.raw, task_model=cell.task_model)
+        payload = Payload(
+            candidate=text,
+            example=example.raw,
+            task_model=cell.task_model,
+            line=example.line,
+            repeat=repeat,
+        )
         of_unit = {"repeat": repeat} if example.line is None else {"line": example.line, "repeat": repeat}
         return Unit(number, key, asked.evaluator, payload, {**asked.coordinates, **of_unit})
 

@@ -12,9 +12,9 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
+from optimize_eval import journal
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run import journal
 from optimize_eval.run.asked import Asked
 from optimize_eval.run.folder import JOURNAL
 from optimize_eval.run.layout import Layout

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from optimize_eval.run import journal
+from optimize_eval import journal
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Unit
 

@@ -9,12 +9,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval.connect import command_spec, endpoint_spec, parse_evaluator, split_command
+from optimize_eval.connect import (
+    command_spec,
+    endpoint_spec,
+    judge_spec,
+    parse_evaluator,
+    plan_judge,
+)
 from optimize_eval.errors import Problem
 from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reach.words import split_command
 
 SUFFIX = ".toml"
+OF_A_JUDGE = ("objective", "rubric", "api_base", "temperature", "max_tokens", "seed")
 
 
 class Where(NamedTuple):
@@ -56,9 +64,12 @@ class Sweep:
 
 def spec_of(said: Mapping[str, Any], start: EvaluatorSpec, given: Mapping[str, Any]) -> EvaluatorSpec:
     """Make one evaluator of what is said of it; raises UsageError where its target is none."""
-    how = {key: value for key, value in said.items() if key not in {"name", *TARGETS}}
+    told = {**said, **given}
+    how = {key: value for key, value in told.items() if key not in {"name", *TARGETS, *OF_A_JUDGE}}
     target = next(key for key in TARGETS if key in said)
-    spec = TARGETS[target](said[target], replace(start, **{**how, **given}))
+    judging = {key: told[key] for key in OF_A_JUDGE if key in told}
+    judge = plan_judge(judging) if target == "judge" else None
+    spec = TARGETS[target](said[target], replace(start, judge=judge, **how))
     return replace(spec, name=said["name"]) if "name" in said else spec
 
 
@@ -67,8 +78,14 @@ def _command(command: str | list[str], defaults: EvaluatorSpec) -> EvaluatorSpec
     return command_spec(argv, defaults)
 
 
+def _task(file: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    return parse_evaluator(f"task:{file}", defaults)
+
+
 TARGETS = {  # key → how its value becomes an evaluator
     "command": _command,
     "url": endpoint_spec,
     "use": parse_evaluator,
+    "task": _task,
+    "judge": judge_spec,
 }

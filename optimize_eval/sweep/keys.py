@@ -12,6 +12,8 @@ from optimize_eval.reach import LONGEST_TIMEOUT, headers
 Check = Callable[[Any], Any]
 Keys = Mapping[str, Check]
 
+HOTTEST = 2.0
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _COUNT_OR_SHARE = re.compile(r"\d+|\d{1,3}(\.\d+)?%")
 
@@ -48,16 +50,20 @@ def run_keys(folder: str) -> Keys:
 
 
 def evaluator_keys(folder: str) -> Keys:
-    """List what [[evaluator]] takes."""
+    """List what [[evaluator]] takes; from `objective` on, what a judge takes."""
+
+    def path(value: Any) -> str:
+        return beside(folder, text(value))
+
     return {
         "name": name,
         "command": command,
         "url": url,
         "use": metric,
-        "judge": later,
-        "task": later,
+        "judge": model,
+        "task": text,
         "timeout": timeout,
-        "cwd": lambda value: beside(folder, text(value)),
+        "cwd": path,
         "env": environment,
         "headers": header_pairs,
         "retries": whole,
@@ -65,6 +71,12 @@ def evaluator_keys(folder: str) -> Keys:
         "workers": count,
         "score_range": score_range,
         "weight": weight,
+        "objective": text,
+        "rubric": path,
+        "api_base": url,
+        "temperature": temperature,
+        "max_tokens": count,
+        "seed": whole,
     }
 
 
@@ -168,8 +180,16 @@ def metric(value: Any) -> str:
     return str(value)
 
 
-def later(_value: Any) -> Any:
-    raise ValueError("evaluators of this kind are not there yet: use command, url or use")
+def model(value: Any) -> str:
+    provider, _, name = text(value).partition("/")
+    _demand(provider and name, 'name a provider and its model: "openai/gpt-4o-mini"')
+    return str(value)
+
+
+def temperature(value: Any) -> float:
+    found = number(value)
+    _demand(0 <= found <= HOTTEST, f"write a number from 0 to {HOTTEST:g}")
+    return found
 
 
 def environment(value: Any) -> dict[str, str]:

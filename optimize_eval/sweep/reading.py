@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.datasets import read_bytes
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.sweep import TARGETS, Entry, Sweep, Where, spec_of
+from optimize_eval.sweep import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
 from optimize_eval.sweep.keys import Keys, evaluator_keys, gate_keys, run_keys
 
 _TABLES = ("run", "evaluator", "gates")
@@ -91,15 +91,21 @@ class _Reading:
     def _entry(self, where: Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be asked."""
         entry = self._table(where, table, evaluator_keys(self._folder))
-        targets = [key for key in (*TARGETS, "judge", "task") if key in table]
+        targets = [key for key in TARGETS if key in table]
         if len(targets) != 1:
             told = f"it has {' and '.join(targets)}" if targets else "it has none"
             self._complain(where, f"an evaluator has one of {', '.join(TARGETS)}: {told}")
         entry = {_SPEC_KEYS.get(key, key): value for key, value in entry.items()}
         if len(targets) != 1 or targets[0] not in entry:
             return None
+        for key in OF_A_JUDGE if targets != ["judge"] else ():
+            if key in table:
+                self._complain(where._replace(key=key), f"{key}: only a judge has it")
         try:
             spec_of(entry, EvaluatorSpec(), {})
+        except DataError as error:
+            self.problems += error.problems
+            return None
         except UsageError as error:
             self._complain(where._replace(key=targets[0]), f"{error.message} ({error.hint})")
             return None

@@ -7,11 +7,11 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
+from optimize_eval import journal
 from optimize_eval.aggregates.summary import summarise
+from optimize_eval.journal import sealed
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run import journal
 from optimize_eval.run.folder import JOURNAL, MANIFEST, write_json
-from optimize_eval.run.journal import sealed
 from optimize_eval.run.layout import SINGLE, Cell, Layout, Split
 from optimize_eval.run.manifest import SCHEMA
 

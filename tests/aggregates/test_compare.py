@@ -15,9 +15,9 @@ from optimize_eval.aggregates.summary import summarise
 from optimize_eval.candidates import Candidate
 from optimize_eval.connect import parse_evaluators
 from optimize_eval.datasets import load_examples
+from optimize_eval.journal import Journal, sealed
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, write_json
-from optimize_eval.run.journal import Journal, sealed
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.manifest import layout_of, manifest_of
 from optimize_eval.run.plan import Plan, plan_run

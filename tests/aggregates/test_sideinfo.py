@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from optimize_eval.aggregates.sideinfo import LONGEST_SHORT, MOST_PATHS, WORST_KEPT, SideInfo, quantile
-from optimize_eval.run.journal import decode, sealed
+from optimize_eval.journal import decode, sealed
 from tests.aggregates.made import Example, Says, made, on_val, saying
 
 LONG = "because " * 20

@@ -6,7 +6,17 @@ noisy and its absolute times mean little. Nothing here runs in the test suite.
 
 import sys
 
-from tests.benchmarks import data, endpoint, kept_alive, large_run, metrics, one_shot, program, whole_run
+from tests.benchmarks import (
+    data,
+    endpoint,
+    kept_alive,
+    large_run,
+    metrics,
+    one_shot,
+    program,
+    task_run,
+    whole_run,
+)
 from tests.benchmarks.measure import Row
 
 ROWS = (
@@ -24,6 +34,7 @@ ROWS = (
     whole_run.kept_alive_cpu,
     whole_run.http_against_wrk,
     whole_run.many_slots,
+    task_run.own_cpu_per_task,
     whole_run.peers,
     large_run.peak_memory,
     large_run.growth,

@@ -32,6 +32,7 @@ class Served:
     process: "subprocess.Popen[str]"
     url: str
     log: str = ""
+    is_stopping: bool = False
 
     @property
     def address(self) -> tuple[str, int]:
@@ -48,6 +49,10 @@ class Served:
         with contextlib.closing(http.client.HTTPConnection(*self.address, timeout=30)) as connection:
             connection.request(method, path, body, headers or {})
             return said(connection.getresponse())
+
+    def ask_to_stop(self, number: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+        self.is_stopping = True
 
     def await_refusal(self) -> None:
         """Return when nobody listens any more."""
@@ -83,7 +88,8 @@ def serve(folder: Path, *arguments: str | Path, status: int = 0) -> Iterator[Ser
             if not served.url:
                 raise AssertionError(process.stderr.read())
             yield served
-            process.send_signal(signal.SIGTERM)
+            if not served.is_stopping:  # a second signal would break off what the first lets end
+                served.ask_to_stop()
             rest, served.log = process.communicate(timeout=30)
             assert (process.returncode, rest) == (status, ""), served.log
         finally:

@@ -210,7 +210,7 @@ def test_a_stop_lets_what_is_in_flight_be_answered(tmp_path: Path, number: signa
     with ThreadPoolExecutor() as threads, serve(tmp_path, "-e", program) as served:
         asked = threads.submit(served.post, {"candidate": ""})
         begun.read_text()
-        served.process.send_signal(number)
+        served.ask_to_stop(number)
         served.await_refusal()
         go.write_text("")
         status, body, headers = asked.result(30)
@@ -224,9 +224,9 @@ def test_a_second_signal_breaks_off_what_is_in_flight_in_a_way_that_can_be_asked
     with ThreadPoolExecutor() as threads, serve(tmp_path, "-e", program, status=130) as served:
         asked = threads.submit(served.post, {"candidate": ""})
         begun.read_text()
-        served.process.send_signal(signal.SIGINT)
+        served.ask_to_stop(signal.SIGINT)
         served.await_refusal()
-        served.process.send_signal(signal.SIGINT)
+        served.ask_to_stop(signal.SIGINT)
         status, body, headers = asked.result(30)
         assert (status, body, headers["retry-after"]) == (503, {"error": "the server is being stopped"}, "1")
 

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.run.journal import sealed
+from optimize_eval.journal import sealed
 from tests.conftest import Cli, Result, write_program
 
 LONG = "the answer of this length is what the evaluator takes offence at, and it says so at some length"

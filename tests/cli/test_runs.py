@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
+from optimize_eval.journal import sealed
 from optimize_eval.run.folder import holder, locked
-from optimize_eval.run.journal import sealed
 from tests.aggregates.made import on_val
 from tests.conftest import Cli, write_program
 from tests.reports.test_terminal import HOSTILE, WIDTHS, measured

@@ -219,10 +219,13 @@ fail_under = {judge = "much"}
         ("x = 1\ny = [", "bad.toml: not TOML"),
         ("[[run]]\nseed = 1\n", "bad.toml:1: write it as a table: [run]"),
         ("evaluator = 3\n", "bad.toml:1: write each evaluator as a table of its own: [[evaluator]]"),
-        ('[[evaluator]]\nname = "x"\n', "bad.toml:1: an evaluator has one of command, url, use: it has none"),
+        (
+            '[[evaluator]]\nname = "x"\n',
+            "bad.toml:1: an evaluator has one of command, url, use, task, judge: it has none",
+        ),
         (
             '[[evaluator]]\njudge = "openai/x"\n',
-            "bad.toml:2: judge: evaluators of this kind are not there yet",
+            "bad.toml:2: the judge openai/x has no objective",
         ),
         ("[run]\nmax_failures = true\n", "bad.toml:2: max_failures: write a count"),
         ('[run]\non_failure = "panic"\n', "bad.toml:2: on_failure: write one of: exclude, abort"),

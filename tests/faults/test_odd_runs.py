@@ -12,8 +12,8 @@ from zlib import crc32
 import orjson
 import pytest
 
-from optimize_eval.run.folder import CannotGoOn
-from optimize_eval.run.journal import Journal, sealed
+from optimize_eval.errors import CannotGoOn
+from optimize_eval.journal import Journal, sealed
 from optimize_eval.run.stop import Stop
 from tests.conftest import PROGRAM, Cli, write_program
 

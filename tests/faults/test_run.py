@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.run.journal import entries
+from optimize_eval.journal import entries
 from tests.conftest import MARK, PROGRAM, ROOT, Cli, processes_with, write_program
 from tests.run.test_resume import Project, await_that, project, records, scored, summary, undisturbed
 

@@ -26,8 +26,7 @@ EVALUATORS = ["@exact_match", "@exact_match@strict", "@f1", FIVE_LINES, WINDOWED
 
 
 def payloads() -> list[Payload]:
-    files = sorted(shipped.path("datasets").glob("*.jsonl"))
-    examples = [example for loaded in load_examples(files) for example in loaded]
+    (examples,) = load_examples([shipped.path("datasets/greetings.jsonl")])
     texts = ["", "Hello, Ada!", "hello,  zoë!", "Hi, Grace!\n", "\u202e\0🙂"]
     return [Payload(candidate=text, example=example.raw) for example in examples for text in texts]
 

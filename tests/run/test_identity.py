@@ -7,7 +7,7 @@ import pytest
 from optimize_eval import shipped
 from optimize_eval.connect import parse_evaluator
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.run.identity import has_changed, identify
+from optimize_eval.tasks.identity import has_changed, identify
 from tests.conftest import ROOT
 
 

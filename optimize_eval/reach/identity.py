@@ -7,9 +7,10 @@ import hashlib
 import os
 import shlex
 import stat
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -18,6 +19,9 @@ from optimize_eval.errors import UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.masked import masked
 from optimize_eval.reach.not_started import INTERPRETERS
+
+if TYPE_CHECKING:
+    from optimize_eval.reach.rubric import JudgeSpec
 
 _CHUNK = 1 << 20
 
@@ -30,22 +34,28 @@ class Identity:
     text: str  # fit to be stored and shown
     files: tuple[tuple[str, str], ...]  # name, sha256
     sha256: str
+    judge: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what is judged and how, for those who read run.json
 
     def to_dict(self) -> dict[str, Any]:
         files = [{"name": name, "sha256": digest} for name, digest in self.files]
-        return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256}
+        judge = {"judge": dict(self.judge)} if self.judge else {}
+        return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256, **judge}
 
 
 def identify(spec: EvaluatorSpec) -> Identity:
     """Read the files that an evaluator names, and digest what it is."""
     if spec.url:
         return _identify_url(spec)
+    if spec.judge:
+        return _identify_judge(spec.name, spec.judge)
     is_shipped = spec.text.startswith("@")
     words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else spec.argv)]
     launched = len(spec.argv) - is_shipped  # what runs a shipped program is ours to choose
     named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
     shared = shipped.shared_by(Path(spec.argv[1])) if is_shipped else ()  # not named, but part of it
-    files = tuple((_text(file.name), _digest(file)) for file in (*named, *shared) if file)
+    files = tuple((_text(file.name), digest_of(file)) for file in (*named, *shared) if file)
     text = masked(_text(shlex.join(words)))
     chosen = [sorted(spec.environment.items())] if spec.environment else []
     return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files, *chosen]))
@@ -57,6 +67,11 @@ def has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
         now = set(identify(spec).files)
     except UsageError:  # it cannot be read any more
         return True
+    return has_other_programs(known, now, spec)
+
+
+def has_other_programs(known: Identity, now: Collection[tuple[str, str]], spec: EvaluatorSpec) -> bool:
+    """Tell whether one of the files that were known is a program, and is not among those of now."""
     program = Path(spec.argv[0]).name if spec.argv else ""
     return any(
         file not in now for file in known.files if file[0] == program or Path(file[0]).suffix in INTERPRETERS
@@ -69,6 +84,21 @@ def _identify_url(spec: EvaluatorSpec) -> Identity:
     query = spec.url.partition("?")[2]
     text = shown(spec.url)
     return Identity(name=spec.name, text=text, files=(), sha256=_sha256([text, query]))
+
+
+def _identify_judge(name: str, judge: "JudgeSpec") -> Identity:
+    """Digest what a judge is: its model, how that is asked, and the words in which it is."""
+    from optimize_eval.http import shown  # noqa: PLC0415  runs of commands load no HTTP client
+    from optimize_eval.reach.judge_prompt import instructions  # noqa: PLC0415  and no judge
+
+    known = asdict(judge)
+    del known["rubric_file"]  # a rubric may move
+    known["api_base"] = shown(judge.api_base) if judge.api_base else ""
+    told = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
+    digest = hashlib.sha256(orjson.dumps([known, instructions(judge)], option=orjson.OPT_SORT_KEYS))
+    return Identity(
+        name=name, text=masked(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=told
+    )
 
 
 def _portable(word: str) -> str:
@@ -89,7 +119,7 @@ def _file_named(word: str, place: int, spec: EvaluatorSpec) -> Path | None:
         return None
 
 
-def _digest(file: Path) -> str:
+def digest_of(file: Path) -> str:
     digest = hashlib.sha256()
     try:
         with file.open("rb") as stream:

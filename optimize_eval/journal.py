@@ -2,7 +2,8 @@
 
 Reading tolerates one thing only: a last line without its end, which a power cut or a kill leaves. A line
 whose checksum is wrong was edited or damaged, and is refused by its number. What records mean is not known
-here; where the newest one of each unit stands is ledger's.
+here: a run's journal and a task's outputs are written alike. Where the newest one of each unit stands is
+run.ledger's.
 """
 
 import json
@@ -17,7 +18,7 @@ from zlib import crc32
 import orjson
 
 from optimize_eval import strict_json
-from optimize_eval.run.folder import CannotGoOn, no_room, sync_folder
+from optimize_eval.errors import CannotGoOn
 
 SCHEMA = "optimize-eval.journal.v1"
 _LONGEST_FOOTER = 1 << 16
@@ -183,3 +184,19 @@ class Journal:
                 return
             if not self._is_closed:
                 pause.wait(SYNC_EVERY)
+
+
+def sync_folder(folder: Path) -> None:
+    """See to it that names made in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def no_room(path: Path, error: OSError) -> CannotGoOn:
+    return CannotGoOn(
+        f"{path} could not be written: {error.strerror}",
+        hint="make room, then give the same command again: what is journaled is not asked again",
+    )

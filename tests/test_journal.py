@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize_eval.run.folder import CannotGoOn
-from optimize_eval.run.journal import Damaged, Journal, decode, entries, sealed
+from optimize_eval.errors import CannotGoOn
+from optimize_eval.journal import Damaged, Journal, decode, entries, sealed
 from tests.conftest import Cli
 from tests.run.test_resume import Project, copied, finished, project, records, scored, summary
 

@@ -1,0 +1,182 @@
+"""`optimize-eval bench`: models over task files; then the leaderboard of them."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.cli import options, show_task
+from optimize_eval.cli.bench_again import OUTPUTS
+from optimize_eval.cli.carried_out import (
+    check_reachable,
+    check_slots,
+    end,
+    explain,
+    most_failures,
+    session,
+    summarise,
+)
+from optimize_eval.cli.leaderboards import LEADERBOARD, keep_and_tell, make_board
+from optimize_eval.cli.material import stored_paths
+from optimize_eval.cli.task_files import chosen, find_task, load_task_files
+from optimize_eval.connect import task_spec
+from optimize_eval.errors import UsageError
+from optimize_eval.names import distinct
+from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
+from optimize_eval.run.folder import locked, refuse_foreign
+from optimize_eval.run.manifest import manifest_of
+from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.run.resume import open_run
+from optimize_eval.run.runner import Settings
+from optimize_eval.tasks import TaskFile
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval bench tasks.jsonl --model toy
+  optimize-eval bench tasks/ --model cmd:./my_model --model openai/gpt-4o-mini --out runs/models
+  optimize-eval bench tasks.jsonl --model cmd:./my_model --show arith_001
+
+\b
+The same command again continues the same run: what is scored is not asked again, what failed is.
+Exit codes: 0 done, 2 wrong option or task file, 3 it could not go on, 4 a model failed on every task or
+too many calls failed, 130 interrupted.
+"""
+
+_RUNS_CODE = "@code_exec"
+_NO_CANDIDATE = Candidate(name="none")  # nothing stands before a task's prompt
+
+
+def bench(
+    files: Annotated[list[str], typer.Argument(metavar="FILE|DIR", help="Task files, or folders of them.")],
+    model: Annotated[
+        list[str], typer.Option("--model", metavar="MODEL", help="cmd:…, replay:…, toy, PROVIDER/MODEL.")
+    ],
+    format_: Annotated[
+        str | None, typer.Option("--format", metavar="FORMAT", help="spec or examples, if not as it looks.")
+    ] = None,
+    allow_bad_tasks: Annotated[
+        bool, typer.Option("--allow-bad-tasks", help="Leave bad lines out, and say so on the board.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="The first tasks of each file.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option("--sample", metavar="N", min=1, help="A random sample of each file.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="For the sample and the tests.")] = 0,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Calls per task.")] = 1,
+    batch_size: Annotated[
+        int | None, typer.Option("--batch-size", metavar="N", min=1, help="Prompts in one call, at most.")
+    ] = None,
+    api_base: options.ApiBase = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", metavar="T", help="For models of providers.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", metavar="N", min=1, help="For models of providers.")
+    ] = None,
+    sandbox: Annotated[
+        str | None, typer.Option("--sandbox", metavar="LEVEL", help="For code: strict, best-effort or none.")
+    ] = None,
+    concurrency: options.Concurrency = options.SLOTS,
+    on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
+    max_failures: options.MaxFailures = None,
+    timeout: options.Timeout = DEFAULT_TIMEOUT,
+    cwd: options.Cwd = None,
+    retries: options.Retries = None,
+    persistent: options.Persistent = None,
+    workers: options.Workers = None,
+    include_per_example: Annotated[
+        bool, typer.Option("--include-per-example", help="Put prompts and predictions on the board.")
+    ] = False,
+    show: Annotated[
+        str | None, typer.Option("--show", metavar="ID", help="Show one task, step by step, instead.")
+    ] = None,
+    out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
+    keep_stderr: options.KeepStderr = False,
+    no_preflight: options.NoPreflight = False,
+    quiet: options.Quiet = False,
+    as_json: options.Json = False,
+) -> None:
+    """Rank models by tasks: render, ask, post-process, score; an interrupted run goes on where it was."""
+    check_slots(concurrency)
+    if out == "":
+        raise UsageError("--out needs a name", hint="leave the option away, or give it one")
+    loaded = load_task_files(files, dialect=format_, allow_bad=allow_bad_tasks)
+    taken, sources = chosen(loaded, limit=limit, sample=sample, seed=seed)
+    how = EvaluatorSpec(timeout=timeout, cwd=cwd, retries=retries, persistent=persistent, workers=workers)
+    task = TaskSpecification(
+        api_base=api_base or "", temperature=temperature, max_tokens=max_tokens, batch_size=batch_size
+    )
+    specs = _models(model, _metrics(taken, sandbox), how, task)
+    plan = plan_run(specs, [_NO_CANDIDATE], sources, repeats=repeats, seed=seed)
+    folder = Path("runs", f"bench-{plan.digest[:8]}") if out is None else Path(out)
+    if show is not None:
+        show_task.show(specs, *find_task(taken, show), folder / OUTPUTS, as_json=as_json)
+        return
+    kept = {
+        "format": format_,
+        "repeats": repeats,
+        "seed": seed,
+        "limit": limit,
+        "sample": sample,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "batch_size": batch_size,
+        "sandbox": sandbox,
+        "timeout": timeout,
+        "retries": retries,
+    }
+    paths = {source.name: source.file for source in sources}
+    names = {name: Path(path).name for name, path in paths.items()}
+    manifest = manifest_of(plan, names, {**kept, "bench": True, "paths": stored_paths(paths, None, None)})
+    settings = Settings(
+        slots=concurrency,
+        abort_on_failure=on_failure is options.OnFailure.ABORT,
+        most_failures=most_failures(max_failures, plan.layout.size),
+        keep_stderr=keep_stderr,
+        probe=not no_preflight,
+    )
+    refuse_foreign(folder)
+    check_reachable(plan)
+    with locked(folder):
+        if fresh:
+            (folder / OUTPUTS).unlink(missing_ok=True)
+        stored = open_run(folder, plan, manifest, fresh=fresh)
+        done = session(_writing_outputs(plan, folder), stored, settings, quiet=quiet)
+        summarise(stored)
+        called = {spec.name: spec.name for spec in specs}
+        board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
+        keep_and_tell(board, folder / LEADERBOARD, str(done.ended.status), quiet=quiet, as_json=as_json)
+    explain(done, plan)
+    end(done.ended)
+
+
+def _models(
+    texts: Sequence[str], metrics: Sequence[str], how: EvaluatorSpec, task: TaskSpecification
+) -> list[EvaluatorSpec]:
+    """Make an evaluator of each model; models that would be called alike are told apart."""
+    specs = [task_spec(text, metrics, how, task) for text in texts]
+    names = distinct(spec.name for spec in specs)
+    return [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
+
+
+def _metrics(files: Sequence[TaskFile], sandbox: str | None) -> list[str]:
+    """List the evaluators that score; those that run code are told how safely."""
+    texts = dict.fromkeys(task.evaluator for file in files for task in file.tasks)
+    level = f" --sandbox {shlex.quote(sandbox)}" if sandbox else ""
+    return [f"{text}{level}" if text.startswith(_RUNS_CODE) else text for text in texts]
+
+
+def _writing_outputs(plan: Plan, folder: Path) -> Plan:
+    """Let what models say be written down beside the journal, before it is scored."""
+    path = str((folder / OUTPUTS).absolute())
+    specs = [
+        replace(spec, task=replace(spec.task, outputs=path)) for spec in plan.specs if spec.task is not None
+    ]
+    return replace(plan, specs=tuple(specs))

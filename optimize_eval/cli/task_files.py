@@ -1,0 +1,83 @@
+"""What `bench` loads before anything is asked: task files, all their bad lines at once, their examples."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from optimize_eval.datasets import Example
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.names import distinct
+from optimize_eval.run.plan import choose
+from optimize_eval.run.source import Source
+from optimize_eval.tasks import Task, TaskFile, load_tasks
+
+_SUFFIX = ".jsonl"
+
+
+def load_task_files(paths: Sequence[str], *, dialect: str | None, allow_bad: bool) -> list[TaskFile]:
+    """Load files, and all of a folder's; bad lines are refused together unless they may be left out."""
+    files = [load_tasks(path, format=dialect) for name in paths for path in _files(name)]
+    names = distinct(file.name for file in files)
+    files = [replace(file, name=name) for file, name in zip(files, names, strict=True)]
+    problems = [problem for file in files for problem in _problems(file)]
+    if problems and not allow_bad:
+        raise DataError(problems)
+    if not any(file.tasks for file in files):
+        raise UsageError("no line of the task files is a task", hint="look at it: optimize-eval validate")
+    return [file for file in files if file.tasks or file.errors]
+
+
+def chosen(
+    files: Sequence[TaskFile], *, limit: int | None, sample: int | None, seed: int
+) -> tuple[list[TaskFile], tuple[Source, ...]]:
+    """Take what takes part of each file, and make splits of it: a run's examples."""
+    sources = []
+    for file in files:
+        examples = [Example(raw=task.raw, line=task.line, value={"id": task.id}) for task in file.tasks]
+        taken = choose(examples, split=file.name, limit=limit, sample=sample, seed=seed)
+        sources.append(Source(name=f"{file.name}{_SUFFIX}", file=file.path, examples=taken))
+    lines = [{example.line for example in source.examples} for source in sources]
+    kept = [
+        replace(file, tasks=tuple(task for task in file.tasks if task.line in there))
+        for file, there in zip(files, lines, strict=True)
+    ]
+    return kept, tuple(source for source in sources if source.examples)
+
+
+def find_task(files: Sequence[TaskFile], wanted: str) -> tuple[TaskFile, Task]:
+    """Find a task by its id, or by FILE:ID where several files have it."""
+    found = [
+        (file, task)
+        for file in files
+        for task in file.tasks
+        if wanted in {task.id, f"{file.name}:{task.id}", f"{file.path}:{task.id}"}
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(f"{file.name}:{task.id}" for file, task in found)
+        raise UsageError(f"several files have a task {wanted!r}", hint=f"name one of {names}")
+    ids = [task.id for file in files for task in file.tasks]
+    raise UsageError(f"no task has the id {wanted!r}", hint=_nearest(wanted, ids))
+
+
+def _nearest(wanted: str, ids: Sequence[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415  only for this message
+
+    close = get_close_matches(wanted, ids, n=1)
+    return f"did you mean {close[0]}?" if close else f"the first is {ids[0]}"
+
+
+def _files(name: str) -> list[Path]:
+    path = Path(name)
+    if not path.is_dir():
+        return [path]
+    if found := sorted(path.glob(f"*{_SUFFIX}")):
+        return found
+    raise UsageError(f"the folder {name} has no task file (*{_SUFFIX})", hint="name a folder that has some")
+
+
+def _problems(file: TaskFile) -> Iterator[Problem]:
+    for error in file.errors:
+        reason = f"{error.rule} {error.field}: {error.detail}"
+        yield Problem(path=file.path, rule=error.rule, line=error.line_number, reason=reason)

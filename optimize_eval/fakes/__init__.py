@@ -1,0 +1,1 @@
+"""Stand-ins for servers, for tests and demos; they import nothing of ours, and nothing imports them."""

@@ -1,0 +1,152 @@
+"""What a rule answers, as bytes on the wire; and how a connection ends where it misbehaves."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from http import HTTPStatus
+from typing import Any
+
+from optimize_eval.fakes.rules import Asked, Rule
+
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+class Ending(Enum):
+    """What becomes of the connection after an answer."""
+
+    KEPT = "kept"
+    CLOSED = "closed"
+    HANGING = "hanging"  # until the client leaves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A status, a body and headers; without a status, nothing is sent."""
+
+    status: int | None
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ending: Ending = Ending.KEPT
+    delay: float = 0.0  # seconds before it
+
+    def on_the_wire(self) -> bytes:
+        if self.status is None:
+            return b""
+        given = {name.lower() for name in self.headers}
+        ours = {"content-type": "application/json", "content-length": str(len(self.body))}
+        lines = [f"{name}: {value}" for name, value in ours.items() if name not in given]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        head = "\r\n".join([f"HTTP/1.1 {self.status} {_phrase(self.status)}", *lines, "", ""])
+        return head.encode("latin-1") + self.body
+
+
+def of_rule(rule: Rule, asked: Asked, filling: Mapping[str, str]) -> Answer:
+    """Say what a rule says."""
+    if asked.format in rule.refused_formats:
+        return error(400, f"response_format of type {asked.format!r} is not supported by this model")
+    status = rule.status or 200
+    match rule.says:
+        case {"malformed": kind}:
+            return _malformed(kind, rule, asked)
+        case {"body": body}:
+            return Answer(status=status, body=filled(body, filling).encode(), headers=rule.headers)
+        case {"json": value} if status >= HTTPStatus.BAD_REQUEST:
+            return Answer(status=status, body=_encoded(filled(value, filling)), headers=rule.headers)
+        case {"json": value}:
+            text = json.dumps(filled(value, filling), ensure_ascii=False)
+        case _:
+            text = filled(rule.says.get("text", ""), filling)
+    if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        return error(status, text or _phrase(status), rule.headers)
+    body = _completion(rule, asked, {"role": "assistant", "content": text})
+    return Answer(status=status, body=_encoded(body), headers=rule.headers)
+
+
+def error(status: int, message: str, headers: Mapping[str, str] | None = None, code: str = "") -> Answer:
+    told = {"message": message, "type": code or "fake_error", "code": code or None}
+    return Answer(status=status, body=_encoded({"error": told}), headers=headers or {})
+
+
+def listing(value: Any) -> Answer:
+    return Answer(status=200, body=_encoded(value))
+
+
+def filled(value: Any, filling: Mapping[str, str]) -> Any:
+    """Put what was found in the place of {…}, in all texts of a value; other braces stay.
+
+    >>> filled({"greeting": "Hi {1}, {other}"}, {"1": "Ada"})
+    {'greeting': 'Hi Ada, {other}'}
+    """
+    if isinstance(value, str):
+        return _PLACE.sub(lambda place: filling.get(place[1], place[0]), value)
+    if isinstance(value, dict):
+        return {key: filled(item, filling) for key, item in value.items()}
+    return [filled(item, filling) for item in value] if isinstance(value, list) else value
+
+
+def _completion(rule: Rule, asked: Asked, message: Mapping[str, Any], reason: str = "") -> dict[str, Any]:
+    words = sum(len(text.split()) for _, text in asked.messages)
+    said = len(str(message.get("content") or "").split())
+    usage = {"prompt_tokens": words, "completion_tokens": said, "total_tokens": words + said}
+    choice = {"index": 0, "message": message, "finish_reason": reason or rule.finish_reason}
+    return {
+        "id": "chatcmpl-fake",
+        "object": "chat.completion",
+        "model": asked.model,
+        "choices": [choice],
+        "usage": usage if rule.usage is None else rule.usage,
+    }
+
+
+def _malformed(kind: str, rule: Rule, asked: Asked) -> Answer:
+    if kind in _ENDINGS:
+        return _ENDINGS[kind]
+    whole = _completion(rule, asked, {"role": "assistant", "content": "fine"})
+    if kind in _BODIES:
+        return Answer(status=rule.status or 200, body=_BODIES[kind], headers=rule.headers)
+    if kind in {"truncated", "close_mid_body"}:
+        half = _encoded(whole)[: len(_encoded(whole)) // 2]
+        if kind == "truncated":
+            return Answer(status=200, body=half)
+        return Answer(status=200, body=half, headers={"content-length": "100000"}, ending=Ending.CLOSED)
+    message, reason = _MESSAGES[kind]
+    body = _completion(rule, asked, {"role": "assistant", **message}, reason)
+    return Answer(status=rule.status or 200, body=_encoded(body), headers=rule.headers)
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Odd"
+
+
+_CALL = {"id": "call_1", "type": "function", "function": {"name": "score", "arguments": "{}"}}
+_ENDINGS = {
+    "close": Answer(status=None, ending=Ending.CLOSED),
+    "hang": Answer(status=None, ending=Ending.HANGING),
+}
+_BODIES = {
+    "not_json": b"<html>a proxy was here</html>",
+    "empty_body": b"",
+    "not_an_object": b"[1, 2]",
+    "no_choices": b'{"object": "chat.completion"}',
+    "empty_choices": b'{"object": "chat.completion", "choices": []}',
+    "error_in_200": b'{"error": {"message": "the upstream model is busy", "code": 503}}',
+}
+_MESSAGES: dict[str, tuple[dict[str, Any], str]] = {
+    "null_content": ({"content": None}, "stop"),
+    "lone_surrogate": ({"content": "\ud800"}, "stop"),
+    "refusal": ({"content": None, "refusal": "I cannot help with that."}, "stop"),
+    "content_filter": ({"content": ""}, "content_filter"),
+    "tool_calls": ({"content": None, "tool_calls": [_CALL]}, "tool_calls"),
+    "length": ({"content": ""}, "length"),
+    "parts": ({"content": [{"type": "text", "text": "in "}, {"type": "text", "text": "parts"}]}, "stop"),
+}
+MALFORMED = ("truncated", "close_mid_body", *_ENDINGS, *_BODIES, *_MESSAGES)

@@ -1,0 +1,42 @@
+"""Language models: the one place that knows providers, keys and chat completions.
+
+`spec` says what a model is, `providers` where it is asked, `live` asks it once; `replies` and `refusals`
+read what came back, `forms` how JSON is asked for, `outside` reaches providers that the table lacks.
+Prompts, and what a text means, are for those who ask: judges, models under test, reflection.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any
+
+from optimize_eval.models.live import Model
+from optimize_eval.models.spec import ModelSpec, Reply
+from optimize_eval.retrying import until_answered
+
+__all__ = ["Model", "ModelSpec", "Reply", "chat"]
+
+
+def chat(
+    messages: Sequence[Mapping[str, str]],
+    model: str | ModelSpec,
+    *,
+    timeout: float = 60.0,
+    retries: int = 2,
+    schema: Mapping[str, Any] | None = None,
+    api_base: str = "",
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+) -> Reply:
+    """Ask a model once, over connections of its own; further attempts and their pauses are within `timeout`.
+
+    Options that are given win over those of a specification.
+    """
+    options = {"api_base": api_base, "temperature": temperature, "max_tokens": max_tokens, "seed": seed}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value not in {None, ""}}
+    spec = replace(model if isinstance(model, ModelSpec) else ModelSpec(name=model), **given)
+    deadline = time.monotonic() + timeout
+    with closing(Model(spec)) as live:
+        return until_answered(lambda: live.chat(messages, deadline, schema=schema), deadline, retries)

@@ -1,0 +1,173 @@
+"""A model that can be asked: the request, its form as the server takes it, and one try at an answer.
+
+Asking again is left to those who call, except where a server does not take the form of a request: that is
+said otherwise at once, and from then on.
+"""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Never, Protocol
+
+from optimize_eval import strict_json
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.http import Connections, Response, shown
+from optimize_eval.models import forms, providers
+from optimize_eval.models.forms import Form
+from optimize_eval.models.refusals import SUCCESS, Asked, failed
+from optimize_eval.models.replies import parse_reply
+from optimize_eval.models.spec import ModelSpec, Reply
+from optimize_eval.redaction import redact, to_hide
+
+_ANSWER_CAP = 8 * 1024 * 1024
+_SHORTEST_KEY = 8  # what is shorter stands for no key, such as "ollama", and may be a word of an answer
+
+
+class Way(Protocol):
+    """How requests reach a model."""
+
+    @property
+    def asked(self) -> Asked:
+        """Whom they reach, for the words of failures."""
+        ...
+
+    def post(self, body: dict[str, Any], deadline: float) -> Response:
+        """Send the body of a chat completion; raises EvaluationError where no answer came."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Model:
+    """A model with its connections; safe to ask from several threads."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self.spec = spec
+        place = providers.find(spec)
+        self._way: Way = _OverHttp(spec, place) if place else _outside(spec)
+        self._lock = threading.Lock()
+        self._form = Form.SCHEMA
+        self._limit = "max_tokens"
+
+    def __repr__(self) -> str:
+        return f"Model({self.spec!r})"
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a Model has connections and a key: send its ModelSpec, and make another Model of it")
+
+    def chat(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        deadline: float,
+        *,
+        schema: Mapping[str, Any] | None = None,
+    ) -> Reply:
+        """Ask once, before `deadline` (an instant of time.monotonic); raises EvaluationError."""
+        body = self._body(messages)
+        asked = self._way.asked
+        response = self._attempt(body, schema, deadline)
+        if isinstance(response, EvaluationError):
+            raise _explained(response, asked)
+        return parse_reply(response, asked, deadline - time.monotonic())
+
+    def close(self) -> None:
+        self._way.close()
+
+    def _body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+        spec = self.spec
+        options = {"temperature": spec.temperature, "seed": spec.seed, "max_tokens": spec.max_tokens}
+        given = {name: value for name, value in options.items() if value is not None}
+        return {"model": self._way.asked.model, "messages": list(messages), **given}
+
+    def _attempt(
+        self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float
+    ) -> Response | EvaluationError:
+        """Ask; a failure comes without its traceback, whose frames hold the key and a connection."""
+        try:
+            return self._post(body, deadline) if schema is None else self._formed(body, schema, deadline)
+        except EvaluationError as error:
+            error.__cause__ = error.__context__ = None
+            return error.with_traceback(None)
+
+    def _formed(self, body: dict[str, Any], schema: Mapping[str, Any], deadline: float) -> Response:
+        """Ask for JSON in the best form that the server takes; what it took is remembered."""
+        form = self._form
+        response = self._post(body | forms.fields(form, schema), deadline)
+        while form is not Form.TEXT and forms.is_refused(response):
+            form = Form(form + 1)
+            response = self._post(body | forms.fields(form, schema), deadline)
+        if response.status in SUCCESS:
+            with self._lock:
+                self._form = max(self._form, form)
+        return response
+
+    def _post(self, body: dict[str, Any], deadline: float) -> Response:
+        """Send; where the server wants the limit by its newer name, again with that, now and from then on."""
+        limit = self._limit
+        response = self._way.post(_with_limit(body, limit), deadline)
+        if limit != "max_tokens" or "max_tokens" not in body or not forms.wants_newer_limit(response):
+            return response
+        self._limit = forms.NEWER_LIMIT
+        return self._way.post(_with_limit(body, forms.NEWER_LIMIT), deadline)
+
+
+class _OverHttp:
+    """The way to a provider of the table."""
+
+    def __init__(self, spec: ModelSpec, place: providers.Place) -> None:
+        self._connections = Connections(place.url)
+        self._headers = {"Content-Type": "application/json"}
+        if place.key:
+            self._headers["Authorization"] = f"Bearer {place.key}"
+        self.asked = Asked(
+            name=spec.name,
+            model=place.model,
+            base=shown(place.url).removesuffix(providers.PATH),
+            key_variable=place.key_variable,
+            sent_key=bool(place.key),
+            fields=forms.given(spec),
+            hidden=to_hide([place.key], _SHORTEST_KEY),
+        )
+
+    def post(self, body: dict[str, Any], deadline: float) -> Response:
+        return self._connections.post(_encoded(body), self._headers, deadline, _ANSWER_CAP)
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+def _outside(spec: ModelSpec) -> Way:
+    from optimize_eval.models.outside import ThroughLitellm  # noqa: PLC0415  needs the extra
+
+    return ThroughLitellm(spec)
+
+
+def _with_limit(body: dict[str, Any], name: str) -> dict[str, Any]:
+    return {name if key == "max_tokens" else key: value for key, value in body.items()}
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    try:
+        return strict_json.dumps(body)
+    except (TypeError, ValueError) as error:  # UnicodeEncodeError is a ValueError
+        raise failed(
+            f"the messages cannot be sent as JSON: {error}", "give texts without lone surrogates"
+        ) from None
+
+
+def _explained(error: EvaluationError, asked: Asked) -> EvaluationError:
+    """Say in a model's words why no answer came; to ask a model once more changes nothing but the bill."""
+    said = redact(error.message, asked.hidden)
+    match error.kind:
+        case FailureKind.TIMEOUT:
+            error.message = f"no whole answer from {asked.name} before the deadline"
+            error.hint = "allow more time with --timeout, or let it write less (max_tokens)"
+            return error
+        case FailureKind.HTTP_CONNECT:
+            return failed(said, "is the server running, and is the base URL right?", retry_after=0.0)
+        case FailureKind.HTTP_PROTOCOL:
+            return failed(said, error.hint, retry_after=0.0)
+        case FailureKind.OUTPUT_TOO_LARGE:
+            return failed(f"{asked.name} answered too much: {said}", "let it write less (max_tokens)")
+    error.message = said
+    return error

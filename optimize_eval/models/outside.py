@@ -1,0 +1,91 @@
+"""Providers that our table lacks, through litellm where it is installed; imported only for those.
+
+What litellm answers or raises becomes a response as HTTP has them, so that it is read as all others are.
+"""
+
+import os
+import re
+import time
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import orjson
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.http import Response
+from optimize_eval.models import forms, providers
+from optimize_eval.models.refusals import Asked, failed
+from optimize_eval.models.spec import ModelSpec
+from optimize_eval.redaction import to_hide
+
+_INSTALL = "pip install 'optimize-eval[litellm]'"
+_CONFIDENTIAL = re.compile(r"credential|key|pass|secret|token", re.IGNORECASE)
+_SHORTEST_SECRET = 12  # of any variable with such a name: shorter values are words too often
+
+
+class ThroughLitellm:
+    """The way to a provider that litellm knows."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        provider, model = providers.split(spec.name)
+        if find_spec("litellm") is None:
+            raise providers.unknown(spec.name, f"for other providers: {_INSTALL}")
+        self._spec = spec
+        self._litellm = _imported()
+        try:
+            self._litellm.get_llm_provider(model=spec.name, api_base=spec.api_base or None)
+        except Exception as error:
+            raise providers.unknown(spec.name, "litellm does not know it either") from error
+        self.asked = Asked(
+            name=spec.name,
+            model=model,
+            base=spec.api_base or f"{provider} (through litellm)",
+            key_variable=f"the key variable of {provider}",
+            sent_key=True,
+            fields=forms.given(spec),
+            hidden=to_hide(_confidential(), _SHORTEST_SECRET),
+        )
+
+    def post(self, body: dict[str, Any], deadline: float) -> Response:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise EvaluationError(FailureKind.TIMEOUT, "no time was left to ask")
+        options = {**body, "model": self._spec.name, "timeout": left, "max_retries": 0}
+        if self._spec.api_base:
+            options["api_base"] = self._spec.api_base
+        try:
+            answer = self._litellm.completion(**options)
+        except Exception as error:  # noqa: BLE001  its exceptions have no root of their own
+            return self._response(error)
+        return Response(status=200, retry_after=None, location=None, body=answer.model_dump_json().encode())
+
+    def close(self) -> None:
+        """Leave its connections to it: it shares them."""
+
+    def _response(self, error: Exception) -> Response:
+        """Make of an exception what the server had answered."""
+        if isinstance(error, self._litellm.Timeout):
+            raise EvaluationError(FailureKind.TIMEOUT, "no whole answer before the deadline") from None
+        if isinstance(error, self._litellm.APIConnectionError):
+            raise failed(f"no answer from {self._spec.name}: {error}", "is the server there?", 0.0) from None
+        status = getattr(error, "status_code", None)
+        headers = getattr(error, "litellm_response_headers", None) or {}
+        return Response(
+            status=status if isinstance(status, int) and status >= 400 else 400,  # noqa: PLR2004
+            retry_after=headers.get("retry-after"),
+            location=None,
+            body=orjson.dumps({"error": {"message": str(error)}}),
+        )
+
+
+def _imported() -> Any:
+    """Import it, so that it neither writes to stdout nor loads a list of prices from the network."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    litellm: Any = import_module("litellm")
+    litellm.suppress_debug_info = True
+    return litellm
+
+
+def _confidential() -> list[str]:
+    return [value for name, value in os.environ.items() if _CONFIDENTIAL.search(name)]

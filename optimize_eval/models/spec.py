@@ -1,0 +1,56 @@
+"""What a model is, as plain data, and what it replied: nothing here is secret, live or slow to import."""
+
+import re
+from dataclasses import dataclass
+from math import isfinite
+from urllib.parse import parse_qsl, urlsplit
+
+from optimize_eval.errors import UsageError
+
+_CONFIDENTIAL = re.compile(r"auth|credential|key|pass|secret|sig|token", re.IGNORECASE)
+_NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """A model and how to ask it; keys are read from the environment where a Model is made of it."""
+
+    name: str  # provider/model, such as "openai/gpt-4o-mini"
+    api_base: str = ""  # instead of the base URL of the provider's row
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.api_base:
+            _check_base(self.api_base)
+        if self.temperature is not None and not (isfinite(self.temperature) and self.temperature >= 0):
+            raise UsageError(f"a temperature of {self.temperature:g} makes no sense", hint="give 0 or more")
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise UsageError(f"max_tokens {self.max_tokens} leaves no room to answer", hint="give 1 or more")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a model said, and what that took; counts that the server does not tell are None."""
+
+    text: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    finish_reason: str | None
+
+
+def _check_base(base: str) -> None:
+    """Refuse a URL that hides a secret (specifications are stored and shown) or that is none."""
+    try:
+        parts = urlsplit(base)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise UsageError("the base URL of the model is no URL", hint=_NO_SUCH_BASE) from None
+    if parts.username is not None or any(_CONFIDENTIAL.search(name) for name, _ in parse_qsl(parts.query)):
+        raise UsageError(
+            "the base URL of the model holds a secret, which would be stored with the run",
+            hint="leave it out, and put the key into the provider's variable, such as OPENAI_API_KEY",
+        )
+    if not usable:
+        raise UsageError(f"{base!r} is no base URL of a model", hint=_NO_SUCH_BASE)

@@ -1,0 +1,75 @@
+"""One file of data checked without asking anything: a dataset or a task file, all that is wrong at once."""
+
+from dataclasses import dataclass
+
+from optimize_eval.datasets import NOT_JSONL, Reading, read_dataset
+from optimize_eval.errors import DataError, Problem
+from optimize_eval.tasks.faults import TaskError
+from optimize_eval.tasks.files import DATASET, TaskFile, read_task_file
+
+_EMPTY = "the file holds no record"
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """One file: what it is, how much of it can be used, and what is wrong with it.
+
+    `errors` are of lines of a task file, `problems` are all others.
+    """
+
+    path: str
+    kind: str  # sweep, dataset, candidates, spec, examples
+    count: int
+    problems: tuple[Problem, ...] = ()
+    errors: tuple[TaskError, ...] = ()
+    ids: tuple[str, ...] = ()  # of the tasks that can be used
+
+    @property
+    def first_problem(self) -> str:
+        """Name the place and what is wrong there; empty where nothing is."""
+        if self.errors:
+            error = self.errors[0]
+            field = error.field[:_LONGEST_NAME]
+            return f"{self.path}:{error.line_number}: {error.rule}, {field}: {error.detail}"
+        return str(self.problems[0]) if self.problems else ""
+
+
+def check_data(path: str, kind: str | None = None) -> Checked:
+    """Check a file as what it is said to be, else as what it shows to be."""
+    if kind == DATASET:
+        return check_dataset(path)
+    try:
+        file = read_task_file(path, format=kind)
+    except DataError as error:
+        return Checked(path=path, kind=kind or DATASET, count=0, problems=error.problems)
+    if kind is None and (file.dialect == DATASET or _has_bad_json(file)):
+        dataset = read_dataset(path)
+        if file.dialect == DATASET or any(one.rule == NOT_JSONL for one in dataset.problems):
+            return of_reading(dataset)
+    return _of_tasks(file)
+
+
+def _has_bad_json(file: TaskFile) -> bool:
+    """Tell whether the file may be something else as a whole, such as a JSON array over several lines."""
+    return any(error.rule == "bad_json" for error in file.errors)
+
+
+def check_dataset(path: str) -> Checked:
+    return of_reading(read_dataset(path))
+
+
+def of_reading(one: Reading) -> Checked:
+    return Checked(path=one.path, kind=DATASET, count=len(one.examples), problems=one.problems)
+
+
+def _of_tasks(file: TaskFile) -> Checked:
+    is_empty = not (file.tasks or file.errors)
+    return Checked(
+        path=file.path,
+        kind=file.dialect,
+        count=len(file.tasks),
+        problems=(Problem(path=file.path, rule="empty", reason=_EMPTY),) if is_empty else (),
+        errors=file.errors,
+        ids=tuple(task.id for task in file.tasks),
+    )

@@ -1,0 +1,129 @@
+"""The checks of a judge: few calls, for each costs money. JUDGE_CHECKS is the table of them."""
+
+import os
+from collections.abc import Callable, Iterator
+
+from optimize_eval.connect import connect
+from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.models import providers
+from optimize_eval.preflight.examined import Check, Examined, Status, live
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.reach import by_hand
+from optimize_eval.reach.judge import model_of
+from optimize_eval.reach.rubric import JudgeSpec
+
+_NEAR = 1 / 3  # of the timeout
+
+
+def _key(on: Examined, name: str) -> Iterator[Check]:
+    """Look for the provider and its key, without asking anything."""
+    try:
+        connect(on.spec).close()
+        place = providers.find(model_of(_judge_of(on)))
+    except UsageError as error:
+        yield Check(name, Status.FAIL, f"{error.message}; {error.hint}")
+        return
+    if place is None:
+        yield Check(name, Status.PASS, "through litellm, which looks for it itself")
+    elif os.environ.get(place.key_variable):
+        yield Check(name, Status.PASS, f"{place.key_variable} is set")
+    else:
+        yield Check(name, Status.PASS, f"none is needed; {place.key_variable} is not set")
+
+
+def _answers(on: Examined, name: str) -> Iterator[Check]:
+    """Ask the first payload of each split, exactly as the run would."""
+    with live(on.spec) as judge:
+        for split, payloads in on.material.splits.items():
+            result = on.ask(judge, payloads[0], counts=True)
+            where = name if split == "single" else f"{name} {split}"
+            if isinstance(result, EvaluationError):
+                message = f"{result.kind}: {result.message}; {result.hint}"
+                yield Check(where, Status.FAIL, message, by_hand.ask_once(on.spec, payloads[0]))
+                return
+            on.first = on.first or result
+            on.tokens.append(_tokens(result))
+            yield Check(where, Status.PASS, f"score {result.score:g}")
+
+
+def _answers_json(on: Examined, name: str) -> Iterator[Check]:
+    """Tell whether the first answer was what was asked for, at once and with its reasons."""
+    if on.first is None:
+        return
+    calls = on.first.side_info["usage"]["calls"]
+    reproduce = by_hand.ask_once(on.spec, _first_payload(on))
+    if calls > 1:
+        message = f"it gave a usable answer only when asked again: that is {calls} requests for a call"
+        yield Check(name, Status.WARN, message, reproduce)
+    elif "reasoning" not in on.first.side_info:
+        yield Check(name, Status.WARN, "it answers without its reasoning", reproduce)
+    else:
+        yield Check(name, Status.PASS, "with its reasoning, at once")
+
+
+def _repeats(on: Examined, name: str) -> Iterator[Check]:
+    """Ask the first payload once more."""
+    payload = _first_payload(on)
+    with live(on.spec) as judge:
+        again = on.ask(judge, payload, counts=True)
+    one = on.first.score if on.first else None
+    if isinstance(again, EvaluationError):
+        reproduce = by_hand.ask_twice(on.spec, payload)
+        yield Check(name, Status.WARN, f"{again.kind} the second time: {again.message}", reproduce)
+        return
+    on.tokens.append(_tokens(again))
+    if again.score != one:
+        advice = "a temperature of 0 may steady it" if _judge_of(on).temperature is None else "use --repeats"
+        message = f"it scored {one!r}, then {again.score!r}: such scores need --repeats; {advice}"
+        yield Check(name, Status.WARN, message, by_hand.ask_twice(on.spec, payload))
+    else:
+        yield Check(name, Status.PASS, f"score {again.score:g} both times")
+
+
+def _cost(on: Examined, name: str) -> Iterator[Check]:
+    """Estimate the tokens of the run from those of the calls so far."""
+    if on.tokens_of_run is None:
+        yield Check(name, Status.SKIP, "the server does not tell how many tokens a call takes")
+    else:
+        each = on.tokens_of_run / on.material.calls
+        yield Check(
+            name,
+            Status.PASS,
+            f"about {on.tokens_of_run:,} for {on.material.calls:,} calls ({each:,.0f} a call)",
+        )
+
+
+def _speed(on: Examined, name: str) -> Iterator[Check]:
+    """Say what a call takes, from the calls so far."""
+    on.parallel = on.material.slots
+    told = f"{on.quantile(0.5):.3g} s a call"
+    if on.quantile(1) > on.spec.timeout * _NEAR:
+        message = f"{told} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
+        yield Check(name, Status.WARN, message, f"time {by_hand.ask_once(on.spec, _first_payload(on))}")
+    else:
+        yield Check(name, Status.PASS, told)
+
+
+JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...] = (
+    ("key", 0, _key),  # name, calls that it takes, how it is looked at
+    ("answers", 1, _answers),
+    ("answers JSON", 0, _answers_json),
+    ("same score twice", 1, _repeats),
+    ("tokens", 0, _cost),
+    ("speed", 0, _speed),
+)
+
+
+def _judge_of(on: Examined) -> JudgeSpec:
+    return on.spec.judge or JudgeSpec()
+
+
+def _first_payload(on: Examined) -> Payload:
+    return next(iter(on.material.splits.values()))[0]
+
+
+def _tokens(answer: Answer) -> int | None:
+    """Count the tokens of a call, of its second request too."""
+    usage = answer.side_info["usage"]
+    counts = usage["prompt_tokens"], usage["completion_tokens"]
+    return None if None in counts else sum(counts)

@@ -1,0 +1,92 @@
+"""What is said to a program and how its words are understood: one value for each kind of program.
+
+Evaluators are given payloads and answer with scores; models under test, whose contract stands in tasks, are
+given prompts and answer with texts. How a program is started, kept alive, limited and ended is the same for
+both, and command's business.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import Field, dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from optimize_eval.errors import EvaluationError
+from optimize_eval.protocol import (
+    Answer,
+    Capabilities,
+    Payload,
+    ScoreRange,
+    encode,
+    encode_batch,
+    judge_answer,
+    parse_answer,
+    split_batch,
+)
+
+
+class Question(Protocol):
+    """What a program can be asked."""
+
+    @property
+    def task_model(self) -> str | None: ...
+
+
+class Reading(Protocol):
+    """What was understood of a program's words; a dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+    @property
+    def stderr(self) -> str: ...
+
+
+Asked = TypeVar("Asked", bound=Question)
+Answered = TypeVar("Answered", bound=Reading)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract(Generic[Asked, Answered]):
+    """How one question or several are written as a line, and what is read of the reply."""
+
+    encode: Callable[[Asked, str | None], bytes]  # with the `_id` that it must be answered under
+    encode_batch: Callable[[Sequence[Asked], str | None], bytes]
+    judge: Callable[[dict[str, Any]], Answered]  # a decoded reply, or raises EvaluationError
+    parse: Callable[[bytes], Answered]  # a whole stdout, or raises EvaluationError
+    split: Callable[[Mapping[str, Any], int], list[Answered | EvaluationError]]  # or raises ValueError
+    groups: Callable[[Sequence[Asked], int], Iterator[Sequence[Asked]]]  # what may be asked together
+    mend: Callable[[Asked, str], str]  # what to do about a program that failed and said this on stderr
+
+
+def evaluating(score_range: ScoreRange) -> Contract[Payload, Answer]:
+    """Make the contract with evaluators."""
+    return Contract(
+        encode=encode,
+        encode_batch=encode_batch,
+        judge=partial(judge_answer, score_range=score_range),
+        parse=partial(parse_answer, score_range=score_range),
+        split=partial(split_batch, score_range=score_range),
+        groups=alike,
+        mend=_mend,
+    )
+
+
+def alike(payloads: Sequence[Payload], size: int) -> Iterator[Sequence[Payload]]:
+    """Cut into runs of at most `size` that differ in their example only; one without example stays alone."""
+    for (_, _, has_example), run in groupby(payloads, key=_what_a_batch_shares):
+        members = list(run)
+        step = size if has_example else 1
+        for start in range(0, len(members), step):
+            yield members[start : start + step]
+
+
+def _what_a_batch_shares(payload: Payload) -> tuple[str, str | None, bool]:
+    return payload.candidate, payload.task_model, payload.example is not None
+
+
+def _mend(payload: Payload, stderr: str) -> str:
+    if payload.example is None and "example" in stderr:
+        return "it seems to need an example, and there was none: --example FILE:LINE, or --dataset FILE"
+    return 'mend it, or exit 0 and answer {"error": "why"} where there is no score to give'

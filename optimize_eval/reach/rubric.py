@@ -1,0 +1,101 @@
+"""What a judge is asked for: its specification, its rubric and the forms of its answer; plain data.
+
+How a rubric is read from a file is rubric_file's business, how it is put to a model judge_prompt's, what a
+reply means judge_reply's.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from optimize_eval.errors import UsageError
+
+
+class Form(StrEnum):
+    """What a judge answers with, and what becomes of it."""
+
+    SCORE = "score"  # 0 to 1, or one number for each dimension
+    SCORER = "scorer"  # a number between two others, made one from 0 to 1
+    CLASSIFIER = "classifier"  # one of the labels that count 1 or 0
+    LABELER = "labeler"  # a label, which is what is wanted; it may stand for a score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dimension:
+    """One aspect of the objective; its weight counts against those of the others."""
+
+    name: str
+    weight: float = 1.0
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """What a candidate must not violate: one that does scores 0."""
+
+    text: str
+    name: str = ""
+
+    @property
+    def shown(self) -> str:
+        return self.name or self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rubric:
+    """By what a candidate is judged, besides the objective."""
+
+    form: Form = Form.SCORE
+    dimensions: tuple[Dimension, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    score_min: float = 0.0
+    score_max: float = 1.0
+    correct_labels: tuple[str, ...] = ()
+    incorrect_labels: tuple[str, ...] = ()
+    labels: tuple[tuple[str, float], ...] = ()  # of a labeler, with what each scores; none: any label
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Normalise the weights of the dimensions."""
+        whole = math.fsum(one.weight for one in self.dimensions)
+        return {one.name: one.weight / whole for one in self.dimensions}
+
+    @property
+    def keyed_constraints(self) -> dict[str, Constraint]:
+        """Give each constraint the word by which a model names it."""
+        return {one.name or f"c{number}": one for number, one in enumerate(self.constraints, 1)}
+
+    @property
+    def known_labels(self) -> tuple[str, ...]:
+        return (*self.correct_labels, *self.incorrect_labels, *(label for label, _ in self.labels))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSpec:
+    """A model as an evaluator; one without a model stands for the defaults that others are made from."""
+
+    model: str = ""  # PROVIDER/MODEL
+    objective: str = ""
+    rubric: Rubric = Rubric()
+    rubric_file: str = ""  # where the rubric was read from
+    api_base: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+
+
+def check_judge(judge: JudgeSpec) -> JudgeSpec:
+    """Refuse a judge that could not be asked."""
+    if not judge.model.strip():
+        raise UsageError("the judge names no model", hint="write judge:PROVIDER/MODEL")
+    if judge.objective.strip():
+        return judge
+    if judge.rubric_file:
+        raise UsageError(
+            f"{judge.rubric_file}: the rubric has no objective",
+            hint='say in it what the judge is to look for: objective = "…", or give --objective',
+        )
+    raise UsageError(
+        f"the judge {judge.model} has no objective",
+        hint="say what it is to look for with an objective ('The answer is polite') or a rubric",
+    )

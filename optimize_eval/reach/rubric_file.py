@@ -1,0 +1,312 @@
+"""Reading a rubric, from a TOML or JSON file or from what a program passes; every problem at once.
+
+A check returns what it reads, and complains of what is wrong with it; what the keys mean is said in rubric.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from optimize_eval import strict_json
+from optimize_eval.datasets import read_bytes
+from optimize_eval.errors import DataError, Problem
+from optimize_eval.reach.rubric import Constraint, Dimension, Form, JudgeSpec, Rubric
+
+Complain = Callable[[str, str], None]  # key.path, what is wrong with it
+Check = Callable[[Any, str, Complain], Any]
+
+RESERVED = frozenset(  # keys of a judge's side info, which no dimension can have
+    {
+        "clamped_from",
+        "confidence",
+        "is_correct",
+        "label",
+        "prediction",
+        "raw_score",
+        "reasoning",
+        "score",
+        "usage",
+        "violated",
+    }
+)
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_NUMBERED = re.compile(r"c\d+")
+_SHOWN_KEY = 40
+_HOTTEST = 2.0
+_OF_A_FORM = {  # key → the forms that have it
+    "dimensions": (Form.SCORE,),
+    "constraints": (Form.SCORE, Form.SCORER),
+    "score_min": (Form.SCORER,),
+    "score_max": (Form.SCORER,),
+    "correct_labels": (Form.CLASSIFIER,),
+    "incorrect_labels": (Form.CLASSIFIER,),
+    "labels": (Form.LABELER,),
+}
+_DIMENSION = ("name", "weight", "description")
+_CONSTRAINT = ("name", "text")
+
+
+def load_rubric(path: str) -> JudgeSpec:
+    """Read a file into a judge without a model; raises DataError with all its problems."""
+    return replace(read_rubric(said_in(path), path), rubric_file=path)
+
+
+def said_in(path: str) -> dict[str, Any]:
+    """Decode a rubric's file; raises DataError."""
+    raw = read_bytes(path)
+    try:
+        return _decoded(path, raw)
+    except ValueError as error:
+        raise DataError([Problem(path=path, rule="bad_rubric", reason=str(error))]) from None
+
+
+def read_rubric(said: Mapping[str, Any], source: str) -> JudgeSpec:
+    """Make a judge without a model of what is said in `source`; raises DataError with all problems."""
+    problems: list[Problem] = []
+
+    def complain(key: str, reason: str) -> None:
+        problems.append(Problem(path=source, rule="bad_rubric", reason=f"{key}: {reason}"))
+
+    _refuse_unknown("", said, _CHECKS, complain)
+    found = {key: check(said[key], key, complain) for key, check in _CHECKS.items() if key in said}
+    found["form"] = form = found.get("form") or _form_of(said)
+    for key in said.keys() & _OF_A_FORM.keys():
+        if form not in _OF_A_FORM[key]:
+            complain(key, f"this is no key of the form {form}")
+    if not problems:
+        _check_together(form, found, complain)
+    if problems:
+        raise DataError(sorted(problems, key=lambda one: _place(one, said)))
+    of_rubric = {key: found.pop(key) for key in ("form", *_OF_A_FORM) if key in found}
+    return JudgeSpec(**found, rubric=Rubric(**of_rubric))
+
+
+def _decoded(path: str, raw: bytes) -> dict[str, Any]:
+    """Decode a file by its ending; ValueError says why it cannot be."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"not UTF-8: byte 0x{raw[error.start]:02X} at offset {error.start}") from None
+    match Path(path).suffix:
+        case ".toml":
+            try:
+                return tomllib.loads(text)
+            except (tomllib.TOMLDecodeError, RecursionError) as error:
+                raise ValueError(f"not TOML: {error}") from None
+        case ".json":
+            return _json_object(text)
+    raise ValueError("a rubric is a .toml or a .json file")
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        said = strict_json.loads(text, unique_keys=True)
+    except strict_json.JsonFault as fault:
+        line, column = text.count("\n", 0, fault.offset) + 1, fault.offset - text.rfind("\n", 0, fault.offset)
+        raise ValueError(f"not JSON: {fault.reason} (at line {line}, column {column})") from None
+    if not isinstance(said, dict):
+        raise ValueError('write one JSON object: {"objective": "…"}')  # noqa: TRY004  a value of a file
+    return said
+
+
+def _place(problem: Problem, said: Mapping[str, Any]) -> int:
+    """Put problems in the order of the keys they are about."""
+    key = re.split(r"[.:\[]", problem.reason, maxsplit=1)[0]
+    return list(said).index(key) if key in said else len(said)
+
+
+def _form_of(said: Mapping[str, Any]) -> Form:
+    """Tell the form by the keys that only one has."""
+    told = (forms[0] for key, forms in _OF_A_FORM.items() if key in said and len(forms) == 1)
+    return next(told, Form.SCORE)
+
+
+def _check_together(form: Form, found: Mapping[str, Any], complain: Complain) -> None:
+    if form is Form.SCORER and not found.get("score_min", 0.0) < found.get("score_max", 1.0):
+        complain("score_min" if "score_min" in found else "score_max", "score_min is not below score_max")
+    if form is Form.CLASSIFIER:
+        sides = [found.get(key, ()) for key in ("correct_labels", "incorrect_labels")]
+        if not all(sides):
+            complain("correct_labels", "a classifier has correct_labels and incorrect_labels")
+        if both := sorted({*sides[0]} & {*sides[1]}):
+            complain("incorrect_labels", f"{_quoted(both[0])} is among the correct_labels too")
+
+
+def _refuse_unknown(
+    where: str, said: Mapping[str, Any], known: Iterable[str], complain: Complain, near: str = "it takes "
+) -> None:
+    known = list(known)
+    for key in said:
+        if key not in known:
+            close = get_close_matches(str(key), known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"{near}{', '.join(known)}"
+            complain(_at(where, key), f"unknown key: {hint}")
+
+
+def _text(value: Any, key: str, complain: Complain) -> str:
+    if isinstance(value, str) and value.strip() and _is_unicode(value):
+        return value
+    complain(key, 'write a text in quotes: "…"')
+    return ""
+
+
+def _is_unicode(value: str) -> bool:
+    return not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _number(value: Any, key: str, complain: Complain) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and abs(value) < 1e300 and math.isfinite(value):  # noqa: PLR2004  sums stay finite
+        return float(value)
+    complain(key, "write a number")
+    return 0.0
+
+
+def _weight(value: Any, key: str, complain: Complain) -> float:
+    found = _number(value, key, lambda *_: None)
+    if found <= 0:
+        complain(key, "write a number above 0: twice the weight counts twice")
+    return found
+
+
+def _between(value: Any, key: str, complain: Complain, *, most: float) -> float:
+    found = _number(value, key, complain)
+    if not 0 <= found <= most:
+        complain(key, f"write a number from 0 to {most:g}")
+    return found
+
+
+def _whole(value: Any, key: str, complain: Complain, *, least: int) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63:
+        return value
+    complain(key, f"write a whole number from {least}")
+    return 0
+
+
+def _form(value: Any, key: str, complain: Complain) -> Form | None:
+    if isinstance(value, str) and value in {*Form}:
+        return Form(value)
+    complain(key, f"write one of: {', '.join(Form)}")
+    return None
+
+
+def _dimensions(value: Any, key: str, complain: Complain) -> tuple[Dimension, ...]:
+    """Read {name = weight}, {name = {weight, description}} or a list of {name, weight, description}."""
+    found = [
+        _dimension(one, where, complain)
+        for where, one in _entries(value, key, complain, "weight", "{clarity = 2, tone = 1}")
+    ]
+    _refuse_repeated([one.name for one in found], key, complain)
+    return tuple(found)
+
+
+def _dimension(said: Mapping[str, Any], where: str, complain: Complain) -> Dimension:
+    _refuse_unknown(where, said, _DIMENSION, complain)
+    name = _name(said.get("name"), where, complain)
+    if name in RESERVED:
+        complain(where, f"{name} is a word of a judge's answer: call the dimension otherwise")
+    weight = _weight(said["weight"], f"{where}.weight", complain) if "weight" in said else 1.0
+    text = _text(said["description"], f"{where}.description", complain) if "description" in said else ""
+    return Dimension(name=name, weight=weight, description=text)
+
+
+def _constraints(value: Any, key: str, complain: Complain) -> tuple[Constraint, ...]:
+    """Read a list of texts or of {name, text}, or {name = text}."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value) and value:
+        found = [Constraint(text=_text(one, f"{key}[{n}]", complain)) for n, one in enumerate(value)]
+    else:
+        found = [
+            _constraint(one, where, complain)
+            for where, one in _entries(value, key, complain, "text", '["It promises no refund"]')
+        ]
+    _refuse_repeated([one.shown for one in found], key, complain)
+    return tuple(found)
+
+
+def _constraint(said: Mapping[str, Any], where: str, complain: Complain) -> Constraint:
+    _refuse_unknown(where, said, _CONSTRAINT, complain)
+    name = _name(said["name"], where, complain) if "name" in said else ""
+    if _NUMBERED.fullmatch(name):
+        complain(where, f"{name} is what constraints without a name are called: call it otherwise")
+    return Constraint(name=name, text=_text(said.get("text"), f"{where}.text", complain))
+
+
+def _entries(
+    value: Any, key: str, complain: Complain, main: str, example: str
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """List tables with the key.path of each; in a table by name, what is no table stands for its main key."""
+    if isinstance(value, Mapping) and value:
+        return [
+            (_at(key, name), {**(one if isinstance(one, Mapping) else {main: one}), "name": name})
+            for name, one in value.items()
+        ]
+    if isinstance(value, list | tuple) and value and all(isinstance(one, Mapping) for one in value):
+        return [(f"{key}[{number}]", one) for number, one in enumerate(value)]
+    complain(key, f"write them by name, as in {example}, or as a list of tables")
+    return []
+
+
+def _labels(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
+    listed = value if isinstance(value, list | tuple) else ()
+    if not listed or not all(map(_is_label, listed)):
+        complain(key, 'write a list of labels, without blanks around them: ["yes", "no"]')
+        return ()
+    _refuse_repeated(value, key, complain)
+    return tuple(value)
+
+
+def _is_label(value: Any) -> bool:
+    return isinstance(value, str) and bool(value) and value == value.strip() and _is_unicode(value)
+
+
+def _scored_labels(value: Any, key: str, complain: Complain) -> tuple[tuple[str, float], ...]:
+    """Read labels, each with the score that it stands for; in a list each scores 1."""
+    if not isinstance(value, Mapping):
+        return tuple((label, 1.0) for label in _labels(value, key, complain))
+    labels = _labels([*value], key, complain)
+    return tuple((one, _between(value[one], _at(key, one), complain, most=1)) for one in labels)
+
+
+def _name(value: Any, where: str, complain: Complain) -> str:
+    if isinstance(value, str) and _NAME.fullmatch(value):
+        return value
+    complain(where, "name it with a letter, then letters, digits, _ and -")
+    return ""
+
+
+def _refuse_repeated(names: Iterable[str], key: str, complain: Complain) -> None:
+    names = [name for name in names if name]
+    for name in dict.fromkeys(one for one in names if names.count(one) > 1):
+        complain(key, f"{_quoted(name)} is there twice")
+
+
+def _at(where: str, key: object) -> str:
+    plain = key if isinstance(key, str) and re.fullmatch(r"[\w-]+", key) else _quoted(str(key))
+    return f"{where}.{plain}" if where else plain
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN_KEY else text[: _SHOWN_KEY - 1] + "…")
+
+
+_CHECKS: Mapping[str, Check] = {
+    "objective": _text,
+    "form": _form,
+    "dimensions": _dimensions,
+    "constraints": _constraints,
+    "score_min": _number,
+    "score_max": _number,
+    "correct_labels": _labels,
+    "incorrect_labels": _labels,
+    "labels": _scored_labels,
+    "temperature": partial(_between, most=_HOTTEST),
+    "max_tokens": partial(_whole, least=1),
+    "seed": partial(_whole, least=0),
+}

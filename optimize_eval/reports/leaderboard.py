@@ -1,0 +1,92 @@
+"""A leaderboard as people read it in a terminal: the verdict, the models, their categories or tasks.
+
+Pure: the board → text. Numbers are never cut; columns that a narrow terminal has no room for are left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optimize_eval.aggregates.leaderboard_verdict import seen_from
+from optimize_eval.aggregates.wording import count, number
+from optimize_eval.reports.cells import difference, half_width, short_interval
+from optimize_eval.reports.columns import cut, wrapped
+from optimize_eval.reports.table import Column, layout_table
+
+_MOST_MODELS = 8  # beside each other
+_MOST_ROWS = 30
+_LONGEST_TITLE = 14
+
+Board = Mapping[str, Any]
+Model = Mapping[str, Any]
+
+
+def render(board: Board, *, width: int) -> str:
+    """Lay out everything."""
+    lines = wrapped(" ", f"{board['verdict']['text']}.", width)
+    for point in board["verdict"]["points"]:
+        lines += wrapped(f"  {point['mark']} ", point["text"], width)
+    if wrong := len(board["task_errors"]):
+        lines += wrapped("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)", width)
+    lines += layout_table(_models(board), width)
+    for part in ("categories", "tasks"):
+        if rows := board["models"][0][part]:
+            lines += ["", *_beside_each_other(board, part, rows, width)]
+    return "\n".join(lines)
+
+
+def _models(board: Board) -> list[Column]:
+    models = board["models"]
+    pairs = [_against_first(board, model) for model in models]
+    return [
+        Column("model", [model["adapter"] for model in models], is_name=True),
+        Column("overall", [_score(model["overall_score"]) for model in models]),
+        Column("±", [half_width(model) for model in models]),
+        *(_differences(pairs) if len(models) > 1 else []),
+        Column("timeouts", [f"{model['timeouts']:,}" for model in models]),
+        *([Column("win rate", [_score(model["win_rate"]) for model in models])] if len(models) > 1 else []),
+        Column("perfect", [f"{model['perfect']:,}/{model['total']:,}" for model in models]),
+        Column("ms", [_milliseconds(model) for model in models]),
+        Column("failed", [f"{model['failed']:,}" for model in models]),
+    ]
+
+
+def _differences(pairs: Sequence[Mapping[str, Any] | None]) -> list[Column]:
+    """Show what each model is ahead of the first, or behind it."""
+    known = [pair if pair and pair["diff"] is not None else None for pair in pairs]
+    return [
+        Column("Δ first", ["first" if not place else _difference(pair) for place, pair in enumerate(known)]),
+        Column("95 % CI", [short_interval(pair["ci"]) if pair and pair["se"] else "" for pair in known]),
+    ]
+
+
+def _difference(pair: Mapping[str, Any] | None) -> str:
+    return difference({**pair, "ahead_at_lower_bound": pair["holds_at_lower_bound"]}) if pair else ""
+
+
+def _against_first(board: Board, model: Model) -> Mapping[str, Any] | None:
+    first = board["models"][0]
+    return None if model is first else seen_from(model, first, board["pairs"])
+
+
+def _beside_each_other(board: Board, part: str, rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """Lay out a row for each category or task with each model's score."""
+    models = board["models"][:_MOST_MODELS]
+    what = {"categories": "category", "tasks": "task"}[part]
+    told = [Column(what, [row[what] for row in rows[:_MOST_ROWS]], is_name=True)]
+    if part == "tasks":
+        told.append(Column("metric", [row["metric_id"] for row in rows[:_MOST_ROWS]], is_text=True))
+    for model in models:
+        scores = [_score(row["score"]) for row in model[part][:_MOST_ROWS]]
+        told.append(Column(cut(model["adapter"], _LONGEST_TITLE), scores))
+    lines = layout_table(told, width)
+    if more := len(rows) - _MOST_ROWS:
+        lines += wrapped(" ", f"… and {count(more, 'more task')}: see --json", width) if more > 0 else []
+    return lines
+
+
+def _score(value: float | None) -> str:
+    return "\N{EN DASH}" if value is None else number(value)
+
+
+def _milliseconds(model: Model) -> str:
+    return "" if model["latency_ms"] is None else f"{model['latency_ms']:,.0f}"

@@ -1,0 +1,30 @@
+"""Asking again where that may help: after a pause, as long as there is time and an attempt left."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from optimize_eval.errors import EvaluationError
+
+FIRST_PAUSE = 0.1  # seconds before the second attempt; each further pause is twice as long
+
+Pause = Callable[[float], None]  # waits so many seconds, or raises something of its own to give up
+
+_Answer = TypeVar("_Answer")
+
+
+def until_answered(
+    call: Callable[[], _Answer], deadline: float, retries: int, pause: Pause = time.sleep
+) -> _Answer:
+    """Call until there is an answer, a failure that asking again cannot mend, or no time or attempt left."""
+    for number in range(retries):
+        try:
+            return call()
+        except EvaluationError as error:
+            if error.retry_after is None:
+                raise
+            wait = max(FIRST_PAUSE * 2**number, error.retry_after)
+            if time.monotonic() + wait >= deadline:
+                raise
+        pause(wait)
+    return call()

@@ -1,0 +1,54 @@
+"""Task files in JSONL: reading and checking them, rendering prompts, post-processing what a model says.
+
+Two dialects (in one of them a record is a task, in the other a file is one and a line an example) become one
+thing, a Task, that says what to ask and who scores it. Asking models and scoring are done elsewhere. The
+names that users of the format know; each is imported from its module when it is first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optimize_eval.tasks.faults import TaskError
+    from optimize_eval.tasks.files import Task, TaskFile, load_fixtures, load_tasks, validate_file
+    from optimize_eval.tasks.processing import post_process
+    from optimize_eval.tasks.rendering import render
+    from optimize_eval.tasks.spec import TaskSpec, validate_task
+
+__all__ = [
+    "Task",
+    "TaskError",
+    "TaskFile",
+    "TaskSpec",
+    "load_fixtures",
+    "load_tasks",
+    "post_process",
+    "render",
+    "validate_file",
+    "validate_task",
+]
+
+_HOMES = {
+    "Task": "files",
+    "TaskError": "faults",
+    "TaskFile": "files",
+    "TaskSpec": "spec",
+    "load_fixtures": "files",
+    "load_tasks": "files",
+    "post_process": "processing",
+    "render": "rendering",
+    "validate_file": "files",
+    "validate_task": "spec",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,190 @@
+"""A task as an evaluator: render → model → post-process → score. What goes wrong says at which stage.
+
+The example is a record of a task file, the candidate a text that stands before the prompt. Which metric
+scores is the record's word; making its evaluator live is connect's, which is handed in.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from itertools import groupby
+from typing import Any, NamedTuple, TypeVar
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec, TaskSpecification
+from optimize_eval.tasks.faults import TaskError
+from optimize_eval.tasks.files import Task, read_record
+from optimize_eval.tasks.kinds import WHAT_THERE_IS, connect_model
+from optimize_eval.tasks.model import ModelUnderTest, Output, Prompt
+from optimize_eval.tasks.processing import post_process
+from optimize_eval.tasks.remembered import RememberedModel
+
+Connect = Callable[[EvaluatorSpec], Evaluator]
+
+_LEAST_SHARE = 0.1  # of a call's seconds: what is left to a metric, however long the model took
+
+_Made = TypeVar("_Made", ModelUnderTest, Evaluator)
+
+
+class _Asked(NamedTuple):
+    """A task, what its model is asked, and which model that is."""
+
+    task: Task
+    prompt: Prompt
+    model: str
+    payload: Payload
+
+
+class TaskEvaluator:
+    """Asks a model about tasks, and metrics about what it says."""
+
+    def __init__(self, spec: EvaluatorSpec, connect: Connect) -> None:
+        self._spec = spec
+        self._task = spec.task or TaskSpecification()
+        self._connect = connect
+        scorer = self._task.scorer
+        self._specs = {metric.name: metric for metric in (scorer and (scorer,)) or self._task.metrics}
+        self._making = threading.Lock()
+        self._models: dict[str, ModelUnderTest] = {}
+        self._metrics: dict[str, Evaluator] = {}
+        self._is_closed = False
+        if self._task.model:
+            self._model(self._task.model)  # what is wrong with it is to be known before anything is asked
+
+    @property
+    def note(self) -> str:
+        """What people should be told of its models and metrics."""
+        return "; ".join(live.note for live in self._lives() if live.note)
+
+    @property
+    def capacity(self) -> Capacity:
+        """What its models can take, in batches as small as was asked for."""
+        found = [model.capacity for model in tuple(self._models.values())]
+        calls = [one.calls for one in found if one.calls is not None]
+        batch = min((one.batch for one in found), default=1)
+        return Capacity(
+            calls=sum(calls) if calls and len(calls) == len(found) else None,
+            batch=min(batch, self._task.batch_size or batch),
+        )
+
+    def call(self, payload: Payload, deadline: float) -> Answer:
+        least = (deadline - time.monotonic()) * _LEAST_SHARE
+        asked = self._read(payload)
+        with _stage("model"):
+            output = self._model(asked.model).generate(asked.prompt, deadline)
+        return self._scored(asked, output, max(deadline, time.monotonic() + least))
+
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+        """Let the model answer in batches if it takes them, then score one after the other."""
+        read = [self._read_or_why(payload) for payload in payloads]
+        outputs = self._outputs([one for one in read if isinstance(one, _Asked)], timeout)
+        return [
+            one if isinstance(one, EvaluationError) else self._scored_or_why(one, next(outputs), timeout)
+            for one in read
+        ]
+
+    def close(self) -> None:
+        with self._making:
+            self._is_closed = True
+        for live in self._lives():
+            live.close()
+
+    def _lives(self) -> tuple[ModelUnderTest | Evaluator, ...]:
+        return *self._models.values(), *self._metrics.values()
+
+    def _read(self, payload: Payload) -> _Asked:
+        if payload.example is None:
+            message = "there is no example, which has to be a record of a task file"
+            raise EvaluationError(FailureKind.MODEL_ERROR, message, hint="give --dataset tasks.jsonl")
+        task = read_record(payload.example, payload.line or 1)
+        if isinstance(task, TaskError):
+            message = f"the example is no task: {task.rule} {task.field}: {task.detail}"
+            raise EvaluationError(FailureKind.MODEL_ERROR, message, hint="optimize-eval validate tells more")
+        text = f"{payload.candidate}\n\n{task.prompt}" if payload.candidate else task.prompt
+        prompt = Prompt(text=text, id=task.id, repeat=payload.repeat)
+        return _Asked(task, prompt, self._task.model or payload.task_model or "", payload)
+
+    def _read_or_why(self, payload: Payload) -> _Asked | EvaluationError:
+        try:
+            return self._read(payload)
+        except EvaluationError as error:
+            return error
+
+    def _outputs(self, asked: Sequence[_Asked], timeout: float) -> Iterator[Output | EvaluationError]:
+        for model, group in groupby(asked, key=lambda one: one.model):
+            prompts = [one.prompt for one in group]
+            try:
+                yield from self._model(model).generate_many(prompts, timeout)
+            except EvaluationError as error:
+                yield from (copy(error) for _ in prompts)
+
+    def _scored_or_why(
+        self, asked: _Asked, output: Output | EvaluationError, timeout: float
+    ) -> Answer | EvaluationError:
+        try:
+            if isinstance(output, EvaluationError):
+                with _stage("model"):
+                    raise output
+            return self._scored(asked, output, time.monotonic() + timeout)
+        except EvaluationError as error:
+            return error
+
+    def _scored(self, asked: _Asked, output: Output, deadline: float) -> Answer:
+        task = asked.task
+        prediction = post_process(task.post_process, output.text)
+        metric = self._task.scorer.name if self._task.scorer else task.metric
+        with _stage("metric"):
+            scored = self._metric(metric).call(
+                Payload(candidate=prediction, example=asked.payload.example), deadline
+            )
+        told = _told(scored, metric, output, prediction)
+        return Answer(score=scored.score, side_info=told, stderr=output.stderr)
+
+    def _model(self, text: str) -> ModelUnderTest:
+        return self._models.get(text) or self._made(self._models, text, self._make_model)
+
+    def _metric(self, name: str) -> Evaluator:
+        return self._metrics.get(name) or self._made(self._metrics, name, self._make_metric)
+
+    def _made(self, lives: dict[str, _Made], name: str, make: Callable[[str], _Made]) -> _Made:
+        with self._making:
+            if self._is_closed:
+                raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
+            if name not in lives:
+                lives[name] = make(name)
+            return lives[name]
+
+    def _make_model(self, text: str) -> ModelUnderTest:
+        if not text:
+            raise EvaluationError(
+                FailureKind.MODEL_ERROR, "no model is named", hint=f"give --task-model: {WHAT_THERE_IS}"
+            )
+        return RememberedModel(text, self._spec) if self._task.outputs else connect_model(text, self._spec)
+
+    def _make_metric(self, name: str) -> Evaluator:
+        if name not in self._specs:
+            there = ", ".join(self._specs) or "none"
+            raise EvaluationError(
+                FailureKind.INTERNAL,
+                f"{name} is not among the metrics that were planned: {there}",
+                hint="name a task file that uses it",
+            )
+        return self._connect(self._specs[name])
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except EvaluationError as error:
+        error.message = f"{name}: {error.message}"
+        raise
+
+
+def _told(scored: Answer, metric: str, output: Output, prediction: str) -> Mapping[str, Any]:
+    """Put together what the metric said and what it was said of."""
+    said = {"output": output.text, "prediction": prediction, "metric": metric}
+    return {**scored.side_info, **said, **({"model": output.side} if output.side else {})}

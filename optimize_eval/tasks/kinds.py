@@ -1,0 +1,142 @@
+"""The kinds of models under test: what `--model` takes, as one table, and making a live model of it.
+
+cmd:COMMAND     a program (see program)          toy       knows the answers of what ships
+replay:FILE     recorded outputs (see replay)    silent    always says nothing
+PROVIDER/MODEL  a provider's model (see models)
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NamedTuple
+
+from optimize_eval.errors import UsageError
+from optimize_eval.models import ModelSpec
+from optimize_eval.models.providers import PROVIDERS
+from optimize_eval.reach import EvaluatorSpec, TaskSpecification
+from optimize_eval.reach.words import split_command
+from optimize_eval.tasks.model import ModelUnderTest
+
+CMD, REPLAY, TOY, SILENT = "cmd:", "replay:", "toy", "silent"
+WHAT_THERE_IS = "a model is cmd:'./my_model', replay:outputs.jsonl, toy, silent or PROVIDER/MODEL"
+
+_HTTP_RETRIES = 2
+
+
+class Named(NamedTuple):
+    """A model's text, taken apart: the kind that it is of, and what stands behind it."""
+
+    kind: str
+    rest: str
+
+
+def parse_model(text: str) -> Named:
+    """Take a model's text apart; raises UsageError where it names no model.
+
+    >>> parse_model("cmd:./my_model --fast")
+    Named(kind='cmd:', rest='./my_model --fast')
+    """
+    text = text.strip()
+    if text in {TOY, SILENT}:
+        return Named(text, "")
+    for kind in (CMD, REPLAY):
+        if text.startswith(kind):
+            if rest := text[len(kind) :].strip():
+                return Named(kind, rest)
+            raise UsageError(f"the model {text!r} names nothing behind {kind}", hint=WHAT_THERE_IS)
+    provider, slash, model = text.partition("/")
+    if slash and provider and model and ":" not in provider and not provider.startswith("."):
+        return Named("", text)
+    raise UsageError(f"no model is written {text!r}" if text else "the model is empty", hint=_hint(text))
+
+
+def retries_of(text: str) -> int:
+    """Tell how often a model is asked again by default where that may help."""
+    return _HTTP_RETRIES if text and not parse_model(text).kind else 0
+
+
+def connect_model(text: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    """Make a live model; `spec` is that of the evaluator that asks it."""
+    named = parse_model(text)
+    return _KINDS[named.kind](named.rest, spec)
+
+
+def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe the program of a `cmd:` model."""
+    argv = split_command(command)
+    if not argv or not argv[0]:
+        raise UsageError("the model's command is empty", hint=WHAT_THERE_IS)
+    return replace(spec, text=command, argv=argv, url="", task=None)
+
+
+def model_spec(name: str, task: TaskSpecification) -> ModelSpec:
+    """Describe a provider's model."""
+    return ModelSpec(
+        name=name,
+        api_base=task.api_base,
+        temperature=task.temperature,
+        max_tokens=task.max_tokens,
+        seed=task.seed,
+    )
+
+
+def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
+    """Find the file of a `replay:` model, and which model's outputs were chosen in it."""
+    whole = Path(spec.cwd or ".", rest)
+    marks = [] if whole.exists() else [place for place, letter in enumerate(rest) if letter == "#"]
+    for place in marks:  # a model's command may have one, too
+        if (path := Path(spec.cwd or ".", rest[:place])).is_file():
+            return path, rest[place + 1 :]
+    return whole, ""
+
+
+def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.tasks.program import ProgramModel  # noqa: PLC0415  only what is asked for is loaded
+
+    return ProgramModel(program_spec(command, spec))
+
+
+def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.tasks.replay import ReplayModel  # noqa: PLC0415  as above
+
+    return ReplayModel(*replayed(rest, spec))
+
+
+def _toy(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.tasks.toy import ToyModel, toy  # noqa: PLC0415  as above
+
+    return ToyModel(toy)
+
+
+def _silent(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.tasks.toy import ToyModel, silent  # noqa: PLC0415  as above
+
+    return ToyModel(silent)
+
+
+def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.tasks.provider import ProviderModel  # noqa: PLC0415  loads the HTTP client
+
+    return ProviderModel(model_spec(name, spec.task or TaskSpecification()))
+
+
+_KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {
+    CMD: _program,
+    REPLAY: _replay,
+    TOY: _toy,
+    SILENT: _silent,
+    "": _provider,
+}
+
+
+def _hint(text: str) -> str:
+    if text.startswith((".", "/")) or text.endswith((".py", ".sh")):
+        return f"a program is written cmd:{text}"
+    if text.endswith(".jsonl"):
+        return f"recorded outputs are written replay:{text}"
+    known = [CMD.rstrip(":"), REPLAY.rstrip(":"), TOY, SILENT, *PROVIDERS]
+    close = get_close_matches(text.partition(":")[0].partition("/")[0].lower(), known, n=1)
+    meant = {"cmd": "cmd:COMMAND", "replay": "replay:FILE"}.get(close[0], close[0]) if close else ""
+    meant = f"{meant}/MODEL" if meant in PROVIDERS else meant
+    return f"did you mean {meant}? {WHAT_THERE_IS}" if meant else WHAT_THERE_IS

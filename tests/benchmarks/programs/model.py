@@ -1,0 +1,11 @@
+"""A model that repeats its prompt and stays."""
+
+import json
+import sys
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = {"text": asked["prompt"], "_capabilities": {"persistent": True}}
+    if "_id" in asked:
+        said["_id"] = asked["_id"]
+    print(json.dumps(said), flush=True)

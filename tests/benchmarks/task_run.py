@@ -1,0 +1,55 @@
+"""A whole run of tasks: a kept-alive program as the model, outputs written down, a kept-alive metric."""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.connect import task_spec
+from optimize_eval.datasets import load_examples
+from optimize_eval.reach import EvaluatorSpec, TaskSpecification
+from optimize_eval.run.folder import JOURNAL, OUTPUTS, locked
+from optimize_eval.run.manifest import manifest_of
+from optimize_eval.run.plan import plan_run
+from optimize_eval.run.resume import open_run
+from optimize_eval.run.runner import Runner, Settings
+from optimize_eval.run.source import Source
+from optimize_eval.run.stop import Stop
+from optimize_eval.tasks import load_tasks
+from tests.benchmarks.measure import PROGRAMS, Row, median_of, own_cpu
+
+TASKS = 10_000
+
+
+def own_cpu_per_task() -> Row:
+    seconds = median_of(_measured, rounds=3)
+    return Row(what="10,000 tasks, kept-alive `cmd:` model: own CPU", value=seconds, bar=300, unit=" µs")
+
+
+def _measured() -> float:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "tasks.jsonl"
+        path.write_text("".join(_record(number) for number in range(TASKS)))
+        return own_cpu(lambda: _run(folder, path)) / TASKS * 1e6
+
+
+def _record(number: int) -> str:
+    prompt, target = f"say {number} and then say it again", str(number)
+    return json.dumps({"prompt": prompt, "targets": [target], "metric": "substring_contains"}) + "\n"
+
+
+def _run(folder: Path, path: Path) -> None:
+    tasks = load_tasks(path)
+    model = f"cmd:{sys.executable} {PROGRAMS / 'model.py'}"
+    task = TaskSpecification(outputs=str(folder / OUTPUTS))
+    spec = task_spec(model, [one.evaluator for one in tasks.tasks], EvaluatorSpec(workers=2), task)
+    (examples,) = load_examples([path])
+    source = Source(name=tasks.name, file=path.name, examples=examples)
+    plan = plan_run([spec], [Candidate(name="none")], [source])
+    with locked(folder):
+        stored = open_run(folder, plan, manifest_of(plan, {}, {}), fresh=False)
+        runner = Runner(plan, stored.ledger, Settings(slots=8), stop=Stop(), watch=lambda _progress: None)
+        ended = runner.run(folder / JOURNAL)
+    assert sum(progress.done for progress in ended.progress) == TASKS, ended.reason

@@ -1,0 +1,346 @@
+"""`bench`, and `diff`, `verify`, `rescore` and `report` on what it leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.conftest import PROGRAM, ROOT, Cli, write_program
+
+TASKS = ROOT / "datasets" / "tasks"
+TIMES = {"timestamp", "latency_ms", "run", "status"}
+MODEL = """#!{python}
+import json, os, sys
+log = os.environ.get("CALLS")
+for line in sys.stdin:
+    asked = json.loads(line)
+    if log:
+        with open(log, "a") as calls:
+            calls.write(asked["prompt"][-20:] + "\\n")
+    said = {answer}
+    said = said if isinstance(said, dict) else {{"text": said}}
+    said |= {{"_id": asked.get("_id"), "_capabilities": {{"persistent": True}}}}
+    print(json.dumps(said), flush=True)
+"""
+
+
+def model(path: Path, answer: str) -> str:
+    """Write a model that answers with the value of a Python expression about `asked`."""
+    write_program(path, MODEL.format(python=sys.executable, answer=answer).splitlines())
+    return f"cmd:./{path.name}"
+
+
+def arithmetic(folder: Path, *, size: int = 12, name: str = "sums.jsonl") -> Path:
+    path = folder / name
+    records = [
+        {"id": f"q{n}", "prompt": f"{n} + {n} =", "targets": [str(2 * n)], "metric": "exact_match"}
+        for n in range(size)
+    ]
+    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
+    return path
+
+
+RIGHT = "str(2 * int(asked['prompt'].split()[0]))"
+OFTEN_WRONG = "str(2 * int(asked['prompt'].split()[0]) + (int(asked['prompt'].split()[0]) % 3 == 0))"
+
+
+def board_in(folder: Path) -> dict[str, Any]:
+    board: dict[str, Any] = orjson.loads((folder / "leaderboard.json").read_bytes())
+    return board
+
+
+def timeless(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: timeless(item) for key, item in value.items() if key not in TIMES}
+        case list():
+            return [timeless(item) for item in value]
+    return value
+
+
+@pytest.mark.parametrize("files", [[ROOT / "datasets" / "tasks.jsonl"], [TASKS]], ids=["spec", "examples"])
+def test_toy_knows_all_that_ships_and_silent_nothing(cli: Cli, tmp_path: Path, files: Sequence[Path]) -> None:
+    done = cli("bench", *files, "--model", "toy", "--model", "silent", "--out", "run")
+    assert done.status == 0, done.stderr
+    board = board_in(tmp_path / "run")
+    assert (board["schema"], board["adapter"], board["overall_score"]) == ("leaderboard.v1", "toy", 1.0)
+    assert [(one["adapter"], one["overall_score"]) for one in board["models"]] == [
+        ("toy", 1.0),
+        ("silent", 0.0),
+    ]
+    assert {task["score"] for task in board["tasks"]} == {1.0}
+    assert all(task["correct"] == task["perfect"] == task["total"] for task in board["tasks"])
+    assert [one["win_rate"] for one in board["models"]] == [1.0, 0.0]
+    assert "toy" in done.stdout
+    assert (tmp_path / "run" / "outputs.jsonl").exists()
+
+
+def test_a_record_is_a_task_in_one_dialect_and_a_file_is_in_the_other(cli: Cli, tmp_path: Path) -> None:
+    done = cli("bench", ROOT / "datasets" / "tasks.jsonl", TASKS, "--model", "toy", "--out", "run", "--json")
+    board = done.json
+    assert board.pop("run") == "run"
+    assert board.pop("status") == "done"
+    assert board == board_in(tmp_path / "run")
+    assert [task["total"] for task in board["tasks"][:10]] == [1] * 10
+    assert [task["task"] for task in board["tasks"][10:]] == sorted(path.stem for path in TASKS.iterdir())
+    categories = {one["category"]: one["tasks"] for one in board["models"][0]["categories"]}
+    assert categories == dict.fromkeys(("arithmetic", "mcq", "code_exec", "classification", "summary"), 2)
+    assert {task["metric_id"] for task in board["tasks"]} >= {"code_exec@assertions", "code_exec@io_pairs"}
+
+
+def test_a_model_that_answers_half_the_tasks_stands_below_one_that_answers_all(
+    cli: Cli, tmp_path: Path
+) -> None:
+    arithmetic(tmp_path, name="a.jsonl")
+    arithmetic(tmp_path, name="b.jsonl")
+    (tmp_path / "b.jsonl").write_text((tmp_path / "b.jsonl").read_text().replace(" =", " is"))
+    half = model(tmp_path / "half", f"{{'error': 'no'}} if 'is' in asked['prompt'] else {RIGHT}")
+    weak = model(tmp_path / "weak", "'0'")
+    done = cli("bench", "a.jsonl", "b.jsonl", "--model", half, "--model", weak, "--out", "run")
+    assert done.status == 0, done.stderr
+    best, other = board_in(tmp_path / "run")["models"]
+    assert (best["adapter"], other["adapter"]) == ("weak", "half")
+    assert [task["score"] for task in other["tasks"]] == [1.0, None]
+    assert (other["overall_score"], other["lower_bound"], other["not_run"]) == (1.0, 0.5, ["b"])
+    assert (other["failed"], other["errors"], other["coverage"]) == (12, {"reported": 12}, 0.5)
+    assert "half did not run 1 of 2 tasks: b" in done.stdout
+    assert "12 of 24 calls failed (50 %: 12 reported)" in " ".join(done.stdout.split())
+    assert "weak leads" in done.stdout
+
+
+def test_a_model_that_answers_nothing_has_no_score_and_says_why(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    write_program(tmp_path / "broken", ["#!/bin/sh", "echo out of cheese >&2", "exit 3"])
+    done = cli(
+        "bench", "sums.jsonl", "--model", "cmd:./broken", "--model", "toy", "--no-preflight", "--out", "r"
+    )
+    assert done.status == 4
+    board = board_in(tmp_path / "r")
+    assert (board["overall_score"], board["tasks"][0]["score"], board["tasks"][0]["total"]) == (
+        None,
+        None,
+        12,
+    )
+    assert "broken failed on every call (12), exit_code: model: " in done.stderr
+    assert "out of cheese" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_late_answer_has_its_own_column(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path, size=4)
+    late = model(tmp_path / "late", f"__import__('time').sleep(30) if '3 +' in asked['prompt'] else {RIGHT}")
+    done = cli("bench", "sums.jsonl", "--model", late, "--timeout", "1.5", "--out", "run", "--json")
+    assert done.status == 0, done.stderr
+    (told,) = done.json["models"]
+    assert (told["timeouts"], told["errors"], told["tasks"][0]["timeouts"]) == (1, {"timeout": 1}, 1)
+    assert told["overall_score"] == 1.0
+
+
+def test_bad_lines_are_refused_together_or_left_out_and_told(cli: Cli, tmp_path: Path) -> None:
+    good = arithmetic(tmp_path)
+    (tmp_path / "bad.jsonl").write_text(good.read_text() + '{"prompt": "x", "targets": []}\nnot json\n')
+    refused = cli("bench", "bad.jsonl", "--model", "toy", "--out", "run")
+    assert refused.status == 2
+    assert "bad.jsonl:13: missing_required metric" in refused.stderr
+    assert "bad.jsonl:14: bad_json _line" in refused.stderr
+    assert not (tmp_path / "run").exists()
+    allowed = cli("bench", "bad.jsonl", "--model", "silent", "--allow-bad-tasks", "--out", "run", "--json")
+    assert allowed.status == 0, allowed.stderr
+    assert [(one["path"], one["line_number"], one["rule"]) for one in allowed.json["task_errors"]] == [
+        ("bad.jsonl", 13, "missing_required"),
+        ("bad.jsonl", 14, "bad_json"),
+    ]
+    assert allowed.json["files"][0]["errors"] == 2
+    assert allowed.json["tasks"][0]["total"] == 12
+
+
+def test_boards_of_the_same_inputs_are_equal_but_for_times(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    often = model(tmp_path / "often", OFTEN_WRONG)
+    for out, how in (("one", ["--concurrency", "1"]), ("two", ["--no-persistent"])):
+        command = ["bench", "sums.jsonl", "--model", often, "--model", "toy", "--include-per-example"]
+        assert cli(*command, "--out", out, *how).status == 0
+    one, two = board_in(tmp_path / "one"), board_in(tmp_path / "two")
+    assert one != two
+    assert timeless(one) == timeless(two)
+    example = one["tasks"][0]["per_example"][3]
+    assert example == {
+        "id": "q3",
+        "prompt": "3 + 3 =",
+        "prediction": "7",
+        "targets": ["6"],
+        "score": 0.0,
+        "line": 4,
+    }
+
+
+def test_a_killed_bench_goes_on_and_asks_for_no_output_twice(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path, size=40)
+    stop_at = tmp_path / "stop"
+    stop_at.write_text("")
+    slow = f"(open('reached', 'w').close(), __import__('time').sleep(30)) and '' if '30 +' in asked['prompt'] and os.path.exists('stop') else {RIGHT}"  # noqa: E501  one expression
+    name = model(tmp_path / "slow", slow)
+    command = ["bench", "sums.jsonl", "--model", name, "--out", "run", "--concurrency", "1", "--workers", "1"]
+    environment = {**os.environ, "CALLS": str(tmp_path / "calls")}
+    with subprocess.Popen(
+        [PROGRAM, *command], cwd=tmp_path, env=environment, start_new_session=True, stderr=subprocess.DEVNULL
+    ) as running:
+        while not (tmp_path / "reached").exists():
+            assert running.poll() is None
+        os.killpg(running.pid, signal.SIGKILL)
+    for child in _children_of(tmp_path / "slow"):
+        os.kill(child, signal.SIGKILL)
+    stop_at.unlink()
+    asked = (tmp_path / "calls").read_text().splitlines()
+    done = cli(*command, "--json", env={"CALLS": str(tmp_path / "calls")})
+    assert done.status == 0, done.stderr
+    assert done.json["overall_score"] == 1.0
+    again = (tmp_path / "calls").read_text().splitlines()
+    assert sorted(set(again)) == sorted(again[: len(asked) - 1] + again[len(asked) :])  # only 30 + 30 twice
+
+
+def _children_of(program: Path) -> list[int]:
+    """Find what a killed run left: programs whose command line names the program."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0") if folder.name.isdigit() else []
+            if str(program).encode() in words or b"./slow" in words:
+                found += [int(folder.name)] if (folder / "cwd").readlink() == program.parent else []
+        except OSError:
+            continue
+    return found
+
+
+def test_another_evaluator_scores_what_was_said_though_the_model_is_gone(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    often = model(tmp_path / "often", OFTEN_WRONG)
+    assert cli("bench", "sums.jsonl", "--model", often, "--model", "toy", "--out", "run").status == 0
+    before = (tmp_path / "run" / "leaderboard.json").read_bytes()
+    (tmp_path / "often").unlink()
+    done = cli("rescore", "run", "-e", "@length_limit --max 1", "--json")
+    assert done.status == 0, done.stderr
+    told = {one["adapter"]: one["tasks"][0] for one in done.json["models"]}
+    assert told["often"]["metric_id"] == "length_limit"
+    assert told["often"]["correct"] == 5  # 1, 2, 4, 7 and 8 have one letter
+    assert (tmp_path / "run" / "leaderboard.json").read_bytes() == before
+    again = cli("rescore", "run", "-e", "@length_limit --max 1", "--json")
+    assert "nothing of it is owed" in again.stderr
+    assert timeless(again.json) == timeless(done.json)
+    assert cli("rescore", "run", "-e", "@f1", "-e", "@exact").status == 2
+    assert "often" in cli("report", "run").stdout
+
+
+def test_diff_tells_what_moved_and_which_predictions_changed(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    bench = ["bench", "sums.jsonl", "--include-per-example", "--model"]
+    assert cli(*bench, model(tmp_path / "right", RIGHT), "--out", "before").status == 0
+    assert cli(*bench, model(tmp_path / "often", OFTEN_WRONG), "--out", "after").status == 0
+    boards = "before/leaderboard.json", "after/leaderboard.json"
+    done = cli("diff", *boards, "--json")
+    assert done.status == 0, done.stderr
+    (moved,) = done.json["models"]
+    assert (moved["model"], moved["model_in_a"], moved["paired"]) == ("often", "right", True)
+    (task,) = moved["tasks"]
+    assert (task["a"], task["losses"], task["ties"], task["predictions_changed"]) == (1.0, 4, 8, 4)
+    assert task["diff"] == pytest.approx(-1 / 3)
+    assert {one["id"] for one in moved["changed"]} == {"q0", "q3", "q6", "q9"}
+    assert moved["changed"][0]["a"]["prediction"] == "0"
+    text = cli("diff", *boards).stdout
+    assert "often" in text
+    assert "1 of 1 task moved, 4 predictions changed" in " ".join(text.split())
+    assert cli("diff", boards[0], boards[0], "--json").json["models"][0]["tasks"][0]["diff"] == 0.0
+
+
+def test_diff_refuses_boards_that_measure_something_else(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    assert cli("bench", "sums.jsonl", "--model", "toy", "--out", "a").status == 0
+    text = (tmp_path / "sums.jsonl").read_text()
+    (tmp_path / "sums.jsonl").write_text(text.replace("exact_match", "f1"))
+    assert cli("bench", "sums.jsonl", "--model", "toy", "--out", "b").status == 0
+    boards = "a/leaderboard.json", "b/leaderboard.json"
+    refused = cli("diff", *boards)
+    assert refused.status == 2
+    assert "task sums has another metric: exact_match@normalised in A, f1 in B" in refused.stderr.replace(
+        "exact_ma…", "exact_match@normalised"
+    )
+    assert "task sums is of another file" in refused.stderr
+    forced = cli("diff", *boards, "--force", "--json")
+    assert forced.status == 0
+    assert len(forced.json["caveats"]) >= 2
+    assert cli("diff", boards[0], "a/nothing.json").status == 2
+    assert cli("diff", *boards, "--fail-under", "x=1").status == 2
+
+
+def test_verify_looks_at_each_task_file(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    assert cli("bench", "sums.jsonl", "--model", "silent", "--out", "run").status == 0
+    assert cli("verify", "run").stdout == "sums.jsonl: ok\n"
+    assert cli("verify", "run/leaderboard.json", "--json").json["ok"] is True
+    (tmp_path / "sums.jsonl").rename(tmp_path / "run" / "sums.jsonl")  # beside the board
+    assert cli("verify", "run/leaderboard.json").status == 0
+    with (tmp_path / "run" / "sums.jsonl").open("a") as file:
+        file.write("\n")
+    changed = cli("verify", "run")
+    assert (changed.status, "CHANGED" in changed.stdout) == (1, True)
+    (tmp_path / "run" / "sums.jsonl").unlink()
+    gone = cli("verify", "run", "--json")
+    assert (gone.status, gone.json["files"][0]["state"]) == (1, "gone")
+    (tmp_path / "other.json").write_text('{"schema": "something"}')
+    for what in ("other.json", "missing.json", "run/journal.jsonl", "."):
+        assert cli("verify", what).status == 2, what
+
+
+def test_show_goes_through_one_task_without_asking_for_what_is_stored(cli: Cli, tmp_path: Path) -> None:
+    good = arithmetic(tmp_path)
+    (tmp_path / "more.jsonl").write_text(good.read_text())
+    loud = model(tmp_path / "loud", "'\\x1b[31m' + asked['prompt'][0]")
+    calls = {"CALLS": str(tmp_path / "calls")}
+    assert cli("bench", "sums.jsonl", "--model", loud, "--out", "run", env=calls).status == 0
+    asked = (tmp_path / "calls").read_bytes()
+    shown = cli("bench", "sums.jsonl", "--model", loud, "--out", "run", "--show", "q3", env=calls)
+    assert shown.status == 0, shown.stderr
+    assert (tmp_path / "calls").read_bytes() == asked
+    assert "prompt    │ 3 + 3 =" in shown.stdout
+    assert "targets   │ 6" in shown.stdout
+    assert "score     0" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    told = cli("bench", "sums.jsonl", "--model", loud, "--show", "q3", "--json").json
+    assert (told["models"][0]["output"], told["models"][0]["score"]) == ("\x1b[31m3", 0.0)
+    unknown = cli("bench", "sums.jsonl", "--model", "toy", "--show", "q33")
+    assert (unknown.status, "did you mean q3?" in unknown.stderr) == (2, True)
+    both = ["bench", "sums.jsonl", "more.jsonl", "--model", "toy", "--show"]
+    assert "name one of sums:q3, more:q3" in cli(*both, "q3").stderr
+    assert cli(*both, "more:q3").status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["nothing.jsonl", "--model", "toy"], "nothing.jsonl: no such file"),
+        (["empty", "--model", "toy"], "the folder empty has no task file"),
+        (["sums.jsonl", "--model", "toyy"], "did you mean toy?"),
+        (["sums.jsonl", "--model", "./m.py"], "a program is written cmd:./m.py"),
+        (["sums.jsonl", "--model", "openai/m"], "OPENAI_API_KEY"),
+        (["sums.jsonl"], "--model"),
+        (["sums.jsonl", "--model", "toy", "--out", ""], "--out needs a name"),
+        (["sums.jsonl", "--model", "toy", "--format", "yaml"], "no format of task files is called 'yaml'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_cannot_be_benched_is_refused(
+    cli: Cli, tmp_path: Path, arguments: Sequence[str], told: str
+) -> None:
+    arithmetic(tmp_path)
+    (tmp_path / "empty").mkdir()
+    done = cli("bench", *arguments)
+    assert done.status == 2, done.stderr
+    assert told in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,96 @@
+"""`validate` on task files: which tasks can be used, and a table of what is wrong with the others."""
+
+import json
+from pathlib import Path
+
+from optimize_eval.reports.columns import columns
+from optimize_eval.tasks.faults import RULES
+from tests.conftest import ROOT, Cli
+from tests.tasks.made import task
+
+GOOD = ROOT / "datasets" / "tasks.jsonl"
+BAD = ROOT / "datasets" / "tasks_bad.jsonl"
+EXAMPLES = sorted((ROOT / "datasets" / "tasks").iterdir())
+
+
+def test_the_files_that_ship_are_told_apart(cli: Cli) -> None:
+    done = cli("validate", GOOD, *EXAMPLES, ROOT / "datasets" / "greetings.jsonl")
+    assert (done.status, done.stderr) == (0, "")
+    assert [line.rpartition(": ")[2] for line in done.stdout.splitlines()] == [
+        "ok, 10 tasks",
+        "ok, 5 examples",
+        *["ok, 4 examples"] * 4,
+        "ok, 3 records",
+    ]
+    files = cli("validate", GOOD, EXAMPLES[0], "--json").json["files"]
+    assert [(one["kind"], one["valid"], one["ids"][0], one["errors"]) for one in files] == [
+        ("spec", 10, "arith-sum", []),
+        ("examples", 5, "arith-00", []),
+    ]
+
+
+def test_bad_tasks_are_a_table_for_people_that_fits_and_a_list_for_programs(cli: Cli) -> None:
+    for wide in (80, 40):
+        done = cli("validate", BAD, env={"COLUMNS": str(wide)})
+        assert done.status == 2
+        *table, more, count = done.stdout.splitlines()
+        assert max(map(columns, table)) <= wide
+        assert [line for line in table if line.startswith("   16  bad_value")]
+        assert more.endswith("and 12 more problems; --json tells all")
+        assert count.endswith("32 of 33 tasks cannot be used")
+        assert f"{BAD}:2: bad_json, _line: " in done.stderr
+    told = cli("validate", BAD, "--json")
+    (file,) = told.json["files"]
+    assert (told.status, file["path"], file["kind"], file["valid"], file["ids"]) == (
+        2,
+        str(BAD),
+        "spec",
+        1,
+        ["good-one"],
+    )
+    assert {error["rule"] for error in file["errors"]} == set(RULES)
+    assert set(file["errors"][0]) == {"line_number", "task_id", "rule", "field", "detail"}
+
+
+def test_a_file_is_taken_for_what_it_is_said_to_be(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "plain.jsonl").write_text('{"input": 1, "metric": "mine"}\n')
+    guessed = cli("validate", "plain.jsonl")
+    assert (guessed.status, "a plain dataset: --format dataset" in guessed.stderr) == (2, True)
+    assert cli("validate", "plain.jsonl", "--format", "dataset").stdout == "plain.jsonl: ok, 1 record\n"
+    (file,) = cli("validate", "plain.jsonl", "--format", "spec", "--json").json["files"]
+    assert [error["rule"] for error in file["errors"]] == ["mixed_dialect"]
+    later = cli("validate", "plain.jsonl", "--format", "task_yaml")
+    assert (later.status, "task files in YAML cannot be checked yet" in later.stderr) == (2, True)
+
+
+def test_tasks_in_a_file_that_is_no_jsonl_are_told_how_to_convert_it(cli: Cli, tmp_path: Path) -> None:
+    records = [json.dumps(task()), json.dumps(task(task_id="b"))]
+    (tmp_path / "array.jsonl").write_text("[\n" + ",\n".join(records) + "\n]\n")
+    (tmp_path / "pretty.jsonl").write_text(json.dumps(task(), indent=1) + "\n" + records[1] + "\n")
+    told = cli("validate", "array.jsonl", "pretty.jsonl").stdout.splitlines()
+    assert [("convert it: " in line, line.split(":")[0]) for line in told] == [
+        (True, "array.jsonl"),
+        (True, "pretty.jsonl"),
+    ]
+    assert "3 of 4" in cli("validate", "array.jsonl", "--format", "spec").stdout
+
+
+def test_a_task_file_without_a_task_or_that_is_not_there_is_told(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("\n\n")
+    done = cli("validate", "empty.jsonl", "nowhere.jsonl", "--format", "spec")
+    assert done.status == 2
+    assert done.stdout == "empty.jsonl: the file holds no record\nnowhere.jsonl: no such file\n"
+    assert cli("validate", "nowhere.jsonl").stdout == "nowhere.jsonl: no such file\n"
+
+
+def test_hostile_names_reach_no_terminal_and_no_log_that_obeys(cli: Cli, tmp_path: Path) -> None:
+    name = "\x1b[2J\n::error::" + "x" * 500
+    (tmp_path / "h.jsonl").write_text(json.dumps(task(**{name: 1})) + "\n" + json.dumps(task(task_id=name)))
+    done = cli("validate", "h.jsonl", env={"CI": "1", "COLUMNS": "40"})
+    assert done.status == 2
+    for stream in (done.stdout, done.stderr):
+        assert "\x1b" not in stream
+        assert "::" not in stream
+    assert max(map(len, done.stdout.splitlines())) <= 40
+    ascii_only = cli("validate", "h.jsonl", env={"PYTHONIOENCODING": "ascii"})
+    assert ascii_only.stdout.isascii()

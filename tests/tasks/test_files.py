@@ -1,0 +1,83 @@
+"""Task files that ship, and files that are wrong in one way or another."""
+
+import json
+from collections import defaultdict
+
+import pytest
+
+from optimize_eval.tasks import load_fixtures, load_tasks, post_process, validate_file
+from optimize_eval.tasks.faults import RULES
+from optimize_eval.tasks.processing import POST_PROCESS
+from tests.conftest import ROOT
+from tests.evaluators.asking import scores
+
+DATASETS = ROOT / "datasets"
+FIVE = ("arithmetic", "code-exec", "generation", "multiple-choice", "summary")
+
+
+def test_the_ten_tasks_are_two_of_each_category_and_use_all_that_there_is() -> None:
+    tasks = load_fixtures()
+    categories = [task.category for task in tasks]
+    assert {category: categories.count(category) for category in categories} == dict.fromkeys(
+        ("arithmetic", "mcq", "code_exec", "classification", "summary"), 2
+    )
+    assert {task.post_process for task in tasks} == set(POST_PROCESS)
+    assert {task.metric_name for task in tasks} == {
+        "exact_match",
+        "f1",
+        "bleu_4",
+        "rouge_l",
+        "accuracy",
+        "code_exec",
+    }
+
+
+def test_the_bad_tasks_trip_every_rule_there_is_once_a_line() -> None:
+    path = DATASETS / "tasks_bad.jsonl"
+    tasks, errors = validate_file(path)
+    assert [task.task_id for task in tasks] == ["good-one"]
+    assert {error.rule for error in errors} == set(RULES)
+    assert [error.line_number for error in errors] == list(range(2, path.read_bytes().count(b"\n") + 1))
+
+
+@pytest.mark.parametrize("name", FIVE)
+def test_the_five_tasks_of_the_examples_dialect_load(name: str) -> None:
+    file = load_tasks(DATASETS / "tasks" / f"{name}.jsonl")
+    assert (file.name, file.dialect, file.errors) == (name, "examples", ())
+    assert len({task.metric for task in file.tasks}) == 1
+
+
+def test_a_name_of_a_metric_means_what_its_dialect_says() -> None:
+    ids = {name: load_tasks(DATASETS / "tasks" / f"{name}.jsonl").tasks[0].metric for name in FIVE}
+    assert ids == {
+        "arithmetic": "exact_match@normalised",
+        "code-exec": "code_exec@io_pairs",
+        "generation": "substring_contains",
+        "multiple-choice": "multiple_choice",
+        "summary": "rouge_l@ascii",
+    }
+    assert {task.evaluator for task in load_tasks(DATASETS / "tasks.jsonl").tasks} == {
+        "@exact_match@strict",
+        "@f1",
+        "@bleu_4",
+        "@rouge_l@unicode",
+        "@accuracy",
+        "@code_exec@assertions",
+    }
+
+
+def test_the_first_target_is_a_right_answer_to_every_task_and_nothing_is_a_wrong_one() -> None:
+    files = [DATASETS / "tasks.jsonl", *(DATASETS / "tasks").iterdir()]
+    asked = defaultdict(list)
+    for task in (task for file in files for task in load_tasks(file).tasks):
+        asked[task.evaluator].append((post_process(task.post_process, task.targets[0]), task))
+    for text, cases in asked.items():
+        _, name, *variant = text.split("@")
+        if name == "code_exec":  # its targets are no answers
+            continue
+        said = scores(
+            name,
+            [(candidate, json.loads(task.raw)) for right, task in cases for candidate in (right, "")],
+            *(["--variant", variant[0]] if variant else []),
+        )
+        assert said == [1.0, 0.0] * len(cases), text

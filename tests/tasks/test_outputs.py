@@ -1,0 +1,212 @@
+"""outputs.jsonl: what is kept is found again, after any kill; what was changed is refused."""
+
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import orjson
+import pytest
+
+from optimize_eval.errors import CannotGoOn, EvaluationError, UsageError
+from optimize_eval.journal import Damaged
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.tasks.kinds import connect_model
+from optimize_eval.tasks.model import Output, Prompt
+from optimize_eval.tasks.outputs import Outputs, close_outputs, key_of, open_outputs
+
+ODD = 'a "b"\n\u2028 zoë 🙂 \x00'
+
+
+def keep(outputs: Outputs, number: int, text: str = "") -> bytes:
+    prompt = Prompt(text=f"p{number}", id=f"q{number}")
+    key = key_of("m", prompt)
+    outputs.keep(key, "model", prompt, Output(text=text or f"said {number}", side={"tokens": 2**70}))
+    return key
+
+
+def found(path: Path, keys: list[bytes]) -> list[str | None]:
+    outputs = Outputs(path)
+    try:
+        return [output.text if (output := outputs.find(key)) else None for key in keys]
+    finally:
+        outputs.close()
+
+
+def test_what_is_kept_is_found_again_whole(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    outputs = Outputs(path)
+    assert not path.exists()
+    keys = [keep(outputs, 1), keep(outputs, 2, ODD), keep(outputs, 3, "x" * 100_000)]
+    assert keep(outputs, 1, "another") == keys[0]
+    output = outputs.find(keys[1])
+    assert output is not None
+    assert (output.text, list(output.side)) == (ODD, ["tokens"])
+    outputs.close()
+    assert outputs.find(keys[1]) is None
+    with pytest.raises(EvaluationError):
+        keep(outputs, 4)
+    assert found(path, keys) == ["said 1", ODD, "x" * 100_000]
+    assert path.read_bytes().count(b"\n") == 4
+
+
+def test_an_output_belongs_to_its_model_prompt_id_and_repeat() -> None:
+    one = Prompt(text="p", id="q")
+    others = [Prompt(text="p", id="r"), Prompt(text="o", id="q"), Prompt(text="p", id="q", repeat=2)]
+    keys = {key_of("m", one), key_of("n", one), *(key_of("m", other) for other in others)}
+    assert len(keys) == 5
+    assert key_of("m", Prompt(text="p", id="q")) in keys
+
+
+def test_a_kill_at_any_byte_of_the_last_line_loses_at_most_that_line(tmp_path: Path) -> None:
+    whole = tmp_path / "outputs.jsonl"
+    outputs = Outputs(whole)
+    keys = [keep(outputs, 1), keep(outputs, 2, ODD)]
+    outputs.close()
+    data = whole.read_bytes()
+    last = data.rstrip(b"\n").rfind(b"\n") + 1
+    path = tmp_path / "torn.jsonl"
+    for size in range(last, len(data) + 1):
+        path.write_bytes(data[:size])
+        assert found(path, keys) == ["said 1", ODD if size == len(data) else None]
+        again = Outputs(path)
+        keep(again, 2, ODD)
+        again.close()
+        assert path.read_bytes() == data
+
+
+def test_a_kill_at_any_byte_of_the_first_line_is_a_new_beginning(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    outputs = Outputs(path)
+    key = keep(outputs, 1)
+    outputs.close()
+    data = path.read_bytes()
+    for size in range(data.index(b"\n") + 1):
+        path.write_bytes(data[:size])
+        again = Outputs(path)
+        keep(again, 1)
+        again.close()
+        assert (path.read_bytes(), found(path, [key])) == (data, ["said 1"])
+
+
+@pytest.mark.parametrize("line", [1, 2, 3])
+def test_a_line_that_was_changed_is_refused_by_its_number(tmp_path: Path, line: int) -> None:
+    path = tmp_path / "outputs.jsonl"
+    outputs = Outputs(path)
+    keep(outputs, 1)
+    keep(outputs, 2)
+    outputs.close()
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[line - 1] = lines[line - 1].replace(b"a", b"b").replace(b"p", b"q")
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(Damaged, match=rf"outputs\.jsonl:{line}: "):
+        Outputs(path)
+
+
+def test_files_of_others_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    path.write_text('{"id": "a", "output": "4"}\n')
+    with pytest.raises(CannotGoOn):
+        Outputs(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(CannotGoOn, match="cannot be read"):
+        Outputs(path)
+
+
+def test_a_file_that_changes_while_it_is_in_use_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    outputs = Outputs(path)
+    key = keep(outputs, 1)
+    path.write_bytes(path.read_bytes().replace(b"said", b"SAID"))
+    with pytest.raises(Damaged, match="was changed"):
+        outputs.find(key)
+    outputs.close()
+
+
+def test_many_threads_and_two_users_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    first, second = open_outputs(path), open_outputs(tmp_path / "." / "outputs.jsonl")
+    assert first is second
+    with ThreadPoolExecutor(8) as threads:
+        keys = list(threads.map(lambda number: keep((first, second)[number % 2], number), range(200)))
+    close_outputs(first)
+    assert second.find(keys[0]) is not None
+    close_outputs(second)
+    assert found(path, keys) == [f"said {number}" for number in range(200)]
+
+
+def test_a_killed_process_leaves_a_file_that_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    program = (
+        "import itertools, pathlib, sys\n"
+        "from optimize_eval.tasks.model import Output, Prompt\n"
+        "from optimize_eval.tasks.outputs import Outputs, key_of\n"
+        "outputs = Outputs(pathlib.Path(sys.argv[1]))\n"
+        "for number in itertools.count(1):\n"
+        "    prompt = Prompt(text=f'p{number}', id=f'q{number}')\n"
+        "    outputs.keep(key_of('m', prompt), 'model', prompt, Output(text=f'said {number}'))\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program, path])
+    try:
+        while not path.exists() or path.stat().st_size < 50_000:
+            time.sleep(0.01)
+            assert child.poll() is None
+    finally:
+        child.kill()
+        child.wait()
+    outputs = Outputs(path)
+    size = path.read_bytes().count(b"\n") - 1
+    assert size > 100
+    for number in range(1, size + 1):
+        output = outputs.find(key_of("m", Prompt(text=f"p{number}", id=f"q{number}")))
+        assert output is not None
+        assert output.text == f"said {number}"
+    key = keep(outputs, size + 2)
+    outputs.close()
+    assert found(path, [key]) == [f"said {size + 2}"]
+
+
+def test_what_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
+    outputs = Outputs(tmp_path / "nowhere" / "outputs.jsonl")
+    with pytest.raises(CannotGoOn, match="could not be written"):
+        keep(outputs, 1)
+    outputs.close()
+
+
+def test_what_a_run_wrote_down_is_replayed_by_prompt_and_repeat(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    outputs = Outputs(path)
+    for repeat in (1, 2):
+        prompt = Prompt(text="p", id="q", repeat=repeat)
+        outputs.keep(key_of("m", prompt), "cmd:a", prompt, Output(text=f"said {repeat}", side={"tokens": 1}))
+    outputs.close()
+    torn = path.read_bytes() + b'{"key":"12'
+    path.write_bytes(torn)
+    model = connect_model(f"replay:{path}", EvaluatorSpec())
+    answers = [model.generate(Prompt(text="p", id="q", repeat=repeat), 0.0) for repeat in (1, 2)]
+    assert [(one.text, dict(one.side)) for one in answers] == [
+        ("said 1", {"tokens": 1}),
+        ("said 2", {"tokens": 1}),
+    ]
+    with pytest.raises(EvaluationError, match="none to this prompt"):
+        model.generate(Prompt(text="another", id="q"), 0.0)
+
+
+def test_of_several_models_one_is_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "outputs.jsonl"
+    outputs = Outputs(path)
+    for name in ("cmd:a", "cmd:b"):
+        prompt = Prompt(text="p", id="q")
+        outputs.keep(key_of(name, prompt), name, prompt, Output(text=name))
+    outputs.close()
+    with pytest.raises(UsageError, match="holds outputs of 2 models: cmd:a, cmd:b") as caught:
+        connect_model(f"replay:{path}", EvaluatorSpec())
+    assert f"replay:{path}#cmd:a" in caught.value.hint
+    model = connect_model(f"replay:{path}#cmd:b", EvaluatorSpec())
+    assert model.generate(Prompt(text="p", id="q"), 0.0).text == "cmd:b"
+    with pytest.raises(UsageError, match="no outputs of 'x'"):
+        connect_model(f"replay:{path}#x", EvaluatorSpec())
+    records = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    assert [*records[1]] == ["key", "model", "id", "repeat", "prompt_sha256", "output", "crc"]

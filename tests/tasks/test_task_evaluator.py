@@ -1,0 +1,279 @@
+"""A task as an evaluator: render → model → post-process → score; models and metrics are real processes."""
+
+import pickle
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from optimize_eval import shipped
+from optimize_eval.connect import connect, parse_evaluator, task_spec
+from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.reach import Evaluator, EvaluatorSpec, TaskSpecification
+from optimize_eval.tasks import load_tasks
+from optimize_eval.tasks.identity import has_changed, identify
+from tests.conftest import ROOT, Cli, write_program
+from tests.fake_model import served_model
+
+FAULTS = ROOT / "tests" / "faults" / "programs"
+MODEL = f"cmd:{sys.executable} {FAULTS / 'model.py'}"
+DEFAULTS = EvaluatorSpec(timeout=10, workers=1)
+EXACT = "@exact_match@normalised"
+ARITHMETIC = ROOT / "datasets" / "tasks" / "arithmetic.jsonl"
+
+
+def record(prompt: str, target: str, **more: Any) -> bytes:
+    return orjson.dumps({"prompt": prompt, "targets": [target], "metric": "exact_match", **more})
+
+
+def spec_of(model: str, *, metrics: tuple[str, ...] = (EXACT,), **task: Any) -> EvaluatorSpec:
+    return task_spec(model, metrics, DEFAULTS, TaskSpecification(**task))
+
+
+@contextmanager
+def live(spec: EvaluatorSpec) -> Iterator[Evaluator]:
+    evaluator = connect(spec)
+    try:
+        yield evaluator
+    finally:
+        evaluator.close()
+
+
+def ask(evaluator: Evaluator, example: bytes, candidate: str = "", **more: Any) -> Answer:
+    return evaluator.call(Payload(candidate=candidate, example=example, **more), time.monotonic() + 10)
+
+
+def failure(evaluator: Evaluator, example: bytes, seconds: float = 10, **more: Any) -> tuple[str, str]:
+    with pytest.raises(EvaluationError) as caught:
+        evaluator.call(Payload(candidate="", example=example, **more), time.monotonic() + seconds)
+    return str(caught.value.kind), caught.value.message
+
+
+def test_toy_is_right_and_silent_is_wrong_on_all_that_ships() -> None:
+    files = [load_tasks(ROOT / "datasets" / "tasks.jsonl")]
+    files += [load_tasks(path) for path in sorted((ROOT / "datasets" / "tasks").glob("*.jsonl"))]
+    there = shipped.programs()
+    tasks = [task for file in files for task in file.tasks if task.metric.partition("@")[0] in there]
+    metrics = tuple(task.evaluator for task in tasks)
+    assert len(tasks) >= 8 + 17
+    with live(spec_of("toy", metrics=metrics)) as toy, live(spec_of("silent", metrics=metrics)) as silent:
+        told = [(task.id, ask(toy, task.raw).score, ask(silent, task.raw).score) for task in tasks]
+    assert told == [(task.id, 1.0, 0.0) for task in tasks]
+
+
+def test_an_answer_tells_output_prediction_metric_and_what_metric_and_model_said() -> None:
+    raw = orjson.dumps(
+        {
+            "task_id": "q",
+            "category": "classification",
+            "prompt": "Say it: yes",
+            "targets": ["yes"],
+            "metric_name": "exact_match",
+            "post_process": "lower",
+            "few_shot_examples": [{"prompt": "Say it: no", "completion": "no"}],
+        }
+    )
+    with live(spec_of(MODEL, metrics=("@exact_match@strict",))) as evaluator:
+        answer = ask(evaluator, raw, "Be brief.")
+        assert answer.score == 1.0
+        assert answer.side_info == {
+            "matched": "yes",
+            "targets": 1,
+            "output": "YES",
+            "prediction": "yes",
+            "metric": "exact_match@strict",
+            "model": {"tokens": 2 + 4 + 3},  # the candidate, the shot, the prompt
+        }
+        assert evaluator.capacity.calls == 1
+
+
+def test_the_candidate_stands_before_the_prompt_and_an_empty_one_leaves_nothing(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    with live(spec_of(f"{MODEL} counts {seen}")) as evaluator:
+        ask(evaluator, record("say a", "a"), "Think.")
+        ask(evaluator, record("say a", "a"))
+    assert [orjson.loads(line) for line in seen.read_text().splitlines()] == ["Think.\n\nsay a", "say a"]
+
+
+def test_a_failure_says_at_which_stage() -> None:
+    sleeps, slow = shlex.quote(str(FAULTS / "sleeps.sh")), f"{sys.executable} {FAULTS / 'model.py'} one-shot"
+    late = replace(DEFAULTS, timeout=0.5)
+    with live(task_spec(f"cmd:{sleeps}", (EXACT,), late, TaskSpecification())) as evaluator:
+        assert failure(evaluator, record("x", "x"), 0.5)[0] == "timeout"
+        assert failure(evaluator, record("x", "x"), 0.5)[1].startswith("model: no answer within 0.5 s")
+    hangs = replace(parse_evaluator(sleeps, late), name="exact_match@normalised")
+    task = TaskSpecification(model=f"cmd:{slow}", metrics=(hangs,))
+    with live(replace(late, task=task)) as evaluator:
+        kind, message = failure(evaluator, record("x", "x"), 0.5)
+        assert (kind, message[:8]) == ("timeout", "metric: ")
+    with live(spec_of(MODEL)) as evaluator:
+        assert failure(evaluator, record("refuse", "x")) == ("reported", "model: no comment")
+        kind, message = failure(evaluator, record("x", "x", targets=[]))
+        assert (kind, message.startswith("the example is no task: bad_type targets: ")) == (
+            "model_error",
+            True,
+        )
+        assert failure(evaluator, b'{"input": "x"}')[1].startswith("the example is no task")
+        assert failure(evaluator, record("x", "x", metric="f1"))[1].startswith("metric: f1 is not among")
+        with pytest.raises(EvaluationError, match="there is no example"):
+            evaluator.call(Payload(candidate=""), time.monotonic() + 5)
+
+
+def test_a_batch_is_answered_as_single_calls_are(tmp_path: Path) -> None:
+    examples = [record(f"say {word}", word) for word in ("a", "b", "refuse", "c", "d", "e")]
+    examples.insert(3, b'{"input": 1}')
+    payloads = [Payload(candidate="", example=example) for example in examples]
+    for outputs in ("", str(tmp_path / "outputs.jsonl")):
+        with live(spec_of(f"{MODEL} batch", outputs=outputs)) as evaluator:
+            single = [_outcome(evaluator, payload) for payload in payloads]
+            assert evaluator.capacity.batch == 4
+            many = evaluator.call_many(payloads, 10)
+        assert [_told(one) for one in many] == single
+        assert next(told for told in single if not isinstance(told, float)) == "model: no comment"
+    with live(spec_of(f"{MODEL} batch", batch_size=2)) as evaluator:
+        ask(evaluator, examples[0])
+        assert evaluator.capacity.batch == 2
+
+
+def _outcome(evaluator: Evaluator, payload: Payload) -> object:
+    try:
+        return _told(evaluator.call(payload, time.monotonic() + 10))
+    except EvaluationError as error:
+        return _told(error)
+
+
+def _told(one: Answer | EvaluationError) -> object:
+    return one.message if isinstance(one, EvaluationError) else one.score
+
+
+def test_an_output_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None:
+    seen, outputs = tmp_path / "seen", str(tmp_path / "outputs.jsonl")
+    spec = spec_of(f"{MODEL} counts {seen}", outputs=outputs)
+    spec = replace(spec, environment={})
+    with live(spec) as evaluator:
+        first = ask(evaluator, record("say a", "a"))
+        assert ask(evaluator, record("say a", "b")).score == 0.0  # another target, the same output
+        assert failure(evaluator, record("refuse", "x"))[0] == "reported"
+    asked = len(seen.read_text().splitlines())
+    assert asked == 2
+    assert first.score == 1.0
+
+
+def test_what_was_written_down_is_scored_by_another_and_the_model_is_never_started(tmp_path: Path) -> None:
+    outputs = str(tmp_path / "outputs.jsonl")
+    model = write_program(tmp_path / "m.sh", ["#!/bin/sh", 'echo started >> log; echo \'{"text": "A"}\''])
+    spec = replace(spec_of(f"cmd:{model}", outputs=outputs), cwd=str(tmp_path))
+    with live(spec) as evaluator:
+        ask(evaluator, record("say a", "A"), line=7)
+        ask(evaluator, record("say a", "A"), line=7, repeat=2)
+    model.unlink()
+    scorer = parse_evaluator("@length_limit --max 0", EvaluatorSpec())
+    stored = spec_of(f"replay:{outputs}#cmd:m.sh", scorer=scorer)
+    with live(stored) as evaluator:
+        told = ask(evaluator, record("say a", "A"), line=7)
+        assert (told.score, told.side_info["metric"], told.side_info["output"]) == (0.0, "length_limit", "A")
+        assert ask(evaluator, record("say a", "A"), line=7, repeat=2) == told
+        assert failure(evaluator, record("say a", "A"), line=7, repeat=3)[0] == "model_error"
+        assert "no output of 'ex-8'" in failure(evaluator, record("say a", "A"), line=8)[1]
+        many = [Payload(candidate="", example=record("say a", "A"), line=line) for line in (7, 8)]
+        assert [isinstance(one, Answer) for one in evaluator.call_many(many, 5)] == [True, False]
+    assert (tmp_path / "log").read_text() == "started\nstarted\n"
+
+
+def test_a_providers_model_is_sent_one_message_and_tells_its_tokens(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none-of-yours")
+    with served_model([{"text": "A"}], tmp_path) as server:
+        spec = spec_of("openai/gpt-4o-mini", api_base=server.base, temperature=0.5)
+        assert spec.retries == 2
+        with live(spec) as evaluator:
+            answer = ask(evaluator, record("say a", "a"), "Think.")
+        (body,) = server.bodies()
+        assert body["messages"] == [{"role": "user", "content": "Think.\n\nsay a"}]
+        assert body["temperature"] == 0.5
+        assert (answer.score, answer.side_info["model"]["prompt_tokens"] > 0) == (1.0, True)
+        assert "sk-none" not in str(answer.side_info) + repr(spec) + str(identify(spec).to_dict())
+
+
+def test_a_wrong_model_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    for text in ("tooy", "cmd:", "cmd:'", "openai/"):
+        with pytest.raises(UsageError):
+            spec_of(text)
+    with pytest.raises(UsageError, match="no such file"):
+        connect(spec_of(f"replay:{tmp_path / 'none.jsonl'}"))
+
+
+def test_names_and_identities(tmp_path: Path) -> None:
+    program = write_program(tmp_path / "my_model.sh", ["#!/bin/sh"])
+    recorded = tmp_path / "recorded.jsonl"
+    recorded.write_text('{"id": "a", "output": "b"}\n')
+    specs = {
+        "my_model": spec_of(f"cmd:{program} --fast"),
+        "recorded": spec_of(f"replay:{recorded}"),
+        "toy": spec_of("toy"),
+        "openai/gpt": spec_of("openai/gpt"),
+        "mine": spec_of("mine=toy"),
+    }
+    assert [spec.name for spec in specs.values()] == [*specs]
+    known = {name: identify(spec) for name, spec in specs.items()}
+    assert known["my_model"].text == "cmd:my_model.sh --fast"
+    assert str(tmp_path) not in str([one.to_dict() for one in known.values()])
+    assert known["mine"].sha256 == known["toy"].sha256
+    assert len({one.sha256 for one in known.values()}) == len(known) - 1
+    slower = {name: replace(spec, timeout=99.0, workers=7) for name, spec in specs.items()}
+    assert {name: identify(spec) for name, spec in slower.items()} == known
+    warmer = spec_of("openai/gpt", temperature=0.7)
+    assert identify(warmer).sha256 != known["openai/gpt"].sha256
+    assert identify(spec_of("toy", metrics=("@f1",))).sha256 != known["toy"].sha256
+    assert not any(has_changed(spec, known[name]) for name, spec in specs.items())
+    program.write_text("#!/bin/sh\n# other\n")
+    recorded.write_text('{"id": "a", "output": "c"}\n')
+    assert has_changed(specs["my_model"], known["my_model"])
+    assert identify(specs["recorded"]).sha256 != known["recorded"].sha256
+    assert pickle.loads(pickle.dumps(warmer)) == warmer
+
+
+@pytest.mark.skipif("code_exec" not in shipped.programs(), reason="no metric runs code yet")
+def test_the_level_of_the_sandbox_reaches_the_metric_that_runs_code() -> None:
+    metrics = ["@code_exec@io_pairs", EXACT]
+    spec = task_spec("toy", metrics, DEFAULTS, TaskSpecification(), sandbox="required")
+    assert spec.task is not None
+    assert [metric.argv[-2:] for metric in spec.task.metrics] == [
+        ("--sandbox", "required"),
+        ("--variant", "normalised"),
+    ]
+    assert [metric.name for metric in spec.task.metrics] == ["code_exec@io_pairs", "exact_match@normalised"]
+
+
+def test_a_run_compares_prompts_over_a_task_file_with_models_as_task_models(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "none.txt").write_text("")
+    (tmp_path / "think.txt").write_text("Think first.")
+    told = ["--dataset", ARITHMETIC, "--candidate", "none.txt", "--candidate", "think.txt"]
+    models = ["--task-model", "toy", "--task-model", "silent"]
+    done = cli("run", "-e", f"task:{ARITHMETIC}", *told, *models, "--json")
+    rows = [
+        (row["candidate"], row["task_model"], row["splits"]["train"]["mean"])
+        for row in done.json["summary"]["rows"]
+    ]
+    assert done.status == 0
+    assert sorted(rows) == [
+        *(("none", "silent", 0.0), ("none", "toy", 1.0)),
+        *(("think", "silent", 0.0), ("think", "toy", 1.0)),
+    ]
+    (tmp_path / "sweep.toml").write_text(f'[[evaluator]]\ntask = "{ARITHMETIC}"\n')
+    assert cli("run", "sweep.toml", *told, "--task-model", "toy", "--quiet").status == 0
+    wrong = cli("run", "-e", f"task:{ARITHMETIC}", *told, "--task-model", "tooy")
+    assert (wrong.status, "did you mean toy?" in wrong.stderr) == (2, True)
+    bad = cli("run", "-e", f"task:{ROOT / 'datasets' / 'tasks_bad.jsonl'}", *told)
+    assert (bad.status, "optimize-eval validate" in bad.stderr) == (2, True)
+    missing = cli("run", "-e", "task:none.jsonl", *told)
+    assert (missing.status, "no such file" in missing.stderr) == (2, True)
