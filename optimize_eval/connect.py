@@ -155,6 +155,7 @@ def task_spec(
         name=name or _model_name(named.kind, named.rest) or text,
         text=text,
         retries=retries,
+        judge=None,
         task=replace(task, model=text, metrics=_metric_specs(metrics, defaults, sandbox)),
     )
 
@@ -189,8 +190,8 @@ def _parse_task(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
             hint=f"optimize-eval validate {shlex.quote(name)} tells all of them",
         )
     metrics = _metric_specs((task.evaluator for task in file.tasks), defaults)
-    specification = TaskSpecification(metrics=metrics)
-    return replace(defaults, name=_NOT_IN_NAME.sub("-", file.name) or "task", text=target, task=specification)
+    called = _NOT_IN_NAME.sub("-", file.name) or "task"
+    return replace(defaults, name=called, text=target, judge=None, task=TaskSpecification(metrics=metrics))
 
 
 def _parse_metric(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:

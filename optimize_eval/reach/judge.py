@@ -20,9 +20,7 @@ from optimize_eval.reach.rubric import JudgeSpec, check_judge
 
 _SHOWN = 200
 _CUT_OFF = "length"
-_NONSENSE_HINT = (
-    "see what it is asked with preflight; a larger model, or a shorter rubric, may keep to the form"
-)
+_NONSENSE_HINT = "a larger model, or a shorter rubric, may keep to the form"
 _TOO_SHORT_HINT = "raise max_tokens: the judge's answer was cut off"
 
 

@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from optimize_eval.errors import UsageError
-from optimize_eval.models import ModelSpec
-from optimize_eval.models.providers import PROVIDERS
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification
 from optimize_eval.reach.words import split_command
 from optimize_eval.tasks.model import ModelUnderTest
+
+if TYPE_CHECKING:
+    from optimize_eval.models import ModelSpec
 
 CMD, REPLAY, TOY, SILENT = "cmd:", "replay:", "toy", "silent"
 WHAT_THERE_IS = "a model is cmd:'./my_model', replay:outputs.jsonl, toy, silent or PROVIDER/MODEL"
@@ -67,11 +68,13 @@ def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     argv = split_command(command)
     if not argv or not argv[0]:
         raise UsageError("the model's command is empty", hint=WHAT_THERE_IS)
-    return replace(spec, text=command, argv=argv, url="", task=None)
+    return replace(spec, text=command, argv=argv, url="", task=None, judge=None)
 
 
-def model_spec(name: str, task: TaskSpecification) -> ModelSpec:
+def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
     """Describe a provider's model."""
+    from optimize_eval.models import ModelSpec  # noqa: PLC0415  loads the HTTP client
+
     return ModelSpec(
         name=name,
         api_base=task.api_base,
@@ -131,6 +134,8 @@ _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {
 
 
 def _hint(text: str) -> str:
+    from optimize_eval.models.providers import PROVIDERS  # noqa: PLC0415  loads the HTTP client
+
     if text.startswith((".", "/")) or text.endswith((".py", ".sh")):
         return f"a program is written cmd:{text}"
     if text.endswith(".jsonl"):
