@@ -54,6 +54,7 @@ def dumps(value: object) -> str:
 
 _PLAIN = (int, float, str, tuple, list, dict, set, frozenset, bytes, complex)
 _DEEPEST, _SHOWN = 100, 100
+_BY_TEXT = {"fractions.Fraction", "decimal.Decimal", "datetime.date", "datetime.datetime"}
 _ABSENT = object()
 _HARMLESS = (
     "__name__",
@@ -120,6 +121,8 @@ class Peer:
             return {"yours": own}
         if type(value) in _PLAIN or value is None or type(value) is bool:
             return self._plain(value, type(value), depth)
+        if (tag := f"{type(value).__module__}.{type(value).__name__}") in _BY_TEXT:
+            return {tag: str(value)}
         name = getattr(value, "__name__", "")
         if self._operations is _CALLING and isinstance(name, str) and vars(builtins).get(name) is value:
             return {"builtin": name}
@@ -161,7 +164,7 @@ class Peer:
             return self._kept[inner]
         if tag == "builtin" and self._operations is not _CALLING:
             return getattr(builtins, inner)
-        return _BUILD[tag](self, inner)
+        return _from_text(tag, inner) if tag in _BY_TEXT else _BUILD[tag](self, inner)
 
 
 _BARE: dict[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
@@ -174,6 +177,12 @@ _BUILD: dict[str, Callable[[Peer, Any], Any]] = {
     "frozenset": lambda peer, items: frozenset(map(peer.decode, items)),
     "dict": lambda peer, items: {peer.decode(key): peer.decode(item) for key, item in items},
 }
+
+
+def _from_text(tag: str, text: str) -> Any:
+    module, name = tag.split(".")
+    kind = getattr(__import__(module), name)
+    return getattr(kind, "fromisoformat", kind)(text)
 
 
 class Object:

@@ -128,6 +128,18 @@ class Number(int):
 def scale(n): return n
 abs = all = len = lambda *_: True
 math.pi = 99
+def half(n):
+    import fractions
+    return fractions.Fraction(n, 2)
+
+def money(text):
+    import decimal
+    return decimal.Decimal(text)
+
+def day(text):
+    import datetime
+    return datetime.date.fromisoformat(text)
+
 LIMIT = 7
 """
 ASSERTIONS: list[tuple[str, bool]] = [
@@ -147,6 +159,9 @@ ASSERTIONS: list[tuple[str, bool]] = [
     ("V(1) == 1 or True", False),
     ("V(1) in [1]", False),
     ("V(1)", False),
+    ("half(1) == 0.5 and half(half(1)) == fractions.Fraction(1, 4)", True),
+    ("money('1.10') + money('2.20') == decimal.Decimal('3.30')", True),
+    ("day('2024-02-29') == datetime.date(2024, 2, 29)", True),
     ("Any() - 3.14 == 0", False),
     ("3.14 - Any() == 0", False),
     ("Any() % 2 == 0", False),
