@@ -100,7 +100,7 @@ class Peer:
         while (message := self.receive())[0] == "?":
             self.serve(message)
         if message[0] == "!":
-            raise _exception(message[1], message[2])
+            raise _exception(message[1], message[2], ends=operation == "next")
         return self.decode(message[1])
 
     def serve(self, message: list[Any]) -> None:
@@ -288,8 +288,9 @@ _CALLING: dict[str, Callable[..., Any]] = {
 }
 
 
-def _exception(name: str, text: str) -> Exception:
-    kind = vars(builtins).get(name)
+def _exception(name: str, text: str, *, ends: bool) -> Exception:
+    """Build what was raised there; a call made by `map` must not end the `all` around it as true."""
+    kind = vars(builtins).get(name) if ends or name != "StopIteration" else None
     if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, UnicodeError):
         return kind(text)
     return RuntimeError(f"{name}: {text}")
