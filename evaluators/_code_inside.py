@@ -311,9 +311,9 @@ def answers(enclosed: bytes) -> NoReturn:
     """Do with the candidate what is asked, until the line is cut."""
     names: dict[str, Any] = {}
 
-    def load(source: str) -> None:
+    def load(*sources: str) -> None:
         names.update({"": _module("candidate")})
-        exec(_compiled(source), names[""].__dict__)  # noqa: S102  what the sandbox is for
+        exec(_compiled(*sources), names[""].__dict__)  # noqa: S102  what the sandbox is for
 
     def name(wanted: str) -> Any:
         if wanted not in names[""].__dict__:
@@ -352,9 +352,9 @@ def expressions(enclosed: bytes) -> None:
 def script(enclosed: bytes) -> None:
     """Run a candidate as a program."""
     os.write(1, enclosed)
-    source = loads(os.fdopen(os.dup(0), "rb").readline().decode())
+    sources = loads(os.fdopen(os.dup(0), "rb").readline().decode())
     _no_input()
-    exec(_compiled(source), _module("__main__").__dict__)  # noqa: S102  as above
+    exec(_compiled(*sources), _module("__main__").__dict__)  # noqa: S102  as above
 
 
 def _evaluated(peer: Peer, case: Mapping[str, Any]) -> tuple[bool, str]:
@@ -371,8 +371,16 @@ def _evaluated(peer: Peer, case: Mapping[str, Any]) -> tuple[bool, str]:
     return bool(values[0] == values[1]), f"got {shown(values[0])}"
 
 
-def _compiled(source: str) -> CodeType:
-    return compile(source, "candidate.py", "exec", dont_inherit=True)  # annotations are not postponed there
+def _compiled(whole: str, block: str | None = None) -> CodeType:
+    """Compile the whole where it is Python, else the block, if there is one."""
+    try:
+        return compile(
+            whole, "candidate.py", "exec", dont_inherit=True
+        )  # annotations are not postponed there
+    except (SyntaxError, ValueError):
+        if block is None:
+            raise
+    return compile(block, "candidate.py", "exec", dont_inherit=True)
 
 
 def shown(value: object) -> str:

@@ -19,10 +19,28 @@ def targets(*listed: str) -> dict[str, object]:
     return {"targets": list(listed)}
 
 
+_INNER = "    '''Doubles.\n\n    ```py\n    f(1)\n    ```\n    '''\n"
+FENCED = [  # as models write them
+    f"Sure!\n```python\n{DOUBLE}```\nDone.\n".replace("\n", "\r\n"),
+    f"``` python\n{DOUBLE}```",
+    f"```python \n{DOUBLE}``` ",
+    f'```python title="a.py"\n{DOUBLE}```',
+    f"~~~py\n{DOUBLE}~~~",
+    f"Use ```f```:\n```\n{DOUBLE}```",
+    f"It is: ```py\n{DOUBLE.rstrip()}``` as you see",
+    f"Cut off:\n```python\n{DOUBLE}",
+    "1. first\n   ```py\n   def f(x):\n       return 2 * x\n   ```",
+    f"````python\n{DOUBLE}FENCE = '''\n```\n'''\n````",
+    f"```python\n{DOUBLE}FENCE = '```' + ''\n```",
+    f"\ufeff{DOUBLE}",
+    DOUBLE.replace("\n", f"\n{_INNER}", 1),
+    f"# ```python\n# f(1)\n# ```\n{DOUBLE}",
+]
 PAIRS: list[tuple[str, dict[str, object], float]] = [
     (DOUBLE, pairs([1, 2], [3, 6]), 1),
     (f"Here it is:\n```python\n{DOUBLE}```\nand\n```\nnonsense(\n```", pairs([1, 2]), 1),
     (f"```\n{DOUBLE}```", pairs([1, 2]), 1),
+    *((text, pairs([1, 2]), 1) for text in FENCED),
     (DOUBLE, {"io_pairs": [[1, 2]]}, 1),
     (DOUBLE, pairs([1, 2], [3, 7]), 0.5),
     (DOUBLE, pairs([1, 2], [3], "ab", [1, 2, 3]), 0.25),
