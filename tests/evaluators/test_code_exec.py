@@ -144,6 +144,7 @@ class Number(int):
     def __sub__(self, other): return 0
 
 def scale(n): return n
+def size(text): return text.__len__()
 def ends(x): raise StopIteration
 abs = all = len = lambda *_: True
 math.pi = 99
@@ -207,6 +208,7 @@ ASSERTIONS: list[tuple[str, bool]] = [
     ("round(math.pi, 2) == 3.14", True),
     ("exit() or True", False),
     ("(lambda: add(1, 1))() == 2", True),
+    ("size('a' * 2000000) == 2000000", True),
     ("str(add(1, 1)) == '2' and isinstance(add(1, 1), int)", True),
 ]
 
