@@ -237,6 +237,16 @@ def test_another_evaluator_scores_what_was_said_though_the_model_is_gone(cli: Cl
     assert "often" in cli("report", "run").stdout
 
 
+def test_a_model_that_was_given_twice_is_rescored_once(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    models = ["--model", "toy", "--model", "toy", "--model", "silent"]
+    assert cli("bench", "sums.jsonl", *models, "--out", "run").status == 0
+    done = cli("rescore", "run", "-e", "@length_limit --max 1", "--json")
+    assert done.status == 0, done.stderr
+    assert {one["adapter"] for one in done.json["models"]} == {"toy", "silent"}
+    assert "toy-2 is the same model as toy" in done.stderr
+
+
 def test_diff_tells_what_moved_and_which_predictions_changed(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     bench = ["bench", "sums.jsonl", "--include-per-example", "--model"]
