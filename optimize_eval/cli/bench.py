@@ -44,7 +44,7 @@ too many calls failed, 130 interrupted.
 """
 
 
-_NO_CANDIDATE = Candidate(name="none")  # nothing stands before a task's prompt
+_NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
 
 
 def bench(
@@ -144,6 +144,7 @@ def bench(
     check_reachable(plan)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
+        (folder / LEADERBOARD).unlink(missing_ok=True)  # while calls are made it would tell of another time
         done = session(_writing_outputs(plan, folder), stored, settings, quiet=quiet)
         summarise(stored)
         called = {spec.name: spec.name for spec in specs}
