@@ -155,6 +155,7 @@ class Running:
         )
         os.set_blocking(self._in.fileno(), False)
         self._poll = select.poll()
+        self._poll.register(1, 0)  # tells when nobody reads this process's own answers any more
         for stream in (self._out, self._err):
             self._poll.register(stream, select.POLLIN)
 
@@ -218,6 +219,8 @@ class Running:
         ready = dict(self._poll.poll(max(0, left) * 1000))
         if left <= 0:
             raise Stopped(f"ran out of time ({self._sandbox.limits.seconds:g} s)")
+        if 1 in ready:
+            raise SystemExit(1)
         if self._err.fileno() in ready and not self._drain_tail():
             self._poll.unregister(self._err)
         if self._out.fileno() in ready:

@@ -1,12 +1,16 @@
 """code_exec: what is scored, what is a miss, what is a failure; escapes have a file of their own."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Cli
-from tests.evaluators.asking import answer, ask
+from tests.evaluators.asking import EVALUATORS, answer, ask
 
 DOUBLE = "def f(x):\n    return 2 * x\n"
 
@@ -315,3 +319,20 @@ def test_a_wrong_option_is_told(cli: Cli, option: str) -> None:
     assert said.status == 4
     assert f"argument {option.split(maxsplit=1)[0]}: " in said.json["stderr"]
     assert "invalid _" not in said.json["stderr"]
+
+
+def test_it_ends_with_its_candidate_when_nobody_waits_for_the_answer(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    code = f"import os\nopen({str(fifo)!r}, 'w').write(str(os.getpid()))\nwhile True: pass"
+    command = [sys.executable, str(EVALUATORS / "code_exec.py"), "--sandbox", "none", "--time", "600"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as judge:
+        assert judge.stdin
+        assert judge.stdout
+        judge.stdin.write(json.dumps({"candidate": code, "example": pairs([0, 0])}).encode() + b"\n")
+        judge.stdin.flush()
+        pid = int(fifo.read_text())
+        judge.stdout.close()
+        assert judge.wait(30) == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
