@@ -46,12 +46,15 @@ def metric_path(metric: str) -> Path:
 
 
 def shared_by(program: Path) -> tuple[Path, ...]:
-    """Find the modules beside a shipped program that it cannot run without."""
-    if program.suffix != ".py":
-        return ()
-    found = _SHARED.findall(program.read_text(encoding="utf-8"))
-    beside = {program.with_name(f"{module}.py"): None for module in found}
-    return tuple(file for file in beside if file.exists())
+    """Find the modules beside a shipped program that it cannot run without, and those that these need."""
+    found: dict[Path, None] = {}
+    unread = [program] if program.suffix == ".py" else []
+    while unread:
+        modules = _SHARED.findall(unread.pop(0).read_text(encoding="utf-8"))
+        beside = [program.with_name(f"{module}.py") for module in modules]
+        unread += (new := [file for file in dict.fromkeys(beside) if file not in found and file.exists()])
+        found |= dict.fromkeys(new)
+    return tuple(found)
 
 
 def summary_of(program: Path) -> str:

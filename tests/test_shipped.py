@@ -43,3 +43,5 @@ def test_what_a_program_cannot_run_without_is_found() -> None:
     assert shipped.shared_by(shipped.metric_path("f1")) == (ROOT / "evaluators" / "_metric.py",)
     assert shipped.shared_by(shipped.metric_path("routing")) == ()
     assert shipped.shared_by(shipped.metric_path("few_rules")) == ()
+    names = [file.name for file in shipped.shared_by(shipped.metric_path("code_exec"))]
+    assert sorted(names) == ["_code_inside.py", "_metric.py", "_sandbox.py", "_seccomp.py"]

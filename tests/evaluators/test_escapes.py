@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from optimize_eval import shipped
 from tests.conftest import need
 from tests.evaluators.asking import EVALUATORS
 from tests.evaluators.escapes import FILES, FORGING, KERNEL, MEMORY, NETWORK, OUTLIVING, SIGNALS, candidate
@@ -62,8 +63,9 @@ def shared() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="escapes-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        for file in ("code_exec.py", "_code_inside.py", "_metric.py", "_sandbox.py"):
-            shutil.copy(EVALUATORS / file, folder)
+        program = EVALUATORS / "code_exec.py"
+        for file in (program, *shipped.shared_by(program)):
+            shutil.copy(file, folder)
         yield folder
 
 
