@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -175,6 +176,34 @@ def test_a_key_stays_out_of_everything_although_the_server_says_it(
     assert {request["authorization"] for request in model.requests()} == {True}
     assert "you sent Bearer ***" in (tmp_path / "run" / "journal.jsonl").read_text()
     _assert_no_secret(tmp_path, *(text for one in told for text in (one.stdout, one.stderr)))
+
+
+def test_an_odd_key_stays_out_although_the_server_escapes_it(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    odd = 'sk"canary\\0123%41'
+    in_json = "".join(f"\\u{ord(char):04x}" for char in odd)
+    in_reasoning = json.dumps({"score": 1, "reasoning": "REASON"}).replace("REASON", in_json)
+    choices = json.dumps({"choices": [{"message": {"content": in_reasoning}}]})
+    cases: dict[str, dict[str, Any]] = {
+        "echoed in JSON": {"json": {"reasoning": "you sent {authorization}", "score": 1}},
+        "in JSON in JSON": {"body": choices},
+        "no message": {"status": 401, "body": json.dumps({"error": {"why": "KEY"}}).replace("KEY", in_json)},
+        "other JSON": {"status": 401, "body": json.dumps({"why": "KEY"}).replace("KEY", in_json)},
+        "a place": {"status": 302, "headers": {"Location": f"/?key={quote(odd, safe='')}"}, "body": ""},
+        "nonsense": {"json": {"score": "{authorization}"}},
+    }
+    model = fake_model([{"when": {"any": name}, **says} for name, says in cases.items()])
+    lines = [json.dumps({"id": name, "candidate": name}) for name in cases]
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+    options = ("--api-base", model.base, "--candidates", "all.jsonl", "--no-preflight", "--json")
+    done = cli("run", *JUDGE, *options, "--out", "run", env={"OPENAI_API_KEY": odd})
+    assert done.json["summary"]["units"]["scored"] == 2
+    texts = [path.read_text() for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    told = "".join([*texts, done.stdout, done.stderr])
+    assert "you sent Bearer ***" in told
+    forms = (odd, json.dumps(odd)[1:-1], in_json, in_json.replace("\\", "\\\\"), quote(odd, safe=""))
+    assert [form for form in forms if form in told] == []
 
 
 SWEEP = """\
