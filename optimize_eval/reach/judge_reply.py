@@ -150,7 +150,7 @@ def _bare(text: str, rubric: Rubric) -> dict[str, Any]:
     fenced = _FENCED.fullmatch(text.strip())
     said = (fenced[1] if fenced else text).strip()
     key = _main_key(rubric)
-    if key in {"prediction", "label"} and said and "\n" not in said:
+    if key in {"prediction", "label"} and said and "\n" not in said and said[0] not in "{[":
         return {key: said}
     if key == "score" and _NUMBER.fullmatch(said):
         return {key: float(said)}
@@ -234,4 +234,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return said
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)
+def _integer(digits: str) -> float:
+    try:
+        return int(digits)
+    except ValueError:  # Python reads no integer of so many digits; nothing here needs one
+        return math.inf
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer, object_pairs_hook=_unique)
