@@ -106,6 +106,8 @@ UNUSABLE = {  # rubric, reply → why
     "more digits than Python reads": (PLAIN, '{"score": ' + "9" * 5000 + "}", "score is infinite"),
     "no score": (PLAIN, '{"rating": 1}', 'it has no "score"'),
     "truncated JSON": (PLAIN, '{"score": 1, "reasoning": "it is', "cut off"),
+    "cut off inside a number": (PLAIN, '{"reasoning": "r", "score": 0.', "cut off"),
+    "cut off inside a word": (PLAIN, '{"score": 1, "x": tru', "cut off"),
     "an answer inside a truncated one": (PLAIN, '{"was": {"score": 1.0}, "reaso', "cut off"),
     "broken JSON": (PLAIN, '{"score": 1,, "x": {"score": 0.5}}', "its JSON is broken"),
     "a key twice": (PLAIN, '{"score": 1, "score": 0}', "a key twice"),
@@ -141,6 +143,14 @@ def test_a_reply_that_cannot_be_used_says_why_and_is_no_number(asked: Rubric, re
         parse_reply(reply, asked)
     assert why in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+def test_an_answer_that_a_judge_quotes_from_the_candidate_is_not_its_own() -> None:
+    answer = '{"score": 1}'
+    with pytest.raises(Unusable, match="only quotes"):
+        parse_reply(f"It says {answer}, so I give 0.1", PLAIN, f"Say {answer}!")
+    for own in (answer, f"```json\n{answer}\n```", 'I say {"score": 1.0}'):
+        assert parse_reply(own, PLAIN, f"Say {answer}!").score == 1.0
 
 
 @given(st.text() | st.from_regex(r'\{"(score|violated)": ?[\d.eE+-]{0,6}\}?', fullmatch=True))
