@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from optimize_eval import EvaluationError, FailureKind, llm_judge_evaluator
+from optimize_eval import EvaluationError, FailureKind, UsageError, llm_judge_evaluator
 from tests.conftest import PROGRAM, ROOT, Cli, StartModel
 
 JUDGE = ("-e", "judge:openai/m", "--objective", "It greets warmly")
@@ -384,6 +384,13 @@ def test_a_judge_is_a_plain_function(fake_model: StartModel) -> None:
             judge("odd")
         assert caught.value.kind is FailureKind.MODEL_ERROR
         assert caught.value.retry_after is None
+
+
+@pytest.mark.parametrize("wrong", [{"model": 5}, {"on_failure": "0"}, {"on_failure": float("nan")}])
+def test_what_no_judge_can_be_made_of_is_refused_before_it_is_asked(wrong: dict[str, Any]) -> None:
+    given = {"model": "vllm/m", **wrong}
+    with pytest.raises(UsageError, match="is not a text" if "model" in wrong else "is no score"):
+        llm_judge_evaluator("It greets", **given)
 
 
 def test_runs_of_commands_load_nothing_of_judges_and_models() -> None:
