@@ -284,6 +284,7 @@ MISUSE = {
     "an empty objective": (["-e", "judge:openai/m", "--objective", ""], "--objective is empty"),
     "no such rubric": (["-e", "judge:openai/m", "--rubric", "r.toml"], "r.toml: no such file"),
     "a base that is no URL": ([*JUDGE, "--api-base", "localhost"], "no base URL"),
+    "a key for a base": ([*JUDGE, "--api-base", CANARY], "no base URL"),
     "no evaluator at all": ([], "no evaluator is named"),
 }
 
@@ -294,6 +295,7 @@ def test_a_judge_that_cannot_be_asked_is_refused_before(cli: Cli, options: list[
     assert (done.status, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+    assert CANARY not in done.stderr
 
 
 def test_a_model_that_cannot_be_reached_is_a_failure_with_advice(cli: Cli) -> None:
