@@ -4,21 +4,26 @@ A board of another tool that has the fields of `leaderboard.v1` and no more is r
 differ is boards_compared's.
 """
 
-import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 from optimize_eval.errors import UsageError
+from optimize_eval.names import distinct
+from optimize_eval.wrong_answers import describe
 
 SCHEMA = "leaderboard.v1"
 FILE = "leaderboard.json"
 
 _MOST_LISTED = 10
 _SHORT, _SHOWN = 16, 8
+_LONG = 60
 
 Board = dict[str, Any]
 Task = Mapping[str, Any]
@@ -54,9 +59,18 @@ def is_board(path: str) -> bool:
 
 
 def check_files(board: Board, beside: str) -> list[Checked]:
-    """Look at each task file of a board, in the current folder, then in the board's own."""
+    """Look at each task file of a board, in the current folder, then in the board's own.
+
+    A board that pins no file raises UsageError: that nothing was checked is not that all is well.
+    """
     folder = Path(beside) if Path(beside).is_dir() else Path(beside).parent
-    return [_check(path, digest, folder) for path, digest in _pinned(board).items()]
+    pinned = _pinned(board)
+    if not pinned:
+        raise UsageError(
+            f"{beside} has no sha256 of a task file, so there is nothing to verify",
+            hint="`optimize-eval bench` writes boards that have them",
+        )
+    return [_check(path, digests, folder) for path, digests in pinned.items()]
 
 
 def differences(a: Board, b: Board) -> list[str]:
@@ -66,10 +80,10 @@ def differences(a: Board, b: Board) -> list[str]:
     if not common:
         return ["they have no task in common"]
     found = [
-        f"task {name} {words}: {_shown(before[name].get(field))} in A, {_shown(after[name].get(field))} in B"
-        for field, words in (("metric_id", "has another metric"), ("sha256", "is of another file"))
+        f"task {name} {words}: {_shown(value_of(before[name]))} in A, {_shown(value_of(after[name]))} in B"
+        for value_of, words in ((_metric, "has another metric"), (_digest, "is of another file"))
         for name in common
-        if before[name].get(field) != after[name].get(field)
+        if value_of(before[name]) != value_of(after[name])
     ]
     more = len(found) - _MOST_LISTED
     return [*found[:_MOST_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
@@ -77,14 +91,23 @@ def differences(a: Board, b: Board) -> list[str]:
 
 def by_name(tasks: Sequence[Task]) -> dict[str, Task]:
     """Name tasks apart: those of one name in several files by the file, too."""
-    names = [task["task"] for task in tasks]
-    return {
-        f"{name} ({task.get('path')})" if names.count(name) > 1 else name: task
-        for name, task in zip(names, tasks, strict=True)
-    }
+    many = Counter(task["task"] for task in tasks)
+    named = [
+        f"{task['task']} ({task.get('path')})" if many[task["task"]] > 1 else task["task"] for task in tasks
+    ]
+    return dict(zip(distinct(named), tasks, strict=True))
 
 
 _HINT = "name what `optimize-eval bench` wrote: its --out folder, or the leaderboard.json in it"
+
+
+def _metric(task: Task) -> str | None:
+    """Name the metric as exactly as the board does: boards of other tools have no ids."""
+    return task.get("metric_id") or task.get("metric")
+
+
+def _digest(task: Task) -> str | None:
+    return task.get("sha256")
 
 
 def _by_name(board: Board) -> dict[str, Task]:
@@ -92,26 +115,120 @@ def _by_name(board: Board) -> dict[str, Task]:
 
 
 def _fault(board: Any) -> str:
+    """Say what makes a decoded value no board: the first thing; nothing where it is one."""
     match board:
         case {"schema": schema} if schema == SCHEMA:
-            models = board.get("models") or [board]
-            tasks = [task for model in models for task in model.get("tasks") or [{}]]
-            is_sound = all(isinstance(task.get("task"), str) and "score" in task for task in tasks)
-            return "" if is_sound else "its tasks have no name or no score"
+            return next(_faults(board), "")
         case {"schema": schema}:
-            return f"its schema is {schema!r}, not {SCHEMA!r}"
+            return f"its schema is {str(schema)[:_LONG]!r}, not {SCHEMA!r}"
     return "it has no schema"
 
 
-def _pinned(board: Board) -> dict[str, str | None]:
-    files = board.get("files") or board["models"][0]["tasks"]
-    return {file["path"]: file.get("sha256") for file in files if "path" in file}
+def _faults(board: Board) -> Iterator[str]:
+    models = board.get("models") or [board]
+    yield from _unlike(models, "models", _is_list)
+    for model in models:
+        yield from _unlike(model, "a model", _is_object)
+        yield from _wrong_fields(model, _OF_A_MODEL, "a model")
+        for task in model["tasks"]:
+            yield from _wrong_fields(task, _OF_A_TASK, "a task")
+            for example in task.get("per_example") or ():
+                yield from _wrong_fields(example, _OF_AN_EXAMPLE, "an example")
+    yield from _unlike(board.get("files") or [], "files", _is_list_of_objects)
+    for file in board.get("files") or ():
+        yield from _wrong_fields(file, _OF_A_FILE, "a file")
 
 
-def _check(path: str, digest: str | None, folder: Path) -> Checked:
+def _wrong_fields(value: Mapping[str, Any], fields: Mapping[str, "_Kind"], what: str) -> Iterator[str]:
+    for name, kind in fields.items():
+        if name in value:
+            yield from _unlike(value[name], f"{name} of {what}", kind.holds)
+        elif kind.is_needed:
+            yield f"{what} has no {name}"
+
+
+def _unlike(value: Any, what: str, holds: Callable[[Any], bool]) -> Iterator[str]:
+    if not holds(value):
+        yield f"{what} is {describe(value)}"
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_object, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_id(value: Any) -> bool:
+    return _is_text(value) or _is_number(value)
+
+
+class _Kind(NamedTuple):
+    """What a field may hold, and whether it has to be there."""
+
+    holds: Callable[[Any], bool]
+    is_needed: bool = False
+
+
+def _or_null(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or holds(value)
+
+
+_A_NUMBER, _A_TEXT = _Kind(_or_null(_is_number)), _Kind(_or_null(_is_text))
+_SCORE = _Kind(_or_null(_is_number), is_needed=True)
+_SPREAD = {"se": _Kind(_or_null(lambda value: _is_number(value) and value >= 0)), "n": _A_NUMBER}
+_FILE = {"path": _A_TEXT, "sha256": _A_TEXT}
+_OF_A_FILE = _FILE
+_OF_A_MODEL = {
+    "adapter": _Kind(_is_text, is_needed=True),
+    "overall_score": _A_NUMBER,
+    "tasks": _Kind(lambda value: _is_list_of_objects(value) and bool(value), is_needed=True),
+    **_SPREAD,
+}
+_OF_A_TASK = {
+    "task": _Kind(_is_text, is_needed=True),
+    "score": _SCORE,
+    "metric": _A_TEXT,
+    "metric_id": _A_TEXT,
+    "per_example": _Kind(_or_null(_is_list_of_objects)),
+    **_FILE,
+    **_SPREAD,
+}
+_OF_AN_EXAMPLE = {
+    "id": _Kind(_is_id, is_needed=True),
+    "score": _SCORE,
+    "prediction": _Kind(_or_null(_is_id)),
+    "error": _A_TEXT,
+}
+
+
+def _pinned(board: Board) -> dict[str, set[str]]:
+    """Collect which digests a board has of each file: one, unless it was edited."""
+    named = [*(board.get("files") or ()), *(task for model in board["models"] for task in model["tasks"])]
+    found: dict[str, set[str]] = {}
+    for one in named:
+        if one.get("path") is not None and one.get("sha256") is not None:
+            found.setdefault(one["path"], set()).add(one["sha256"])
+    return found
+
+
+def _check(path: str, digests: set[str], folder: Path) -> Checked:
     for place in _places(path, folder):
         if place.is_file():
-            same = hashlib.sha256(place.read_bytes()).hexdigest() == digest
+            same = {sha256(place.read_bytes()).hexdigest()} == digests
             return Checked(path=path, state="ok" if same else "changed", found=str(place))
     return Checked(path=path, state="gone", found="")
 
@@ -121,6 +238,6 @@ def _places(path: str, folder: Path) -> Iterator[Path]:
     yield folder / path
 
 
-def _shown(value: object) -> str:
-    text = str(value)
+def _shown(value: str | None) -> str:
+    text = "unknown" if value is None else value
     return text if len(text) < _SHORT else f"{text[:_SHOWN]}…"

@@ -256,9 +256,12 @@ def _milliseconds(seconds: Sequence[Sequence[float]]) -> float | None:
 
 
 def _standing(model: _Model) -> tuple[float, ...]:
-    """Order models: who ran all tasks first, then by what failures counted as 0 leave, then by the score."""
+    """Order models: who ran all tasks first, then by what failures counted as 0 leave, then by failures.
+
+    Never by the score next: where a call failed in the place of a wrong answer, that would lift the model.
+    """
     told = model.told
-    return len(told["not_run"]), -(told["lower_bound"] or 0.0), -(told["overall_score"] or 0.0)
+    return len(told["not_run"]), -(told["lower_bound"] or 0.0), told["failed"]
 
 
 def _pairs(models: Sequence[_Model], tasks: Sequence[_Counted], seed: int) -> list[dict[str, Any]]:

@@ -39,20 +39,31 @@ def _headline(ranked: Sequence[Model], pairs: Sequence[Pair]) -> str:
         return f"no model ran all tasks, so none leads; {told}"
     if second["not_run"]:
         return f"{first['adapter']} leads: {second['adapter']} did not run all tasks"
+    if pair["mark"] == compare.TOO_FEW and pair["n_pairs"] >= compare.FEWEST_PAIRS and pair["diff"]:
+        where = f"by {number(pair['diff'])} on each of {count(pair['n_pairs'], 'example')}"
+        return f"{first['adapter']} is ahead of {second['adapter']} {where}"
     is_sure = pair["mark"] == compare.BETTER and pair["holds_at_lower_bound"]
     return f"{first['adapter']} leads; {told}" if is_sure else f"no model is shown to be the best; {told}"
 
 
 def _points(ranked: Sequence[Model], pairs: Sequence[Pair]) -> Iterator[tuple[str, str]]:
-    for other in ranked[2:]:
-        pair = seen_from(ranked[0], other, pairs)
-        if pair["mark"] not in {compare.BETTER, compare.WORSE} and not other["not_run"]:
-            yield "·", f"{ranked[0]['adapter']} against {other['adapter']}: {_difference(pair)}"
+    first = ranked[0]["adapter"]
+    unsure = _not_told_apart(ranked, pairs)
+    for other, pair in unsure[:_MOST_NAMED]:
+        yield "·", f"{first} against {other['adapter']}: {_difference(pair)}"
+    if (more := len(unsure) - _MOST_NAMED) > 0:
+        yield "·", f"nor is {first} shown to differ from {count(more, 'more model')}"
     for model in ranked:
         if model["not_run"]:
             yield "!", _not_run(model)
         if 1 - model["coverage"] > _MANY_FAILURES:
             yield "!", _failures(model)
+
+
+def _not_told_apart(ranked: Sequence[Model], pairs: Sequence[Pair]) -> list[tuple[Model, Pair]]:
+    """Find the models, from the third on, that the first is not shown to differ from."""
+    found = [(other, seen_from(ranked[0], other, pairs)) for other in ranked[2:] if not other["not_run"]]
+    return [(other, pair) for other, pair in found if pair["mark"] not in {compare.BETTER, compare.WORSE}]
 
 
 def seen_from(model: Model, other: Model, pairs: Sequence[Pair]) -> dict[str, Any]:

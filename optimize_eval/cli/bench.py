@@ -44,19 +44,19 @@ too many calls failed, 130 interrupted.
 """
 
 
-_NO_CANDIDATE = Candidate(name="none")  # nothing stands before a task's prompt
+_NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
 
 
 def bench(
     files: Annotated[list[str], typer.Argument(metavar="FILE|DIR", help="Task files, or folders of them.")],
     model: Annotated[
-        list[str], typer.Option("--model", metavar="MODEL", help="cmd:…, replay:…, toy, PROVIDER/MODEL.")
+        list[str], typer.Option("--model", metavar="MODEL", help="toy, cmd:…, replay:…, PROVIDER/…")
     ],
     format_: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="spec or examples, if not as it looks.")
     ] = None,
     allow_bad_tasks: Annotated[
-        bool, typer.Option("--allow-bad-tasks", help="Leave bad lines out, and say so on the board.")
+        bool, typer.Option("--allow-bad-tasks", help="Leave bad lines out; the board says so.")
     ] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first tasks of each file.")
@@ -144,6 +144,7 @@ def bench(
     check_reachable(plan)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
+        (folder / LEADERBOARD).unlink(missing_ok=True)  # while calls are made it would tell of another time
         done = session(_writing_outputs(plan, folder), stored, settings, quiet=quiet)
         summarise(stored)
         called = {spec.name: spec.name for spec in specs}

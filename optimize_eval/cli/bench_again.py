@@ -3,11 +3,12 @@
 No model is asked: outputs are read from the run's folder, and scored by other evaluators.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.cli import output
 from optimize_eval.cli.leaderboards import keep_and_tell, make_board
 from optimize_eval.connect import task_spec
 from optimize_eval.datasets import Example, Reading
@@ -33,7 +34,8 @@ class Bench:
         self._manifest = run.manifest
         self._scorer = wanted[0].spec
         self._files = _files_again(run.manifest)
-        self.wanted = [_rescoring(run, model, self._scorer) for model in run.manifest["evaluators"]]
+        self._models = list(_apart(run.manifest["evaluators"]))
+        self.wanted = [_rescoring(run, model, self._scorer) for model in self._models]
 
     def readings(self) -> dict[str, Reading | None]:
         """Give tasks as the examples that they were in the run."""
@@ -44,7 +46,7 @@ class Bench:
         """Make a leaderboard by the new scores, beside the bench's own."""
         name = self._scorer.name
         settings = {**self._manifest["settings"], "scorer": name}
-        called = [one["name"] for one in self._manifest["evaluators"]]
+        called = [one["name"] for one in self._models]
         names = dict(zip(models, called, strict=True))
         board = make_board(run, self._files, names, settings=settings, metric=name)
         path = run.folder / f"leaderboard.{name}.json"
@@ -65,6 +67,17 @@ def _files_again(manifest: Manifest) -> list[TaskFile]:
         tasks = tuple(task for task in file.tasks if task.line in asked)
         files.append(replace(file, name=Path(split["name"]).stem, tasks=tasks))
     return files
+
+
+def _apart(models: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Give each model once: what one that was given twice said is written down, and scored, once."""
+    first: dict[str, str] = {}
+    for model in models:
+        name = first.setdefault(model["text"], model["name"])
+        if name == model["name"]:
+            yield model
+        else:
+            output.say(f"note: {model['name']} is the same model as {name}, which is scored for both")
 
 
 def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> Wanted:

@@ -74,7 +74,7 @@ def copy(
     _write(place, program, _EXECUTABLE)
     output.emit(str(place))
     if modules:
-        output.say(f"it needs {', '.join(one.name for one in modules)}, which stands beside it")
+        output.say(f"it needs {', '.join(one.name for one in modules)} beside it")
 
 
 @app.command(epilog=EXAMPLES)

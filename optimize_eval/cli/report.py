@@ -66,10 +66,10 @@ def report(
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(run)
-    if chosen is Format.TERMINAL and not check and stored.manifest.get("settings", {}).get("bench"):
+    wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
+    if chosen is Format.TERMINAL and not check and wanted == gates.Demands() and _has_board(stored):
         _emit_board(stored)
         return
-    wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen in {Format.CSV, Format.JSONL}:
         _emit_records(stored, chosen)
         if wanted == gates.Demands():
@@ -86,6 +86,14 @@ def report(
     elif chosen not in {Format.CSV, Format.JSONL}:
         _emit_summary(summary, shown, shlex.quote(str(stored.folder)), chosen)
     gates.end(judged)
+
+
+def _has_board(stored: StoredRun) -> bool:
+    """Tell whether it is a bench that came to its end; one that did not is reported as the run that it is."""
+    from optimize_eval.cli.leaderboards import LEADERBOARD  # noqa: PLC0415  only here
+
+    is_bench = stored.manifest.get("settings", {}).get("bench")
+    return bool(is_bench) and not stored.owed and (stored.folder / LEADERBOARD).exists()
 
 
 def _emit_board(stored: StoredRun) -> None:

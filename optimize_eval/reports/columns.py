@@ -14,6 +14,8 @@ _LEAST_ROOM = 24
 
 def columns(text: str) -> int:
     """Count the columns that a text takes: wide letters take two, marks on a letter none."""
+    if text.isascii():
+        return len(text)
     return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 

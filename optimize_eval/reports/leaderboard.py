@@ -10,7 +10,7 @@ from optimize_eval.aggregates.leaderboard_verdict import seen_from
 from optimize_eval.aggregates.wording import count, number
 from optimize_eval.reports.cells import difference, half_width, short_interval
 from optimize_eval.reports.columns import cut, wrapped
-from optimize_eval.reports.table import Column, layout_table
+from optimize_eval.reports.table import Column, layout_table, least_width
 
 _MOST_MODELS = 8  # beside each other
 _MOST_ROWS = 30
@@ -70,18 +70,25 @@ def _against_first(board: Board, model: Model) -> Mapping[str, Any] | None:
 
 def _beside_each_other(board: Board, part: str, rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     """Lay out a row for each category or task with each model's score."""
-    models = board["models"][:_MOST_MODELS]
     what = {"categories": "category", "tasks": "task"}[part]
-    told = [Column(what, [row[what] for row in rows[:_MOST_ROWS]], is_name=True)]
+    name = Column(what, [row[what] for row in rows[:_MOST_ROWS]], is_name=True)
+    scores = [_scores(model, part) for model in board["models"][:_MOST_MODELS]]
+    while len(scores) > 1 and least_width([name, *scores]) > width:
+        del scores[-1]  # models come as they are ranked
+    told = [name, *scores]
     if part == "tasks":
-        told.append(Column("metric", [row["metric_id"] for row in rows[:_MOST_ROWS]], is_text=True))
-    for model in models:
-        scores = [_score(row["score"]) for row in model[part][:_MOST_ROWS]]
-        told.append(Column(cut(model["adapter"], _LONGEST_TITLE), scores))
+        metric = Column("metric", [row["metric_id"] for row in rows[:_MOST_ROWS]], is_text=True)
+        told = with_metric if least_width(with_metric := [name, metric, *scores]) <= width else told
     lines = layout_table(told, width)
-    if more := len(rows) - _MOST_ROWS:
-        lines += wrapped(" ", f"… and {count(more, 'more task')}: see --json", width) if more > 0 else []
+    left_out = {"more task": len(rows) - _MOST_ROWS, "more model": len(board["models"]) - len(scores)}
+    for noun, more in left_out.items():
+        lines += wrapped(" ", f"… and {count(more, noun)}: see --json", width) if more > 0 else []
     return lines
+
+
+def _scores(model: Model, part: str) -> Column:
+    texts = [_score(row["score"]) for row in model[part][:_MOST_ROWS]]
+    return Column(cut(model["adapter"], _LONGEST_TITLE), texts)
 
 
 def _score(value: float | None) -> str:

@@ -31,7 +31,7 @@ class Column:
 def layout_table(given: Sequence[Column], width: int) -> list[str]:
     """Lay out; columns that do not fit, last before the end first, are left out rather than cut."""
     shown = list(given)
-    while len(shown) > 2 and _least_width(shown) > width:  # noqa: PLR2004  a name and a number
+    while len(shown) > 2 and least_width(shown) > width:  # noqa: PLR2004  a name and a number
         del shown[-2]
     spare = width - 1 - sum(one.width + _BETWEEN for one in shown if not one.is_name)
     widths = [max(_NARROWEST_NAME, min(spare, one.width)) if one.is_name else one.width for one in shown]
@@ -41,7 +41,8 @@ def layout_table(given: Sequence[Column], width: int) -> list[str]:
     return [lines[0], rule, *lines[1:]]
 
 
-def _least_width(shown: Sequence[Column]) -> int:
+def least_width(shown: Sequence[Column]) -> int:
+    """Tell how wide a terminal has to be for all columns."""
     return 1 + sum(_NARROWEST_NAME if one.is_name else one.width + _BETWEEN for one in shown)
 
 

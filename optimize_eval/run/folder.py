@@ -17,6 +17,7 @@ from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 OUTPUTS = "outputs.jsonl"  # of the models that tasks ask
+BOARDS = "leaderboard*.json"  # what was made of a run of tasks; made anew at its end
 
 _LOCK = "lock"
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import JOURNAL, MANIFEST, OUTPUTS, SUMMARY, read_manifest, write_json
+from optimize_eval.run.folder import BOARDS, JOURNAL, MANIFEST, OUTPUTS, SUMMARY, read_manifest, write_json
 from optimize_eval.run.manifest import EDITED, Manifest, NotARun, differences, listed, told, with_additions
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.stored import StoredRun, read_run
@@ -14,8 +14,9 @@ _NOT_OF_THE_PLAN = ("cluster_by", "group_by", "splits", "settings")  # may chang
 def open_run(folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool) -> StoredRun:
     """Make a locked folder ready for a session of this plan, and tell what of it is already known."""
     if fresh:
-        for name in (SUMMARY, OUTPUTS, JOURNAL, MANIFEST):
-            (folder / name).unlink(missing_ok=True)
+        made = folder.glob(BOARDS)
+        for path in (*made, *(folder / name for name in (SUMMARY, OUTPUTS, JOURNAL, MANIFEST))):
+            path.unlink(missing_ok=True)
     known = check_plan(folder, manifest)
     if known is None and (folder / JOURNAL).exists():
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")

@@ -38,6 +38,8 @@ ROWS = (
     whole_run.http_against_wrk,
     whole_run.many_slots,
     task_run.own_cpu_per_task,
+    task_run.bench_cpu_per_task,
+    task_run.bench_memory_growth,
     whole_run.peers,
     large_run.peak_memory,
     large_run.growth,

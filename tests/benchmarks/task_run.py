@@ -18,6 +18,7 @@ from optimize_eval.run.source import Source
 from optimize_eval.run.stop import Stop
 from optimize_eval.tasks import load_tasks
 from tests.benchmarks.measure import PROGRAMS, Row, median_of, own_cpu
+from tests.benchmarks.whole import Spent, spend
 
 TASKS = 10_000
 
@@ -25,6 +26,33 @@ TASKS = 10_000
 def own_cpu_per_task() -> Row:
     seconds = median_of(_measured, rounds=3)
     return Row(what="10,000 tasks, kept-alive `cmd:` model: own CPU", value=seconds, bar=300, unit=" µs")
+
+
+def bench_cpu_per_task() -> Row:
+    """Count everything from the command's start to its board."""
+    seconds = median_of(lambda: _bench(files=1).own, rounds=3)
+    what = "`bench`, 10,000 tasks, kept-alive `cmd:` model, start to end: own CPU per task"
+    return Row(what=what, value=seconds / TASKS * 1e6, bar=300, unit=" µs")
+
+
+def bench_memory_growth() -> Row:
+    growth = _bench(files=2).peak / _bench(files=1).peak
+    what = "`bench`, 20,000 tasks against 10,000: peak memory"
+    return Row(what=what, value=growth, bar=1.35, unit="×")
+
+
+def _bench(*, files: int) -> Spent:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file in range(files):
+            path = folder / "tasks" / f"{file}.jsonl"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("".join(_record(number) for number in range(TASKS)))
+        model = f"--model=cmd:{sys.executable} {PROGRAMS / 'model.py'}"
+        spent = spend(["bench", str(folder / "tasks"), model, f"--out={folder / 'run'}", "--quiet"])
+        board = json.loads((folder / "run" / "leaderboard.json").read_bytes())
+        assert board["models"][0]["scored"] == files * TASKS, board["models"][0]["errors"]
+        return spent
 
 
 def _measured() -> float:

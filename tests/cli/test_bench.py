@@ -237,6 +237,35 @@ def test_another_evaluator_scores_what_was_said_though_the_model_is_gone(cli: Cl
     assert "often" in cli("report", "run").stdout
 
 
+def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    bench = ["bench", "sums.jsonl", "--out", "run", "--concurrency", "1", "--model"]
+    assert cli(*bench, model(tmp_path / "mine", RIGHT)).status == 0
+    assert cli("report", "run", "--fail-under", "mine=0.9").status == 0
+    missed = cli("report", "run", "--fail-under", "mine=1.1")
+    assert missed.status in {1, 2}, missed.stdout  # a gate is never left out
+    killer = f"os.kill(os.getppid(), 9) if '6 +' in asked['prompt'] else {RIGHT}"
+    done = cli(*bench, model(tmp_path / "mine", killer), "--fresh", "--no-preflight", "--workers", "1")
+    assert done.status == -signal.SIGKILL
+    assert not (tmp_path / "run" / "leaderboard.json").exists()
+    told = cli("report", "run")
+    assert (told.status, "of 12 calls done" in told.stdout) == (0, True), told.stderr
+    assert (
+        "the prompt"
+        in cli(*bench, model(tmp_path / "mine", RIGHT), "--fresh").stdout + cli("runs", ".").stdout
+    )
+
+
+def test_a_model_that_was_given_twice_is_rescored_once(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    models = ["--model", "toy", "--model", "toy", "--model", "silent"]
+    assert cli("bench", "sums.jsonl", *models, "--out", "run").status == 0
+    done = cli("rescore", "run", "-e", "@length_limit --max 1", "--json")
+    assert done.status == 0, done.stderr
+    assert {one["adapter"] for one in done.json["models"]} == {"toy", "silent"}
+    assert "toy-2 is the same model as toy" in done.stderr
+
+
 def test_diff_tells_what_moved_and_which_predictions_changed(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     bench = ["bench", "sums.jsonl", "--include-per-example", "--model"]

@@ -273,8 +273,9 @@ def test_the_same_summary_gives_the_same_text() -> None:
 def test_many_candidates_are_shortened_and_the_baseline_stays() -> None:
     base = noisy(12, mean=0.2, sd=0.05)
     run = on_val(baseline=base, **{f"c{n:04}": moved(base, 0.1 + n / 2000, sd=0.01) for n in range(999)})
+    summary = run.summary()
     for width in (40, 120):
-        lines = shown(run.summary(), width)
+        lines = shown(summary, width)
         titles, rule, rows = table(lines, most=31)
         check_aligned(titles, rule, rows)
         assert len(rows) == 31

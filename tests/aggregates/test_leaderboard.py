@@ -1,0 +1,256 @@
+"""A leaderboard's numbers as tables and laws: weights, ranks, what was not run, win rates, categories."""
+
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from optimize_eval.aggregates.leaderboard import board_of
+from optimize_eval.aggregates.leaderboard_verdict import seen_from
+from optimize_eval.aggregates.statistics import difference_of, mean_of
+from optimize_eval.aggregates.weighted import weighted_difference, weighted_mean
+from optimize_eval.reports.leaderboard import render
+from optimize_eval.run.stored import open_stored
+from optimize_eval.tasks import Task, TaskFile
+from tests.aggregates.made import Example, Fails, made
+
+Files = Mapping[str, Sequence[Example]]  # what a model got, by file
+
+NO = Fails()
+LATE = Fails(kind="reported", message="no")
+
+scores = st.floats(0, 1) | st.sampled_from([0.0, 1.0])
+
+
+def board(
+    models: Mapping[str, Files], *, categories: Mapping[str, Sequence[str]] | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Make the leaderboard of what models got; a file with categories is of the spec dialect."""
+    run = made({name: {"none": files} for name, files in models.items()})
+    told = categories or {}
+    files = [_file(name, len(got), told.get(name)) for name, got in next(iter(models.values())).items()]
+    with tempfile.TemporaryDirectory() as folder:
+        stored = open_stored(run.write(Path(folder, "run")))
+        return board_of(stored, files, {name: name for name in models}, settings={}, **settings)
+
+
+def _file(name: str, size: int, categories: Sequence[str] | None) -> TaskFile:
+    tasks = tuple(
+        Task(
+            id=f"{name}{line}",
+            line=line,
+            prompt="?",
+            targets=("!",),
+            metric="f1",
+            evaluator="@f1",
+            post_process="none",
+            category=categories[line - 1] if categories else None,
+            raw=b"{}",
+        )
+        for line in range(1, size + 1)
+    )
+    dialect = "spec" if categories else "examples"
+    return TaskFile(path=f"{name}.jsonl", name=name, dialect=dialect, sha256="0", tasks=tasks, errors=())
+
+
+def by_name(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {model["adapter"]: model for model in found["models"]}
+
+
+def test_each_number_of_a_task() -> None:
+    found = board({"m": {"a": [1.0, 0.5, 0.25, NO, LATE], "b": [1.0, NO]}})
+    (model,) = found["models"]
+    a, b = model["tasks"]
+    assert a | {"ci": None} == {
+        "task": "a",
+        "metric": "f1",
+        "score": pytest.approx(1.75 / 3),
+        "correct": 2,  # round(1.75)
+        "total": 5,
+        "latency_ms": 250.0,
+        "metric_id": "f1",
+        "category": None,
+        "path": "a.jsonl",
+        "sha256": "0",
+        "se": pytest.approx(mean_of([1.0, 0.5, 0.25]).se),
+        "ci": None,
+        "method": "t",
+        "n": 3,
+        "perfect": 1,
+        "failed": 2,
+        "timeouts": 1,
+        "errors": {"timeout": 1, "reported": 1},
+    }
+    assert (b["score"], b["ci"], b["correct"], b["timeouts"]) == (1.0, None, 1, 1)
+    assert model["overall_score"] == pytest.approx((1.75 / 3 + 1) / 2)  # tasks count alike
+    assert model["lower_bound"] == pytest.approx((1.75 / 5 + 1 / 2) / 2)
+    assert (model["timeouts"], model["failed"], model["scored"], model["coverage"]) == (2, 3, 4, 4 / 7)
+    assert (found["adapter"], found["overall_score"], found["tasks"]) == (
+        "m",
+        model["overall_score"],
+        model["tasks"],
+    )
+
+
+@pytest.mark.parametrize(("got", "correct"), [([0.5], 0), ([0.5, 1.0], 2), ([0.5] * 5, 2), ([NO], 0)])
+def test_correct_is_the_rounded_sum(got: Sequence[Example], correct: int) -> None:
+    assert board({"m": {"a": got}})["tasks"][0]["correct"] == correct
+
+
+def test_a_task_without_a_score_is_null_and_named() -> None:
+    found = board({"m": {"a": [1.0, 1.0], "b": [NO, NO]}, "dead": {"a": [NO, NO], "b": [NO, NO]}})
+    models = by_name(found)
+    assert [task["score"] for task in models["m"]["tasks"]] == [1.0, None]
+    assert (models["m"]["not_run"], models["m"]["overall_score"]) == (["b"], 1.0)
+    dead = models["dead"]
+    assert (dead["overall_score"], dead["latency_ms"], dead["not_run"]) == (None, None, ["a", "b"])
+    assert dead["win_rate"] is None  # no example is scored for both
+    texts = [point["text"] for point in found["verdict"]["points"]]
+    assert "m did not run 1 of 2 tasks: b" in texts
+    assert "dead did not run 2 of 2 tasks: a, b" in texts
+    assert "no model ran all tasks" in found["verdict"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("models", "ranked"),
+    [
+        ({"low": [0.1, 0.1], "high": [0.9, 0.9]}, ["high", "low"]),
+        ({"half": [1.0, NO], "weak": [0.0, 0.0]}, ["weak", "half"]),
+        ({"none": [NO, NO], "half": [1.0, NO], "weak": [0.0, 0.0]}, ["weak", "half", "none"]),
+        ({"late": [1.0, 1.0, NO], "wrong": [1.0, 1.0, 0.0]}, ["wrong", "late"]),
+        ({"tie": [0.5, 0.5], "other": [0.5, 0.5]}, ["tie", "other"]),  # as they were given
+    ],
+)
+def test_who_stands_above_whom(models: Mapping[str, Sequence[Example]], ranked: Sequence[str]) -> None:
+    found = board({name: {"a": got} for name, got in models.items()})
+    assert [model["adapter"] for model in found["models"]] == ranked
+
+
+def test_a_narrow_table_keeps_the_best_models_and_says_how_many_it_left_out() -> None:
+    models: dict[str, Files] = {f"model-{n}": {"a": [1 - n / 20, 0.5]} for n in range(12)}
+    found = board(models)
+    lines = render(found, width=40).splitlines()
+    assert max(map(len, lines)) <= 40
+    table = lines[lines.index("") + 1 :]
+    assert table[0].split() == ["task", "model-0", "model-1", "model-2"]
+    assert table[-1] == " … and 9 more models: see --json"
+    wide = render(found, width=200)
+    assert "model-7" in wide.splitlines()[-4]
+    assert "… and 4 more models: see --json" in wide
+
+
+def test_many_models_that_are_not_told_apart_take_one_line() -> None:
+    models: dict[str, Files] = {f"model-{n}": {"a": [0.5] * 3} for n in range(30)}
+    points = [point["text"] for point in board(models)["verdict"]["points"]]
+    assert len(points) == 6
+    assert points[-1] == "nor is model-0 shown to differ from 23 more models"
+
+
+def test_categories_average_their_tasks() -> None:
+    kinds = ["mcq", "summary", "mcq", "summary"]
+    found = board({"m": {"a": [1.0, 0.5, 0.0, NO], "b": [1.0, 1.0]}}, categories={"a": kinds})
+    told = {
+        one["category"]: (one["score"], one["n"], one["tasks"]) for one in found["models"][0]["categories"]
+    }
+    assert told == {"mcq": (0.5, 2, 2), "summary": (0.5, 1, 2)}
+    assert [task["task"] for task in found["tasks"]] == ["a1", "a2", "a3", "a4", "b"]
+    assert found["overall_score"] == pytest.approx((1.0 + 0.5 + 0.0 + 1.0) / 4)
+
+
+def test_examples_are_told_only_when_asked_for() -> None:
+    got: dict[str, Files] = {"m": {"a": [1.0, NO]}}
+    assert "per_example" not in board(got)["tasks"][0]
+    first, second = board(got, include_per_example=True)["tasks"][0]["per_example"]
+    assert (first["id"], first["score"], second["score"], second["error"]) == ("a1", 1.0, None, "timeout")
+    assert "error" not in first
+
+
+some_files = st.lists(st.lists(scores | st.just(NO), min_size=1, max_size=5), min_size=1, max_size=4)
+
+
+@given(some_files)
+def test_overall_is_the_mean_of_the_tasks_that_have_a_score(files: list[list[Example]]) -> None:
+    (model,) = board({"m": {str(n): got for n, got in enumerate(files)}})["models"]
+    means = [task["score"] for task in model["tasks"] if task["score"] is not None]
+    if means:
+        assert model["overall_score"] == pytest.approx(math.fsum(means) / len(means), abs=1e-12)
+    else:
+        assert model["overall_score"] is None
+
+
+@given(some_files, st.data())
+def test_two_models_win_as_often_as_the_other_loses_and_either_may_come_first(
+    files: list[list[Example]], data: st.DataObject
+) -> None:
+    one = {str(n): got for n, got in enumerate(files)}
+    two = {
+        name: data.draw(st.lists(scores | st.just(NO), min_size=len(got), max_size=len(got)))
+        for name, got in one.items()
+    }
+    found, turned = board({"x": one, "y": two}), board({"y": two, "x": one})
+    models, same = by_name(found), by_name(turned)
+    rates = [model["win_rate"] for model in models.values()]
+    assert rates == [None, None] or math.fsum(rates) == pytest.approx(1)
+    for name in ("x", "y"):
+        assert {**models[name]} == same[name]
+    (pair,), (back,) = found["pairs"], turned["pairs"]
+    assert (pair["a"], back["a"]) == ("x", "y")
+    assert (pair["p"], pair["test"], pair["n_pairs"]) == (back["p"], back["test"], back["n_pairs"])
+    assert (pair["wins"], pair["ties"], pair["losses"]) == (back["losses"], back["ties"], back["wins"])
+    seen = seen_from(models["x"], models["y"], found["pairs"])
+    if pair["diff"] is not None:
+        assert pair["diff"] == -back["diff"]
+        assert seen["diff"] == -pair["diff"]
+    if pair["ci"] is not None:
+        assert pair["ci"] == pytest.approx((-back["ci"][1], -back["ci"][0]))
+
+
+@given(some_files, st.data())
+def test_a_failure_never_lifts_a_model(files: list[list[Example]], data: st.DataObject) -> None:
+    got = {str(n): list(one) for n, one in enumerate(files)}
+    name = data.draw(st.sampled_from(list(got)))
+    place = data.draw(st.integers(0, len(got[name]) - 1))
+    assume(got[name][place] is not NO)
+    worse = {**got, name: [NO if n == place else one for n, one in enumerate(got[name])]}
+    models = by_name(board({"whole": got, "failing": worse}))
+    assert models["failing"]["lower_bound"] <= models["whole"]["lower_bound"] + 1e-12
+    assert len(models["failing"]["not_run"]) >= len(models["whole"]["not_run"])
+    assert (
+        models["failing"]["tasks"][int(name)]["failed"] == models["whole"]["tasks"][int(name)]["failed"] + 1
+    )
+
+
+numbers = st.lists(st.floats(0, 1), min_size=2, max_size=12)
+pairs_of_numbers = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=10)
+
+
+@given(numbers, st.floats(0.01, 100))
+def test_equal_weights_are_no_weights(values: list[float], weight: float) -> None:
+    assert weighted_mean(values, [weight] * len(values)) == mean_of(values)
+
+
+@given(st.floats(0, 1), st.lists(st.floats(0.1, 10), min_size=2, max_size=12))
+def test_equal_scores_have_no_spread_whatever_they_weigh(value: float, weights: list[float]) -> None:
+    found = weighted_mean([value] * len(weights), weights)
+    assert found.mean == pytest.approx(value, abs=1e-12)
+    assert found.se == pytest.approx(0, abs=1e-9)
+
+
+@given(pairs_of_numbers, st.data())
+def test_turning_a_comparison_round_turns_its_sign_and_keeps_p(
+    pairs: list[tuple[float, float]], data: st.DataObject
+) -> None:
+    weights = data.draw(st.lists(st.floats(0.1, 10), min_size=len(pairs), max_size=len(pairs)))
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    found = weighted_difference(first, second, weights, seed=0, may_flip=True)
+    back = weighted_difference(second, first, weights, seed=0, may_flip=True)
+    assert found.diff is not None
+    assert back.diff == pytest.approx(-found.diff, abs=1e-12)
+    assert (found.p, found.wins, found.losses) == (back.p, back.losses, back.wins)
+    plain = weighted_difference(first, second, [1.0] * len(pairs), seed=0, may_flip=True)
+    assert plain == difference_of(first, second, seed=0, may_flip=True)
