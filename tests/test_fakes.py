@@ -138,6 +138,10 @@ def test_a_connection_is_kept_and_an_odd_request_ends_it(fake_model: StartModel)
         with socket.create_connection((address.hostname or "", address.port or 0), timeout=30) as raw:
             raw.sendall(odd)
             assert raw.recv(1) == b""
+    for last in (b"GET /v1/models HTTP/1.0\r\n\r\n", b"GET /v1/models HTTP/1.1\r\nConnection: close\r\n\r\n"):
+        with socket.create_connection((address.hostname or "", address.port or 0), timeout=30) as raw:
+            raw.sendall(last)
+            assert b"fake-model" in raw.makefile("rb").read(), "up to the end of the connection"
 
 
 BAD = {
@@ -195,10 +199,12 @@ def test_each_problem_of_a_rules_file_is_told_with_its_key(tmp_path: Path) -> No
 
 def test_what_keeps_it_from_serving_is_one_line_and_status_2(tmp_path: Path) -> None:
     (tmp_path / "rules.json").write_text('[{"text": "x"}]')
+    (tmp_path / "deep.json").write_text("[" * 100_000)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for arguments, message in (
             (["nowhere.toml"], "error: nowhere.toml: No such file or directory\n"),
+            (["deep.json"], "error: deep.json: it is nested too deeply\n"),
             (["rules.json", "--port", port], "Address already in use"),
             (["rules.json", "--port", "70000"], "port must be 0-65535"),
             (["rules.json", "--record", "no/folder"], "No such file or directory: 'no/folder'"),

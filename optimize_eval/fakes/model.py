@@ -59,6 +59,7 @@ class _Connection(StreamRequestHandler):
 
     server: Server
     disable_nagle_algorithm = True
+    _is_last = False  # the client of the request that was read waits for the end of the connection
 
     def handle(self) -> None:
         with contextlib.suppress(OSError):  # the client left
@@ -69,7 +70,7 @@ class _Connection(StreamRequestHandler):
                     self.wfile.write(answer.on_the_wire())
                 if answer.ending is Ending.HANGING:
                     self.rfile.read(1)
-                if answer.ending is not Ending.KEPT:
+                if answer.ending is not Ending.KEPT or self._is_last:
                     return
 
     def _read(self) -> tuple[str, str, dict[str, str], bytes] | None:
@@ -82,6 +83,8 @@ class _Connection(StreamRequestHandler):
         length = headers.get("content-length", "0")
         if len(first) < 2 or not length.isdecimal() or int(length) > _LONGEST_BODY:  # noqa: PLR2004
             return None
+        asked_for = headers.get("connection", "keep-alive" if first[-1] != "HTTP/1.0" else "close").lower()
+        self._is_last = "close" in asked_for
         if headers.get("expect", "").lower() == "100-continue":
             self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return first[0], first[1].partition("?")[0], headers, self.rfile.read(int(length))

@@ -54,6 +54,8 @@ def load_rules(path: str) -> Rules:
         raise BadRules([f"{path}: {error.strerror}"]) from None
     except ValueError as error:  # TOML, JSON and UTF-8 alike
         raise BadRules([f"{path}: {error}"]) from None
+    except RecursionError:
+        raise BadRules([f"{path}: it is nested too deeply"]) from None
     content = {"rule": content} if isinstance(content, list) else content
     problems = [f"{path}: {problem}" for problem in _problems(content)]
     if problems:

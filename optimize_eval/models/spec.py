@@ -53,4 +53,7 @@ def _check_base(base: str) -> None:
             hint="leave it out, and put the key into the provider's variable, such as OPENAI_API_KEY",
         )
     if not usable:
-        raise UsageError(f"{base!r} is no base URL of a model", hint=_NO_SUCH_BASE)
+        raise UsageError(  # not repeated: some give the key there
+            "what is given as base URL of the model is no base URL: it needs http:// or https:// and a host",
+            hint=_NO_SUCH_BASE,
+        )

@@ -40,12 +40,12 @@ class JudgeEvaluator:
         asked = messages(self._judge, payload)
         first = self._model.chat(asked, deadline, schema=self._schema)
         try:
-            return _answer(self._verdict(first), [first])
+            return _answer(self._verdict(first, payload), [first])
         except Unusable as unusable:
             asked += asked_again(first.text, str(unusable))
         second = self._model.chat(asked, deadline, schema=self._schema)
         try:
-            return _answer(self._verdict(second), [first, second])
+            return _answer(self._verdict(second, payload), [first, second])
         except Unusable as unusable:
             raise self._nonsense(second, unusable) from None
 
@@ -55,9 +55,9 @@ class JudgeEvaluator:
     def close(self) -> None:
         self._model.close()
 
-    def _verdict(self, reply: Reply) -> Verdict:
+    def _verdict(self, reply: Reply, payload: Payload) -> Verdict:
         try:
-            return parse_reply(reply.text, self._judge.rubric)
+            return parse_reply(reply.text, self._judge.rubric, payload.candidate)
         except Unusable as unusable:
             if reply.finish_reason == _CUT_OFF:
                 raise Unusable("it is cut off for its length, so be brief") from None

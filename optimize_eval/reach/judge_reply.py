@@ -17,6 +17,7 @@ from optimize_eval.reach.rubric import Form, Rubric
 
 _OBJECT_STARTS = re.compile(r'\{\s*(?=["}])')
 _FENCED = re.compile(r"```\w*\s*\n(.*?)\n?\s*```", re.DOTALL)
+_UNFINISHED = re.compile(r"[\w.+-]*\s*")  # a number or word that stops, up to the end of a text
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _MAIN_KEY = {
     Form.SCORE: "score",
@@ -40,13 +41,13 @@ class Verdict:
     side_info: Mapping[str, Any] = field(default_factory=dict)
 
 
-def parse_reply(text: str, rubric: Rubric) -> Verdict:
-    """Read a reply or raise Unusable.
+def parse_reply(text: str, rubric: Rubric, candidate: str = "") -> Verdict:
+    """Read a reply or raise Unusable; an answer among words that stands in the candidate is only quoted.
 
     >>> parse_reply('{"reasoning": "short", "score": 0.5}', Rubric())
     Verdict(score=0.5, side_info={'reasoning': 'short'})
     """
-    said = _object_in(text, _main_key(rubric)) or _bare(text, rubric)
+    said = _object_in(text, _main_key(rubric), candidate) or _bare(text, rubric)
     noted = {**_reasoning(said), **_confidence(said)}
     match rubric.form:
         case Form.CLASSIFIER:
@@ -122,35 +123,51 @@ def _labelled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any])
     return Verdict(score=1.0, side_info={**noted, "label": _unicode(given.strip())})
 
 
-def _object_in(text: str, key: str) -> dict[str, Any] | None:
+def _object_in(text: str, key: str, candidate: str) -> dict[str, Any] | None:
     """Find the answer among whatever else was said; None where there is no JSON object at all."""
-    found = list(_objects(text))
+    written = list(_objects(text))
+    found = [one for _, one in written]
     answers = [one for one in found if key in one]
+    if answers and all(spelt in candidate for spelt, one in written if key in one) and _has_words(text):
+        raise Unusable("it only quotes an answer that the candidate holds")
     if any(one != answers[0] for one in answers[1:]):
         raise Unusable(f"it holds {len(answers)} different answers")
     return answers[0] if answers else (found[0] if found else None)
 
 
-def _objects(text: str) -> Iterable[dict[str, Any]]:
-    """Decode the objects in a text; what starts like one has to be one, for inside it may be others."""
+def _has_words(text: str) -> bool:
+    """Tell whether a text is more than one JSON object, bare or in a fence."""
+    bare = _without_fence(text)
+    return not (bare.startswith("{") and bare.endswith("}"))
+
+
+def _without_fence(text: str) -> str:
+    fenced = _FENCED.fullmatch(text.strip())
+    return (fenced[1] if fenced else text).strip()
+
+
+def _objects(text: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Decode the objects in a text, each beside how it is spelt.
+
+    What starts like one has to be one, for inside it may be others.
+    """
     place = 0
     while start := _OBJECT_STARTS.search(text, place):
         try:
             said, place = _DECODER.raw_decode(text, start.start())
         except json.JSONDecodeError as error:
-            is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+            is_cut = _UNFINISHED.fullmatch(text, error.pos) or error.msg.startswith("Unterminated")
             raise Unusable("its JSON is cut off" if is_cut else f"its JSON is broken: {error.msg}") from None
         except RecursionError:
             raise Unusable("its JSON is nested too deeply") from None
-        yield said
+        yield text[start.start() : place], said
 
 
 def _bare(text: str, rubric: Rubric) -> dict[str, Any]:
     """Take a text without JSON as the one thing that was asked for, if it is that and nothing else."""
-    fenced = _FENCED.fullmatch(text.strip())
-    said = (fenced[1] if fenced else text).strip()
+    said = _without_fence(text)
     key = _main_key(rubric)
-    if key in {"prediction", "label"} and said and "\n" not in said:
+    if key in {"prediction", "label"} and said and "\n" not in said and said[0] not in "{[":
         return {key: said}
     if key == "score" and _NUMBER.fullmatch(said):
         return {key: float(said)}
@@ -234,4 +251,11 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return said
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique)
+def _integer(digits: str) -> float:
+    try:
+        return int(digits)
+    except ValueError:  # Python reads no integer of so many digits; nothing here needs one
+        return math.inf
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_integer, object_pairs_hook=_unique)

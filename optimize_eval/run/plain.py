@@ -3,6 +3,7 @@
 The public constructors, for those who bring their own loop or optimizer.
 """
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, Self
 
 from optimize_eval.connect import command_spec, connect, endpoint_spec, judge_spec
 from optimize_eval.datasets import Example, make_example
-from optimize_eval.errors import EvaluationError
+from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.reach.words import split_command
@@ -29,9 +30,9 @@ class PlainEvaluator:
 
     def __init__(self, spec: EvaluatorSpec, *, task_model: str | None, on_failure: float | None) -> None:
         self._spec = spec
+        self._on_failure = _check_on_failure(on_failure)
         self._evaluator = connect(spec)
         self._task_model = check_task_model(task_model)
-        self._on_failure = on_failure
 
     def __call__(
         self, candidate: str, example: Mapping[str, Any] | Example | None = None
@@ -59,6 +60,15 @@ class PlainEvaluator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_on_failure(score: object) -> float | None:
+    """Refuse what a failure could not score, before one comes."""
+    if score is None:
+        return None
+    if isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score):
+        return score
+    raise UsageError(f"on_failure={score!r} is no score", hint="pass a number, or None to raise the failure")
 
 
 def _rebuild(spec: EvaluatorSpec, task_model: str | None, on_failure: float | None) -> PlainEvaluator:
@@ -152,10 +162,16 @@ def llm_judge_evaluator(
     said = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
     said |= {key: value for key, value in given.items() if value is not None}
     judge = replace(read_rubric(said, source), api_base=api_base or "")
+    _check_model(model)
     defaults = EvaluatorSpec(
         timeout=timeout, score_range=parse_score_range(score_range), retries=retries, judge=judge
     )
     return PlainEvaluator(judge_spec(model, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def _check_model(name: object) -> None:
+    if not isinstance(name, str):
+        raise UsageError(f"the model {name!r} is not a text", hint='write it as "PROVIDER/MODEL"')
 
 
 def _bytes_of(example: Mapping[str, Any] | Example | None) -> bytes | None:

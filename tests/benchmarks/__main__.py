@@ -9,6 +9,7 @@ import sys
 from tests.benchmarks import (
     data,
     endpoint,
+    judge,
     kept_alive,
     large_run,
     metrics,
@@ -27,6 +28,8 @@ ROWS = (
     metrics.f1_cpu,
     metrics.sandbox_wall,
     endpoint.against_wrk,
+    judge.calls_against_ideal,
+    judge.run_against_ideal,
     program.help_cpu,
     data.load_cpu,
     whole_run.one_shot_against_the_limit,

@@ -6,10 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from optimize_eval import EvaluationError, FailureKind, llm_judge_evaluator
+from optimize_eval import EvaluationError, FailureKind, UsageError, llm_judge_evaluator
 from tests.conftest import PROGRAM, ROOT, Cli, StartModel
 
 JUDGE = ("-e", "judge:openai/m", "--objective", "It greets warmly")
@@ -177,6 +178,34 @@ def test_a_key_stays_out_of_everything_although_the_server_says_it(
     _assert_no_secret(tmp_path, *(text for one in told for text in (one.stdout, one.stderr)))
 
 
+def test_an_odd_key_stays_out_although_the_server_escapes_it(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    odd = 'sk"canary\\0123%41'
+    in_json = "".join(f"\\u{ord(char):04x}" for char in odd)
+    in_reasoning = json.dumps({"score": 1, "reasoning": "REASON"}).replace("REASON", in_json)
+    choices = json.dumps({"choices": [{"message": {"content": in_reasoning}}]})
+    cases: dict[str, dict[str, Any]] = {
+        "echoed in JSON": {"json": {"reasoning": "you sent {authorization}", "score": 1}},
+        "in JSON in JSON": {"body": choices},
+        "no message": {"status": 401, "body": json.dumps({"error": {"why": "KEY"}}).replace("KEY", in_json)},
+        "other JSON": {"status": 401, "body": json.dumps({"why": "KEY"}).replace("KEY", in_json)},
+        "a place": {"status": 302, "headers": {"Location": f"/?key={quote(odd, safe='')}"}, "body": ""},
+        "nonsense": {"json": {"score": "{authorization}"}},
+    }
+    model = fake_model([{"when": {"any": name}, **says} for name, says in cases.items()])
+    lines = [json.dumps({"id": name, "candidate": name}) for name in cases]
+    (tmp_path / "all.jsonl").write_text("\n".join(lines))
+    options = ("--api-base", model.base, "--candidates", "all.jsonl", "--no-preflight", "--json")
+    done = cli("run", *JUDGE, *options, "--out", "run", env={"OPENAI_API_KEY": odd})
+    assert done.json["summary"]["units"]["scored"] == 2
+    texts = [path.read_text() for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    told = "".join([*texts, done.stdout, done.stderr])
+    assert "you sent Bearer ***" in told
+    forms = (odd, json.dumps(odd)[1:-1], in_json, in_json.replace("\\", "\\\\"), quote(odd, safe=""))
+    assert [form for form in forms if form in told] == []
+
+
 SWEEP = """\
 [run]
 dataset = "d.jsonl"
@@ -255,6 +284,7 @@ MISUSE = {
     "an empty objective": (["-e", "judge:openai/m", "--objective", ""], "--objective is empty"),
     "no such rubric": (["-e", "judge:openai/m", "--rubric", "r.toml"], "r.toml: no such file"),
     "a base that is no URL": ([*JUDGE, "--api-base", "localhost"], "no base URL"),
+    "a key for a base": ([*JUDGE, "--api-base", CANARY], "no base URL"),
     "no evaluator at all": ([], "no evaluator is named"),
 }
 
@@ -265,6 +295,7 @@ def test_a_judge_that_cannot_be_asked_is_refused_before(cli: Cli, options: list[
     assert (done.status, done.stdout) == (2, "")
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+    assert CANARY not in done.stderr
 
 
 def test_a_model_that_cannot_be_reached_is_a_failure_with_advice(cli: Cli) -> None:
@@ -355,6 +386,13 @@ def test_a_judge_is_a_plain_function(fake_model: StartModel) -> None:
             judge("odd")
         assert caught.value.kind is FailureKind.MODEL_ERROR
         assert caught.value.retry_after is None
+
+
+@pytest.mark.parametrize("wrong", [{"model": 5}, {"on_failure": "0"}, {"on_failure": float("nan")}])
+def test_what_no_judge_can_be_made_of_is_refused_before_it_is_asked(wrong: dict[str, Any]) -> None:
+    given = {"model": "vllm/m", **wrong}
+    with pytest.raises(UsageError, match="is not a text" if "model" in wrong else "is no score"):
+        llm_judge_evaluator("It greets", **given)
 
 
 def test_runs_of_commands_load_nothing_of_judges_and_models() -> None:

@@ -1,0 +1,68 @@
+"""Judges: how near the calls of a model that takes its time come to the ideal of full waves."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+from optimize_eval.connect import connect, parse_evaluator
+from optimize_eval.reach import Evaluator, EvaluatorSpec
+from optimize_eval.reach.rubric import JudgeSpec
+from tests.benchmarks.calls import ask
+from tests.benchmarks.measure import Row, median_of, wall
+from tests.benchmarks.whole import command
+
+_SLOTS, _WAIT = 32, 0.05
+_CALLS, _UNITS = 200, 2000  # `run` asks once before it asks all, which is one wave of 63 here
+_JUDGE = "judge:vllm/m"
+
+
+def calls_against_ideal() -> Row:
+    """Ask 200 times, in 7 waves at best; the first of the rounds opens the connections."""
+    with _server() as base:
+        spec = EvaluatorSpec(judge=JudgeSpec(objective="It is short.", api_base=base))
+        evaluator = connect(parse_evaluator(_JUDGE, spec))
+        seconds = median_of(lambda: wall(lambda: _ask_all(evaluator)))
+        evaluator.close()
+    what = f"judge of {_WAIT * 1000:g} ms, {_CALLS} calls, {_SLOTS} slots: wall against ideal"
+    return Row(what=what, value=seconds / _ideal(_CALLS), bar=1.15, unit="×")
+
+
+def run_against_ideal() -> Row:
+    with _server() as base:
+        options = ["--objective=It is short.", f"--api-base={base}", f"--concurrency={_SLOTS}"]
+        with command(_JUDGE, candidates=1, examples=_UNITS, options=options) as run:
+            start = median_of(lambda: run.start().wall, rounds=3)
+            seconds = median_of(lambda: run.carry_out().wall, rounds=3) - start
+    what = f"`run`, the same judge, {_UNITS:,} units (the start of {start:.2f} s apart): wall against ideal"
+    return Row(what=what, value=seconds / _ideal(_UNITS), bar=1.15, unit="×")
+
+
+def _ask_all(evaluator: Evaluator) -> None:
+    """Let each slot take the next call, as a run does: 200 calls are not so many for each of 32."""
+    with ThreadPoolExecutor(_SLOTS) as slots:
+        for done in [slots.submit(ask, evaluator, 1) for _ in range(_CALLS)]:
+            done.result()
+
+
+def _ideal(calls: int) -> float:
+    return -(-calls // _SLOTS) * _WAIT
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """Serve a model that takes its time; the base URL is for whoever asks."""
+    with tempfile.TemporaryDirectory(prefix="optimize-eval-bench-") as folder:
+        rules = Path(folder) / "rules.json"
+        rules.write_text(json.dumps([{"json": {"reasoning": "r", "score": 0.5}, "delay": _WAIT}]))
+        program = [sys.executable, "-m", "optimize_eval.fakes.model", str(rules)]
+        with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as server:
+            assert server.stdout
+            try:
+                yield server.stdout.readline().strip()
+            finally:
+                server.terminate()
