@@ -256,6 +256,16 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(cli: 
     )
 
 
+def test_a_model_that_changed_while_it_was_asked_gets_no_verdict(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    changing = "open(sys.argv[0], 'a').write('#') and " + RIGHT
+    bench = ["bench", "sums.jsonl", "--model", model(tmp_path / "moody", changing), "--workers", "1"]
+    done = cli(*bench, "--out", "run")
+    assert done.status == 3
+    assert "no verdict: moody changed while being asked" in done.stdout
+    assert board_in(tmp_path / "run")["changed"] == ["moody"]
+
+
 def test_a_model_that_was_given_twice_is_rescored_once(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     models = ["--model", "toy", "--model", "toy", "--model", "silent"]
