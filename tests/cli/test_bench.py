@@ -256,6 +256,20 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(cli: 
     )
 
 
+def test_a_board_that_was_edited_is_not_reported(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    assert cli("bench", "sums.jsonl", "--model", "toy", "--out", "run").status == 0
+    board = board_in(tmp_path / "run")
+    for edited in (
+        {key: value for key, value in board.items() if key != "verdict"},
+        board | {"verdict": 5},
+        board | {"models": []},
+    ):
+        (tmp_path / "run" / "leaderboard.json").write_bytes(orjson.dumps(edited))
+        done = cli("report", "run")
+        assert (done.status, "is not as bench wrote it" in done.stderr) == (2, True), done.stderr
+
+
 def test_a_model_that_changed_while_it_was_asked_gets_no_verdict(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     changing = "open(sys.argv[0], 'a').write('#') and " + RIGHT
@@ -269,7 +283,9 @@ def test_a_model_that_changed_while_it_was_asked_gets_no_verdict(cli: Cli, tmp_p
 def test_a_model_that_was_given_twice_is_rescored_once(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     models = ["--model", "toy", "--model", "toy", "--model", "silent"]
-    assert cli("bench", "sums.jsonl", *models, "--out", "run").status == 0
+    asked = cli("bench", "sums.jsonl", *models, "--out", "run")
+    assert asked.status == 0
+    assert "note: toy-2 is the same model as toy: what either said counts for both" in asked.stderr
     done = cli("rescore", "run", "-e", "@length_limit --max 1", "--json")
     assert done.status == 0, done.stderr
     assert {one["adapter"] for one in done.json["models"]} == {"toy", "silent"}
