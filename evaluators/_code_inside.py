@@ -54,6 +54,7 @@ def dumps(value: object) -> str:
 
 _PLAIN = (int, float, str, tuple, list, dict, set, frozenset, bytes, complex)
 _DEEPEST, _SHOWN = 100, 100
+_BY_TEXT = {"fractions.Fraction", "decimal.Decimal", "datetime.date", "datetime.datetime"}
 _ABSENT = object()
 _HARMLESS = (
     "__name__",
@@ -99,7 +100,7 @@ class Peer:
         while (message := self.receive())[0] == "?":
             self.serve(message)
         if message[0] == "!":
-            raise _exception(message[1], message[2])
+            raise _exception(message[1], message[2], ends=operation == "next")
         return self.decode(message[1])
 
     def serve(self, message: list[Any]) -> None:
@@ -120,6 +121,8 @@ class Peer:
             return {"yours": own}
         if type(value) in _PLAIN or value is None or type(value) is bool:
             return self._plain(value, type(value), depth)
+        if (tag := f"{type(value).__module__}.{type(value).__name__}") in _BY_TEXT:
+            return {tag: str(value)}
         name = getattr(value, "__name__", "")
         if self._operations is _CALLING and isinstance(name, str) and vars(builtins).get(name) is value:
             return {"builtin": name}
@@ -161,7 +164,7 @@ class Peer:
             return self._kept[inner]
         if tag == "builtin" and self._operations is not _CALLING:
             return getattr(builtins, inner)
-        return _BUILD[tag](self, inner)
+        return _from_text(tag, inner) if tag in _BY_TEXT else _BUILD[tag](self, inner)
 
 
 _BARE: dict[type, Callable[[Any], Any]] = {str: str.__str__, int: int.__int__, float: float.__float__}
@@ -174,6 +177,12 @@ _BUILD: dict[str, Callable[[Peer, Any], Any]] = {
     "frozenset": lambda peer, items: frozenset(map(peer.decode, items)),
     "dict": lambda peer, items: {peer.decode(key): peer.decode(item) for key, item in items},
 }
+
+
+def _from_text(tag: str, text: str) -> Any:
+    module, name = tag.split(".")
+    kind = getattr(__import__(module), name)
+    return getattr(kind, "fromisoformat", kind)(text)
 
 
 class Object:
@@ -279,8 +288,9 @@ _CALLING: dict[str, Callable[..., Any]] = {
 }
 
 
-def _exception(name: str, text: str) -> Exception:
-    kind = vars(builtins).get(name)
+def _exception(name: str, text: str, *, ends: bool) -> Exception:
+    """Build what was raised there; a call made by `map` must not end the `all` around it as true."""
+    kind = vars(builtins).get(name) if ends or name != "StopIteration" else None
     if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, UnicodeError):
         return kind(text)
     return RuntimeError(f"{name}: {text}")
@@ -301,9 +311,9 @@ def answers(enclosed: bytes) -> NoReturn:
     """Do with the candidate what is asked, until the line is cut."""
     names: dict[str, Any] = {}
 
-    def load(source: str) -> None:
+    def load(*sources: str) -> None:
         names.update({"": _module("candidate")})
-        exec(_compiled(source), names[""].__dict__)  # noqa: S102  what the sandbox is for
+        exec(_compiled(*sources), names[""].__dict__)  # noqa: S102  what the sandbox is for
 
     def name(wanted: str) -> Any:
         if wanted not in names[""].__dict__:
@@ -342,9 +352,9 @@ def expressions(enclosed: bytes) -> None:
 def script(enclosed: bytes) -> None:
     """Run a candidate as a program."""
     os.write(1, enclosed)
-    source = loads(os.fdopen(os.dup(0), "rb").readline().decode())
+    sources = loads(os.fdopen(os.dup(0), "rb").readline().decode())
     _no_input()
-    exec(_compiled(source), _module("__main__").__dict__)  # noqa: S102  as above
+    exec(_compiled(*sources), _module("__main__").__dict__)  # noqa: S102  as above
 
 
 def _evaluated(peer: Peer, case: Mapping[str, Any]) -> tuple[bool, str]:
@@ -361,8 +371,16 @@ def _evaluated(peer: Peer, case: Mapping[str, Any]) -> tuple[bool, str]:
     return bool(values[0] == values[1]), f"got {shown(values[0])}"
 
 
-def _compiled(source: str) -> CodeType:
-    return compile(source, "candidate.py", "exec", dont_inherit=True)  # annotations are not postponed there
+def _compiled(whole: str, block: str | None = None) -> CodeType:
+    """Compile the whole where it is Python, else the block, if there is one."""
+    try:
+        return compile(
+            whole, "candidate.py", "exec", dont_inherit=True
+        )  # annotations are not postponed there
+    except (SyntaxError, ValueError):
+        if block is None:
+            raise
+    return compile(block, "candidate.py", "exec", dont_inherit=True)
 
 
 def shown(value: object) -> str:

@@ -52,7 +52,7 @@ PROMISES = {  # what is promised, the sets of layers that keep it, what it means
     "signals": ("bubblewrap", "namespaces", "seccomp", "processes of this account can be signalled and read"),
     "memory": ("rlimits seccomp", "memory and processes are not limited in total"),
 }
-_TAIL = 2048
+_TAIL, _SHARED = 2048, 64 << 20
 _LINUX = sys.platform == "linux"
 _EXECUTABLE = Path(sys.executable).resolve()
 _BOOT = """
@@ -149,7 +149,7 @@ class Running:
     def __init__(self, process: subprocess.Popen[bytes], sandbox: Sandbox, first: bytes) -> None:
         self._process, self._sandbox, self._unsent = process, sandbox, first
         self._unread, self._read, self._ended, self.tail = bytearray(), 0, False, b""
-        self._deadline = time.monotonic() + 20
+        self._deadline, self._most = time.monotonic() + 20, sandbox.limits.output
         self._in, self._out, self._err = (
             cast("IO[bytes]", stream) for stream in (process.stdin, process.stdout, process.stderr)
         )
@@ -171,8 +171,8 @@ class Running:
         return layers
 
     def share(self, deadline: float) -> None:
-        """Let it end when another one does."""
-        self._deadline = deadline
+        """Let it end when another one does; what it writes is for that one, whatever the size."""
+        self._deadline, self._most = deadline, max(self._most, _SHARED)
 
     @property
     def deadline(self) -> float:
@@ -225,8 +225,8 @@ class Running:
             self._unread += came
             self._read += len(came)
             self._ended = not came
-        if self._read > self._sandbox.limits.output:
-            raise Stopped(f"wrote more than {self._sandbox.limits.output >> 10} KiB")
+        if self._read > self._most:
+            raise Stopped(f"wrote more than {self._most >> 10} KiB")
 
     def _write(self) -> None:
         try:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Code: the fraction of checks that a Python program passes, run in a sandbox by a judge outside of it.
 
-The first fenced block of the candidate is run, or all of it where there is none.
+All of the candidate is run where it is Python, else its first fenced block.
 @io_pairs calls its function f (--function) with the input of each pair of `extras.io_pairs` (or `io_pairs`).
 @assertions evaluates each target, a Python expression, in which the candidate's names can be used.
 @stdout runs it as a program; what it prints, blanks at the end aside, has to be a target.
@@ -20,6 +20,7 @@ from argparse import ArgumentTypeError
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import _code_inside
@@ -36,7 +37,7 @@ MODULES = (  # what a target may use of the standard library; the candidate cann
     *("bisect", "cmath", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq"),
     *("itertools", "json", "math", "operator", "random", "re", "statistics", "string"),
 )
-_FENCE = re.compile(r"```[A-Za-z0-9_]*\n(.*?)```", re.DOTALL)
+_OPENING = re.compile(r"(?:^([ \t]*)(`{3,}|~{3,})[^`\n]*|(```)\w*[ \t\r]*)\n", re.MULTILINE)
 _CASES_SHOWN = 50
 _NOT_JSON = object()
 
@@ -49,53 +50,60 @@ class Raised(Exception):
 
 
 def code_exec(asked: Asked) -> Answer:
-    source = code_in(asked.candidate)
+    sources = code_in(asked.candidate)
     variant = asked.options["variant"]
     if variant == "auto":
         has_pairs = any(isinstance(look_up(asked.example, field), list) for field in PAIRS)
         variant = "io_pairs" if has_pairs else "assertions"
     try:
-        return {"variant": variant, **_VARIANTS[variant](source, asked)}
+        return {"variant": variant, **_VARIANTS[variant](sources, asked)}
     except Refused as refused:
         raise Fault(str(refused)) from refused
 
 
-def code_in(candidate: str) -> str:
-    block = _FENCE.search(candidate)
-    return block[1] if block else candidate
+def code_in(candidate: str) -> list[str]:
+    """Find what may be the program: all of it, which may have fences in its texts, and the first block."""
+    text = candidate.removeprefix("\ufeff")
+    opening = _OPENING.search(text)
+    if not opening:
+        return [text]
+    mark, rest = opening[2] or opening[3], text[opening.end() :]
+    closing = re.search(rf"{mark}[`~]*[ \t\r]*$", rest, re.MULTILINE) or re.search(rf"{mark}|\Z", rest)
+    block = rest[: closing.start()] if closing else rest
+    return [text, dedent(block) if opening[1] else block]
 
 
-def io_pairs(source: str, asked: Asked) -> Answer:
+def io_pairs(sources: Sequence[str], asked: Asked) -> Answer:
     pairs = asked.find(*(() if asked.options["target_field"] else PAIRS))
     if not isinstance(pairs, list):
         raise Fault("the pairs must be a list of [input, output]")
     box = sandbox(asked)
     with started(box, "answers") as (candidate,):
         return answered(
-            box, called(candidate, source, pairs, asked.options["function"]), len(pairs), candidate
+            box, called(candidate, sources, pairs, asked.options["function"]), len(pairs), candidate
         )
 
 
-def assertions(source: str, asked: Asked) -> Answer:
+def assertions(sources: Sequence[str], asked: Asked) -> Answer:
     targets = asked.texts()
     questions = [question(target) for target in targets]
     box = sandbox(asked)
     with started(box, "answers", "expressions") as (candidate, judging):
-        judged = evaluated(candidate, judging, source, questions)
+        judged = evaluated(candidate, judging, sources, questions)
         named = ({"target": shortened(target)} | case for target, case in zip(targets, judged, strict=False))
         return answered(box, named, len(targets), candidate)
 
 
-def stdout(source: str, asked: Asked) -> Answer:
+def stdout(sources: Sequence[str], asked: Asked) -> Answer:
     targets = asked.texts()
     box = sandbox(asked)
     with started(box, "script") as (program,):
-        return answered(box, printed(program, source, targets), 1, program)
+        return answered(box, printed(program, sources, targets), 1, program)
 
 
-def called(candidate: Running, source: str, pairs: Sequence[Any], function: str) -> Iterator[Case]:
+def called(candidate: Running, sources: Sequence[str], pairs: Sequence[Any], function: str) -> Iterator[Case]:
     """Ask for the output of each input; what is expected stays here."""
-    load(candidate, source)
+    load(candidate, sources)
     for pair in pairs:
         if not (isinstance(pair, list) and len(pair) == 2):  # noqa: PLR2004  a pair
             yield {"passed": False, "why": "the pair is no list of an input and an output"}
@@ -151,11 +159,11 @@ def plain(said: Any) -> Any:
 
 
 def evaluated(
-    candidate: Running, judging: Running, source: str, questions: Sequence[Answer]
+    candidate: Running, judging: Running, sources: Sequence[str], questions: Sequence[Answer]
 ) -> Iterator[Case]:
     """Pass lines between the side that has the expressions and the side that has the candidate."""
     judging.share(candidate.deadline)
-    load(candidate, source)
+    load(candidate, sources)
     judging.send(json.dumps(questions).encode())
     for _ in questions:
         while not (line := judging.line()).startswith(b'["verdict", '):
@@ -190,8 +198,8 @@ def question(target: str) -> Answer:
     }
 
 
-def printed(program: Running, source: str, targets: Sequence[str]) -> Iterator[Case]:
-    program.send(json.dumps(source).encode())
+def printed(program: Running, sources: Sequence[str], targets: Sequence[str]) -> Iterator[Case]:
+    program.send(json.dumps(sources).encode())
     said, status = program.rest()
     text = said.decode(errors="replace").rstrip()
     case = {"expected": shown(targets[0]), "got": shown(text)}
@@ -201,8 +209,8 @@ def printed(program: Running, source: str, targets: Sequence[str]) -> Iterator[C
         yield {**case, "passed": any(text == target.rstrip() for target in targets)}
 
 
-def load(candidate: Running, source: str) -> None:
-    candidate.send(request("load", source))
+def load(candidate: Running, sources: Sequence[str]) -> None:
+    candidate.send(request("load", *sources))
     line = candidate.line()
     try:
         value_in(line)

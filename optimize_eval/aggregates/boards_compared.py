@@ -191,13 +191,16 @@ def _unpaired(models: Sequence[Model]) -> Iterator[str]:
 
 
 def _verdict(models: Sequence[Model]) -> dict[str, Any]:
-    """Say what came out for each model; the first is the headline."""
-    texts = [_sentence(model) for model in models]
+    """Say what came out for each model; the one that lost most is the headline."""
+    gravest = sorted(models, key=lambda model: (not _has_moved(model), model["overall"]["diff"] or 0.0))
     points = [
-        {"mark": _MARKS.get(model["overall"]["mark"], "·"), "text": text}
-        for model, text in zip(models[1:], texts[1:], strict=True)
+        {"mark": _MARKS.get(model["overall"]["mark"], "·"), "text": _sentence(model)} for model in gravest[1:]
     ]
-    return {"text": texts[0], "points": points}
+    return {"text": _sentence(gravest[0]), "points": points}
+
+
+def _has_moved(model: Model) -> bool:
+    return any(task["a"] != task["b"] for task in model["tasks"])
 
 
 def _sentence(model: Model) -> str:

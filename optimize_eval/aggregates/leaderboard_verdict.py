@@ -43,6 +43,9 @@ def _headline(ranked: Sequence[Model], pairs: Sequence[Pair]) -> str:
         return f"no model ran all tasks, so none leads; {told}"
     if second["not_run"]:
         return f"{first['adapter']} leads: {second['adapter']} did not run all tasks"
+    if pair["mark"] == compare.TOO_FEW and pair["n_pairs"] >= compare.FEWEST_PAIRS and pair["diff"]:
+        where = f"by {number(pair['diff'])} on each of {count(pair['n_pairs'], 'example')}"
+        return f"{first['adapter']} is ahead of {second['adapter']} {where}"
     is_sure = pair["mark"] == compare.BETTER and pair["holds_at_lower_bound"]
     return f"{first['adapter']} leads; {told}" if is_sure else f"no model is shown to be the best; {told}"
 

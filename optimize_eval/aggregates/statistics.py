@@ -87,7 +87,7 @@ def mean_of(values: Sequence[float], clusters: Clusters = None) -> Mean:
         return Mean(mean=mean, se=None, ci=None, method=None, n=n)
     se, df = spread
     if clusters is None and all(value in {0, 1} for value in values):
-        return Mean(mean=mean, se=se, ci=_wilson(mean, n), method="wilson", n=n, df=df)
+        return Mean(mean=mean, se=se, ci=wilson(mean, n), method="wilson", n=n, df=df)
     ci = _around(mean, se, df)
     return Mean(mean=mean, se=se, ci=ci, method="t" if clusters is None else "cluster_t", n=n, df=df)
 
@@ -205,7 +205,8 @@ def _around(value: float, se: float, df: float) -> Interval:
     return value - reach, value + reach
 
 
-def _wilson(mean: float, n: int) -> Interval:
+def wilson(mean: float, n: float) -> Interval:
+    """Give the interval of a share of n examples; n is no whole number where examples weigh unequally."""
     centre = (mean + _Z**2 / (2 * n)) / (1 + _Z**2 / n)
     reach = _Z / (1 + _Z**2 / n) * math.sqrt(mean * (1 - mean) / n + _Z**2 / (4 * n**2))
     return max(0.0, centre - reach), min(1.0, centre + reach)

@@ -1,14 +1,15 @@
 """Means and paired differences where examples weigh unequally, as when tasks of unequal size count alike.
 
 Weights are relative. Equal weights give exactly what statistics gives; else the interval is that of the
-weighted mean by its residuals, so that equal scores have no spread whatever they weigh.
+weighted mean by its residuals, so that equal scores have no spread whatever they weigh. Scores of 0 and 1
+have Wilson's, for as many examples as the weights are worth.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from optimize_eval.aggregates.statistics import Difference, Mean, difference_of, mean_of
+from optimize_eval.aggregates.statistics import Difference, Mean, difference_of, mean_of, wilson
 
 _ROUNDING = 1e-9
 
@@ -16,7 +17,14 @@ _ROUNDING = 1e-9
 def weighted_mean(values: Sequence[float], weights: Sequence[float]) -> Mean:
     """Estimate a weighted mean."""
     share = _shares(weights)
-    return mean_of(values if share is None else _around_mean(values, share))
+    if share is None:
+        return mean_of(values)
+    found = mean_of(_around_mean(values, share))
+    if found.mean is None or any(value not in {0, 1} for value in values):
+        return found
+    mean = min(1.0, max(0.0, found.mean))
+    worth = len(values) ** 2 / math.fsum(weight**2 for weight in share)
+    return replace(found, mean=mean, ci=wilson(mean, worth), method="wilson")
 
 
 def weighted_difference(

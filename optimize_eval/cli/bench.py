@@ -50,14 +50,13 @@ _NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's p
 def bench(
     files: Annotated[list[str], typer.Argument(metavar="FILE|DIR", help="Task files, or folders of them.")],
     model: Annotated[
-        list[str],
-        typer.Option("--model", metavar="[NAME=]MODEL", help="cmd:…, replay:…, toy, PROVIDER/MODEL."),
+        list[str], typer.Option("--model", metavar="MODEL", help="toy, cmd:…, replay:…, PROVIDER/…")
     ],
     format_: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="spec or examples, if not as it looks.")
     ] = None,
     allow_bad_tasks: Annotated[
-        bool, typer.Option("--allow-bad-tasks", help="Leave bad lines out, and say so on the board.")
+        bool, typer.Option("--allow-bad-tasks", help="Leave bad lines out; the board says so.")
     ] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first tasks of each file.")

@@ -6,8 +6,8 @@ Pure: the comparison → text. Numbers are never cut.
 from collections.abc import Mapping
 from typing import Any
 
-from optimize_eval.aggregates.wording import count, number, signed
-from optimize_eval.reports.cells import p_value, short_interval
+from optimize_eval.aggregates.wording import count, number
+from optimize_eval.reports.cells import difference, p_value, short_interval
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.table import Column, layout_table
 
@@ -44,10 +44,12 @@ def _model(model: Model, width: int) -> list[str]:
     rows = moved[:_MOST_ROWS]
     given = [
         Column("task", [task["task"] for task in rows], is_name=True),
-        Column("Δ", ["" if task["diff"] is None else signed(task["diff"]) for task in rows]),
+        Column("Δ", ["" if task["diff"] is None else difference(task) for task in rows]),
         Column("A → B", [f"{_score(task['a'])} → {_score(task['b'])}" for task in rows]),
-        Column("95 % CI", [short_interval(task["ci"]) if task["ci"] else "" for task in rows]),
-        Column("p (Holm)", [p_value(task["p_holm"]) for task in rows]),
+        Column(
+            "95 % CI", [short_interval(task["ci"]) if task["ci"] and task["diff"] else "" for task in rows]
+        ),
+        Column("p (Holm)", [p_value(task["p_holm"]) if task["diff"] else "" for task in rows]),
         Column("changed", [_count(task["predictions_changed"]) for task in rows]),
     ]
     lines = ["", *wrapped(" ", f"{_who(model)}: tasks that moved", width), *layout_table(given, width)]

@@ -12,12 +12,14 @@ from tests.conftest import PROGRAM, ROOT, Cli
 
 PROGRAMS = ROOT / "tests" / "faults" / "programs"
 COMMANDS = [
+    "score",
     "run",
+    "bench",
     "rescore",
     "report",
     "diff",
     "runs",
-    "score",
+    "verify",
     "preflight",
     "serve",
     "validate",
@@ -36,6 +38,11 @@ def test_help_has_one_line_for_each_option_and_ends_with_examples(cli: Cli, comm
     ours = [line for line in options if "completion" not in line and "customize" not in line]
     assert all(line.lstrip().startswith("-") for line in ours), "an option's help goes over two lines"
     assert cli(*command, "-h", env={"COLUMNS": "80"}) == result
+
+
+def test_the_list_of_commands_names_each_that_is_tested_here(cli: Cli) -> None:
+    listed = cli("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in listed.splitlines()] == COMMANDS
 
 
 def test_without_arguments_the_help_is_shown_and_nothing_was_done(cli: Cli) -> None:

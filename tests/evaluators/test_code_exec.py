@@ -19,10 +19,28 @@ def targets(*listed: str) -> dict[str, object]:
     return {"targets": list(listed)}
 
 
+_INNER = "    '''Doubles.\n\n    ```py\n    f(1)\n    ```\n    '''\n"
+FENCED = [  # as models write them
+    f"Sure!\n```python\n{DOUBLE}```\nDone.\n".replace("\n", "\r\n"),
+    f"``` python\n{DOUBLE}```",
+    f"```python \n{DOUBLE}``` ",
+    f'```python title="a.py"\n{DOUBLE}```',
+    f"~~~py\n{DOUBLE}~~~",
+    f"Use ```f```:\n```\n{DOUBLE}```",
+    f"It is: ```py\n{DOUBLE.rstrip()}``` as you see",
+    f"Cut off:\n```python\n{DOUBLE}",
+    "1. first\n   ```py\n   def f(x):\n       return 2 * x\n   ```",
+    f"````python\n{DOUBLE}FENCE = '''\n```\n'''\n````",
+    f"```python\n{DOUBLE}FENCE = '```' + ''\n```",
+    f"\ufeff{DOUBLE}",
+    DOUBLE.replace("\n", f"\n{_INNER}", 1),
+    f"# ```python\n# f(1)\n# ```\n{DOUBLE}",
+]
 PAIRS: list[tuple[str, dict[str, object], float]] = [
     (DOUBLE, pairs([1, 2], [3, 6]), 1),
     (f"Here it is:\n```python\n{DOUBLE}```\nand\n```\nnonsense(\n```", pairs([1, 2]), 1),
     (f"```\n{DOUBLE}```", pairs([1, 2]), 1),
+    *((text, pairs([1, 2]), 1) for text in FENCED),
     (DOUBLE, {"io_pairs": [[1, 2]]}, 1),
     (DOUBLE, pairs([1, 2], [3, 7]), 0.5),
     (DOUBLE, pairs([1, 2], [3], "ab", [1, 2, 3]), 0.25),
@@ -126,8 +144,22 @@ class Number(int):
     def __sub__(self, other): return 0
 
 def scale(n): return n
+def size(text): return text.__len__()
+def ends(x): raise StopIteration
 abs = all = len = lambda *_: True
 math.pi = 99
+def half(n):
+    import fractions
+    return fractions.Fraction(n, 2)
+
+def money(text):
+    import decimal
+    return decimal.Decimal(text)
+
+def day(text):
+    import datetime
+    return datetime.date.fromisoformat(text)
+
 LIMIT = 7
 """
 ASSERTIONS: list[tuple[str, bool]] = [
@@ -147,6 +179,9 @@ ASSERTIONS: list[tuple[str, bool]] = [
     ("V(1) == 1 or True", False),
     ("V(1) in [1]", False),
     ("V(1)", False),
+    ("half(1) == 0.5 and half(half(1)) == fractions.Fraction(1, 4)", True),
+    ("money('1.10') + money('2.20') == decimal.Decimal('3.30')", True),
+    ("day('2024-02-29') == datetime.date(2024, 2, 29)", True),
     ("Any() - 3.14 == 0", False),
     ("3.14 - Any() == 0", False),
     ("Any() % 2 == 0", False),
@@ -166,10 +201,14 @@ ASSERTIONS: list[tuple[str, bool]] = [
     ("adder(2)(3) == LIMIT - 2", True),
     ("bad(1)", False),
     ("missing(1) == 1", False),
+    ("all(map(lambda n: ends(n) == n, [1]))", False),
+    ("list(map(ends, [1])) == []", False),
+    ("next(iter(count(0)), 7) == 7", True),
     ("abs(-2) == 2 and len([1]) == 1 and not all([0])", True),
     ("round(math.pi, 2) == 3.14", True),
     ("exit() or True", False),
     ("(lambda: add(1, 1))() == 2", True),
+    ("size('a' * 2000000) == 2000000", True),
     ("str(add(1, 1)) == '2' and isinstance(add(1, 1), int)", True),
 ]
 
