@@ -368,6 +368,9 @@ def test_show_goes_through_one_task_without_asking_for_what_is_stored(cli: Cli, 
     assert "\x1b" not in shown.stdout
     told = cli("bench", "sums.jsonl", "--model", loud, "--show", "q3", "--json").json
     assert (told["models"][0]["output"], told["models"][0]["score"]) == ("\x1b[31m3", 0.0)
+    (tmp_path / "none.jsonl").write_text('{"id": "other", "output": "4"}')
+    failed = cli("bench", "sums.jsonl", "--model", "replay:none.jsonl", "--show", "q3")
+    assert (failed.status, "model_error: model: none.jsonl has no output" in failed.stdout) == (4, True)
     unknown = cli("bench", "sums.jsonl", "--model", "toy", "--show", "q33")
     assert (unknown.status, "did you mean q3?" in unknown.stderr) == (2, True)
     both = ["bench", "sums.jsonl", "more.jsonl", "--model", "toy", "--show"]
