@@ -97,6 +97,7 @@ def board_of(
     for model in found:
         model.told["win_rate"] = _win_rate(model.told["adapter"], pairs)
     first = found[0].told
+    changed = [called for name, called in models.items() if name in run.ledger.changed]
     ranked = [model.told for model in sorted(found, key=_standing)]
     return {
         "schema": SCHEMA,
@@ -104,7 +105,8 @@ def board_of(
         "overall_score": first["overall_score"],
         "adapter": first["adapter"],
         "tasks": first["tasks"],
-        "verdict": judge(ranked, pairs),
+        "verdict": judge(ranked, pairs, changed),
+        "changed": changed,
         "models": ranked,
         "pairs": pairs,
         "files": [_file(file) for file in files],

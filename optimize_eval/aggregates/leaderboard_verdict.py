@@ -20,8 +20,12 @@ Model = Mapping[str, Any]
 Pair = Mapping[str, Any]
 
 
-def judge(ranked: Sequence[Model], pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Say it once, for every report; models come as they are ranked."""
+def judge(ranked: Sequence[Model], pairs: Sequence[Pair], changed: Sequence[str] = ()) -> dict[str, Any]:
+    """Say it once, for every report; models come as they are ranked, `changed` are programs that did."""
+    if changed:
+        names = ", ".join(changed)
+        text = f"no verdict: {names} changed while being asked, so the scores are of different programs"
+        return {"text": f"{text}; start anew with --fresh", "points": []}
     points = [{"mark": mark, "text": text} for mark, text in _points(ranked, pairs)]
     return {"text": _headline(ranked, pairs), "points": points}
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.cli import options, show_task
+from optimize_eval.cli import options, output, show_task
 from optimize_eval.cli.carried_out import (
     check_reachable,
     check_slots,
@@ -142,6 +142,7 @@ def bench(
     )
     refuse_foreign(folder)
     check_reachable(plan)
+    _note_twice(specs)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
         (folder / LEADERBOARD).unlink(missing_ok=True)  # while calls are made it would tell of another time
@@ -157,6 +158,18 @@ def bench(
 def _named_apart(specs: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
     names = distinct(spec.name for spec in specs)
     return [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
+
+
+def _note_twice(specs: Sequence[EvaluatorSpec]) -> None:
+    """Say where a comparison of models would be one of a model with what it said itself."""
+    first: dict[str, str] = {}
+    for spec in specs:
+        name = first.setdefault(spec.task.model if spec.task else "", spec.name)
+        if name != spec.name:
+            output.say(
+                f"note: {spec.name} is the same model as {name}: what either said counts for both; "
+                "--repeats shows how much it varies"
+            )
 
 
 def _writing_outputs(plan: Plan, folder: Path) -> Plan:

@@ -101,7 +101,14 @@ def _emit_board(stored: StoredRun) -> None:
     from optimize_eval.aggregates.boards import load_board  # noqa: PLC0415  only here
     from optimize_eval.cli import leaderboards  # noqa: PLC0415
 
-    leaderboards.emit(load_board(str(stored.folder)))
+    board = load_board(str(stored.folder))
+    try:
+        leaderboards.emit(board)
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration):  # somebody edited it
+        raise UsageError(
+            f"{stored.folder / leaderboards.LEADERBOARD} is not as bench wrote it",
+            hint="give the bench's command again: it writes the board anew, and asks for nothing twice",
+        ) from None
 
 
 def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from optimize_eval import strict_json
 from optimize_eval.cli import output
 from optimize_eval.cli.session import owned_processes
@@ -18,6 +20,8 @@ from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.tasks import Task, TaskFile
 
 SCHEMA = "optimize-eval.task.v1"
+
+_FAILED = 4  # as a bench whose models all fail
 
 _OF_THE_TASK = ("output", "prediction", "metric")  # of the side info: told as steps of their own
 
@@ -41,6 +45,8 @@ def show(specs: Sequence[EvaluatorSpec], file: TaskFile, task: Task, outputs: Pa
         output.emit_json(told)
     else:
         output.emit("\n".join(_lines(told)))
+    if all(isinstance(outcome, Failed) for _, outcome in models):
+        raise typer.Exit(_FAILED)
 
 
 @contextlib.contextmanager

@@ -256,10 +256,36 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(cli: 
     )
 
 
+def test_a_board_that_was_edited_is_not_reported(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    assert cli("bench", "sums.jsonl", "--model", "toy", "--out", "run").status == 0
+    board = board_in(tmp_path / "run")
+    for edited in (
+        {key: value for key, value in board.items() if key != "verdict"},
+        board | {"verdict": 5},
+        board | {"models": []},
+    ):
+        (tmp_path / "run" / "leaderboard.json").write_bytes(orjson.dumps(edited))
+        done = cli("report", "run")
+        assert (done.status, "is not as bench wrote it" in done.stderr) == (2, True), done.stderr
+
+
+def test_a_model_that_changed_while_it_was_asked_gets_no_verdict(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    changing = "open(sys.argv[0], 'a').write('#') and " + RIGHT
+    bench = ["bench", "sums.jsonl", "--model", model(tmp_path / "moody", changing), "--workers", "1"]
+    done = cli(*bench, "--out", "run")
+    assert done.status == 3
+    assert "no verdict: moody changed while being asked" in done.stdout
+    assert board_in(tmp_path / "run")["changed"] == ["moody"]
+
+
 def test_a_model_that_was_given_twice_is_rescored_once(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     models = ["--model", "toy", "--model", "toy", "--model", "silent"]
-    assert cli("bench", "sums.jsonl", *models, "--out", "run").status == 0
+    asked = cli("bench", "sums.jsonl", *models, "--out", "run")
+    assert asked.status == 0
+    assert "note: toy-2 is the same model as toy: what either said counts for both" in asked.stderr
     done = cli("rescore", "run", "-e", "@length_limit --max 1", "--json")
     assert done.status == 0, done.stderr
     assert {one["adapter"] for one in done.json["models"]} == {"toy", "silent"}
@@ -342,6 +368,9 @@ def test_show_goes_through_one_task_without_asking_for_what_is_stored(cli: Cli, 
     assert "\x1b" not in shown.stdout
     told = cli("bench", "sums.jsonl", "--model", loud, "--show", "q3", "--json").json
     assert (told["models"][0]["output"], told["models"][0]["score"]) == ("\x1b[31m3", 0.0)
+    (tmp_path / "none.jsonl").write_text('{"id": "other", "output": "4"}')
+    failed = cli("bench", "sums.jsonl", "--model", "replay:none.jsonl", "--show", "q3")
+    assert (failed.status, "model_error: model: none.jsonl has no output" in failed.stdout) == (4, True)
     unknown = cli("bench", "sums.jsonl", "--model", "toy", "--show", "q33")
     assert (unknown.status, "did you mean q3?" in unknown.stderr) == (2, True)
     both = ["bench", "sums.jsonl", "more.jsonl", "--model", "toy", "--show"]
