@@ -29,7 +29,7 @@ Exit codes: 0 stopped (Ctrl-C, SIGTERM) with everything answered, 2 wrong option
 
 LOOPBACK = "127.0.0.1"
 
-_REAP_EVERY = 5.0
+_LOOK_EVERY = 0.2  # while other threads are busy, a signal does not always wake the one that handles it
 _BROKEN_OFF = 130
 
 
@@ -121,5 +121,5 @@ def _await_stop(stop: Stop) -> None:
     reap = Reaper()
     with contextlib.suppress(GivenUp):
         while True:
-            stop.pause(_REAP_EVERY)
+            stop.pause(_LOOK_EVERY)
             reap()
