@@ -20,7 +20,7 @@ Answer: TypeAlias = "dict[str, Any]"
 
 TARGETS = ("targets", "target")  # the fields that are looked for; the first that is there counts
 
-_ABSENT = object()
+ABSENT = object()  # what look_up gives where there is nothing
 _SHOWN_FIELDS, _SHOWN_LETTERS, _AROUND = 12, 60, 12
 _WORDS = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list"}
 
@@ -56,7 +56,7 @@ class Asked:
         return listed
 
     def _found(self, fields: tuple[str, ...], hint: str) -> tuple[str, Any]:
-        found = [(field, value) for field in fields if (value := look_up(self.example, field)) is not _ABSENT]
+        found = [(field, value) for field in fields if (value := look_up(self.example, field)) is not ABSENT]
         if not found:
             names = " or ".join(f'"{field}"' for field in fields)
             raise Fault(
@@ -154,7 +154,7 @@ def look_up(value: Any, path: str) -> Any:
         elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
             value = value[int(key)]
         else:
-            return _ABSENT
+            return ABSENT
     return value
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import _code_inside
 from _code_inside import shown
-from _metric import Answer, Asked, Fault, look_up, run, shortened
+from _metric import ABSENT, Answer, Asked, Fault, look_up, run, shortened
 from _sandbox import LAYERS, LEVELS, Limits, Refused, Running, Sandbox, Stopped
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def code_in(candidate: str) -> list[str]:
 
 
 def io_pairs(sources: Sequence[str], asked: Asked) -> Answer:
-    pairs = asked.find(*(() if asked.options["target_field"] else PAIRS))
+    pairs = [] if has_no_pairs(asked) else asked.find(*(() if asked.options["target_field"] else PAIRS))
     if not isinstance(pairs, list):
         raise Fault("the pairs must be a list of [input, output]")
     box = sandbox(asked)
@@ -82,6 +82,13 @@ def io_pairs(sources: Sequence[str], asked: Asked) -> Answer:
         return answered(
             box, called(candidate, sources, pairs, asked.options["function"]), len(pairs), candidate
         )
+
+
+def has_no_pairs(asked: Asked) -> bool:
+    """Tell whether a record of a task file has no pairs, which scores 0; elsewhere the field is missing."""
+    if asked.options["target_field"] or not {"extras", "metric"} & set(asked.example or ()):
+        return False
+    return all(look_up(asked.example, field) is ABSENT for field in PAIRS)
 
 
 def assertions(sources: Sequence[str], asked: Asked) -> Answer:

@@ -4,6 +4,7 @@ Rounds of what is compared are interleaved and the median of their ratios is tol
 noisy and its absolute times mean little. Nothing here runs in the test suite.
 """
 
+import os
 import sys
 
 from tests.benchmarks import (
@@ -52,6 +53,7 @@ ROWS = (
 
 
 def main() -> None:
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users' programs are compiled once, not at each start
     rows = []
     for measure in ROWS:
         print(f"measuring {measure.__module__}.{measure.__name__} …", file=sys.stderr, flush=True)

@@ -49,6 +49,8 @@ PAIRS: list[tuple[str, dict[str, object], float]] = [
     (DOUBLE, pairs([1, 2], [3, 7]), 0.5),
     (DOUBLE, pairs([1, 2], [3], "ab", [1, 2, 3]), 0.25),
     (DOUBLE, pairs(), 0),
+    (DOUBLE, {"extras": {}}, 0),
+    (DOUBLE, {"metric": "code_exec", "targets": ["ok"]}, 0),
     (DOUBLE, pairs([[1], [1, 1]], ["ab", "abab"], [0.5, 1], [True, 2]), 1),
     ("f = lambda x: x == 1", pairs([1, 1], [2, False], [[1], 0]), 1),
     ("def f(x): return 1.0", pairs([0, True]), 1),
