@@ -26,6 +26,11 @@ os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide evaluators that forget
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or our program is compiled anew at each of 3,000 starts
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Run two tests a processor: many of them wait, for deadlines or for the processes of others."""
+    return 2 * (os.cpu_count() or 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """What a finished command left: its exit status and both streams."""

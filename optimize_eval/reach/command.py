@@ -194,7 +194,9 @@ class Command(Generic[Asked, Answered]):
             start = partial(
                 _start_worker, self._find_program(), self._tag, self._starts, _variables(task_model), window
             )
-            pool = self._pools.setdefault(task_model, Pool(start, size=self._size, window=window))
+            pool = self._pools.setdefault(
+                task_model, Pool(start, self._take_note, size=self._size, window=window)
+            )
         return pool
 
     def _judged(

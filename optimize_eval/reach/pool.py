@@ -16,6 +16,8 @@ class Living(Protocol):
 
     @property
     def is_dead(self) -> bool: ...
+    @property
+    def reason(self) -> str: ...
     def ask(self, make_line: MakeLine, deadline: float) -> Reply: ...
     def interrupt(self) -> None: ...
     def part(self) -> None: ...
@@ -25,8 +27,11 @@ class Living(Protocol):
 class Pool:
     """At most `size` workers, each with at most `window` calls in flight; thread-safe."""
 
-    def __init__(self, start: Callable[[], Living], *, size: int, window: int) -> None:
+    def __init__(
+        self, start: Callable[[], Living], tell: Callable[[Broken], None], *, size: int, window: int
+    ) -> None:
         self._start = start
+        self._tell = tell  # what broke a worker that owed nobody an answer
         self._size = size
         self._window = window
         self._changed = threading.Condition()
@@ -39,10 +44,13 @@ class Pool:
         """Ask a worker, which then has so many seconds; the time until one is free does not count."""
         with self._worker() as worker:
             try:
-                return worker.ask(make_line, time.monotonic() + seconds)
+                reply = worker.ask(make_line, time.monotonic() + seconds)
             except Broken:
                 self._count_break(worker)
                 raise
+            if worker.is_dead and self._count_break(worker):
+                self._tell(Broken(worker.reason))
+            return reply
 
     def close(self) -> None:
         """End all workers at the same time; calls in flight are broken off, and their slots clean up."""
@@ -97,10 +105,12 @@ class Pool:
                     self._busy[worker] = 1  # also when closed meanwhile: who asked gives it back
                 self._changed.notify_all()
 
-    def _count_break(self, worker: Living) -> None:
+    def _count_break(self, worker: Living) -> bool:
+        """Count a worker that broke, once, and tell whether it was not counted before."""
         with self._changed:
-            if self._busy.pop(worker, None) is not None:
-                self.breaks += 1
+            is_new = self._busy.pop(worker, None) is not None
+            self.breaks += is_new
+            return is_new
 
     def _give_back(self, worker: Living) -> None:
         with self._changed:

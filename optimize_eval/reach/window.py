@@ -50,6 +50,11 @@ class Window:
     def is_dead(self) -> bool:
         return bool(self._broken)
 
+    @property
+    def reason(self) -> str:
+        """What broke it, also where nobody waited for an answer."""
+        return self._broken
+
     def ask(self, make_line: MakeLine, deadline: float) -> Reply:
         """Ask and wait; raises Late or Broken, after both of which the worker is gone."""
         identity, waiting = self._enlist()

@@ -100,6 +100,7 @@ class Worker:
     """One living program that answers one thing at a time."""
 
     __slots__ = ("_asked", "_child", "_lines", "is_dead")
+    reason = ""  # one that is asked one thing at a time breaks while it owes an answer
 
     def __init__(self, child: Child) -> None:
         self._child = child

@@ -129,7 +129,7 @@ def test_nonsense_twice_and_a_broken_model_are_failures_and_never_a_score(
     model = fake_model([{"when": {"any": names[name]}, **says} for name, (says, _) in cases.items()])
     lines = [json.dumps({"id": name, "candidate": names[name]}) for name in cases]
     (tmp_path / "all.jsonl").write_text("\n".join(lines))
-    options = ("--candidates", "all.jsonl", "--no-preflight", "--retries", "1", "--json")
+    options = ("--candidates", "all.jsonl", "--no-preflight", "--retries", "1", "--timeout", "3", "--json")
     done = cli("run", *JUDGE, "--api-base", model.base, *options, env=KEY)
     assert done.status == 4
     failed = {one["candidate"]: one for one in done.json["summary"]["failures"]}
