@@ -14,8 +14,8 @@ from optimize_eval.cli.carried_out import (
     check_slots,
     end,
     explain,
-    most_failures,
     session,
+    settings_of,
     summarise,
 )
 from optimize_eval.cli.leaderboards import LEADERBOARD, keep_and_tell, make_board
@@ -29,7 +29,6 @@ from optimize_eval.run.folder import OUTPUTS, locked, refuse_foreign
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
-from optimize_eval.run.runner import Settings
 
 EXAMPLES = """\b
 Examples:
@@ -133,12 +132,8 @@ def bench(
     paths = {source.name: source.file for source in sources}
     names = {name: Path(path).name for name, path in paths.items()}
     manifest = manifest_of(plan, names, {**kept, "bench": True, "paths": stored_paths(paths, None, None)})
-    settings = Settings(
-        slots=concurrency,
-        abort_on_failure=on_failure is options.OnFailure.ABORT,
-        most_failures=most_failures(max_failures, plan.layout.size),
-        keep_stderr=keep_stderr,
-        probe=not no_preflight,
+    settings = settings_of(
+        plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
     )
     refuse_foreign(folder)
     check_reachable(plan)

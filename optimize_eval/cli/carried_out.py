@@ -17,6 +17,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.interrupts import Interrupted, stoppable
+from optimize_eval.cli.options import OnFailure
 from optimize_eval.cli.progress import PAUSES, display
 from optimize_eval.cli.session import Reaper, owned_processes
 from optimize_eval.connect import connect
@@ -65,6 +66,19 @@ def most_failures(text: str | None, calls: int) -> int | None:
     raise UsageError(
         f"--max-failures {text!r} is neither a count nor a share",
         hint="write a count from 0, such as 20, or a share from 0% to 100%, such as 5%",
+    )
+
+
+def settings_of(
+    plan: Plan, slots: int, on_failure: OnFailure, limit: str | None, *, keep_stderr: bool, probe: bool
+) -> Settings:
+    """Make of options how a plan is carried out; `limit` is what --max-failures says."""
+    return Settings(
+        slots=slots,
+        abort_on_failure=on_failure is OnFailure.ABORT,
+        most_failures=most_failures(limit, plan.layout.size),
+        keep_stderr=keep_stderr,
+        probe=probe,
     )
 
 

@@ -12,8 +12,8 @@ from optimize_eval.cli.carried_out import (
     check_slots,
     end,
     explain,
-    most_failures,
     session,
+    settings_of,
     summarise,
     tell,
 )
@@ -24,7 +24,7 @@ from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.run.again import plan_again
 from optimize_eval.run.folder import locked, refuse_foreign
 from optimize_eval.run.rescore import Settled, Wanted, add, settle
-from optimize_eval.run.runner import Ended, Settings, Status
+from optimize_eval.run.runner import Ended, Status
 from optimize_eval.run.stored import StoredRun, open_stored
 
 EXAMPLES = """\b
@@ -114,12 +114,8 @@ def rescore(
                 bench.readings() if bench else read_again(stored.manifest, where),
                 load_candidates_again(stored.manifest, candidate or (), candidates or ()),
             )
-            settings = Settings(
-                slots=concurrency,
-                abort_on_failure=on_failure is options.OnFailure.ABORT,
-                most_failures=most_failures(max_failures, plan.layout.size),
-                keep_stderr=keep_stderr,
-                probe=not no_preflight,
+            settings = settings_of(
+                plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
             )
             check_reachable(plan)
             stored = add(stored, settled.additions)

@@ -11,8 +11,8 @@ from optimize_eval.cli.carried_out import (
     check_slots,
     end,
     explain,
-    most_failures,
     session,
+    settings_of,
     summarise,
     tell,
 )
@@ -24,7 +24,6 @@ from optimize_eval.run.folder import locked, read_manifest, refuse_foreign
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import check_plan, open_run
-from optimize_eval.run.runner import Settings
 
 EXAMPLES = """\b
 Examples:
@@ -136,12 +135,8 @@ def run(
         cluster_by=cluster_by,
         group_by=group_by or (),
     )
-    settings = Settings(
-        slots=concurrency,
-        abort_on_failure=on_failure is options.OnFailure.ABORT,
-        most_failures=most_failures(max_failures, plan.layout.size),
-        keep_stderr=keep_stderr,
-        probe=not no_preflight,
+    settings = settings_of(
+        plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
     )
     name = f"{Path(sweep).stem if sweep else 'run'}-{plan.digest[:8]}"
     folder = Path("runs", name) if out is None else Path(out)
