@@ -31,10 +31,10 @@ def weighted_difference(
     first: Sequence[float], second: Sequence[float], weights: Sequence[float], *, seed: int, may_flip: bool
 ) -> Difference:
     """Compare pairs: the weighted mean of second minus first, its interval, one p value."""
-    plain = difference_of(first, second, seed=seed, may_flip=may_flip)
     share = _shares(weights)
     if share is None:
-        return plain
+        return difference_of(first, second, seed=seed, may_flip=may_flip)
+    plain = difference_of(first, second, may_flip=False)  # for its counts
     pairs = [b - a for a, b in zip(first, second, strict=True)]
     nothing = [0.0] * len(pairs)
     found = difference_of(nothing, _around_mean(pairs, share), may_flip=False)
