@@ -5,6 +5,7 @@ differ is boards_compared's.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +17,14 @@ import orjson
 
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
+from optimize_eval.run.folder import LEADERBOARD
 from optimize_eval.wrong_answers import describe
 
 SCHEMA = "leaderboard.v1"
-FILE = "leaderboard.json"
 
 _MOST_LISTED = 10
-_SHORT, _SHOWN = 16, 8
+_SHOWN = 8
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _LONG = 60
 
 Board = dict[str, Any]
@@ -40,11 +42,11 @@ class Checked:
 
 def load_board(path: str) -> Board:
     """Read a leaderboard, by its file or the folder that has it; raises UsageError where it is none."""
-    file = Path(path, FILE) if Path(path).is_dir() else Path(path)
+    file = Path(path, LEADERBOARD) if Path(path).is_dir() else Path(path)
+    if not file.is_file():  # nor a pipe, which would never end
+        raise UsageError(f"there is no leaderboard {file}", hint=_HINT)
     try:
         board = orjson.loads(file.read_bytes())
-    except FileNotFoundError:
-        raise UsageError(f"there is no leaderboard {file}", hint=_HINT) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
         raise UsageError(f"{file} cannot be read as a leaderboard: {reason}", hint=_HINT) from None
@@ -239,5 +241,7 @@ def _places(path: str, folder: Path) -> Iterator[Path]:
 
 
 def _shown(value: str | None) -> str:
-    text = "unknown" if value is None else value
-    return text if len(text) < _SHORT else f"{text[:_SHOWN]}…"
+    """Shorten a digest; a metric is told whole, for two may differ in their last letters."""
+    if value is None:
+        return "unknown"
+    return f"{value[:_SHOWN]}…" if _DIGEST.fullmatch(value) else value

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import combinations
 from typing import Any
 
+from optimize_eval.aggregates.boards import SCHEMA
 from optimize_eval.aggregates.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
 from optimize_eval.aggregates.leaderboard_models import (
     Counted,
@@ -25,8 +26,6 @@ from optimize_eval.aggregates.shapes import d_of
 from optimize_eval.aggregates.weighted import weighted_difference
 from optimize_eval.run.stored import StoredRun
 from optimize_eval.tasks import TaskFile
-
-SCHEMA = "leaderboard.v1"
 
 
 def board_of(

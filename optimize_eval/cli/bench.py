@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -18,14 +19,14 @@ from optimize_eval.cli.carried_out import (
     settings_of,
     summarise,
 )
-from optimize_eval.cli.leaderboards import LEADERBOARD, keep_and_tell, make_board
+from optimize_eval.cli.leaderboards import keep_and_tell, make_board
 from optimize_eval.cli.material import stored_paths
 from optimize_eval.cli.task_files import chosen, find_task, load_task_files
 from optimize_eval.connect import task_spec
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
-from optimize_eval.run.folder import OUTPUTS, locked, refuse_foreign
+from optimize_eval.run.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreign
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
@@ -44,6 +45,14 @@ too many calls failed, 130 interrupted.
 
 
 _NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
+
+
+class Sandbox(StrEnum):
+    """How closed off the code that models wrote has to be."""
+
+    STRICT = "strict"
+    BEST_EFFORT = "best-effort"
+    NONE = "none"
 
 
 def bench(
@@ -76,7 +85,8 @@ def bench(
         int | None, typer.Option("--max-tokens", metavar="N", min=1, help="For models of providers.")
     ] = None,
     sandbox: Annotated[
-        str | None, typer.Option("--sandbox", metavar="LEVEL", help="For code: strict, best-effort or none.")
+        Sandbox | None,
+        typer.Option("--sandbox", metavar="LEVEL", help="For code: strict, best-effort or none."),
     ] = None,
     concurrency: options.Concurrency = options.SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,

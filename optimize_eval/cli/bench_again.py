@@ -13,6 +13,7 @@ from optimize_eval.cli.leaderboards import keep_and_tell, make_board
 from optimize_eval.connect import task_spec
 from optimize_eval.datasets import Example, Reading
 from optimize_eval.errors import UsageError
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification
 from optimize_eval.run.folder import OUTPUTS
 from optimize_eval.run.manifest import Manifest
@@ -21,16 +22,14 @@ from optimize_eval.run.stored import StoredRun
 from optimize_eval.tasks import TaskFile, load_tasks
 
 
-def is_bench(manifest: Manifest) -> bool:
-    return bool(manifest.get("settings", {}).get("bench"))
-
-
 class Bench:
     """A bench that is scored by another evaluator: one for each model, which reads what the model said."""
 
     def __init__(self, run: StoredRun, wanted: Sequence[Wanted]) -> None:
         if len(wanted) > 1:
             raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
+        if wanted[0].spec.score_range is not ScoreRange.UNIT:
+            raise UsageError("a leaderboard has scores from 0 to 1", hint="leave --score-range away")
         self._manifest = run.manifest
         self._scorer = wanted[0].spec
         self._files = _files_again(run.manifest)

@@ -10,11 +10,7 @@ from optimize_eval.run.ledger import OWED
 from optimize_eval.run.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 
-LEADERBOARD = "leaderboard.json"
-
 Board = dict[str, Any]
-
-_NONE: Board = {"schema": "leaderboard.v1", "overall_score": None, "tasks": [], "models": []}
 
 
 def make_board(
@@ -41,7 +37,10 @@ def keep_and_tell(board: Board | None, path: Path, status: str, *, quiet: bool, 
     if board:
         write_json(path, board)
     if as_json:
-        output.emit_json({**(board or _NONE), "run": str(path.parent), "status": status})
+        from optimize_eval.aggregates.boards import SCHEMA  # noqa: PLC0415  a plain --help needs none
+
+        none: Board = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
+        output.emit_json({**(board or none), "run": str(path.parent), "status": status})
     elif board and quiet:
         output.emit(f"{board['verdict']['text']}\n{path.parent}")
     elif board:

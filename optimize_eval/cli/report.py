@@ -14,7 +14,8 @@ import typer
 
 from optimize_eval.cli import gates, options, output
 from optimize_eval.errors import CannotGoOn, UsageError
-from optimize_eval.run.folder import SUMMARY
+from optimize_eval.run.folder import LEADERBOARD, SUMMARY
+from optimize_eval.run.manifest import is_bench
 from optimize_eval.run.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
@@ -90,10 +91,7 @@ def report(
 
 def _has_board(stored: StoredRun) -> bool:
     """Tell whether it is a bench that came to its end; one that did not is reported as the run that it is."""
-    from optimize_eval.cli.leaderboards import LEADERBOARD  # noqa: PLC0415  only here
-
-    is_bench = stored.manifest.get("settings", {}).get("bench")
-    return bool(is_bench) and not stored.owed and (stored.folder / LEADERBOARD).exists()
+    return is_bench(stored.manifest) and not stored.owed and (stored.folder / LEADERBOARD).exists()
 
 
 def _emit_board(stored: StoredRun) -> None:
@@ -106,7 +104,7 @@ def _emit_board(stored: StoredRun) -> None:
         leaderboards.emit(board)
     except (LookupError, TypeError, ValueError, AttributeError, StopIteration):  # somebody edited it
         raise UsageError(
-            f"{stored.folder / leaderboards.LEADERBOARD} is not as bench wrote it",
+            f"{stored.folder / LEADERBOARD} is not as bench wrote it",
             hint="give the bench's command again: it writes the board anew, and asks for nothing twice",
         ) from None
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import options, output
-from optimize_eval.cli.bench_again import Bench, is_bench
+from optimize_eval.cli.bench_again import Bench
 from optimize_eval.cli.carried_out import (
     Session,
     check_reachable,
@@ -23,6 +23,7 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.run.again import plan_again
 from optimize_eval.run.folder import locked, refuse_foreign
+from optimize_eval.run.manifest import is_bench
 from optimize_eval.run.rescore import Settled, Wanted, add, settle
 from optimize_eval.run.runner import Ended, Status
 from optimize_eval.run.stored import StoredRun, open_stored

@@ -16,6 +16,7 @@ from optimize_eval.journal import no_room, sync_folder
 from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
+LEADERBOARD = "leaderboard.json"  # of a bench
 OUTPUTS = "outputs.jsonl"  # of the models that tasks ask
 BOARDS = "leaderboard*.json"  # what was made of a run of tasks; made anew at its end
 

@@ -102,6 +102,11 @@ def evaluators_of(manifest: Manifest) -> list[dict[str, Any]]:
     return [*manifest["evaluators"], *additions_of(manifest)]
 
 
+def is_bench(manifest: Manifest) -> bool:
+    """Tell whether a run's evaluators are models and its splits task files."""
+    return bool(manifest.get("settings", {}).get("bench"))
+
+
 def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
     """List the evaluators that were added to a run, which are no part of its plan."""
     added = [*manifest.get("additions", ())]
