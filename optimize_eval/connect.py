@@ -75,15 +75,15 @@ def parse_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 def connect(spec: EvaluatorSpec) -> Evaluator:
     """Make the live evaluator of a specification."""
     if spec.url:
-        from optimize_eval.reach.endpoint import EndpointEvaluator  # noqa: PLC0415  a command needs no client
+        from optimize_eval.reach.endpoint import EndpointEvaluator
 
         return EndpointEvaluator(spec)
     if spec.task:
-        from optimize_eval.tasks.evaluator import TaskEvaluator  # noqa: PLC0415  a command needs no tasks
+        from optimize_eval.tasks.evaluator import TaskEvaluator
 
         return TaskEvaluator(spec, connect)
     if spec.judge:
-        from optimize_eval.reach.judge import JudgeEvaluator  # noqa: PLC0415  a command needs no model
+        from optimize_eval.reach.judge import JudgeEvaluator
 
         return JudgeEvaluator(spec)
     return Command(spec, evaluating(spec.score_range))
@@ -98,7 +98,7 @@ def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec) -> EvaluatorSpe
 
 def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe an HTTP endpoint; its name is its host and path, never a user, a password or a query."""
-    from optimize_eval.http import check_url  # noqa: PLC0415  a command needs no client
+    from optimize_eval.http import check_url
 
     parts = urlsplit(check_url(url))
     name = _NOT_IN_NAME.sub("-", f"{parts.hostname}{parts.path}").strip("-")
@@ -108,9 +108,9 @@ def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a judge by its model; what it is to look for comes from `defaults`."""
-    from optimize_eval.models import providers  # noqa: PLC0415  a command needs no model
-    from optimize_eval.reach.judge import model_of  # noqa: PLC0415
-    from optimize_eval.reach.rubric import JudgeSpec, check_judge  # noqa: PLC0415
+    from optimize_eval.models import providers
+    from optimize_eval.reach.judge import model_of
+    from optimize_eval.reach.rubric import JudgeSpec, check_judge
 
     judge = check_judge(replace(defaults.judge or JudgeSpec(), model=model.strip()))
     providers.split(model_of(judge).name)
@@ -123,8 +123,8 @@ def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
 
 def plan_judge(options: Mapping[str, Any]) -> "JudgeSpec":
     """Make what judges start from: `rubric` names a file, and the other options win over what it says."""
-    from optimize_eval.reach.rubric import JudgeSpec  # noqa: PLC0415  a command needs no judge
-    from optimize_eval.reach.rubric_file import load_rubric  # noqa: PLC0415
+    from optimize_eval.reach.rubric import JudgeSpec
+    from optimize_eval.reach.rubric_file import load_rubric
 
     file = options.get("rubric")
     said = {key: value for key, value in options.items() if key != "rubric" and value not in {None, ""}}
@@ -144,7 +144,7 @@ def task_spec(
     The model may be written NAME=MODEL; what else is known of it is said by `task`. `sandbox` is the level at
     which code is run.
     """
-    from optimize_eval.tasks.kinds import parse_model, retries_of  # noqa: PLC0415  a command needs no tasks
+    from optimize_eval.tasks.kinds import parse_model, retries_of
 
     name = given_name(model)
     text = model if name is None else model[len(name) + 1 :]
@@ -178,7 +178,7 @@ def _metric_specs(
 
 
 def _parse_task(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
-    from optimize_eval.tasks.files import load_tasks  # noqa: PLC0415  a command needs no tasks
+    from optimize_eval.tasks.files import load_tasks
 
     name = target.removeprefix("task:").strip()
     if not name:

@@ -5,7 +5,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import version
 
 from optimize_eval.bridge import replies
 from optimize_eval.bridge.payloads import BadPayload, parse_payload
@@ -15,6 +14,7 @@ from optimize_eval.protocol import Payload
 from optimize_eval.reach import Evaluator, EvaluatorSpec
 from optimize_eval.run.attempt import ask
 from optimize_eval.run.stop import GivenUp, Stop
+from optimize_eval.version import VERSION
 
 SCHEMA = "optimize-eval.serve.v1"
 
@@ -40,7 +40,6 @@ class Service:
         self._task_model = task_model
         self._stop = stop
         self._say = say
-        self._version = version(_NAME)
         self._room = threading.Condition()  # guards what follows
         self._in_flight = 0
         self._counts: Counter[str] = Counter()
@@ -143,7 +142,7 @@ class Service:
             return {
                 "schema": SCHEMA,
                 "name": _NAME,
-                "version": self._version,
+                "version": VERSION,
                 "evaluator": self._spec.name,
                 "concurrency": self._capacity(),
                 "in_flight": self._in_flight,

@@ -9,6 +9,7 @@ import typer
 from optimize_eval.cli import interrupts, output, streams
 from optimize_eval.cli.commands import Commands
 from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.version import VERSION
 
 _PROGRAM = "optimize-eval"
 _TRACEBACK_VARIABLE = "OPTIMIZE_EVAL_TRACEBACK"
@@ -37,9 +38,7 @@ An evaluator is any program: it reads {"candidate": …, "example": …} on stdi
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version  # noqa: PLC0415  only for this flag
-
-        output.emit(f"{_PROGRAM} {version(_PROGRAM)}")
+        output.emit(f"{_PROGRAM} {VERSION}")
         raise typer.Exit
 
 
@@ -93,7 +92,7 @@ def _call() -> int:
 def _misused(error: typer.TyperException) -> int:
     context = getattr(error, "ctx", None)
     asks_for_help = context and error.message == context.get_help()
-    said = error.format_message().replace("Value error, ", "")  # pydantic's way of starting
+    said = error.format_message()
     output.say(said if asks_for_help else f"error: {said}")
     if context and not asks_for_help:
         output.say(f"  try: {_advice(said, context.command_path)}")

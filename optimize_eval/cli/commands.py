@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-_COMMANDS = {  # name → what the list of commands says of it
+_LINES = {  # name → what the list of commands says of it
     "score": "Score one candidate with one evaluator.",
     "run": "Compare candidates over a dataset and a valset.",
     "bench": "Rank models by task files: a leaderboard.",
@@ -26,6 +26,7 @@ _COMMANDS = {  # name → what the list of commands says of it
     "evaluators": "List, show and copy what ships.",
     "new": "Write files to start from.",
 }
+NAMES = tuple(_LINES)
 _OF_SEVERAL = ("evaluators", "new")
 
 
@@ -45,7 +46,7 @@ class Commands(TyperGroup):
     """The commands of the table, in its order."""
 
     def __init__(self, **settings: Any) -> None:
-        listed = [Listed(name, line) for name, line in _COMMANDS.items()]
+        listed = [Listed(name, line) for name, line in _LINES.items()]
         super().__init__(**{**settings, "commands": listed})
 
 

@@ -4,8 +4,14 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.aggregates.boards import is_board, load_board
+from optimize_eval.aggregates.boards_compared import compared as compared_boards
+from optimize_eval.aggregates.runs_compared import compared
+from optimize_eval.aggregates.summary import summarise_stored
 from optimize_eval.cli import gates, options, output
 from optimize_eval.errors import UsageError
+from optimize_eval.reports import boards as boards_report
+from optimize_eval.reports import diff as report
 from optimize_eval.run.stored import open_stored
 
 EXAMPLES = """\b
@@ -32,16 +38,10 @@ def diff(
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
-    from optimize_eval.aggregates.boards import is_board  # noqa: PLC0415  a plain --help needs no statistics
-
     if is_board(run_a) or is_board(run_b):
         _refuse_gates(fail_under, max_gap, no_regression_against)
         _diff_boards(run_a, run_b, force=force, as_json=as_json)
         return
-    from optimize_eval.aggregates.runs_compared import compared  # noqa: PLC0415  a plain --help needs no statistics
-    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415
-    from optimize_eval.reports import diff as report  # noqa: PLC0415
-
     before, after = open_stored(run_a), open_stored(run_b)
     wanted = gates.demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
     found = compared(before, after, force=force)
@@ -59,12 +59,8 @@ def _refuse_gates(*given: object) -> None:
 
 
 def _diff_boards(a: str, b: str, *, force: bool, as_json: bool) -> None:
-    from optimize_eval.aggregates.boards import load_board  # noqa: PLC0415  as above
-    from optimize_eval.aggregates.boards_compared import compared  # noqa: PLC0415
-    from optimize_eval.reports import boards as report  # noqa: PLC0415
-
-    found = compared(load_board(a), load_board(b), force=force)
+    found = compared_boards(load_board(a), load_board(b), force=force)
     if as_json:
         output.emit_json(found)
     else:
-        output.emit(report.render(output.fitted(found), width=output.width()))
+        output.emit(boards_report.render(output.fitted(found), width=output.width()))

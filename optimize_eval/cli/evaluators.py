@@ -3,16 +3,17 @@
 import os
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from optimize_eval import shipped
 from optimize_eval.cli import options, output
+from optimize_eval.connect import parse_evaluator
 from optimize_eval.errors import UsageError
-
-if TYPE_CHECKING:
-    from optimize_eval.reports.evaluators import ShippedEvaluator
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reports import evaluators as report
+from optimize_eval.reports.evaluators import ShippedEvaluator
 
 EXAMPLES = """\b
 Examples:
@@ -40,8 +41,6 @@ def evaluators(context: typer.Context, as_json: options.Json = False) -> None:
 @app.command("list", epilog=EXAMPLES)
 def list_(as_json: options.Json = False) -> None:
     """List the evaluators that ship and what each scores."""
-    from optimize_eval.reports import evaluators as report  # noqa: PLC0415  a plain --help needs none of it
-
     found = [_described(name, program) for name, program in sorted(shipped.programs().items())]
     if as_json:
         output.emit_json(report.to_dict(found))
@@ -83,9 +82,7 @@ def command(name: Name) -> None:
     output.emit(shlex.join(_argv(_bare(name))))
 
 
-def _described(name: str, program: Path) -> "ShippedEvaluator":
-    from optimize_eval.reports.evaluators import ShippedEvaluator  # noqa: PLC0415  as in list_
-
+def _described(name: str, program: Path) -> ShippedEvaluator:
     return ShippedEvaluator(
         name=name,
         language=shipped.LANGUAGES[program.suffix],
@@ -97,9 +94,6 @@ def _described(name: str, program: Path) -> "ShippedEvaluator":
 
 
 def _argv(name: str) -> tuple[str, ...]:
-    from optimize_eval.connect import parse_evaluator  # noqa: PLC0415  as in list_
-    from optimize_eval.reach import EvaluatorSpec  # noqa: PLC0415
-
     return parse_evaluator(f"@{name}", EvaluatorSpec()).argv
 
 

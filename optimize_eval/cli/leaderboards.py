@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.aggregates.boards import SCHEMA
+from optimize_eval.aggregates.leaderboard import board_of
 from optimize_eval.cli import output
+from optimize_eval.reports import leaderboard
 from optimize_eval.run.folder import write_json
 from optimize_eval.run.ledger import OWED
 from optimize_eval.run.stored import StoredRun
@@ -25,8 +28,6 @@ def make_board(
     """Make the leaderboard of evaluators that stand for models; None while anything of them is owed."""
     if any(stored.ledger.count(OWED, stored.layout.units_of(name)) for name in models):
         return None
-    from optimize_eval.aggregates.leaderboard import board_of  # noqa: PLC0415  a plain --help needs no statistics
-
     return board_of(
         stored, files, models, settings=settings, metric=metric, include_per_example=include_per_example
     )
@@ -37,8 +38,6 @@ def keep_and_tell(board: Board | None, path: Path, status: str, *, quiet: bool, 
     if board:
         write_json(path, board)
     if as_json:
-        from optimize_eval.aggregates.boards import SCHEMA  # noqa: PLC0415  a plain --help needs none
-
         none: Board = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
         output.emit_json({**(board or none), "run": str(path.parent), "status": status})
     elif board and quiet:
@@ -49,6 +48,4 @@ def keep_and_tell(board: Board | None, path: Path, status: str, *, quiet: bool, 
 
 
 def emit(board: Board) -> None:
-    from optimize_eval.reports import leaderboard  # noqa: PLC0415  only for people
-
     output.emit(leaderboard.render(output.fitted(board), width=output.width()))

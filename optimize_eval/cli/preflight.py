@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,12 +12,12 @@ from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.cli.session import owned_processes
 from optimize_eval.datasets import Example
 from optimize_eval.preflight import DEFAULT_BUDGET
+from optimize_eval.preflight.checks import examine
+from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
+from optimize_eval.reports import preflight as report
 from optimize_eval.run.source import check_fields, value_at
-
-if TYPE_CHECKING:
-    from optimize_eval.preflight.examined import Material
 
 EXAMPLES = """\b
 Examples:
@@ -63,9 +63,6 @@ def preflight(
     as_json: options.Json = False,
 ) -> None:
     """Check evaluators before a long run: right, safe to ask at once, and how fast."""
-    from optimize_eval.preflight.checks import examine  # noqa: PLC0415  a plain --help examines nothing
-    from optimize_eval.reports import preflight as report  # noqa: PLC0415
-
     candidate, candidates, candidate_field = options.candidates_named(
         context, candidate, candidates, candidate_field
     )
@@ -105,9 +102,7 @@ def preflight(
 
 def _material(
     candidates: Sequence[Candidate], splits: dict[str, tuple[Example, ...]], task_model: str | None
-) -> "Material":
-    from optimize_eval.preflight.examined import SENTINEL, Material  # noqa: PLC0415  see preflight
-
+) -> Material:
     candidates = candidates or [Candidate(name="sentinel", text=SENTINEL)]
     payloads = {
         split: tuple(

@@ -80,9 +80,9 @@ class Bars:
     """A bar for each evaluator, the last failure, and what Ctrl-C does; gone when the run is over."""
 
     def __init__(self, stop: Stop, hint: str = PAUSES) -> None:
-        from rich.console import Console  # noqa: PLC0415  only where there is a terminal
-        from rich.live import Live  # noqa: PLC0415
-        from rich.progress import Progress as RichProgress  # noqa: PLC0415
+        from rich.console import Console
+        from rich.live import Live
+        from rich.progress import Progress as RichProgress
 
         self._stop = stop
         self._hint = hint
@@ -111,7 +111,7 @@ class Bars:
     @staticmethod
     def _columns(width: int) -> list[Any]:
         """Choose what there is room for: numbers are never cut, the bar and then the pace go first."""
-        from rich.progress import BarColumn, TextColumn  # noqa: PLC0415
+        from rich.progress import BarColumn, TextColumn
 
         whole = [
             TextColumn(" {task.fields[label]}", markup=False),
@@ -157,8 +157,8 @@ class Bars:
         )
 
     def _render(self) -> Any:
-        from rich.console import Group  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
+        from rich.console import Group
+        from rich.text import Text
 
         hint = _stopping() if self._stop.is_asked else self._hint
         room = max(20, shutil.get_terminal_size().columns - 2)

@@ -7,19 +7,22 @@ import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 import typer
 
-from optimize_eval.cli import gates, options, output
+from optimize_eval.aggregates import rederive
+from optimize_eval.aggregates.boards import load_board
+from optimize_eval.aggregates.gates import Gate
+from optimize_eval.aggregates.summary import summarise_stored
+from optimize_eval.cli import gates, leaderboards, options, output
 from optimize_eval.errors import CannotGoOn, UsageError
+from optimize_eval.reports import junit, markdown, rows, terminal
 from optimize_eval.run.folder import LEADERBOARD, SUMMARY
 from optimize_eval.run.manifest import is_bench
+from optimize_eval.run.records import Records
 from optimize_eval.run.stored import StoredRun, open_stored
-
-if TYPE_CHECKING:
-    from optimize_eval.aggregates.gates import Gate
 
 EXAMPLES = """\b
 Examples:
@@ -75,8 +78,6 @@ def report(
         _emit_records(stored, chosen)
         if wanted == gates.Demands():
             return  # nothing is computed that nobody wants
-    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
-
     summary = summarise_stored(stored)
     judged = wanted.judge(stored, summary)
     shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
@@ -96,9 +97,6 @@ def _has_board(stored: StoredRun) -> bool:
 
 def _emit_board(stored: StoredRun) -> None:
     """Show the leaderboard of a bench, which is what its report is for people."""
-    from optimize_eval.aggregates.boards import load_board  # noqa: PLC0415  only here
-    from optimize_eval.cli import leaderboards  # noqa: PLC0415
-
     board = load_board(str(stored.folder))
     try:
         leaderboards.emit(board)
@@ -120,9 +118,6 @@ def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
 
 def _emit_records(stored: StoredRun, chosen: Format) -> None:
     """Write a row for each record, as they are read; no number is made of them."""
-    from optimize_eval.reports import rows  # noqa: PLC0415  only here
-    from optimize_eval.run.records import Records  # noqa: PLC0415
-
     records = Records(stored)
     if chosen is Format.JSONL:
         output.emit_pieces(rows.jsonl_pieces(records))
@@ -137,9 +132,7 @@ def _emit_records(stored: StoredRun, chosen: Format) -> None:
     output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
 
 
-def _emit_summary(summary: Mapping[str, Any], judged: "Sequence[Gate]", run: str, chosen: Format) -> None:
-    from optimize_eval.reports import junit, markdown, terminal  # noqa: PLC0415  a plain --help renders nothing
-
+def _emit_summary(summary: Mapping[str, Any], judged: Sequence[Gate], run: str, chosen: Format) -> None:
     if chosen is Format.MD:
         output.emit_document(markdown.render(summary, judged, run))
     elif chosen is Format.JUNIT:
@@ -148,10 +141,8 @@ def _emit_summary(summary: Mapping[str, Any], judged: "Sequence[Gate]", run: str
         output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))
 
 
-def _check(folder: Path, summary: Mapping[str, Any], judged: "Sequence[Gate]", *, as_json: bool) -> None:
+def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as_json: bool) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
-    from optimize_eval.aggregates import rederive  # noqa: PLC0415  only here
-
     try:
         stored = dict(json.loads((folder / SUMMARY).read_bytes()))
     except (OSError, ValueError, TypeError, RecursionError) as error:

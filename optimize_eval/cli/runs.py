@@ -8,6 +8,8 @@ import typer
 
 from optimize_eval.cli import options, output
 from optimize_eval.errors import UsageError
+from optimize_eval.reports import runs as report
+from optimize_eval.run.listing import list_runs
 
 EXAMPLES = """\b
 Examples:
@@ -26,9 +28,6 @@ def runs(
     as_json: options.Json = False,
 ) -> None:
     """List the runs in a folder, the newest first, each with its state and its verdict."""
-    from optimize_eval.reports import runs as report  # noqa: PLC0415  a plain --help needs none of it
-    from optimize_eval.run.listing import list_runs  # noqa: PLC0415
-
     place = Path(_USUAL if folder is None else folder)
     if folder == "" or (folder is not None and not place.is_dir()):
         raise UsageError(

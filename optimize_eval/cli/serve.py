@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.bridge.connections import Connections, is_loopback, listen, url_of
+from optimize_eval.bridge.service import Service
 from optimize_eval.cli import options, output
 from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.session import Reaper, owned_processes
@@ -52,8 +54,6 @@ def serve(
     api_base: options.ApiBase = None,
 ) -> None:
     """Put a program behind HTTP: POST a payload, get its answer."""
-    from optimize_eval.bridge.connections import listen  # noqa: PLC0415  a plain --help serves nothing
-
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -89,9 +89,6 @@ def _serve(
     listener: socket.socket, spec: EvaluatorSpec, concurrency: int, task_model: str | None, stop: Stop
 ) -> bool:
     """Serve until the stop; tell whether everything was answered."""
-    from optimize_eval.bridge.connections import Connections  # noqa: PLC0415  see serve
-    from optimize_eval.bridge.service import Service  # noqa: PLC0415
-
     evaluator = connect(spec)
     service = Service(
         evaluator, spec, concurrency=concurrency, task_model=task_model, stop=stop, say=output.say
@@ -109,8 +106,6 @@ def _serve(
 
 
 def _announce(listener: socket.socket, spec: EvaluatorSpec) -> None:
-    from optimize_eval.bridge.connections import is_loopback, url_of  # noqa: PLC0415  see serve
-
     if not is_loopback(listener):
         output.say("warning: it listens beyond this machine, and anybody who can reach it runs the evaluator")
     output.say(f"{spec.name} is served; Ctrl-C ends it")

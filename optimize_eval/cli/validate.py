@@ -1,18 +1,17 @@
 """`optimize-eval validate`: whether datasets, task files and sweep files can be used; all that is wrong."""
 
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from optimize_eval.cli import options, output
 from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
+from optimize_eval.preflight.data_files import Checked, check_data
+from optimize_eval.preflight.sweep_files import check_sweep
+from optimize_eval.reports import task_errors
 from optimize_eval.sweep import SUFFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from optimize_eval.preflight.data_files import Checked
 
 EXAMPLES = """\b
 Examples:
@@ -73,23 +72,19 @@ def validate(
         )
 
 
-def _checked(path: str, kind: Format | None) -> "list[Checked]":
+def _checked(path: str, kind: Format | None) -> list[Checked]:
     if kind is Format.SWEEP or (kind is None and path.endswith(SUFFIX)):
-        from optimize_eval.preflight.sweep_files import check_sweep  # noqa: PLC0415  not for --help
-
         return check_sweep(path)
-    from optimize_eval.preflight.data_files import check_data  # noqa: PLC0415  not for --help
-
     return [check_data(path, kind)]
 
 
-def _other_format(wrong: "Sequence[Checked]", kind: Format | None) -> str:
+def _other_format(wrong: Sequence[Checked], kind: Format | None) -> str:
     """Say how a dataset that only looks like a task file is checked."""
     is_guess = kind is None and any(one.errors for one in wrong)
     return "; a plain dataset: --format dataset" if is_guess else ""
 
 
-def _show(one: "Checked") -> None:
+def _show(one: Checked) -> None:
     if not one.first_problem:
         output.emit(f"{one.path}: ok, {_count(one)}")
     for problem in one.problems[:SHOWN_PROBLEMS]:
@@ -100,9 +95,7 @@ def _show(one: "Checked") -> None:
         _show_errors(one)
 
 
-def _show_errors(one: "Checked") -> None:
-    from optimize_eval.reports import task_errors  # noqa: PLC0415  not for --help
-
+def _show_errors(one: Checked) -> None:
     shown = output.fitted([error.to_dict() for error in one.errors[:SHOWN_PROBLEMS]])
     output.emit(task_errors.render(shown, width=output.width()))
     if (more := len(one.errors) - SHOWN_PROBLEMS) > 0:
@@ -120,11 +113,11 @@ _NOUNS = {
 }
 
 
-def _count(one: "Checked") -> str:
+def _count(one: Checked) -> str:
     return f"{one.count:,} {_NOUNS[one.kind]}{'s' * (one.count != 1)}"
 
 
-def _to_dict(one: "Checked") -> dict[str, Any]:
+def _to_dict(one: Checked) -> dict[str, Any]:
     return {
         "path": one.path,
         "kind": one.kind,

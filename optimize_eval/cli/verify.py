@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.aggregates.boards import check_files, load_board
 from optimize_eval.cli import options, output
 
 SCHEMA = "optimize-eval.verify.v1"
@@ -27,8 +28,6 @@ def verify(
     as_json: options.Json = False,
 ) -> None:
     """Compare the task files of a leaderboard with the sha256 that it has of them."""
-    from optimize_eval.aggregates.boards import check_files, load_board  # noqa: PLC0415  not for --help
-
     checked = check_files(load_board(board), board)
     is_ok = all(one.state == "ok" for one in checked)
     if as_json:

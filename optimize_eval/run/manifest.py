@@ -10,6 +10,7 @@ from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.reach.identity import Identity
 from optimize_eval.run.layout import Layout, Split
 from optimize_eval.run.plan import MOST_UNITS, Plan
+from optimize_eval.version import VERSION
 
 SCHEMA = "optimize-eval.run.v1"
 EDITED = "its run.json is of another version, or was edited"
@@ -37,12 +38,10 @@ class NotARun(UsageError):
 
 def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any]) -> Manifest:
     """Write down every axis, with sha256 and, where small, text; `files` are those of the splits."""
-    from importlib.metadata import version  # noqa: PLC0415  costs 20 ms that a plain --help should not pay
-
     layout = plan.layout
     return {
         "schema": SCHEMA,
-        "version": version("optimize-eval"),
+        "version": VERSION,
         "protocol": PROTOCOL_VERSION,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan": plan.digest,

@@ -73,7 +73,7 @@ def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
 
 def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
     """Describe a provider's model."""
-    from optimize_eval.models import ModelSpec  # noqa: PLC0415  loads the HTTP client
+    from optimize_eval.models import ModelSpec
 
     return ModelSpec(
         name=name,
@@ -95,31 +95,31 @@ def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
 
 
 def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    from optimize_eval.tasks.program import ProgramModel  # noqa: PLC0415  only what is asked for is loaded
+    from optimize_eval.tasks.program import ProgramModel
 
     return ProgramModel(program_spec(command, spec))
 
 
 def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    from optimize_eval.tasks.replay import ReplayModel  # noqa: PLC0415  as above
+    from optimize_eval.tasks.replay import ReplayModel
 
     return ReplayModel(*replayed(rest, spec))
 
 
 def _toy(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
-    from optimize_eval.tasks.toy import ToyModel, toy  # noqa: PLC0415  as above
+    from optimize_eval.tasks.toy import ToyModel, toy
 
     return ToyModel(toy)
 
 
 def _silent(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
-    from optimize_eval.tasks.toy import ToyModel, silent  # noqa: PLC0415  as above
+    from optimize_eval.tasks.toy import ToyModel, silent
 
     return ToyModel(silent)
 
 
 def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    from optimize_eval.tasks.provider import ProviderModel  # noqa: PLC0415  loads the HTTP client
+    from optimize_eval.tasks.provider import ProviderModel
 
     return ProviderModel(model_spec(name, spec.task or TaskSpecification()))
 
@@ -134,7 +134,7 @@ _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {
 
 
 def _hint(text: str) -> str:
-    from optimize_eval.models.providers import PROVIDERS  # noqa: PLC0415  loads the HTTP client
+    from optimize_eval.models.providers import PROVIDERS
 
     if text.startswith((".", "/")) or text.endswith((".py", ".sh")):
         return f"a program is written cmd:{text}"
