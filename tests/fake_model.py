@@ -5,7 +5,7 @@ import http.client
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,9 @@ class FakeModel:
 
     def bodies(self) -> list[dict[str, Any]]:
         return [request["body"] for request in self.requests()]
+
+
+StartModel = Callable[[Rules], FakeModel]
 
 
 @contextlib.contextmanager

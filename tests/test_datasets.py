@@ -18,7 +18,7 @@ from optimize_eval.datasets import (
 )
 from optimize_eval.errors import DataError, UsageError
 from optimize_eval.strict_json import dumps
-from tests.test_protocol import OBJECTS
+from tests.json_values import OBJECTS
 
 
 def problems_of(path: Path, data: bytes) -> list[str]:

@@ -15,7 +15,9 @@ from optimize_eval.errors import FailureKind
 from optimize_eval.sweep.keys import evaluator_keys, gate_keys, run_keys
 from optimize_eval.tasks.faults import RULES
 from optimize_eval.tasks.processing import POST_PROCESS
-from tests.conftest import PROGRAM, ROOT, Cli, need, write_program
+from tests.front_door import Cli
+from tests.paths import PROGRAM, ROOT
+from tests.programs import need, write_program
 
 PAGES = ["README.md", "evaluators/README.md", "datasets/README.md"]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.journal import Damaged, Journal, decode, entries, sealed
-from tests.conftest import Cli
-from tests.run.test_resume import Project, copied, finished, project, records, scored, summary
+from tests.front_door import Cli
+from tests.run.projects import Project, copied, finished, project, records, scored, summary
 
 JSON = st.recursive(
     st.none()

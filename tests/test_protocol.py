@@ -4,7 +4,6 @@ import json
 import math
 from typing import Any
 
-import jsonschema
 import orjson
 import pytest
 from hypothesis import given
@@ -19,16 +18,9 @@ from optimize_eval.protocol import (
     parse_answer,
     validate_evaluator_payload,
 )
-from tests.conftest import ROOT
+from tests.json_values import OBJECTS, TEXTS, VALUES
+from tests.paths import ROOT
 
-TEXTS = st.text(st.characters(codec="utf-8"))
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
-VALUES = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
-    max_leaves=12,
-)
-OBJECTS = st.dictionaries(TEXTS, VALUES, max_size=5)
 UNIT_SCORES = st.floats(0, 1) | st.integers(0, 1)
 
 
@@ -122,6 +114,8 @@ def test_schema_and_code_agree(value: Any) -> None:
 
 
 def _schemas() -> dict[ScoreRange, Any]:
+    import jsonschema
+
     unit = orjson.loads((ROOT / "optimize_eval/schema/answer.schema.json").read_bytes())
     any_finite = orjson.loads(orjson.dumps(unit).replace(b"#/$defs/unit_score", b"#/$defs/any_score"))
     validator = jsonschema.Draft202012Validator
@@ -135,6 +129,8 @@ SCHEMAS = _schemas()
 def test_every_payload_fits_its_schema(
     candidate: str, example: dict[str, Any] | None, task_model: str | None
 ) -> None:
+    import jsonschema
+
     schema = orjson.loads((ROOT / "optimize_eval/schema/payload.schema.json").read_bytes())
     raw = None if example is None else strict_json.dumps(example)
     payload = json.loads(encode(Payload(candidate=candidate, example=raw, task_model=task_model)))

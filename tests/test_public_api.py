@@ -11,8 +11,7 @@ import pytest
 import optimize_eval
 from optimize_eval import DataError, EvaluationError, FailureKind, UsageError, command_evaluator, load_dataset
 from optimize_eval.errors import Problem
-
-PROGRAMS = Path(__file__).parent / "faults" / "programs"
+from tests.paths import PROGRAMS
 
 
 def test_the_public_names_are_sorted_and_all_there() -> None:

@@ -6,7 +6,6 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 
 from optimize_eval import RunRecord, RunResults, UsageError, load_run
@@ -15,7 +14,7 @@ from optimize_eval.reports.rows import find_columns
 from optimize_eval.results import Difference, Summary
 from optimize_eval.run.folder import JOURNAL, MANIFEST
 from tests.aggregates.made import LEAD, Fails, No, Says, made, moved, noisy
-from tests.conftest import Cli
+from tests.front_door import Cli
 
 DIFFERENCE = {field.name for field in fields(Difference)}
 TRAIN, VAL = noisy(30, seed=3), noisy(40)
@@ -130,6 +129,8 @@ def test_two_may_read_at_the_same_time(results: RunResults) -> None:
 def test_a_frame_of_pandas_has_the_columns_of_the_table_and_the_means_of_the_summary(
     results: RunResults,
 ) -> None:
+    import pandas as pd
+
     frame = pd.DataFrame(record.flat() for record in results.records)
     assert list(frame.columns) == list(find_columns(results.records).names)
     means = frame.groupby(["candidate", "split"])["score"].mean()

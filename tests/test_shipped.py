@@ -6,7 +6,7 @@ import zipfile
 from pathlib import Path
 
 from optimize_eval import shipped
-from tests.conftest import ROOT
+from tests.paths import ROOT
 
 _WHERE = "from optimize_eval import shipped; print(shipped.metric_path('exact_match'))"
 

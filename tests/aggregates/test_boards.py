@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.aggregates.boards import check_files, differences, load_board
@@ -193,7 +193,6 @@ def _ours() -> Board:
 _PLACES = [path for path in _edited(_ours()) if path]
 
 
-@settings(deadline=None)
 @given(path=st.sampled_from(_PLACES), odd=st.sampled_from(_ODD), gone=st.booleans())
 def test_an_edited_board_is_refused_in_words_or_read(
     tmp_path_factory: pytest.TempPathFactory, path: tuple[Any, ...], odd: Any, *, gone: bool

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from optimize_eval.aggregates.leaderboard import board_of
@@ -173,7 +173,6 @@ def test_examples_are_told_only_when_asked_for() -> None:
 some_files = st.lists(st.lists(scores | st.just(NO), min_size=1, max_size=5), min_size=1, max_size=4)
 
 
-@settings(deadline=None)
 @given(some_files)
 def test_overall_is_the_mean_of_the_tasks_that_have_a_score(files: list[list[Example]]) -> None:
     (model,) = board({"m": {str(n): got for n, got in enumerate(files)}})["models"]
@@ -184,7 +183,6 @@ def test_overall_is_the_mean_of_the_tasks_that_have_a_score(files: list[list[Exa
         assert model["overall_score"] is None
 
 
-@settings(deadline=None)
 @given(some_files, st.data())
 def test_two_models_win_as_often_as_the_other_loses_and_either_may_come_first(
     files: list[list[Example]], data: st.DataObject
@@ -212,7 +210,6 @@ def test_two_models_win_as_often_as_the_other_loses_and_either_may_come_first(
         assert pair["ci"] == pytest.approx((-back["ci"][1], -back["ci"][0]))
 
 
-@settings(deadline=None)
 @given(some_files, st.data())
 def test_a_failure_never_lifts_a_model(files: list[list[Example]], data: st.DataObject) -> None:
     got = {str(n): list(one) for n, one in enumerate(files)}
@@ -232,13 +229,11 @@ numbers = st.lists(st.floats(0, 1), min_size=2, max_size=12)
 pairs_of_numbers = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=10)
 
 
-@settings(deadline=None)
 @given(numbers, st.floats(0.01, 100))
 def test_equal_weights_are_no_weights(values: list[float], weight: float) -> None:
     assert weighted_mean(values, [weight] * len(values)) == mean_of(values)
 
 
-@settings(deadline=None)
 @given(st.floats(0, 1), st.lists(st.floats(0.1, 10), min_size=2, max_size=12))
 def test_equal_scores_have_no_spread_whatever_they_weigh(value: float, weights: list[float]) -> None:
     found = weighted_mean([value] * len(weights), weights)
@@ -246,7 +241,6 @@ def test_equal_scores_have_no_spread_whatever_they_weigh(value: float, weights: 
     assert found.se == pytest.approx(0, abs=1e-9)
 
 
-@settings(deadline=None)
 @given(pairs_of_numbers, st.data())
 def test_turning_a_comparison_round_turns_its_sign_and_keeps_p(
     pairs: list[tuple[float, float]], data: st.DataObject

@@ -385,7 +385,7 @@ def two_runs(draw: st.DrawFn) -> tuple[Made, Made]:
 
 
 @given(runs=two_runs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_run_against_itself_has_nothing_but_ties(runs: tuple[Made, Made]) -> None:
     for row in between(runs[0], runs[0])["rows"]:
         assert row["ties"] == row["n_pairs"]
@@ -403,7 +403,7 @@ MIRRORED = {
 
 
 @given(runs=two_runs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_other_way_round_is_the_mirror_image(runs: tuple[Made, Made]) -> None:
     there, back = between(*runs), between(*reversed(runs))
     for one, other in zip(there["rows"], back["rows"], strict=True):
@@ -416,7 +416,7 @@ def test_the_other_way_round_is_the_mirror_image(runs: tuple[Made, Made]) -> Non
 
 
 @given(runs=two_runs())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_example_is_counted_once(runs: tuple[Made, Made]) -> None:
     names = ("improved", "regressed", "unchanged", "newly_failing", "fixed", "failing_in_both", "not_asked")
     for row in between(*runs)["rows"]:

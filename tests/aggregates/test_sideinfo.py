@@ -6,9 +6,8 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from optimize_eval.aggregates.sideinfo import LONGEST_SHORT, MOST_PATHS, WORST_KEPT, SideInfo, quantile
 from optimize_eval.journal import decode, sealed
@@ -46,9 +45,10 @@ def key(path: str, *said: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=60))
 def test_numbers_have_their_distribution(values: list[float]) -> None:
+    from scipy import stats
+
     found = key("x", *({"x": value} for value in values))["numbers"]
     assert (found["n"], found["min"], found["max"]) == (len(values), min(values), max(values))
     assert found["mean"] == pytest.approx(statistics.fmean(values), abs=1e-6)
@@ -60,7 +60,6 @@ def test_numbers_have_their_distribution(values: list[float]) -> None:
         assert found["sd"] == pytest.approx(statistics.stdev(values), abs=1e-5)
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(-100, 100), min_size=2, max_size=30))
 def test_quantiles_interpolate(values: list[float]) -> None:
     expected = statistics.quantiles(values, n=20, method="inclusive")
@@ -179,7 +178,6 @@ def test_many_distinct_texts_are_counted_in_full() -> None:
     assert found["texts"]["n"] == 3000
 
 
-@settings(deadline=None)
 @given(st.lists(st.dictionaries(KEYS, VALUES, max_size=4), max_size=8), st.lists(st.floats(0, 1), min_size=8))
 def test_whatever_is_said_can_be_written_and_adds_up(said: list[dict[str, Any]], scores: list[float]) -> None:
     found = told(*said, scores=scores)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from optimize_eval.aggregates import student
 from optimize_eval.aggregates.statistics import (
@@ -27,16 +26,22 @@ SAMPLES = st.lists(NUMBERS, min_size=2, max_size=40)
 
 @given(st.floats(-60, 60), st.floats(1, 500))
 def test_p_values_are_scipys(t: float, df: float) -> None:
+    from scipy import stats
+
     assert student.two_sided_p(t, df) == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-9, abs=1e-14)
 
 
 @given(st.sampled_from([0.9, 0.95, 0.975, 0.995]), st.floats(1, 500))
 def test_quantiles_are_scipys(share: float, df: float) -> None:
+    from scipy import stats
+
     assert student.quantile(share, df) == pytest.approx(stats.t.ppf(share, df), rel=1e-9)
 
 
 @given(SAMPLES)
 def test_a_mean_has_the_standard_error_and_interval_of_scipy(values: list[float]) -> None:
+    from scipy import stats
+
     found = mean_of(values)
     assert found.mean == pytest.approx(math.fsum(values) / len(values))
     if found.method == "t" and found.se:
@@ -47,6 +52,8 @@ def test_a_mean_has_the_standard_error_and_interval_of_scipy(values: list[float]
 
 @pytest.mark.parametrize(("wins", "n"), [(0, 10), (9, 10), (10, 10), (3, 50), (500, 1000)])
 def test_shares_have_wilson_intervals(wins: int, n: int) -> None:
+    from scipy import stats
+
     found = mean_of([1.0] * wins + [0.0] * (n - wins))
     expected = stats.binomtest(wins, n).proportion_ci(method="wilson")
     assert found.method == "wilson"
@@ -81,6 +88,8 @@ def test_copies_within_clusters_add_no_information() -> None:
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=15, max_size=60))
 def test_the_t_test_is_scipys(pairs: list[tuple[float, float]]) -> None:
+    from scipy import stats
+
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     found = difference_of(first, second, may_flip=False)
     if found.test == "t" and found.se and found.se > 1e-9:
@@ -91,6 +100,8 @@ def test_the_t_test_is_scipys(pairs: list[tuple[float, float]]) -> None:
 
 @given(st.lists(st.tuples(st.sampled_from([0, 1]), st.sampled_from([0, 1])), min_size=2, max_size=60))
 def test_shares_are_compared_by_mcnemar(pairs: list[tuple[int, int]]) -> None:
+    from scipy import stats
+
     found = difference_of([float(a) for a, _ in pairs], [float(b) for _, b in pairs])
     wins, losses = sum(b > a for a, b in pairs), sum(b < a for a, b in pairs)
     expected = stats.binomtest(min(wins, losses), wins + losses).pvalue if wins + losses else 1.0
@@ -101,6 +112,8 @@ def test_shares_are_compared_by_mcnemar(pairs: list[tuple[int, int]]) -> None:
 
 @given(st.lists(st.integers(-64, 64).map(lambda steps: steps / 64), min_size=2, max_size=9))
 def test_few_pairs_are_flipped_exactly(pairs: list[float]) -> None:
+    from scipy import stats
+
     found = difference_of([0.5] * len(pairs), [0.5 + d for d in pairs])
     expected = stats.permutation_test(
         ([0.5 + d for d in pairs], [0.5] * len(pairs)),
@@ -113,6 +126,8 @@ def test_few_pairs_are_flipped_exactly(pairs: list[float]) -> None:
 
 
 def test_many_pairs_are_flipped_by_a_seed() -> None:
+    from scipy import stats
+
     draw = random.Random(1)
     first = [draw.random() for _ in range(200)]
     second = [value + draw.gauss(0.05, 0.3) for value in first]
@@ -132,6 +147,8 @@ def test_whole_clusters_flip_together() -> None:
 
 
 def test_a_gap_is_welchs() -> None:
+    from scipy import stats
+
     train, val = [0.9, 0.8, 0.7, 0.95, 0.6], [0.5, 0.65, 0.4, 0.7, 0.45, 0.6, 0.3]
     a, b = mean_of(train), mean_of(val)
     found = gap_of(_estimate(a), _estimate(b))

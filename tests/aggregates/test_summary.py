@@ -10,7 +10,6 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports import terminal
@@ -46,6 +45,8 @@ UNIT_ENTRIES = st.one_of(
 
 
 def test_every_field_of_a_splits_numbers() -> None:
+    from scipy import stats
+
     scores: list[Entry] = [0.2, 0.4, 0.6, 0.9, Fails(), Fails("exit_code"), Fails(), No.SKIPPED]
     found = row_of(on_val(a=scores).summary(), "a")["splits"]["val"]
     known = [0.2, 0.4, 0.6, 0.9]
@@ -69,6 +70,8 @@ def test_every_field_of_a_splits_numbers() -> None:
 
 
 def test_every_field_of_a_difference() -> None:
+    from scipy import stats
+
     first, second = noisy(20), noisy(20, mean=0.55, seed=5)
     run = on_val(a=[*first, Fails(), 0.5, Fails()], b=[*second, 0.5, Fails(), Fails()])
     summary = run.summary()
@@ -89,6 +92,8 @@ def test_every_field_of_a_difference() -> None:
 
 
 def test_every_field_of_a_gap_and_of_overfit() -> None:
+    from scipy import stats
+
     train, val = (noisy(25), noisy(15, seed=3))
     better_train, better_val = moved(train, 0.2, sd=0.1), moved(val, 0.05, sd=0.1)
     found = row_of(on_train_and_val(a=(train, val), b=(better_train, better_val)).summary(), "b")
@@ -166,6 +171,8 @@ def test_a_single_example_has_a_mean_and_nothing_else() -> None:
 
 
 def test_shares_have_wilsons_interval_and_mcnemars_test() -> None:
+    from scipy import stats
+
     first, second = [0.0] * 12 + [1.0] * 8, [1.0] * 18 + [0.0] * 2
     found = row_of(on_val(a=first, b=second).summary(), "b")
     expected = stats.binomtest(18, 20).proportion_ci(method="wilson")
@@ -176,6 +183,8 @@ def test_shares_have_wilsons_interval_and_mcnemars_test() -> None:
 
 
 def test_clusters_widen_intervals_and_are_the_units() -> None:
+    from scipy import stats
+
     centres = noisy(25, sd=0.2)
     first = [value for value in centres for _ in range(4)]
     second = [value for value in moved(centres, 0.05, sd=0.1) for _ in range(4)]
@@ -351,7 +360,7 @@ def test_records_of_the_same_run_give_the_same_bytes() -> None:
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_record_brings_in_a_number_that_is_none(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 16), label="examples")
     entries = st.lists(ODD_ENTRIES, min_size=n, max_size=n)
@@ -360,7 +369,7 @@ def test_no_record_brings_in_a_number_that_is_none(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_bounds_hold_the_mean_of_what_failures_could_have_been(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 12), label="examples")
     repeats = data.draw(st.integers(1, 3), label="repeats")

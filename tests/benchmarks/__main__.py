@@ -1,11 +1,13 @@
-"""`python -m tests.benchmarks`: every bar of performance, measured here and now, as one table.
+"""`python -m tests.benchmarks [NAME…]`: the bars of performance, measured here and now, as one table.
 
+A NAME selects rows: MODULE, FUNCTION or MODULE.FUNCTION; without any, all are measured.
 Rounds of what is compared are interleaved and the median of their ratios is told, because this machine is
 noisy and its absolute times mean little. Nothing here runs in the test suite.
 """
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 
 from tests.benchmarks import (
     data,
@@ -21,7 +23,9 @@ from tests.benchmarks import (
 )
 from tests.benchmarks.measure import Row
 
-ROWS = (
+Measure = Callable[[], Row | None]
+
+ROWS: Sequence[Measure] = (
     one_shot.against_the_limit,
     one_shot.call_cpu,
     one_shot.many_slots,
@@ -32,6 +36,8 @@ ROWS = (
     judge.calls_against_ideal,
     judge.run_against_ideal,
     program.help_cpu,
+    program.run_help_cpu,
+    program.dry_run_cpu,
     data.load_cpu,
     whole_run.one_shot_against_the_limit,
     whole_run.one_shot_cpu,
@@ -52,17 +58,38 @@ ROWS = (
 )
 
 
-def main() -> None:
+def main(names: Sequence[str]) -> None:
+    chosen = select(names)
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # users' programs are compiled once, not at each start
     rows = []
-    for measure in ROWS:
-        print(f"measuring {measure.__module__}.{measure.__name__} …", file=sys.stderr, flush=True)
+    for measure in chosen:
+        print(f"measuring {name_of(measure)} …", file=sys.stderr, flush=True)
         row = measure()
         if row is None:
             print("  left out: it needs the tool wrk", file=sys.stderr)
         else:
             rows.append(row)
     print(_table(rows))
+
+
+def select(names: Sequence[str]) -> list[Measure]:
+    """Choose the rows that are named, in the table's order; a name of nothing ends the program."""
+    known = {name_of(measure): measure for measure in ROWS}
+    if unknown := [name for name in names if not any(_is_named(full, name) for full in known)]:
+        raise SystemExit(f"no row is named {', '.join(unknown)}; there are\n  " + "\n  ".join(known))
+    return [
+        measure
+        for full, measure in known.items()
+        if not names or any(_is_named(full, name) for name in names)
+    ]
+
+
+def name_of(measure: Measure) -> str:
+    return f"{measure.__module__.rpartition('.')[2]}.{measure.__name__}"
+
+
+def _is_named(full: str, name: str) -> bool:
+    return name == full or name in full.split(".")
 
 
 def _table(rows: list[Row]) -> str:
@@ -74,4 +101,4 @@ def _table(rows: list[Row]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

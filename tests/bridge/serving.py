@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from tests.conftest import PROGRAM
+from tests.paths import PROGRAM
 
 
 class Said(NamedTuple):

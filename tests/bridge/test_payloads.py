@@ -3,14 +3,13 @@
 import json
 from typing import Any
 
-import jsonschema
 from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.bridge.payloads import BadPayload, parse_payload
 from optimize_eval.datasets import make_example
 from optimize_eval.protocol import Payload, encode
-from tests.conftest import ROOT
+from tests.paths import ROOT
 
 SCHEMA = json.loads((ROOT / "optimize_eval" / "schema" / "payload.schema.json").read_text())
 TEXTS = st.text(st.characters(codec="utf-8"))
@@ -36,6 +35,8 @@ def test_what_we_send_is_read_back_to_the_byte(
 
 @given(st.dictionaries(KNOWN | TEXTS, VALUES | st.just(2)) | VALUES, st.sampled_from([None, 1, "\t"]))
 def test_a_body_is_taken_where_our_schema_takes_it(value: Any, indent: int | str | None) -> None:
+    import jsonschema
+
     named = value if isinstance(value, dict) else {}
     is_right = jsonschema.Draft202012Validator(SCHEMA).is_valid(value)
     expected = is_right and "examples" not in named and "\0" not in named.get("task_model", "")

@@ -12,7 +12,9 @@ import orjson
 import pytest
 
 from tests.bridge.serving import serve
-from tests.conftest import ROOT, Cli, write_program
+from tests.front_door import Cli
+from tests.paths import ROOT
+from tests.programs import write_program
 
 HIDDEN = "not-for-logs-4711"
 

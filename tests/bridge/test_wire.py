@@ -181,14 +181,18 @@ def test_a_client_that_does_not_read_is_ended() -> None:
 
 def test_where_all_places_are_taken_the_idle_one_gives_way() -> None:
     with opened(Limits(connections=3, patience=0.1)) as connect:
-        idle = [connect() for _ in range(3)]
-        for client in idle:
-            client.sendall(GET % 1)
-            one_reply(client)
+        idle, *busy = [connect() for _ in range(3)]
+        for client in busy:
+            client.sendall((GET % 3)[:8])
+        idle.sendall(GET % 1)
+        one_reply(idle)
         late = connect()
         late.sendall(GET % 2)
         assert one_reply(late).endswith(b"/2 ")
-        assert idle[0].recv(1) == b""
+        assert idle.recv(1) == b""
+        for client in busy:
+            client.sendall((GET % 3)[8:])
+            assert one_reply(client).endswith(b"/3 ")
 
 
 def test_who_comes_when_all_are_busy_waits_and_is_answered() -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.conftest import PROGRAM, ROOT, Cli, write_program
+from tests.front_door import Cli
+from tests.paths import PROGRAM, ROOT
+from tests.programs import write_program
 
 TASKS = ROOT / "datasets" / "tasks"
 TIMES = {"timestamp", "latency_ms", "run", "status"}
@@ -239,7 +241,9 @@ def test_another_evaluator_scores_what_was_said_though_the_model_is_gone(cli: Cl
     assert "often" in cli("report", "run").stdout
 
 
-def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(cli: Cli, tmp_path: Path) -> None:
+def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(
+    cli: Cli, program: Cli, tmp_path: Path
+) -> None:
     arithmetic(tmp_path)
     bench = ["bench", "sums.jsonl", "--out", "run", "--concurrency", "1", "--model"]
     assert cli(*bench, model(tmp_path / "mine", RIGHT)).status == 0
@@ -247,7 +251,7 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(cli: 
     missed = cli("report", "run", "--fail-under", "mine=1.1")
     assert missed.status in {1, 2}, missed.stdout  # a gate is never left out
     killer = f"os.kill(os.getppid(), 9) if '6 +' in asked['prompt'] else {RIGHT}"
-    done = cli(*bench, model(tmp_path / "mine", killer), "--fresh", "--no-preflight", "--workers", "1")
+    done = program(*bench, model(tmp_path / "mine", killer), "--fresh", "--no-preflight", "--workers", "1")
     assert done.status == -signal.SIGKILL
     assert not (tmp_path / "run" / "leaderboard.json").exists()
     told = cli("report", "run")

@@ -1,35 +1,17 @@
 """The command line itself: help, versions, misuse, data files, and streams that are not what they were."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 
-import jsonschema
 import pytest
 
-from tests.conftest import PROGRAM, ROOT, Cli
-
-PROGRAMS = ROOT / "tests" / "faults" / "programs"
-COMMANDS = [
-    "score",
-    "run",
-    "bench",
-    "rescore",
-    "report",
-    "diff",
-    "runs",
-    "verify",
-    "preflight",
-    "serve",
-    "validate",
-    "schema",
-    "evaluators",
-    "new",
-]
+from optimize_eval.cli.commands import NAMES
+from tests.front_door import Cli
+from tests.paths import PROGRAM
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+@pytest.mark.parametrize("command", [[], *([name] for name in NAMES)])
 def test_help_has_one_line_for_each_option_and_ends_with_examples(cli: Cli, command: list[str]) -> None:
     result = cli(*command, "--help", env={"COLUMNS": "80"})
     assert result.status == 0
@@ -42,7 +24,7 @@ def test_help_has_one_line_for_each_option_and_ends_with_examples(cli: Cli, comm
 
 def test_the_list_of_commands_names_each_that_is_tested_here(cli: Cli) -> None:
     listed = cli("--help").stdout.partition("Commands:\n")[2].partition("\n\n")[0]
-    assert [line.split()[0] for line in listed.splitlines()] == COMMANDS
+    assert [line.split()[0] for line in listed.splitlines()] == list(NAMES)
 
 
 def test_without_arguments_the_help_is_shown_and_nothing_was_done(cli: Cli) -> None:
@@ -56,44 +38,6 @@ def test_the_version(cli: Cli) -> None:
     result = cli("--version")
     assert (result.status, result.stderr) == (0, "")
     assert result.stdout.startswith("optimize-eval 0.")
-
-
-HEAVY = [
-    "asyncio",
-    "httpx",
-    "jinja2",
-    "pyreqwest",
-    "rich.table",
-    "rich.progress",
-    "ctypes",
-    "yaml",
-    "unittest",
-]
-
-
-@pytest.mark.parametrize(
-    ("command", "heavy"),
-    [
-        (["--help"], [*HEAVY, "orjson", "pydantic", "optimize_eval.reach", "optimize_eval.cli.run"]),
-        (["score", "--help"], [*HEAVY, "optimize_eval.cli.run", "optimize_eval.aggregates"]),
-        (["report", "--help"], [*HEAVY, "optimize_eval.connect", "optimize_eval.sweep"]),
-    ],
-)
-def test_help_imports_nothing_heavy(command: list[str], heavy: list[str]) -> None:
-    code = (
-        f"import sys; sys.argv = ['optimize-eval', *{command!r}]\n"
-        "from optimize_eval.cli import main\n"
-        "try: main()\n"
-        "finally: print(sorted(sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    loaded = set(json.loads(done.stderr.strip().replace("'", '"')))
-    assert not loaded.intersection(heavy)
-
-
-def test_importing_the_package_imports_nothing_of_it() -> None:
-    code = "import sys, optimize_eval; print([m for m in sys.modules if m.startswith('optimize_eval.')])"
-    assert subprocess.check_output([sys.executable, "-c", code]) == b"[]\n"
 
 
 MISUSE = {
@@ -178,6 +122,8 @@ def test_validate_for_machines(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("document", ["payload", "answer"])
 def test_the_schemas_are_printed_and_are_schemas(cli: Cli, document: str) -> None:
+    import jsonschema
+
     result = cli("schema", document)
     assert result.status == 0
     jsonschema.Draft202012Validator.check_schema(result.json)
@@ -204,9 +150,9 @@ def test_a_full_disk_is_told_and_exits_3() -> None:
     assert b"Traceback" not in done.stderr
 
 
-def test_json_is_utf8_whatever_the_terminal_says(cli: Cli, tmp_path: Path) -> None:
+def test_json_is_utf8_whatever_the_terminal_says(program: Cli, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").write_text('{"targets": ["Zoë"]}\n', encoding="utf-8")
-    result = cli(
+    result = program(
         *("score", "-", "-e", "@exact_match", "--example", "d.jsonl:1"),
         stdin="zoë".encode(),
         env={

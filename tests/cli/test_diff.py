@@ -8,7 +8,8 @@ import orjson
 import pytest
 
 from optimize_eval.journal import sealed
-from tests.conftest import Cli, Result, write_program
+from tests.front_door import Cli, Result
+from tests.programs import write_program
 
 LONG = "the answer of this length is what the evaluator takes offence at, and it says so at some length"
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import shipped
-from tests.conftest import ROOT, Cli
-from tests.reports.test_terminal import WIDTHS, measured
+from tests.front_door import Cli
+from tests.paths import ROOT
+from tests.reports.looks import WIDTHS, measured
 
 PAYLOAD = b'{"candidate": "the cat", "example": {"target": "a cat"}}\n'
 

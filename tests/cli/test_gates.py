@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Cli, Result
+from tests.front_door import Cli, Result
 
 JUDGE = r"""#!/usr/bin/env python3
 import json, sys

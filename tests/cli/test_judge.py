@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,12 +10,13 @@ from urllib.parse import quote
 import pytest
 
 from optimize_eval import EvaluationError, FailureKind, UsageError, llm_judge_evaluator
-from tests.conftest import PROGRAM, ROOT, Cli, StartModel
+from tests.fake_model import StartModel
+from tests.front_door import Cli
+from tests.paths import PROGRAM, PROGRAMS
 
 JUDGE = ("-e", "judge:openai/m", "--objective", "It greets warmly")
 CANARY = "sk-canary-0123456789"
 KEY = {"OPENAI_API_KEY": CANARY}
-PROGRAMS = ROOT / "tests" / "faults" / "programs"
 WARM = """\
 [[rule]]
 when = { user = "dear" }
@@ -393,17 +393,3 @@ def test_what_no_judge_can_be_made_of_is_refused_before_it_is_asked(wrong: dict[
     given = {"model": "vllm/m", **wrong}
     with pytest.raises(UsageError, match="is not a text" if "model" in wrong else "is no score"):
         llm_judge_evaluator("It greets", **given)
-
-
-def test_runs_of_commands_load_nothing_of_judges_and_models() -> None:
-    words = ["optimize-eval", "score", "-", "-e", f"sh {PROGRAMS}/good.sh"]
-    code = (
-        f"import sys; sys.argv = {words!r}\n"
-        "from optimize_eval.cli import main\n"
-        "try: main()\n"
-        "finally: print([m for m in sys.modules if 'judge' in m or 'rubric' in m"
-        " or 'pyreqwest' in m or 'optimize_eval.models' in m], file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], input=b"x", capture_output=True, check=True)
-    assert json.loads(done.stdout)["score"] == 0.5
-    assert done.stderr.strip() == b"[]"

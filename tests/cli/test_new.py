@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Cli
+from tests.front_door import Cli
 
 REFUSED = {  # arguments → what is said, what to try
     "unknown": (("evaluator", "mine", "--lang", "pyton"), "no starter in 'pyton'", "did you mean python?"),

@@ -1,10 +1,7 @@
 """`optimize-eval runs` from outside: how each run stands, also those that cannot be read."""
 
 import fcntl
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +11,9 @@ import pytest
 from optimize_eval.journal import sealed
 from optimize_eval.run.folder import holder, locked
 from tests.aggregates.made import on_val
-from tests.conftest import Cli, write_program
-from tests.reports.test_terminal import HOSTILE, WIDTHS, measured
+from tests.front_door import Cli
+from tests.programs import write_program
+from tests.reports.looks import HOSTILE, WIDTHS, measured
 
 ENDED = "2026-01-02T03:04:05.678+00:00"
 
@@ -207,11 +205,11 @@ def test_names_and_verdicts_are_inert_and_cut(cli: Cli, runs: Path, width: int) 
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
-def test_what_the_terminal_cannot_show_breaks_no_table(cli: Cli, runs: Path, encoding: str) -> None:
+def test_what_the_terminal_cannot_show_breaks_no_table(program: Cli, runs: Path, encoding: str) -> None:
     named = make(runs / "r", age=1, verdict="漢字 " * 12)
     os.rename(named, os.fsencode(runs) + b"/" + b"\xff" * 4)  # noqa: PTH104  a name of bytes
     make(runs / "漢字 run")
-    done = cli("runs", env={"COLUMNS": "40", "PYTHONIOENCODING": encoding})
+    done = program("runs", env={"COLUMNS": "40", "PYTHONIOENCODING": encoding})
     assert done.status == 0
     lines = done.stdout.splitlines()
     assert max(map(measured, lines)) <= 40
@@ -223,18 +221,3 @@ def test_a_name_that_is_not_text_is_listed(cli: Cli, runs: Path) -> None:
     os.rename(make(runs / "r"), os.fsencode(runs) + b"/\xff")  # noqa: PTH104  a name of bytes
     assert cli("runs").status == 0
     assert len(cli("runs", "--json").json["runs"]) == 1
-
-
-def test_it_loads_no_statistics(runs: Path) -> None:
-    make(runs / "r")
-    code = (
-        f"import sys; sys.argv = ['optimize-eval', 'runs', {str(runs)!r}]\n"
-        "from optimize_eval.cli import main\n"
-        "try: main()\n"
-        "finally: print(sorted(sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-    loaded = set(json.loads(done.stderr.strip().replace("'", '"')))
-    assert "v scores 0.5" in done.stdout
-    assert not {name for name in loaded if name.startswith("optimize_eval.aggregates")}
-    assert "pyreqwest" not in loaded

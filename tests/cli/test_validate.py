@@ -5,7 +5,8 @@ from pathlib import Path
 
 from optimize_eval.reports.columns import columns
 from optimize_eval.tasks.faults import RULES
-from tests.conftest import ROOT, Cli
+from tests.front_door import Cli
+from tests.paths import ROOT
 from tests.tasks.made import task
 
 GOOD = ROOT / "datasets" / "tasks.jsonl"
@@ -83,7 +84,9 @@ def test_a_task_file_without_a_task_or_that_is_not_there_is_told(cli: Cli, tmp_p
     assert cli("validate", "nowhere.jsonl").stdout == "nowhere.jsonl: no such file\n"
 
 
-def test_hostile_names_reach_no_terminal_and_no_log_that_obeys(cli: Cli, tmp_path: Path) -> None:
+def test_hostile_names_reach_no_terminal_and_no_log_that_obeys(
+    cli: Cli, program: Cli, tmp_path: Path
+) -> None:
     name = "\x1b[2J\n::error::" + "x" * 500
     (tmp_path / "h.jsonl").write_text(json.dumps(task(**{name: 1})) + "\n" + json.dumps(task(task_id=name)))
     done = cli("validate", "h.jsonl", env={"CI": "1", "COLUMNS": "40"})
@@ -92,5 +95,5 @@ def test_hostile_names_reach_no_terminal_and_no_log_that_obeys(cli: Cli, tmp_pat
         assert "\x1b" not in stream
         assert "::" not in stream
     assert max(map(len, done.stdout.splitlines())) <= 40
-    ascii_only = cli("validate", "h.jsonl", env={"PYTHONIOENCODING": "ascii"})
+    ascii_only = program("validate", "h.jsonl", env={"PYTHONIOENCODING": "ascii"})
     assert ascii_only.stdout.isascii()

@@ -56,7 +56,7 @@ class Watched:
         LocalEngine(slots, lambda: None).run(self.lanes(), self.attempt, self.take, lambda: False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(sizes=SIZES, capacities=CAPACITIES, slots=st.integers(1, 9))
 def test_each_unit_is_asked_once_and_no_lane_has_more_than_it_can_take(
     sizes: list[int], capacities: list[Capacity], slots: int
@@ -69,7 +69,6 @@ def test_each_unit_is_asked_once_and_no_lane_has_more_than_it_can_take(
     assert all(size <= capacities[place].batch for place, size in seen.batches)
 
 
-@settings(deadline=None)
 @given(
     sizes=SIZES,
     capacities=CAPACITIES,

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import ROOT
+from tests.paths import EVALUATORS
 
-EVALUATORS = ROOT / "evaluators"
 METRICS = (
     "accuracy",
     "bleu",

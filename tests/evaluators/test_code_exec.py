@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Cli
-from tests.evaluators.asking import EVALUATORS, answer, ask
+from tests.evaluators.asking import answer, ask
+from tests.front_door import Cli
+from tests.paths import EVALUATORS
 
 DOUBLE = "def f(x):\n    return 2 * x\n"
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from optimize_eval import shipped
-from tests.conftest import need
-from tests.evaluators.asking import EVALUATORS
 from tests.evaluators.escapes import FILES, FORGING, KERNEL, MEMORY, NETWORK, OUTLIVING, SIGNALS, candidate
+from tests.paths import EVALUATORS
+from tests.programs import need
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evaluators.asking import EVALUATORS, METRICS, NEEDING, answer, ask, scores
+from tests.evaluators.asking import METRICS, NEEDING, answer, ask, scores
+from tests.paths import EVALUATORS
 
 Case = tuple[str, Mapping[str, object], float]
 

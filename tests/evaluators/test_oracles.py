@@ -8,10 +8,8 @@ from itertools import product
 from math import exp, prod
 
 import pytest
-import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
-from rouge_score.rouge_scorer import RougeScorer
 
 from bleu_4 import bleu_4
 from edit_similarity import edit_similarity
@@ -80,6 +78,8 @@ def test_rouge_l_of_unicode_words_is_the_textbook_recursion(candidate: str, targ
 
 @given(TEXTS, TEXTS)
 def test_rouge_l_of_ascii_words_is_that_of_rouge_score(candidate: str, target: str) -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+
     theirs = RougeScorer(["rougeL"], use_stemmer=False).score(target, candidate)["rougeL"]
     ours = rouge_l(candidate, target, "ascii")
     assert ours["score"] == close(theirs.fmeasure)
@@ -110,6 +110,8 @@ SENTENCES = [
 
 
 def test_bleu_is_that_of_sacrebleu_and_never_above_one() -> None:
+    import sacrebleu
+
     pairs = list(product(SENTENCES, SENTENCES, SENTENCES[:4]))
     asked = [{"candidate": said, "example": {"targets": refs}} for said, *refs in pairs]
     found = [one["score"] for one in ask("bleu", asked)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ROOT
+from tests.paths import ROOT
 
 ROUTING = ROOT / "evaluators" / "routing.py"
 FEW_RULES = ROOT / "evaluators" / "few_rules.sh"

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ROOT, Cli, need
+from tests.front_door import Cli
+from tests.paths import ROOT
+from tests.programs import need
 
 SERVERS = ROOT / "evaluators" / "servers"
 DATASET = ROOT / "datasets" / "greetings.jsonl"

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from optimize_eval.cli.languages import LANGUAGES, Language
-from tests.conftest import PROGRAM, ROOT, need
+from tests.paths import PROGRAM, ROOT
+from tests.programs import need
 
 MOST_LINES = {"tcl": 70}
 FEW = 60

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROGRAM, Cli, Result
-
-PROGRAMS = Path(__file__).parent / "programs"
+from tests.front_door import Cli, Result
+from tests.paths import PROGRAM, PROGRAMS
 
 
 @pytest.fixture

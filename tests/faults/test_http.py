@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import EvaluationError, UsageError, http_evaluator
-from tests.conftest import PROGRAM, ROOT, Cli, Result, need
 from tests.faults.servers import Server, served
+from tests.front_door import Cli, Result
+from tests.paths import PROGRAM, ROOT
+from tests.programs import need
 
 SECRET = "canary-7f3a9c"  # noqa: S105  looked for in every output
 

@@ -15,7 +15,9 @@ import pytest
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.journal import Journal, sealed
 from optimize_eval.run.stop import Stop
-from tests.conftest import PROGRAM, Cli, write_program
+from tests.front_door import Cli
+from tests.paths import PROGRAM
+from tests.programs import write_program
 
 SCORES = 'read -r line; echo "{\\"score\\": 0.5, \\"said\\": \\"ok\\"}"'
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-PROGRAMS = Path(__file__).parent / "programs"
+from tests.paths import PROGRAMS
+
 ELSEWHERE = (
     "import os, signal, subprocess, sys; del os.pidfd_open, signal.pidfd_send_signal; "
     "sys.platform = 'darwin'; import optimize_eval.reach.process; sys.platform = 'linux'; "

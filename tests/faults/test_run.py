@@ -15,8 +15,11 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.journal import entries
-from tests.conftest import MARK, PROGRAM, ROOT, Cli, processes_with, write_program
-from tests.run.test_resume import Project, await_that, project, records, scored, summary, undisturbed
+from tests.front_door import Cli
+from tests.paths import PROGRAM, ROOT
+from tests.processes import MARK, processes_with
+from tests.programs import write_program
+from tests.run.projects import Project, await_that, project, records, scored, summary, undisturbed
 
 
 def test_a_folder_that_a_living_run_holds_is_refused_and_its_process_named(cli: Cli, tmp_path: Path) -> None:

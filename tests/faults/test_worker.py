@@ -16,9 +16,8 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Evaluator, EvaluatorSpec
 from optimize_eval.reach.command import MOST_BREAKS
-from tests.conftest import ROOT
+from tests.paths import PROGRAMS, ROOT
 
-PROGRAMS = Path(__file__).parent / "programs"
 NUMBERS = range(1, 17)
 Said = tuple[float, dict[str, object]] | str
 

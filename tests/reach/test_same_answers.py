@@ -1,14 +1,9 @@
 """Law 2: however an evaluator is reached, its answers over all shipped examples are the same."""
 
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 
 import pytest
 
@@ -18,7 +13,8 @@ from optimize_eval.datasets import load_examples
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import EvaluatorSpec
-from tests.conftest import ROOT
+from tests.paths import ROOT
+from tests.programs import behind_http
 
 FIVE_LINES = f"{sys.executable} {ROOT}/tests/faults/programs/five_lines.py"
 WINDOWED = f"{sys.executable} {ROOT}/tests/faults/programs/worker_window.py"
@@ -67,33 +63,3 @@ def test_one_shot_kept_alive_windowed_batched_and_over_http_agree(text: str) -> 
     assert outcomes(replace(spec, persistent=True, workers=3), slots=8) == one_by_one
     with behind_http(spec.argv) as url:
         assert outcomes(parse_evaluator(url, EvaluatorSpec()), slots=4) == one_by_one
-
-
-@contextmanager
-def behind_http(argv: tuple[str, ...]) -> Iterator[str]:
-    """Put a program behind HTTP: each body is what it reads, each answer what it prints."""
-
-    class Bridge(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            answer = subprocess.run(argv, input=body, capture_output=True, check=True).stdout
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Bridge)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -12,9 +12,8 @@ import pytest
 from optimize_eval import EvaluationError, command_evaluator
 from optimize_eval.reach import one_shot
 from optimize_eval.reach.process import CALL_VARIABLE
-from tests.conftest import PROGRAM, ROOT, need
-
-PROGRAMS = ROOT / "tests" / "faults" / "programs"
+from tests.paths import PROGRAM, PROGRAMS, ROOT
+from tests.programs import need
 
 
 def kind_of(program: str, *, timeout: float = 0.4) -> str:

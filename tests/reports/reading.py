@@ -5,13 +5,15 @@ import io
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element, fromstring
 
 import orjson
-import xmlschema
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+
+if TYPE_CHECKING:
+    from xmlschema import XMLSchema
 
 csv.field_size_limit(1 << 24)
 
@@ -58,7 +60,9 @@ def tables_of(page: str) -> list[Rows]:
 
 
 @cache
-def _schema() -> xmlschema.XMLSchema:
+def _schema() -> "XMLSchema":
+    import xmlschema
+
     return xmlschema.XMLSchema(Path(__file__).with_name("junit.xsd"))
 
 

@@ -10,8 +10,8 @@ from optimize_eval.aggregates.runs_compared import compared
 from optimize_eval.reports import diff
 from optimize_eval.run.stored import open_stored
 from tests.aggregates.made import Example, Fails, Made, Says, made, moved
-from tests.conftest import Cli
-from tests.reports.test_terminal import HOSTILE, WIDTHS, measured, rich, said
+from tests.front_door import Cli
+from tests.reports.looks import HOSTILE, WIDTHS, measured, rich, said
 
 
 def worse() -> Made:
@@ -72,10 +72,10 @@ def test_commands_to_a_ci_runner_are_defused(cli: Cli, tmp_path: Path) -> None:
     assert cli("diff", "a", "b", "--json").json["rows"][0]["candidate"] == f"v{text}"
 
 
-def test_an_ascii_terminal_gets_ascii(cli: Cli, tmp_path: Path) -> None:
+def test_an_ascii_terminal_gets_ascii(program: Cli, tmp_path: Path) -> None:
     rich().write(tmp_path / "a")
     worse().write(tmp_path / "b")
-    done = cli("diff", "a", "b", env={"PYTHONIOENCODING": "ascii", "COLUMNS": "80"})
+    done = program("diff", "a", "b", env={"PYTHONIOENCODING": "ascii", "COLUMNS": "80"})
     assert done.status == 0
     assert done.stdout.isascii()
     assert "\\u" not in done.stdout

@@ -20,7 +20,8 @@ from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.rows import MOST_COLUMNS, csv_pieces, find_columns
 from optimize_eval.run.records import FIELDS, RunRecord
 from tests.aggregates.made import LEAD, Example, Fails, Made, No, Says, made, moved, noisy, on_val
-from tests.conftest import PROGRAM, Cli
+from tests.front_door import Cli
+from tests.paths import PROGRAM
 from tests.reports.reading import cases_of, read_csv, read_jsonl, read_junit, tables_of, tokens_of
 
 TRAIN, VAL = noisy(30, seed=3), noisy(40)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from unicodedata import category, combining, east_asian_width
+from unicodedata import category
 
 import pytest
 
@@ -13,7 +13,6 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports import terminal
 from tests.aggregates.made import (
     LEAD,
-    Candidates,
     Example,
     Fails,
     Made,
@@ -27,66 +26,8 @@ from tests.aggregates.made import (
     points,
     row_of,
 )
-from tests.conftest import Cli
-
-WIDTHS = [40, 60, 80, 100, 120]
-TRAIN, VAL = noisy(60, seed=3), noisy(40)
-REASON = (
-    "the answer names a support address that does not exist, and promises a refund that nobody may promise"
-)
-HOSTILE = {
-    "escape": "\x1b[2J\x1b]0;owned\x07 red",
-    "c1": "\x9b31m red",
-    "right to left": "abc\u202egnp.exe\u2066",
-    "lines": "first\nsecond\r\nthird\u2028fourth",
-    "tabs": "one\ttwo\tthree",
-    "command": "::error::owned ##[error]owned ::set-output name=x::y",
-    "wide": "候補の指示文・第二版を評価する",
-    "emoji": "🦊🚀 fast 🦊",
-    "marks": "e\u0301le\u0300ve " * 8,
-    "nothing": "",
-    "megabyte": "word " * 200_000,
-    "one word": "x" * 2**20,
-    "nul": "a\0b\x08\x7f",
-}
-
-
-def measured(line: str) -> int:
-    """Measure in a terminal's columns, written apart from the program's own way."""
-    return sum(
-        0
-        if combining(letter) or category(letter) in {"Mn", "Me", "Cf"}
-        else 1 + (east_asian_width(letter) in "WF")
-        for letter in line
-    )
-
-
-def said(scores: Sequence[float]) -> list[Example]:
-    return [
-        Says(
-            score, {"reasoning": REASON, "grounded": score > 0.5, "verdict": "good", "dims": {"tone": score}}
-        )
-        for score in scores
-    ]
-
-
-def candidates(*names: str) -> Candidates:
-    """Make a baseline, one that is better, one that fails at times, one that overfits, and equal ones."""
-    cells: list[tuple[Sequence[Example], Sequence[Example]]] = [
-        (said(TRAIN), said(VAL)),
-        (said(moved(TRAIN, 0.1, sd=0.05)), said(moved(VAL, 0.1, sd=0.05))),
-        (TRAIN, [Fails("exit_code", "KeyError: 'dims'"), Fails(), Fails(), *moved(VAL, 0.02, sd=0.1)[3:]]),
-        (moved(TRAIN, 0.2), moved(VAL, -0.01, sd=0.05)),
-    ]
-    return {
-        name: dict(zip(("train", "val"), cells[place] if place < 4 else cells[0], strict=True))
-        for place, name in enumerate(names)
-    }
-
-
-def rich(*names: str) -> Made:
-    names = names or ("baseline", "v3-structured", "v4-verbose", "v2-fewshot")
-    return made({LEAD: candidates(*names), "policy-check": candidates(*names)})
+from tests.front_door import Cli
+from tests.reports.looks import HOSTILE, REASON, VAL, WIDTHS, candidates, measured, rich
 
 
 def huge() -> Made:
@@ -345,8 +286,8 @@ def report(cli: Cli, run: Made, tmp_path: Path, **env: str) -> str:
     return done.stdout
 
 
-def test_ascii_terminals_get_ascii_that_is_aligned(cli: Cli, tmp_path: Path) -> None:
-    text = report(cli, rich(), tmp_path, PYTHONIOENCODING="ascii", COLUMNS="120")
+def test_ascii_terminals_get_ascii_that_is_aligned(program: Cli, tmp_path: Path) -> None:
+    text = report(program, rich(), tmp_path, PYTHONIOENCODING="ascii", COLUMNS="120")
     assert text.isascii()
     assert "\\u" not in text
     assert "\\x" not in text
@@ -355,20 +296,20 @@ def test_ascii_terminals_get_ascii_that_is_aligned(cli: Cli, tmp_path: Path) -> 
     assert all(len(line) <= 120 for line in lines)
 
 
-def test_in_ascii_names_of_other_alphabets_keep_tables_aligned(cli: Cli, tmp_path: Path) -> None:
+def test_in_ascii_names_of_other_alphabets_keep_tables_aligned(program: Cli, tmp_path: Path) -> None:
     names = ("baseline", "候補の二", "été", "🦊")
-    text = report(cli, rich(*names), tmp_path, PYTHONIOENCODING="ascii")
+    text = report(program, rich(*names), tmp_path, PYTHONIOENCODING="ascii")
     titles, rule, rows = table(text.splitlines())
     check_aligned(titles, rule, rows)
     assert len(rows) == 4
 
 
-def test_in_ascii_a_hint_is_not_shown_as_better(cli: Cli, tmp_path: Path) -> None:
+def test_in_ascii_a_hint_is_not_shown_as_better(program: Cli, tmp_path: Path) -> None:
     equals = {f"c{n}": moved(VAL, 0.0, sd=0.1, seed=n) for n in range(9)}
     run = on_val(a=VAL, hint=moved(VAL, 0.04, sd=0.1), better=moved(VAL, 0.1, sd=0.05), **equals)
     marks = {name: row_of(run.summary(), name)["vs_baseline"]["val"]["mark"] for name in ("hint", "better")}
     assert marks == {"hint": "hint_better", "better": "better"}
-    _, _, rows = table(report(cli, run, tmp_path, PYTHONIOENCODING="ascii").splitlines())
+    _, _, rows = table(report(program, run, tmp_path, PYTHONIOENCODING="ascii").splitlines())
     hint, better = (next(row.split()[3] for row in rows if row.split()[0] == name) for name in marks)
     assert hint != better
 
@@ -384,9 +325,11 @@ def test_under_ci_log_commands_are_defused_and_tables_aligned(cli: Cli, tmp_path
     assert len(rows) == 4
 
 
-def test_no_order_of_hashes_changes_a_letter(cli: Cli, tmp_path: Path) -> None:
+def test_no_order_of_hashes_changes_a_letter(program: Cli, tmp_path: Path) -> None:
     folder = rich().write(tmp_path / "run")
-    texts = {cli("report", folder, env={"COLUMNS": "100", "PYTHONHASHSEED": seed}).stdout for seed in "12"}
+    texts = {
+        program("report", folder, env={"COLUMNS": "100", "PYTHONHASHSEED": seed}).stdout for seed in "12"
+    }
     assert len(texts) == 1
 
 

@@ -8,7 +8,7 @@ from optimize_eval import shipped
 from optimize_eval.connect import parse_evaluator
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.tasks.identity import has_changed, identify
-from tests.conftest import ROOT
+from tests.paths import ROOT
 
 
 def test_a_shipped_metric_is_known_by_the_module_that_it_shares_too(

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Layout, Split
-from tests.conftest import ROOT, Cli
-from tests.run.test_resume import project, records
+from tests.front_door import Cli
+from tests.paths import ROOT
+from tests.run.projects import project, records
 
 WORKER = f"worker=python3 {ROOT}/tests/faults/programs/worker.py good"
 

@@ -15,8 +15,9 @@ from optimize_eval.reports.recheck import render
 from optimize_eval.run.layout import Layout, Split
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.recheck import Rechecked, chosen_again
-from tests.conftest import Cli, write_program
-from tests.run.test_resume import await_that, finished, project, records, summary
+from tests.front_door import Cli
+from tests.programs import write_program
+from tests.run.projects import await_that, finished, project, records, summary
 
 VARIES = [
     "#!/bin/sh",

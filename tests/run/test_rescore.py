@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -18,8 +17,10 @@ from hypothesis import strategies as st
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Layout, Split
 from optimize_eval.run.ledger import Ledger
-from tests.conftest import MARK, PROGRAM, Cli, processes_with, write_program
-from tests.run.test_resume import (
+from tests.front_door import Cli
+from tests.processes import MARK, processes_with
+from tests.programs import write_program
+from tests.run.projects import (
     COUNTS,
     Project,
     await_that,
@@ -52,9 +53,7 @@ def both_from_the_start(examples: int = 12) -> bytes:
     """Give the summary of a run that had both evaluators in its plan."""
     with tempfile.TemporaryDirectory() as folder:
         made = project(Path(folder), examples)
-        command = [str(PROGRAM), *made.command, "-e", AGAIN, "--out", "r"]
-        env = {**os.environ, **made.env()}
-        subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True)
+        made.run("-e", AGAIN)
         return summary(made.folder / "r")
 
 
@@ -358,6 +357,7 @@ def test_what_a_former_program_failed_at_is_not_its_successors(cli: Cli, done: P
         await_that(lambda: sum(r["evaluator"] == "judge" and "score" in r for r in records(run)) == 2)
         process.kill()
         Path(f"{done.counted}.go").touch()
+        await_that(lambda: not processes_with(f"{MARK}={os.environ[MARK]}".encode()))
     (left_out,) = cli("report", "r", "--json").json["additions_left_out"]
     assert (left_out["done"], left_out["calls"]) == (2, 24)
 

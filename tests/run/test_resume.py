@@ -3,140 +3,36 @@
 What the other tests of runs share stands here, too: the project folder, and the calls that were counted.
 """
 
-import json
 import os
 import random
 import shlex
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.conftest import MARK, PROGRAM, ROOT, Cli, processes_with
-from tests.reach.test_same_answers import behind_http
+from tests.front_door import Cli, in_this_process
+from tests.paths import PROGRAMS
+from tests.processes import MARK, processes_with
+from tests.programs import behind_http
+from tests.run.projects import (
+    Project,
+    await_that,
+    copied,
+    edit_candidate,
+    edit_example,
+    finished,
+    project,
+    records,
+    scored,
+    summary,
+    undisturbed,
+)
 
-PROGRAMS = ROOT / "tests" / "faults" / "programs"
-COUNTS = "counts=./counts.sh"
 KILLS = 30
-
-
-class Project:
-    """A folder with an evaluator that counts its calls, candidates of one and of three letters, a dataset."""
-
-    def __init__(self, folder: Path, examples: int) -> None:
-        self.folder = folder
-        self.examples = examples
-        self.counted = folder / "asked"
-        folder.mkdir(exist_ok=True)
-        (folder / "counts.sh").write_bytes((PROGRAMS / "counts.sh").read_bytes())
-        (folder / "counts.sh").chmod(0o755)
-        (folder / "a.txt").write_text("a")
-        (folder / "b.txt").write_text("bbb")
-        (folder / "d.jsonl").write_text("".join(f'{{"id":{n}}}\n' for n in range(1, examples + 1)))
-        self.command = [
-            "run",
-            "-e",
-            COUNTS,
-            "--candidate",
-            "a.txt",
-            "--candidate",
-            "b.txt",
-            "--dataset",
-            "d.jsonl",
-        ]
-
-    def env(self, **traits: str) -> dict[str, str]:
-        return {"COUNT": str(self.counted), **traits}
-
-    def asked(self) -> Counter[str]:
-        """Count the calls so far, each as CANDIDATE:ID."""
-        return Counter(self.counted.read_text().split() if self.counted.exists() else [])
-
-    def forget(self) -> None:
-        self.counted.unlink(missing_ok=True)
-
-    @contextmanager
-    def started(
-        self, *arguments: str, before: tuple[str, ...] = (), **traits: str
-    ) -> Iterator[subprocess.Popen[bytes]]:
-        """Start the run beside the test, its words after `before`; its streams go to files of their names."""
-        with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
-            command = [*before, str(PROGRAM), *self.command, *arguments]
-            env = {**os.environ, **self.env(**traits)}
-            process = subprocess.Popen(
-                command, cwd=self.folder, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err
-            )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-
-    def said(self) -> str:
-        return (self.folder / "stderr").read_text()
-
-
-def project(folder: Path, examples: int = 12) -> Project:
-    return Project(folder, examples)
-
-
-def await_that(holds: Callable[[], object], seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until, "it did not come to that"
-        time.sleep(0.003)
-
-
-def summary(run: Path) -> bytes:
-    """Read a summary's bytes up to the latencies, which come last."""
-    told, latency, _ = (run / "summary.json").read_bytes().partition(b'\n  "latency": ')
-    assert latency
-    return told
-
-
-def records(run: Path) -> list[dict[str, Any]]:
-    """Read the whole lines of a journal that are outcomes."""
-    lines = (run / "journal.jsonl").read_bytes().splitlines(keepends=True) if run.exists() else []
-    read = [json.loads(line) for line in lines if line.endswith(b"\n")]
-    return [record for record in read if "outcome" in record]
-
-
-def scored(run: Path) -> set[str]:
-    """Name the calls that a journal has as scored, as the evaluator counts them."""
-    texts = {"a": "a", "b": "bbb"}
-    known = records(run) if (run / "journal.jsonl").exists() else []
-    return {f"{texts[r['candidate']]}:{r['line']}" for r in known if r["outcome"] == "scored"}
-
-
-def finished(folder: Path, examples: int = 12) -> Project:
-    """Make a project whose run `r` is done, its units in order, and nothing counted."""
-    made = project(folder, examples)
-    command = [str(PROGRAM), *made.command, "--out", "r", "--concurrency", "1"]
-    env = {**os.environ, **made.env()}
-    subprocess.run(command, cwd=folder, env=env, check=True, capture_output=True)
-    made.forget()
-    return made
-
-
-def copied(made: Project, folder: Path) -> Project:
-    shutil.copytree(made.folder, folder, dirs_exist_ok=True)
-    return Project(folder, made.examples)
-
-
-@cache
-def undisturbed(examples: int = 12) -> bytes:
-    """Give the summary of a run that nothing happened to."""
-    with tempfile.TemporaryDirectory() as folder:
-        return summary(finished(Path(folder), examples).folder / "r")
 
 
 def test_killed_at_thirty_random_moments_it_ends_as_if_nothing_had_been(cli: Cli, tmp_path: Path) -> None:
@@ -213,8 +109,8 @@ def essence(run: Path) -> list[dict[str, Any]]:
 def eight_slots(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[dict[str, Any]]]:
     folder = tmp_path_factory.mktemp("eight")
     made = project(folder, 10)
-    command = [str(PROGRAM), *variously(made, VARIOUSLY), "--concurrency", "8"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    done = in_this_process(folder)(*variously(made, VARIOUSLY), "--concurrency", "8")
+    assert done.status == 0, done.stderr
     return summary(folder / "r"), essence(folder / "r")
 
 
@@ -249,15 +145,6 @@ def test_over_http_the_numbers_are_the_same(
 def edit_evaluator(made: Project) -> None:
     with (made.folder / "counts.sh").open("a") as file:
         file.write("# edited\n")
-
-
-def edit_candidate(made: Project) -> None:
-    (made.folder / "a.txt").write_text("c")
-
-
-def edit_example(made: Project) -> None:
-    text = (made.folder / "d.jsonl").read_text()
-    (made.folder / "d.jsonl").write_text(text.replace('{"id":3}', '{"id":33}'))
 
 
 def add_example(made: Project) -> None:
@@ -358,17 +245,13 @@ def test_what_only_changes_how_it_is_done_continues(cli: Cli, done: Project, opt
 
 def test_a_project_that_moved_goes_on_and_holds_no_path_of_where_it_was(cli: Cli, tmp_path: Path) -> None:
     made = project(tmp_path / "here")
-    command = [str(PROGRAM), *made.command, "-e", f"abs={tmp_path}/here/counts.sh", "--out", "r", "--quiet"]
-    first = subprocess.run(
-        command, cwd=made.folder, env={**os.environ, **made.env()}, capture_output=True, check=True
-    )
+    command = [*made.command, "-e", f"abs={tmp_path}/here/counts.sh", "--out", "r", "--quiet"]
+    first = in_this_process(made.folder)(*command, env=made.env())
+    assert first.status == 0, first.stderr
     (tmp_path / "here").rename(tmp_path / "there")
     moved = [word.replace(f"{tmp_path}/here", f"{tmp_path}/there") for word in command]
-    counted = {"COUNT": str(tmp_path / "again")}
-    again = subprocess.run(
-        moved, cwd=tmp_path / "there", env={**os.environ, **counted}, capture_output=True, check=True
-    )
-    assert (again.stdout, (tmp_path / "again").exists()) == (first.stdout, False)
+    again = in_this_process(tmp_path / "there")(*moved, env={"COUNT": str(tmp_path / "again")})
+    assert (again, (tmp_path / "again").exists()) == (first, False)
     for name in ("run.json", "journal.jsonl", "summary.json"):
         assert str(tmp_path) not in (tmp_path / "there" / "r" / name).read_text()
     assert cli("report", tmp_path / "there" / "r", "--check").status == 0

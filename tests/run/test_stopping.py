@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Cli
 from tests.faults.servers import served
-from tests.run.test_resume import Project, await_that, project, records, scored, summary, undisturbed
+from tests.front_door import Cli
+from tests.run.projects import Project, await_that, project, records, scored, summary, undisturbed
 
 
 def last_line(run: Path) -> dict[str, Any]:

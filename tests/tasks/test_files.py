@@ -8,8 +8,8 @@ import pytest
 from optimize_eval.tasks import load_fixtures, load_tasks, post_process, validate_file
 from optimize_eval.tasks.faults import RULES
 from optimize_eval.tasks.processing import POST_PROCESS
-from tests.conftest import ROOT
 from tests.evaluators.asking import scores
+from tests.paths import ROOT
 
 DATASETS = ROOT / "datasets"
 FIVE = ("arithmetic", "code-exec", "generation", "multiple-choice", "summary")

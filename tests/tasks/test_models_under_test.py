@@ -17,7 +17,8 @@ from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.kinds import connect_model, parse_model, retries_of
 from optimize_eval.tasks.model import ModelUnderTest, Output, Prompt
-from tests.conftest import ROOT, write_program
+from tests.paths import ROOT
+from tests.programs import write_program
 
 FAULTS = ROOT / "tests" / "faults" / "programs"
 MODEL = f"cmd:{sys.executable} {FAULTS / 'model.py'}"

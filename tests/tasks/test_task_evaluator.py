@@ -19,8 +19,10 @@ from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Evaluator, EvaluatorSpec, TaskSpecification
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.identity import has_changed, identify
-from tests.conftest import ROOT, Cli, write_program
 from tests.fake_model import served_model
+from tests.front_door import Cli
+from tests.paths import ROOT
+from tests.programs import write_program
 
 FAULTS = ROOT / "tests" / "faults" / "programs"
 MODEL = f"cmd:{sys.executable} {FAULTS / 'model.py'}"

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.conftest import ROOT, StartModel
-from tests.fake_model import FakeModel
+from tests.fake_model import FakeModel, StartModel
+from tests.paths import ROOT
 
 PROGRAM = [sys.executable, "-m", "optimize_eval.fakes.model"]
 

@@ -13,10 +13,11 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.preflight.examined import AT_ONCE, Examined, Material, Sameness
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import EvaluatorSpec
-from tests.conftest import ROOT, Cli, Result, need
 from tests.faults.servers import served
+from tests.front_door import Cli, Result
+from tests.paths import PROGRAMS, ROOT
+from tests.programs import need
 
-PROGRAMS = ROOT / "tests" / "faults" / "programs"
 CANARY = {"CANARY": "canary-123456"}
 
 

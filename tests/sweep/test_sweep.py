@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Cli, Result
+from tests.front_door import Cli, Result
 
 JUDGE = '#!/bin/sh\ncat > /dev/null\necho "{\\"score\\": ${SCORE:-0.5}}"\n'
 SWEEP = """\

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +19,7 @@ import pytest
 from optimize_eval import EvaluationError, FailureKind, UsageError
 from optimize_eval.models import Model, ModelSpec, Reply, chat
 from optimize_eval.models.providers import PROVIDERS
-from tests.conftest import StartModel, write_program
-from tests.fake_model import FakeModel, served_model
+from tests.fake_model import FakeModel, StartModel, served_model
 
 KEY = "sk-canary-0123456789abcdef"
 ASKED = [{"role": "user", "content": "greet Ada"}]
@@ -481,21 +479,3 @@ def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> No
         "unknown provider 'zzz' in 'zzz/x'",
     ]
     assert KEY[:9] not in done.stdout + done.stderr
-
-
-def test_a_command_only_run_and_the_program_itself_import_nothing_of_this(tmp_path: Path) -> None:
-    write_program(tmp_path / "e.sh", ["#!/bin/sh", "cat > /dev/null", "echo '{\"score\": 1}'"])
-    (tmp_path / "c.txt").write_text("x")
-    code = (
-        "import sys; from optimize_eval.cli import main\n"
-        "sys.argv = ['optimize-eval', 'run', '-e', './e.sh', '--candidate', 'c.txt']\n"
-        "try: main()\n"
-        "finally: print(sorted(sys.modules), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "optimize_eval.run" in done.stderr
-    for name in ("optimize_eval.models", "optimize_eval.http", "pyreqwest", "litellm"):
-        assert f"'{name}" not in done.stderr

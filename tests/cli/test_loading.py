@@ -1,0 +1,126 @@
+"""What a command loads: each its own modules, and nothing that costs before it is needed."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from optimize_eval.cli.commands import NAMES
+from tests.paths import PROGRAMS, ROOT
+
+SPY = """
+import json, sys
+sys.argv = ["optimize-eval", *sys.argv[1:]]
+from optimize_eval.cli import main
+try: main()
+finally:
+    with open("loaded.json", "w") as file: json.dump(sorted(sys.modules), file)
+"""
+DEAR = {  # each costs tens of milliseconds, or is not there where an extra is not installed
+    "asyncio",
+    "gepa",
+    "httpx",
+    "jinja2",
+    "litellm",
+    "numpy",
+    "pandas",
+    "pydantic",
+    "pyreqwest",
+    "ray",
+    "rich",
+    "sacrebleu",
+    "scipy",
+    "unittest",
+    "yaml",
+}
+GOOD = f"{PROGRAMS}/good.sh"
+RUN = ["run", "-e", GOOD, "--candidate", "c.txt", "--out", "r", "--quiet"]
+BENCH = ["bench", f"{ROOT}/datasets/tasks/arithmetic.jsonl", "--model", "toy", "--out", "b", "--quiet"]
+COMMANDS = {  # command → what is done before, and its arguments
+    "score": ([], ["score", "c.txt", "-e", GOOD]),
+    "run": ([], RUN),
+    "bench": ([], BENCH),
+    "rescore": (RUN, ["rescore", "r", "-e", f"again={GOOD} again", "--quiet"]),
+    "report": (RUN, ["report", "r"]),
+    "diff": (RUN, ["diff", "r", "r"]),
+    "runs": (RUN, ["runs", "."]),
+    "verify": (BENCH, ["verify", "b/leaderboard.json"]),
+    "preflight": ([], ["preflight", "-e", GOOD, "--candidate", "c.txt"]),
+    "serve": ([], ["serve", "-e", GOOD, "--port", "99999"]),
+    "validate": ([], ["validate", f"{ROOT}/datasets/tasks.jsonl", f"{ROOT}/datasets/greetings.jsonl"]),
+    "schema": ([], ["schema", "answer"]),
+    "evaluators": ([], ["evaluators", "list"]),
+    "new": ([], ["new", "evaluator", "bash"]),
+}
+OF_MODELS = ("optimize_eval.models", "optimize_eval.http", "optimize_eval.reach.judge")
+SPARED = {  # command → modules of ours that are none of its business
+    "score": (
+        *OF_MODELS,
+        "optimize_eval.aggregates",
+        "optimize_eval.tasks.",
+        "optimize_eval.reports.terminal",
+    ),
+    "run": OF_MODELS,
+    "runs": (*OF_MODELS, "optimize_eval.aggregates", "optimize_eval.connect"),
+    "report": (*OF_MODELS, "optimize_eval.connect", "optimize_eval.sweep"),
+    "schema": ("optimize_eval.run", "optimize_eval.reach", "optimize_eval.aggregates"),
+}
+
+
+def loaded(folder: Path, arguments: Sequence[str]) -> set[str]:
+    """Run a command in a process of its own and list the modules that it had loaded at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", SPY, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert "bug" not in done.stderr, done.stderr
+    assert done.returncode == (2 if arguments[-1] == "99999" else 0), done.stderr
+    return set(json.loads((folder / "loaded.json").read_bytes()))
+
+
+def packages(modules: set[str]) -> set[str]:
+    return {name.partition(".")[0] for name in modules}
+
+
+def test_the_table_has_every_command() -> None:
+    assert list(COMMANDS) == list(NAMES)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_loads_nothing_dear(tmp_path: Path, command: str) -> None:
+    (tmp_path / "c.txt").write_text("hello")
+    before, arguments = COMMANDS[command]
+    if before:
+        loaded(tmp_path, before)
+    found = loaded(tmp_path, arguments)
+    assert f"optimize_eval.cli.{command}" in found
+    assert not packages(found) & DEAR
+    assert not [name for name in found if name.startswith(SPARED.get(command, "nothing"))]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_its_help_loads_less(tmp_path: Path, command: str) -> None:
+    found = loaded(tmp_path, [command, "--help"])
+    assert not packages(found) & {*DEAR, "ctypes"}
+    assert not [name for name in found if name.startswith(OF_MODELS)]
+
+
+def test_the_list_of_commands_loads_no_command(tmp_path: Path) -> None:
+    found = loaded(tmp_path, ["--help"])
+    assert not packages(found) & {*DEAR, "ctypes", "orjson"}
+    assert not found & {f"optimize_eval.cli.{name}" for name in NAMES}
+    assert "optimize_eval.reach" not in found
+
+
+def test_an_evaluator_behind_a_url_loads_the_client_and_nothing_else_that_is_dear(tmp_path: Path) -> None:
+    code = "import optimize_eval, sys, json; optimize_eval.http_evaluator('http://127.0.0.1:9').close(); "
+    code += "print(json.dumps(sorted(sys.modules)))"
+    found = set(json.loads(subprocess.check_output([sys.executable, "-c", code], cwd=tmp_path)))
+    assert packages(found) & (DEAR - {"asyncio"}) == {"pyreqwest"}
+
+
+def test_importing_the_package_imports_nothing_of_it() -> None:
+    code = "import sys, optimize_eval; print([m for m in sys.modules if m.startswith('optimize_eval.')])"
+    assert subprocess.check_output([sys.executable, "-c", code]) == b"[]\n"

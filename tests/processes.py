@@ -1,0 +1,36 @@
+"""What a test leaves behind: living processes, open descriptors."""
+
+import os
+import sys
+from pathlib import Path
+
+MARK = "OPTIMIZE_EVAL_TEST"
+
+
+def processes_with(entry: bytes) -> list[str]:
+    """List the command lines of living processes whose environment has an entry."""
+    others = (
+        path for path in Path("/proc").iterdir() if path.name.isdigit() and int(path.name) != os.getpid()
+    )
+    found = [_command_line(path) for path in others if _environment_has(path, entry)]
+    return [line for line in found if line]
+
+
+def _command_line(folder: Path) -> str:
+    try:
+        return (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:  # it ended meanwhile
+        return ""
+
+
+def _environment_has(folder: Path, entry: bytes) -> bool:
+    try:
+        return entry in (folder / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+def descriptors() -> int:
+    """Count what this process has open."""
+    folder = "/proc/self/fd" if sys.platform == "linux" else "/dev/fd"
+    return sum(1 for _ in Path(folder).iterdir())

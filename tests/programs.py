@@ -1,0 +1,56 @@
+"""Programs that tests write, need, or put behind HTTP."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+
+def need(*programs: str) -> pytest.MarkDecorator:
+    """Skip where a program is missing, but not under CI: there it has to be."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    return pytest.mark.skipif(
+        bool(missing) and not os.environ.get("CI"), reason=f"needs the tool {', '.join(missing)}"
+    )
+
+
+def write_program(path: Path, lines: Sequence[str]) -> Path:
+    path.write_text("\n".join(lines) + "\n")
+    path.chmod(0o755)
+    return path
+
+
+@contextmanager
+def behind_http(argv: tuple[str, ...]) -> Iterator[str]:
+    """Put a program behind HTTP: each body is what it reads, each answer what it prints."""
+
+    class Bridge(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            answer = subprocess.run(argv, input=body, capture_output=True, check=True).stdout
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Bridge)
+    server.daemon_threads = True
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
