@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby, product
 
-from optimize_eval.aggregates import student
+from optimize_eval.statistics import student
 
 LEVEL = 0.975  # of a two-sided 95 % interval
 FLIPS = 10_000

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.aggregates import student
 from optimize_eval.aggregates.statistics import (
     Interval,
     Mean,
@@ -19,6 +18,7 @@ from optimize_eval.aggregates.statistics import (
     needed_pairs,
     within_sd,
 )
+from optimize_eval.statistics import student
 
 NUMBERS = st.floats(-5, 5, allow_subnormal=False)
 SAMPLES = st.lists(NUMBERS, min_size=2, max_size=40)

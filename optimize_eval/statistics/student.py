@@ -13,15 +13,17 @@ _PRECISION = 1e-15
 
 def two_sided_p(t: float, df: float) -> float:
     """Tell how probable a value at least as far from zero as `t` is."""
+    if math.isinf(df):
+        return math.erfc(abs(t) / math.sqrt(2))
     near = t * t / (df + t * t)
     if near < 1 / (df + 2):  # taken from 1 as it is, or its digits are lost
-        return 1 - _incomplete_beta(0.5, df / 2, near)
-    return _incomplete_beta(df / 2, 0.5, df / (df + t * t))
+        return 1 - incomplete_beta(0.5, df / 2, near)
+    return incomplete_beta(df / 2, 0.5, df / (df + t * t))
 
 
 @lru_cache(maxsize=4096)
 def quantile(share: float, df: float) -> float:
-    """Find t with P(T ≤ t) = share, for shares above one half."""
+    """Find t with P(T ≤ t) = share, for shares above one half; infinite df are the normal distribution's."""
     tail = 2 * (1 - share)
     low, high = 0.0, 2.0
     while two_sided_p(high, df) > tail:
@@ -34,12 +36,12 @@ def quantile(share: float, df: float) -> float:
     return (low + high) / 2
 
 
-def _incomplete_beta(a: float, b: float, x: float) -> float:
+def incomplete_beta(a: float, b: float, x: float) -> float:
     """Compute the regularised incomplete beta function by its continued fraction (Lentz's method)."""
     if x <= 0 or x >= 1:
         return 0.0 if x <= 0 else 1.0
     if x > (a + 1) / (a + b + 2):
-        return 1 - _incomplete_beta(b, a, 1 - x)
+        return 1 - incomplete_beta(b, a, 1 - x)
     log_front = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
     return math.exp(log_front) / a * _fraction(a, b, x)
 

@@ -1,0 +1,189 @@
+"""Power: which difference would be found in 80 of 100 runs, and how many examples a difference takes.
+
+Planning asks with a guess of the standard deviation, a verdict with the standard error that was observed.
+"Found" means: called better by the two-sided test at `ALPHA`, after Holm's correction for `comparisons` that
+are made together (the first step of Holm, so never too hopeful). Three tests, three ways of computing:
+
+* `detectable`: paired scores of any kind. From 15 units on (examples, or clusters) by t quantiles; up to 14,
+  where all sign flips are counted, by simulated flips of normal draws. None where nothing can ever be found.
+* `detectable_share`: scores of 0 and 1, no clusters: exact McNemar by binomial sums.
+* `examples_needed`, `examples_needed_for_shares`: the same the other way round.
+
+`families.can_decide` and `families.fewest_units` say where the answer is "never", and what it takes.
+All results are on the scale of the scores, for the mean difference of two candidates on the same examples.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from functools import lru_cache
+
+from optimize_eval.statistics import student
+from optimize_eval.statistics.families import ALPHA, can_decide, fewest_units
+
+POWER = 0.8
+MOST_FLIPPED_EXACTLY = 14  # units up to which a test counts all sign flips
+
+_DRAWS = 500
+_STEPS = 12
+_MOST_SUMMED = 2000  # pairs up to which binomial sums are made; beyond, the normal distribution serves
+_TAIL = 8.0  # standard deviations of a binomial that are summed
+_MOST_EXAMPLES = 1_000_000_000
+
+
+def detectable(*, se: float, units: int, comparisons: int = 1) -> float | None:
+    """Compute the difference that would be found in 80 of 100 runs with this standard error.
+
+    `se` is the standard error of the mean difference (sd/√n for independent examples), `units` the number of
+    examples or, where examples are clustered, of clusters.
+
+    >>> round(detectable(se=0.04, units=60), 3)
+    0.114
+    >>> detectable(se=0.04, units=5) is None
+    True
+    """
+    if not can_decide(units, comparisons):
+        return None
+    if units <= MOST_FLIPPED_EXACTLY:
+        return _detectable_by_flips(units, comparisons) * math.sqrt(units) * se
+    df = units - 1
+    return (student.quantile(1 - ALPHA / comparisons / 2, df) + student.quantile(POWER, df)) * se
+
+
+def detectable_share(*, pairs: int, discordance: float, comparisons: int = 1) -> float | None:
+    """Compute the same for scores of 0 and 1; `discordance` is the share of pairs that differ at all.
+
+    A difference of δ needs at least that share of differing pairs, so more are assumed where it is larger.
+    """
+    if not can_decide(pairs, comparisons):
+        return None
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        is_found = mcnemar_power(pairs, middle, max(discordance, middle), comparisons) >= POWER
+        low, high = (low, middle) if is_found else (middle, high)
+    return high
+
+
+def examples_needed(difference: float, *, sd: float, comparisons: int = 1) -> int:
+    """Count the independent examples with which a difference would be found in 80 of 100 runs.
+
+    `sd` is the standard deviation of the paired differences of single examples.
+    """
+
+    def is_found(n: int) -> bool:
+        reach = detectable(se=sd / math.sqrt(n), units=n, comparisons=comparisons)
+        return reach is not None and reach <= difference
+
+    return _fewest(is_found, fewest_units(comparisons))
+
+
+def examples_needed_for_shares(difference: float, *, discordance: float, comparisons: int = 1) -> int:
+    """Count them for scores of 0 and 1, of which this share of pairs differs."""
+    share = max(discordance, difference)
+    return _fewest(
+        lambda n: mcnemar_power(n, difference, share, comparisons) >= POWER, fewest_units(comparisons)
+    )
+
+
+def mcnemar_power(pairs: int, difference: float, discordance: float, comparisons: int = 1) -> float:
+    """Compute how often exact McNemar finds that b beats a by so much, where so many pairs differ."""
+    if discordance <= 0:
+        return 0.0
+    wins = min(1.0, (discordance + difference) / (2 * discordance))  # among the pairs that differ
+    if pairs > _MOST_SUMMED:
+        return _normal_power(pairs, difference, discordance, comparisons)
+    middle, sd = pairs * discordance, math.sqrt(pairs * discordance * (1 - discordance))
+    most = min(pairs, math.ceil(middle + _TAIL * sd))
+    least = max(1, math.floor(middle - _TAIL * sd))
+    return math.fsum(
+        _binomial(count, pairs, discordance) * at_least(_critical(count, comparisons), count, wins)
+        for count in range(least, most + 1)
+    )
+
+
+def at_least(successes: int, tosses: int, share: float) -> float:
+    """Compute the chance of so many successes or more."""
+    if successes <= 0:
+        return 1.0
+    return student.incomplete_beta(successes, tosses - successes + 1, share) if successes <= tosses else 0.0
+
+
+@lru_cache(maxsize=8192)
+def _critical(discordant: int, comparisons: int) -> int:
+    """Find the fewest wins among the pairs that differ at which McNemar's p is small enough."""
+    low, high = discordant // 2, discordant + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_enough = 2 * at_least(middle, discordant, 0.5) * comparisons <= ALPHA
+        low, high = (low, middle) if is_enough else (middle, high)
+    return high
+
+
+def _binomial(successes: int, tosses: int, share: float) -> float:
+    if share >= 1:
+        return float(successes == tosses)
+    ways = math.lgamma(tosses + 1) - math.lgamma(successes + 1) - math.lgamma(tosses - successes + 1)
+    return math.exp(ways + successes * math.log(share) + (tosses - successes) * math.log1p(-share))
+
+
+def _normal_power(pairs: int, difference: float, discordance: float, comparisons: int) -> float:
+    needed = student.quantile(1 - ALPHA / comparisons / 2, math.inf) * math.sqrt(discordance / pairs)
+    sd = math.sqrt(max(0.0, discordance - difference**2) / pairs)
+    return 0.5 * math.erfc((needed - difference) / sd / math.sqrt(2)) if sd else float(difference > needed)
+
+
+def _fewest(is_found_with: Callable[[int], bool], start: int) -> int:
+    """Find the smallest number of examples that is enough, by doubling and halving."""
+    low, high = start - 1, start
+    while not is_found_with(high) and high < _MOST_EXAMPLES:
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_found_with(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=256)
+def _detectable_by_flips(units: int, comparisons: int) -> float:
+    """Simulate: the mean in standard deviations of a unit at which flips find it in 80 of 100 draws."""
+    draw = random.Random(units)  # noqa: S311  a simulation, no secret
+    draws = [[draw.gauss(0, 1) for _ in range(units)] for _ in range(_DRAWS)]
+    needed = [_threshold(noise, comparisons) for noise in draws]
+    return sorted(needed)[math.ceil(POWER * _DRAWS) - 1]
+
+
+def _threshold(noise: list[float], comparisons: int) -> float:
+    """Find the smallest shift of these draws that sign flips call better."""
+    low, high = 0.0, 2 + max(map(abs, noise))
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        is_found = _is_found_by_flips([value + middle for value in noise], comparisons)
+        low, high = (low, middle) if is_found else (middle, high)
+    return high
+
+
+def _is_found_by_flips(values: list[float], comparisons: int) -> bool:
+    """Return True if few enough sign flips have a sum as large as that of the values.
+
+    Flipping a set of values lowers no sum if the set sums to 0 or less: start from all negative ones, then
+    each step away from them (one dropped, or a positive one added) raises the sum by its size.
+    """
+    most = math.floor(ALPHA / comparisons * (1 << len(values)) / 2)
+    room = -math.fsum(value for value in values if value < 0)
+    sizes = sorted(map(abs, values))
+    return _count_up_to(sizes, room, most) <= most
+
+
+def _count_up_to(sizes: list[float], room: float, most: int) -> int:
+    """Count the sets of sizes whose sum fits into the room; stop where there are more than `most`."""
+    count = 0
+    waiting = [(0, 0.0)]
+    while waiting and count <= most:
+        start, total = waiting.pop()
+        count += 1
+        for place in range(start, len(sizes)):
+            if total + sizes[place] > room:
+                break
+            waiting.append((place + 1, total + sizes[place]))
+    return count

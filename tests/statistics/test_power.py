@@ -1,0 +1,80 @@
+"""Power: a stated difference is found in about 80 of 100 runs, and what can never be found is None."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimize_eval.statistics import power
+from optimize_eval.statistics.families import can_decide, fewest_units, holm
+
+
+@given(st.integers(1, 40))
+def test_fewest_units_are_the_first_that_can_decide(comparisons: int) -> None:
+    fewest = fewest_units(comparisons)
+    assert can_decide(fewest, comparisons)
+    assert not can_decide(fewest - 1, comparisons)
+    assert holm([2 ** (1 - fewest)] * comparisons)[0] <= 0.05
+
+
+@pytest.mark.parametrize(("units", "comparisons"), [(5, 1), (9, 20), (7, 4), (1, 1)])
+def test_too_few_units_never_find_anything(units: int, comparisons: int) -> None:
+    assert power.detectable(se=0.01, units=units, comparisons=comparisons) is None
+    assert power.detectable_share(pairs=units, discordance=0.3, comparisons=comparisons) is None
+
+
+@given(st.integers(15, 400), st.integers(1, 20), st.floats(0.001, 1))
+def test_a_difference_grows_with_its_standard_error_and_with_comparisons(
+    units: int, comparisons: int, se: float
+) -> None:
+    found = power.detectable(se=se, units=units, comparisons=comparisons)
+    assert found is not None
+    assert found == pytest.approx(se * (power.detectable(se=1.0, units=units, comparisons=comparisons) or 0))
+    more = power.detectable(se=se, units=units, comparisons=comparisons + 1)
+    assert more is None or more > found
+
+
+@pytest.mark.parametrize(("n", "shares"), [(30, 0.2), (100, 0.1), (100, 0.4)])
+@pytest.mark.parametrize("comparisons", [1, 4])
+def test_mcnemar_finds_its_stated_difference_in_80_of_100_draws(
+    n: int, shares: float, comparisons: int
+) -> None:
+    from scipy import stats
+
+    difference = power.detectable_share(pairs=n, discordance=shares, comparisons=comparisons)
+    assert difference is not None
+    draw = random.Random(n)
+    share = max(shares, difference)
+    found = 0
+    for _ in range(400):
+        kinds = [draw.random() for _ in range(n)]
+        wins = sum(kind < (share + difference) / 2 for kind in kinds)
+        losses = sum((share + difference) / 2 <= kind < share for kind in kinds)
+        p = stats.binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
+        found += p * comparisons <= 0.05 and wins > losses
+    assert 0.73 <= found / 400 <= 0.88
+
+
+def test_few_units_find_their_stated_difference_by_flips() -> None:
+    """Six units confirm only what has one sign in all of them: Φ(δ)⁶ = .8."""
+    six = power.detectable(se=1 / math.sqrt(6), units=6)
+    assert six == pytest.approx(1.79, abs=0.15)
+
+
+def test_the_number_of_examples_is_where_the_difference_is_found() -> None:
+    n = power.examples_needed(0.05, sd=0.3)
+    assert n == 285
+    reach = power.detectable(se=0.3 / math.sqrt(n), units=n)
+    assert reach is not None
+    assert reach <= 0.05
+    assert power.examples_needed_for_shares(0.2, discordance=0.3) > power.examples_needed_for_shares(
+        0.3, discordance=0.3
+    )
+    assert power.examples_needed(0.05, sd=0.3, comparisons=20) > n
+
+
+def test_large_samples_of_shares_agree_with_the_exact_sums() -> None:
+    exact, large = (power.detectable_share(pairs=n, discordance=0.2) for n in (1990, 2010))
+    assert exact == pytest.approx(large, abs=0.002)
