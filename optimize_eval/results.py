@@ -33,6 +33,9 @@ class Verdict:
 
     text: str
     points: tuple[Point, ...]
+    state: str | None  # better, worse, no_difference, not_shown, too_few, single, failed; None before the end
+    winner: str | None
+    by: Mapping[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +84,16 @@ class Difference:
     wins: int
     ties: int
     losses: int
-    mde: float | None
+    units: int  # independent ones: pairs, or clusters
+    comparisons: int  # that were corrected together
+    at_most: float | None  # the share of examples that may differ, where none of these does
+    skew: float | None
+    mde: float | None  # found in 80 of 100 runs; known of comparisons with the baseline that decide
     mark: str
-    ahead_at_lower_bound: bool | None = None  # told where coverage differs
+    despite_failures: str | None = None  # told where calls failed
+    at_worst: Mapping[str, Any] | None = None
+    at_zero: Mapping[str, Any] | None = None
+    margin: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +102,13 @@ class Gap:
 
     value: float
     se: float
-    ci: Interval
+    ci: Interval | None
     df: float | None
     flag: bool
+    p: float | None = None
+    p_holm: float | None = None
     state: str | None = None
+    carry_over: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +173,12 @@ class Summary:
     units: Units
     rows: tuple[Row, ...]
     pairs: tuple[Pair, ...]
+    score_ranges: Mapping[str, str]
+    selection: Mapping[str, Any] | None  # of the winner: its gain with and without the choice
+    not_told_apart: tuple[str, ...]  # from the winner
+    carry_over: Mapping[str, Any] | None  # of the winner's train gain
     leakage: int
+    duplicates: Mapping[str, int]
     changed: tuple[str, ...]
     failures: tuple[Failures, ...]
     document: Mapping[str, Any]

@@ -13,10 +13,10 @@ from optimize_eval.aggregates import compare
 from optimize_eval.aggregates.boards import Board, Task, by_name, differences
 from optimize_eval.aggregates.compare import Comparison, corrected
 from optimize_eval.aggregates.shapes import d_of
-from optimize_eval.aggregates.statistics import gap_of
 from optimize_eval.aggregates.weighted import weighted_difference
 from optimize_eval.aggregates.wording import count, interval, p_value, signed
 from optimize_eval.errors import UsageError
+from optimize_eval.statistics.gaps import gap_of
 
 SCHEMA = "optimize-eval.board-diff.v1"
 

@@ -1,10 +1,11 @@
-"""What a reader must know before believing a verdict: failures, coverage, leakage, clusters, power, keys."""
+"""What a reader must know before believing a verdict: failures, coverage, copies, leakage, clusters, keys."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from optimize_eval.aggregates.claims.duplicates import FEWEST_COPIES
+from optimize_eval.aggregates.doubts import alike, front, lopsided, noise, power
 from optimize_eval.aggregates.rows import asked_with
-from optimize_eval.aggregates.statistics import needed_pairs
 from optimize_eval.aggregates.wording import count, number, percent
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Layout
@@ -12,7 +13,6 @@ from optimize_eval.run.layout import Layout
 NOTABLE_FAILURES = 0.01
 FEWEST_CLUSTERS = 20
 
-_WANTED = 0.05  # the difference for which the needed number of examples is told
 _MOST_NAMED = 5
 
 
@@ -21,13 +21,17 @@ def caveats(summary: Mapping[str, Any], layout: Layout) -> Iterator[dict[str, st
     for text in [
         *_failures(summary, layout),
         *_coverage(summary, layout),
+        *alike(summary, layout),
         *_leakage(summary),
+        *_copies(summary, layout),
         *_pairs(summary),
+        *_clusters(summary, layout),
+        *lopsided(summary, layout),
+        *_keys(summary, layout),
     ]:
         yield {"mark": "!", "text": text}
-    yield from ({"mark": "!", "text": text} for text in _clusters(layout))
-    yield from ({"mark": "!", "text": text} for text in _keys(summary, layout))
-    yield from ({"mark": "·", "text": text} for text in [*_noise(summary, layout), *_power(summary, layout)])
+    for text in [*front(summary, layout), *noise(summary, layout), *power(summary, layout)]:
+        yield {"mark": "·", "text": text}
 
 
 def _failures(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
@@ -72,7 +76,7 @@ def _coverage(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
         if known and min(known)[0] < max(known)[0] and len(layout.candidates) > 1:
             (low, who), (high, _) = min(known), max(known)
             least = "less than 100 %" if percent(low) == percent(high) else percent(low)
-            rule = "a winner has to win with failures as 0, too"
+            rule = "a winner must still win with its failures as 0 and the baseline's as 1"
             if layout.score_range(evaluator) is not ScoreRange.UNIT:
                 rule = "and no score is the worst, so no winner can be named"
             yield (
@@ -97,41 +101,22 @@ def _leakage(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"leakage: {count(leaked, 'held-out example')} {are} {where}, too: nothing new is learnt there"
 
 
-def _clusters(layout: Layout) -> Iterator[str]:
+def _copies(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
     for split in layout.splits:
-        if split.clusters is not None and (many := len(set(split.clusters))) < FEWEST_CLUSTERS:
+        copies, lines = summary["duplicates"].get(split.name, 0), len(split.lines)
+        if copies:
+            told = f"{copies:,} of {lines:,} {split.name} examples are copies of earlier lines"
+            distinct = count(summary["clusters"].get(split.name, lines), "independent unit")
+            yield f"{told}; they count together, as {distinct}" if copies > FEWEST_COPIES * lines else told
+
+
+def _clusters(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
+    for split in layout.splits:
+        if split.clusters is not None and (many := summary["clusters"][split.name]) < FEWEST_CLUSTERS:
             yield (
-                f"{split.name} has only {count(many, 'cluster')} by {layout.cluster_by}: "
-                f"below {FEWEST_CLUSTERS} intervals are too narrow"
+                f"{split.name} has only {count(many, 'cluster')} by {layout.cluster_by}: these count, not "
+                f"{count(len(split.lines), 'line')}, and below {FEWEST_CLUSTERS} intervals are rough"
             )
-
-
-def _power(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
-    """Say which differences so many examples can show; the median candidate speaks for all."""
-    compared = [
-        row["vs_baseline"][layout.deciding]
-        for row in summary["rows"]
-        if (row["evaluator"], row["task_model"]) == (layout.evaluators[0], layout.task_models[0])
-        and row["vs_baseline"]
-    ]
-    known = sorted((d["mde"], d["se"], d["n_pairs"]) for d in compared if d["mde"])
-    if known:
-        mde, se, pairs = known[len(known) // 2]
-        told = f"{count(pairs, layout.deciding + ' pair')} can show differences of {number(mde)} or more"
-        if mde <= _WANTED or layout.score_range(layout.evaluators[0]) is not ScoreRange.UNIT:
-            yield told
-        else:
-            yield f"{told}; {_WANTED} needs about {needed_pairs(se, pairs, _WANTED):,}"
-
-
-def _noise(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
-    """Say how much an evaluator's answers vary when the same is asked again."""
-    for evaluator in layout.evaluators:
-        rows = [row for row in summary["rows"] if row["evaluator"] == evaluator]
-        spreads = sorted(s["within_sd"] for row in rows for s in row["splits"].values() if s["within_sd"])
-        if spreads:
-            typical = number(spreads[len(spreads) // 2])
-            yield f"noise of {evaluator}: asked again about the same, its scores vary by {typical} (sd)"
 
 
 def _keys(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:

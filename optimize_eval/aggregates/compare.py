@@ -1,13 +1,15 @@
-"""Candidates against each other on the same examples, and what a comparison is called."""
+"""Candidates against each other on the same examples, and what a comparison may be called."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from optimize_eval.aggregates.scores import Scores, Values
-from optimize_eval.aggregates.statistics import Clusters, Difference, difference_of, holm
+from optimize_eval.aggregates.scores import Values
+from optimize_eval.statistics.families import ALPHA, can_decide, holm
+from optimize_eval.statistics.paired import Difference, difference_of
+from optimize_eval.statistics.power import detectable, detectable_share
+from optimize_eval.statistics.units import Clusters
 
-FEWEST_PAIRS = 10  # below, nothing is called better or worse
-ALPHA = 0.05
+FEWEST_PAIRS = 10  # independent ones, below which nothing is called a hint
 MOST_FLIPPED_PAIRS = 50  # pairs of candidates, above which no flips are drawn
 MOST_PAIRS = 2000  # pairs of candidates, above which only those with the baseline are compared
 
@@ -23,24 +25,47 @@ BETTER, WORSE, HINT_BETTER, HINT_WORSE, NO_DIFFERENCE, TOO_FEW = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Candidate b against candidate a."""
+    """Candidate b against candidate a, one of so many comparisons that are corrected together."""
 
     difference: Difference
     dropped: int  # examples that one of the two, or both, have no score for
     p_holm: float | None = None
+    comparisons: int = 1
 
     @property
     def mark(self) -> str:
         """Say what the difference may be called."""
-        ci = self.difference.ci
-        if ci is None or not self.difference.se or self.difference.n_pairs < FEWEST_PAIRS:
+        d = self.difference
+        if d.p is None or d.diff is None or not can_decide(d.units, self.comparisons):
             return TOO_FEW
-        if ci[0] <= 0 <= ci[1]:
+        if d.ci is None:
+            return self._mark_of_the_same()
+        if d.ci[0] <= 0 <= d.ci[1]:
             return NO_DIFFERENCE
-        is_confirmed = self.p_holm is not None and self.p_holm < ALPHA
-        if ci[0] > 0:
-            return BETTER if is_confirmed else HINT_BETTER
-        return WORSE if is_confirmed else HINT_WORSE
+        if self.is_confirmed:
+            return BETTER if d.diff > 0 else WORSE
+        if d.units < FEWEST_PAIRS:
+            return NO_DIFFERENCE
+        return HINT_BETTER if d.diff > 0 else HINT_WORSE
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.p_holm is not None and self.p_holm < ALPHA
+
+    def _mark_of_the_same(self) -> str:
+        """Mark pairs that all differ by the same amount: there the test alone decides."""
+        if not self.is_confirmed or not self.difference.diff:
+            return NO_DIFFERENCE
+        return BETTER if self.difference.diff > 0 else WORSE
+
+    @property
+    def mde(self) -> float | None:
+        """The difference that would be found in 80 of 100 runs; None where none ever is."""
+        d = self.difference
+        if d.is_share:
+            share = (d.wins + d.losses) / d.n_pairs
+            return detectable_share(pairs=d.n_pairs, discordance=share, comparisons=self.comparisons)
+        return detectable(se=d.se, units=d.units, comparisons=self.comparisons) if d.se else None
 
 
 def compare(
@@ -69,18 +94,7 @@ def corrected(family: Sequence[Comparison]) -> list[Comparison]:
     """Correct the p values of comparisons that were made together."""
     known = [one for one in family if one.difference.p is not None]
     p_values = iter(holm([one.difference.p for one in known if one.difference.p is not None]))
-    return [replace(one, p_holm=next(p_values)) if one.difference.p is not None else one for one in family]
-
-
-def lower_bounds(scores: Scores) -> Values | None:
-    """Give the scores with failures counted as 0; None where they have no such end."""
-    return scores.lows if scores.failed else scores.means
-
-
-def holds_at_the_lower_bound(a: Scores, b: Scores, clusters: Clusters) -> bool | None:
-    """Tell whether b is ahead of a with all failures counted as 0; None where failures have no such end."""
-    lows = lower_bounds(a), lower_bounds(b)
-    if lows[0] is None or lows[1] is None:
-        return None
-    low = compare(lows[0], lows[1], clusters, seed=0, may_flip=False).difference
-    return low.ci is not None and low.ci[0] > 0
+    return [
+        replace(one, p_holm=next(p_values), comparisons=len(known)) if one.difference.p is not None else one
+        for one in family
+    ]

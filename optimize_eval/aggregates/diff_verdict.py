@@ -1,11 +1,11 @@
-"""What a comparison of two runs is called in words: the gravest row as a sentence, the others as points."""
+"""What a comparison of two runs is called in words: the worst row as a sentence, the others as points."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates import compare, regressions
-from optimize_eval.aggregates.regressions import GRAVEST_FIRST, differs_alike, standing
-from optimize_eval.aggregates.rows import MARKS, asked_with, too_few
+from optimize_eval.aggregates.regressions import GRAVEST_FIRST, standing
+from optimize_eval.aggregates.rows import MARKS, asked_with, no_difference_in, too_few
 from optimize_eval.aggregates.wording import count, interval, number, p_value, signed
 from optimize_eval.run.layout import SINGLE
 
@@ -40,12 +40,12 @@ _COUNTED = {
     "newly_failing_in_part": "newly failing in part",
     "fixed": "fixed",
     "failing_in_both": "failing in both",
-    "not_asked": "not asked",
+    "not_asked": "not called",
 }
 
 
 def judge(rows: Sequence[Row], deciding: str) -> dict[str, Any]:
-    """Say what came out: the gravest of the first evaluator on the deciding split first."""
+    """Say what came out: the most severe of the first evaluator on the deciding split first."""
     if len(rows) > 1 and all(standing(row) == regressions.SAME for row in rows):
         return {"text": f"no score changed in any of {count(len(rows), 'comparison')}", "points": []}
     lead = rows[0]["evaluator"], rows[0]["task_model"]
@@ -66,7 +66,9 @@ def judge(rows: Sequence[Row], deciding: str) -> dict[str, Any]:
         {"mark": sign(row), "text": sentence(row, has_others=has_others)} for row in rest[:_MOST_POINTS]
     ]
     if more := len(rest) - len(points):
-        points.append({"mark": "·", "text": f"and {count(more, 'more comparison')}, none of them graver"})
+        points.append(
+            {"mark": "·", "text": f"and {count(more, 'more comparison')}, none of them more severe"}
+        )
     if same := len(others) - len(rest):
         points.append({"mark": "·", "text": f"no score changed in {count(same, 'other comparison')}"})
     return {"text": sentence(first, has_others=has_others), "points": points}
@@ -96,6 +98,9 @@ def _said(row: Row, who: str, where: str, by: str) -> str:
 def _open(row: Row, who: str, where: str, by: str) -> str:
     if row["mark"] == compare.TOO_FEW:
         return f"too few to say whether {who} changed{where}{_asked(by)} ({too_few(row)})"
+    if row["ci"] is None:
+        told = no_difference_in(row) if not row["diff"] else _amount(row, by)
+        return f"no difference is shown for {who}{where}{_asked(by)}: {told}"
     most = number(max(abs(end) for end in row["ci"]))
     told = f"{signed(row['diff'])}{by} (95 % CI {interval(row['ci'])}, {p_value(_p(row))})"
     return f"no difference is shown for {who}{where}: {told}, none larger than {most}"
@@ -108,8 +113,8 @@ def _asked(by: str) -> str:
 def _amount(d: Row, by: str) -> str:
     """Write how much, without its sign, and how sure that is."""
     amount = f"{number(abs(d['diff']))}{by}"
-    if differs_alike(d):
-        return f"{amount} in each of {count(d['n_pairs'], 'pair')} ({p_value(_p(d))})"
+    if d["ci"] is None:
+        return f"exactly {amount} on all {count(d['n_pairs'], 'example')} ({p_value(_p(d))})"
     ends = sorted(map(abs, d["ci"]))
     return f"{amount} (95 % CI {interval(ends, number)}, {p_value(_p(d))})"
 

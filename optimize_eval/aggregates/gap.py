@@ -1,41 +1,102 @@
-"""Does it generalize: train against val, as a gap of means and as overfit, the gap of gains."""
+"""Does it generalise: the gap of a candidate's means, and the lost gain, both train minus val.
 
-from optimize_eval.aggregates.compare import FEWEST_PAIRS
-from optimize_eval.aggregates.statistics import Difference, Gap, Mean, gap_of
+The splits differ in difficulty, so the headline is the lost gain: the gain over the baseline on train minus
+that on val. It is called overfitting only where it is shown, and kept only where that is shown.
+"""
 
-OVERFITS, NO_GAP_SHOWN, UNDECIDED, NO_TRAIN_GAIN = "overfits", "no_gap_shown", "undecided", "no_train_gain"
+from dataclasses import dataclass
+
+from optimize_eval.statistics.carry_over import CarryOver, carry_over
+from optimize_eval.statistics.families import ALPHA, can_decide
+from optimize_eval.statistics.gaps import Estimate, Gap, gap_of
+from optimize_eval.statistics.means import Mean
+from optimize_eval.statistics.paired import Difference
+
+OVERFITS, PART_LOST, UNDECIDED, KEPT, NO_GAIN = "overfits", "part_lost", "undecided", "kept", "no_gain"
+SHARE_KEPT = 0.5  # of the train gain, which at least has to carry over for a ✓
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The gain over the baseline on train and on val, and what became of it in between."""
+
+    train: Difference
+    val: Difference
+    gap: Gap | None
+    p: float | None  # of the gap; where nothing varies, of the two tests
+    carried: CarryOver | None
+
+    @property
+    def can_be_told(self) -> bool:
+        return self.gap is not None and can_decide(self.train.units) and can_decide(self.val.units)
 
 
 def gap_between(train: Mean, val: Mean) -> Gap | None:
     """Compute how much lower the mean is on val; the splits may differ in difficulty."""
-    if None in {train.mean, train.se, train.df, val.mean, val.se, val.df}:
+    a, b = _estimate(train.mean, train.se, train.df), _estimate(val.mean, val.se, val.df)
+    return None if a is None or b is None else gap_of(a, b)
+
+
+def lost_gain(train: Difference, val: Difference, comparisons: int = 1) -> Lost:
+    """Compute how much of the gain over the baseline is lost from train to val.
+
+    `comparisons` is the number of candidates whose carried shares have to hold together.
+    """
+    a, b = estimate_of(train), estimate_of(val)
+    if a is None or b is None:
+        return Lost(train=train, val=val, gap=None, p=None, carried=None)
+    gap = gap_of(a, b)
+    carried = carry_over(a, b, comparisons) if is_gain(train) else None
+    return Lost(train=train, val=val, gap=gap, p=_p(gap, train), carried=carried)
+
+
+def state_of(lost: Lost, p_holm: float | None, margin: float | None) -> str | None:
+    """Say what the lost gain may be called; None where there is too little to say anything."""
+    if not lost.can_be_told or lost.gap is None:
         return None
-    return gap_of(_estimate(train.mean, train.se, train.df), _estimate(val.mean, val.se, val.df))
+    if not is_gain(lost.train):
+        return NO_GAIN
+    if _is_shown(lost, p_holm):
+        return PART_LOST if is_gain(lost.val) else OVERFITS
+    return KEPT if is_kept(lost.gap, lost.carried, lost.val, margin) else UNDECIDED
 
 
-def overfit_of(train: Difference, val: Difference) -> Gap | None:
-    """Compute how much of the gain over the baseline does not carry over from train to val."""
-    if None in {train.diff, train.se, train.df, val.diff, val.se, val.df}:
-        return None
-    return gap_of(_estimate(train.diff, train.se, train.df), _estimate(val.diff, val.se, val.df))
+def is_kept(gap: Gap, carried: CarryOver | None, val: Difference | None, margin: float | None) -> bool:
+    """Return True if enough of the gain is shown to carry over, or little enough to be lost."""
+    most = gap.ci[1] if gap.ci else gap.value
+    if margin is not None and most <= margin:
+        return True
+    if carried is None:
+        return False
+    if carried.ci is None:
+        return carried.share >= SHARE_KEPT and (val is None or is_gain(val))
+    return carried.ci[0] >= SHARE_KEPT
 
 
-def may_flag(gap: Gap, fewest: int) -> bool:
-    """Tell whether there is enough to say anything by an interval."""
-    return gap.se > 0 and fewest >= FEWEST_PAIRS
+def is_gain(d: Difference) -> bool:
+    """Return True if one comparison alone shows a gain: by its interval, else by its test."""
+    if d.diff is None or d.diff <= 0:
+        return False
+    return d.ci[0] > 0 if d.ci else d.p is not None and d.p < ALPHA
 
 
-def state_of(overfit: Gap | None, train: Difference, val: Difference) -> str | None:
-    """Say what the overfit may be called; None where there is too little to say anything."""
-    if overfit is None or train.diff is None or not may_flag(overfit, min(train.n_pairs, val.n_pairs)):
-        return None
-    if train.diff <= 0:
-        return NO_TRAIN_GAIN
-    if overfit.ci[0] > 0:
-        carries_over = val.ci is not None and val.ci[0] > 0
-        return UNDECIDED if carries_over else OVERFITS
-    return NO_GAP_SHOWN if overfit.ci[1] < train.diff else UNDECIDED
+def estimate_of(d: Difference) -> Estimate | None:
+    return _estimate(d.diff, d.se, d.df)
 
 
-def _estimate(value: float | None, se: float | None, df: float | None) -> tuple[float, float, float]:
-    return value or 0.0, se or 0.0, df or 0.0
+def _is_shown(lost: Lost, p_holm: float | None) -> bool:
+    gap = lost.gap
+    if gap is None or p_holm is None or p_holm >= ALPHA:
+        return False
+    return gap.value > 0 and (gap.ci is None or gap.ci[0] > 0)
+
+
+def _p(gap: Gap, train: Difference) -> float | None:
+    """Give the p of a lost gain; where neither split varies, it is as sure as the gain on train."""
+    if gap.p is not None:
+        return gap.p
+    return train.p if gap.value > 0 else 1.0
+
+
+def _estimate(value: float | None, se: float | None, df: float | None) -> Estimate | None:
+    return None if value is None or se is None or df is None else (value, se, df)

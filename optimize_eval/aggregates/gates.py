@@ -1,23 +1,20 @@
 """Gates: what a summary has to reach, and for each whether it was met, in one line with its numbers.
 
-Pure: summaries and comparisons in, gates out. What cannot be known is a missed gate, never a met one. How two
-runs compare is runs_compared's; what a missed gate does to an exit code is cli's.
+Pure: summaries in, gates out. A gate without enough data fails. How a run is held against an earlier one is
+regression_gates'; what a missed gate does to an exit code is cli's.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from optimize_eval.aggregates.compare import FEWEST_PAIRS
-from optimize_eval.aggregates.diff_verdict import sentence
 from optimize_eval.aggregates.wording import MINUS, count, interval, number, signed
 from optimize_eval.errors import UsageError
 from optimize_eval.run.layout import Layout
 
 _BOUND_HINT = "write --fail-under EVALUATOR=0.8, or EVALUATOR@CANDIDATE=0.8"
 _SHOWN = 20
-_MEASURED = {"evaluators": "evaluator", "task_models": "task model", "splits": "split"}
 _ROUNDING = 1e-12  # what is smaller is what sums leave
 _DIGITS = (6, 9, 17)  # the last are all that a float has
 
@@ -51,7 +48,7 @@ def parse_bound(text: str, layout: Layout) -> Bound:
     except ValueError:
         least = float("nan")
     if not name or not abs(least) < float("inf"):
-        raise UsageError(f"{text!r} names no lowest mean", hint=_BOUND_HINT)
+        raise UsageError(f"--fail-under needs EVALUATOR=NUMBER, not {text!r}", hint=_BOUND_HINT)
     if name in layout.evaluators:
         return Bound(evaluator=name, candidate=None, least=least)
     for place in (at for at, letter in enumerate(name) if letter == "@"):
@@ -83,40 +80,6 @@ def gates_of(summary: Mapping[str, Any], bounds: Sequence[Bound], max_gap: float
         yield from (_gap_gate(row, max_gap) for row in summary["rows"])
 
 
-def regression_gates(found: Mapping[str, Any], added: Collection[str]) -> Iterator[Gate]:
-    """Hold a comparison with an earlier run against the demand that nothing is worse where it counts.
-
-    What that run measured and this one did not may be worse; `added` are evaluators that rescore gave it.
-    """
-    before = found["a"]
-    for axis, what in _MEASURED.items():
-        for name in (name for name in found["only_in_a"][axis] if name not in added):
-            text = f"against {before['run']}: {what} {name or 'none'} was asked there and not here"
-            yield Gate(name=f"no-regression {what} {name or 'none'}", is_met=False, text=text)
-    if before["owed"]:
-        text = f"{before['run']} is not complete: {count(before['owed'], 'call')} owed"
-        yield Gate(name="complete before", is_met=False, text=text)
-    if before["changed"]:
-        names = ", ".join(before["changed"])
-        what = "its scores there are not of one program"
-        text = f"{names} changed while being asked in {before['run']}: {what}"
-        yield Gate(name="unchanged before", is_met=False, text=text)
-    for row in (row for row in found["rows"] if row["split"] == found["decided_on"]):
-        lost = row["regressed"] + row["newly_failing"] + row["newly_failing_in_part"]
-        is_open = not row["n_pairs"] or (_is_too_few(row) and lost)  # too few to excuse a loss
-        yield Gate(
-            name=f"no-regression {_where(row)}, {row['split']}",
-            is_met=not row["is_regression"] and not is_open,
-            text=f"against {before['run']}: {sentence(row, has_others=True)}",
-        )
-
-
-def _is_too_few(row: Mapping[str, Any]) -> bool:
-    """Tell whether nothing can be said of a loss: few pairs, or pairs that do not vary each for itself."""
-    is_alike = row["se"] is None or (row["se"] == 0 and row["diff"] < 0)
-    return is_alike or row["n_pairs"] < FEWEST_PAIRS
-
-
 def completeness(summary: Mapping[str, Any]) -> Iterator[Gate]:
     """Demand what all other gates rest on: nothing is owed, and evaluators stayed what they were."""
     units, changed = summary["units"], summary["changed"]
@@ -124,7 +87,7 @@ def completeness(summary: Mapping[str, Any]) -> Iterator[Gate]:
         text = f"the run is not complete: {units['owed']:,} of {count(units['total'], 'call')} are owed"
         yield Gate(name="complete", is_met=False, text=text)
     if changed:
-        text = f"{', '.join(changed)} changed while being asked: its scores are not of one program"
+        text = f"{', '.join(changed)} changed while being called: its scores are not of one program"
         yield Gate(name="unchanged", is_met=False, text=text)
 
 
@@ -169,18 +132,31 @@ def _value(told: Mapping[str, Any], least: float) -> tuple[float | None, str]:
 
 def _gap_gate(row: Mapping[str, Any], most: float) -> Gate:
     where, gap = _where(row), row["gap"]
-    if gap is None or gap["value"] is None:
+    value, ends = _largest_gap(row)
+    if gap is None or value is None:
         what = "the gap between train and val cannot be known"
-        return Gate(name=f"max-gap {where}", is_met=False, text=f"{where}: {what}")
+        return Gate(name=f"max-gap {where}", is_met=False, text=f"{where}: {what}{ends}")
 
     def holds(value: float) -> bool:
         return _is_at_least(most, value)
 
-    is_met = holds(gap["value"])
-    ci = f" ({interval(gap['ci'])})" if gap["ci"] else ""
+    is_met = holds(value)
+    ci = f" ({interval(gap['ci'])})" if gap["ci"] and not ends else ""
     verb = "is at most" if is_met else "is above"
-    text = f"{where}: train minus val {_told(gap['value'], signed, holds)}{ci} {verb} {_plain(most)}"
+    text = f"{where}: train minus val {_told(value, signed, holds)}{ci}{ends} {verb} {_plain(most)}"
     return Gate(name=f"max-gap {where}", is_met=is_met, text=text)
+
+
+def _largest_gap(row: Mapping[str, Any]) -> tuple[float | None, str]:
+    """Give the gap; where calls failed, the largest that they leave open, and how it comes about."""
+    train, val = (row["splits"][name] for name in ("train", "val"))
+    failed = train["failed"] + val["failed"]
+    if not failed:
+        return row["gap"] and row["gap"]["value"], ""
+    told = f" ({count(failed, 'call')} failed: on train counted as 1, on val as 0)"
+    if train["bounds"] is None or val["bounds"] is None:
+        return None, f": {count(failed, 'call')} failed, and scores have no ends"
+    return train["bounds"][1] - val["bounds"][0], told
 
 
 def _is_at_least(value: float, least: float) -> bool:

@@ -12,11 +12,11 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from optimize_eval.aggregates.scores import Reading, Scores
-from optimize_eval.aggregates.statistics import Mean, mean_of
 from optimize_eval.aggregates.weighted import weighted_mean
 from optimize_eval.errors import FailureKind
 from optimize_eval.run.layout import Cell, Layout
 from optimize_eval.run.ledger import Reader
+from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.files import SPEC
 

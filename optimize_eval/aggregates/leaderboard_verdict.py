@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates import compare
-from optimize_eval.aggregates.rows import too_few
+from optimize_eval.aggregates.rows import change, too_few
 from optimize_eval.aggregates.wording import count, interval, number, p_value, percent, signed
 
 _MANY_FAILURES = 0.01
@@ -87,6 +87,8 @@ def _difference(pair: Pair) -> str:
         return "no example is scored for both"
     if pair["mark"] == compare.TOO_FEW:
         return f"{signed(pair['diff'])}, too few to say more: {too_few(pair)}"
+    if pair["ci"] is None:
+        return change(pair)
     numbers = f"95 % CI {interval(pair['ci'])}, {p_value(pair['p_holm'])}"
     return f"{signed(pair['diff'])} ({numbers}, {count(pair['n_pairs'], 'pair')})"
 

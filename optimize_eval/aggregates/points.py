@@ -1,4 +1,4 @@
-"""The points that belong to a verdict: the winner's overfit, every other evaluator, every other candidate."""
+"""The points of a verdict: the winner's lost gain, every other evaluator, every other candidate."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -8,10 +8,11 @@ from optimize_eval.aggregates.rows import (
     MARKS,
     Row,
     asked_with,
+    change,
     is_lead,
-    keeps_ahead,
     known_difference,
     marked,
+    survives_failures,
     too_few,
     why_no_winner,
 )
@@ -23,29 +24,61 @@ Point = dict[str, str]
 MOST_NAMED = 5
 
 
-def about_winner(winner: Row | None, layout: Layout) -> Iterator[Point]:
+def about_winner(winner: Row | None, summary: Mapping[str, Any], layout: Layout) -> Iterator[Point]:
     if winner is None:
         return
-    if (overfit := winner["overfit"]) and (said := _overfit_words(overfit)):
-        yield _point(*said)
-    many = len(layout.candidates)
-    if layout.deciding == "val" and many > 2 and "test" not in winner["splits"]:  # noqa: PLR2004  a choice
-        mean = number(winner["splits"]["val"]["mean"])
-        name = winner["candidate"]
-        yield _point("·", f"{name} was selected on val among {many}, which flatters its val mean {mean}")
+    if overfit := winner["overfit"]:
+        yield from _lost(overfit, summary["carry_over"])
+    selection = summary["selection"]
+    is_tested = "test" in winner["splits"] and layout.deciding != "test"
+    if selection and selection["crossfit"] and selection["naive"]["ci"] and not is_tested:
+        naive = selection["naive"]
+        ends = f" ({interval(naive['ci'])})"
+        chosen = f"chosen on {layout.deciding} among {selection['k']:,}"
+        yield _point("·", f"its plain gain, {signed(naive['diff'])}{ends}, is optimistic: it was {chosen}")
+    if alike := summary["not_told_apart"]:
+        shown = ", ".join(alike[:MOST_NAMED]) + f", … ({len(alike):,})" * (len(alike) > MOST_NAMED)
+        yield _point("·", f"not told apart from {winner['candidate']}: {shown}")
 
 
-def _overfit_words(overfit: Mapping[str, Any]) -> tuple[str, str] | None:
-    value = f"gap {signed(overfit['value'])} ({interval(overfit['ci'])})"
-    return {
-        gap.NO_GAP_SHOWN: ("✓", f"no overfitting shown: {value}"),
-        gap.UNDECIDED: (
-            ("?", f"part of its gain on train is lost: {value}")
-            if overfit["ci"][0] > 0
-            else ("?", f"whether it overfits is undecided: {value}")
-        ),
-        gap.NO_TRAIN_GAIN: ("\N{EN DASH}", f"no gain on train that could be lost: {value}"),
-    }.get(overfit["state"])
+def _lost(overfit: Mapping[str, Any], carried: Mapping[str, Any] | None) -> Iterator[Point]:
+    """Say what is shown of the winner's gain on train, and never more than is shown."""
+    lost = f"lost gain {signed(overfit['value'])}"
+    lost += f" ({interval(overfit['ci'])})" if overfit["ci"] else ""
+    state = overfit["state"]
+    if state == gap.KEPT and carried:
+        yield _point("✓", _kept(carried))
+    elif state == gap.UNDECIDED:
+        yield _point(
+            "?", f"how much of its train gain carries over to val is undecided: {_share(carried)}{lost}"
+        )
+    elif state == gap.PART_LOST:
+        yield _point("?", f"part of its train gain is lost on val: {lost}")
+    elif state == gap.OVERFITS:
+        yield _point("✕", f"it overfits: {lost}")
+    elif state == gap.NO_GAIN:
+        yield _point("\N{EN DASH}", "it is not shown to be better on train, so there is no gain to be lost")
+
+
+def _kept(carried: Mapping[str, Any]) -> str:
+    lost = carried["lost"]
+    if carried["ci"] and carried["ci"][0] >= gap.SHARE_KEPT:
+        return f"at least {_whole(carried['ci'][0])} of its train gain carries over to val (95 %)"
+    if carried["share"] is not None and carried["ci"] is None:
+        return f"{_whole(carried['share'])} of its train gain carries over to val, on every example"
+    most = lost["ci"][1] if lost["ci"] else lost["value"]
+    return f"at most {number(max(0.0, most))} of its train gain is lost on val (95 %), within the margin"
+
+
+def _share(carried: Mapping[str, Any] | None) -> str:
+    if not carried or not carried["ci"]:
+        return ""
+    low, high = (f"{100 * end:.0f}".replace("-", "\N{MINUS SIGN}") for end in carried["ci"])
+    return f"between {low} % and {high} % of it (95 %), "
+
+
+def _whole(share: float) -> str:
+    return f"{int(100 * share)} %"
 
 
 def elsewhere(summary: Mapping[str, Any], winner: Row | None, layout: Layout) -> Iterator[Point]:
@@ -86,44 +119,53 @@ def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: s
     d = known_difference(row, split)
     if d["mark"] == compare.TOO_FEW:
         return _point("·", f"on {where} too few to say: {too_few(d)}")
-    change = f"{signed(d['diff'])} ({interval(d['ci'])})"
     if d["mark"] == compare.NO_DIFFERENCE:
-        most = number(max(abs(end) for end in d["ci"]))
-        return _point("·", f"on {where} no difference is shown for {who}: {change}; none larger than {most}")
-    if d["mark"] == compare.BETTER and not keeps_ahead(row, split):
-        return _point(
-            "!", f"on {where} {who} is ahead where both were scored, {why_no_winner(row, split)}: {change}"
-        )
+        most = f"; none larger than {number(max(map(abs, d['ci'])))}" if d["ci"] else ""
+        return _point("·", f"on {where} no difference is shown for {who}: {change(d)}{most}")
+    if d["mark"] == compare.BETTER and not survives_failures(row, split):
+        why = why_no_winner(row, split)
+        return _point("!", f"on {where} {who} is ahead where both were scored, {why}: {change(d)}")
     words = {
-        compare.BETTER: "is better, too",
+        compare.BETTER: "is better" if winner is None else "is better, too",
         compare.WORSE: "is worse",
         compare.HINT_BETTER: "may be better, a hint only",
         compare.HINT_WORSE: "may be worse, a hint only",
     }
-    return _point(MARKS[d["mark"]], f"on {where} {who} {words[d['mark']]}: {change}")
+    return _point(MARKS[d["mark"]], f"on {where} {who} {words[d['mark']]}: {change(d)}")
 
 
 def others(lead: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[Point]:
-    """Name the candidates that overfit, that are worse, and the others that are better."""
+    """Name the candidates that overfit, are worse, may be better, and the others that are better."""
     split = layout.deciding
     rest = [row for row in lead if row is not winner]
     overfitting = [row for row in rest if row["overfit"] and row["overfit"]["state"] == gap.OVERFITS]
     for row in overfitting[:MOST_NAMED]:
-        gains = ", ".join(
-            f"{signed(known_difference(row, name)['diff'])} on {name}" for name in ("train", "val")
-        )
+        gains = "; ".join(f"on {name} {change(known_difference(row, name))}" for name in ("train", "val"))
         yield _point("✕", f"{row['candidate']} overfits: {gains}")
     if winner is not None:
-        also = [row for row in marked(rest, split, compare.BETTER) if keeps_ahead(row, split)]
+        also = [row for row in marked(rest, split, compare.BETTER) if survives_failures(row, split)]
         for row in also[:MOST_NAMED]:
             d = known_difference(row, split)
             yield _point(
                 "▲", f"{row['candidate']} is better than {layout.baseline}, too: {signed(d['diff'])}"
             )
-    for row in marked(rest, split, compare.WORSE)[-MOST_NAMED:]:
+    for row in marked(rest, split, compare.HINT_BETTER)[:MOST_NAMED]:
+        d = known_difference(row, split)
+        told = f"{signed(d['diff'])} ({evidence(d)})"
+        yield _point("△", f"{row['candidate']} may be better, a hint only, {_unconfirmed(d)}: {told}")
+    worse = marked(rest, split, compare.WORSE)
+    if len(lead) == 2 and winner is None:  # noqa: PLR2004  the headline has said so
+        return
+    for row in worse[-MOST_NAMED:]:
         d = known_difference(row, split)
         told = f"{signed(d['diff'])} ({evidence(d)})"
         yield _point("▼", f"{row['candidate']} is worse than {layout.baseline}: {told}")
+
+
+def _unconfirmed(d: Mapping[str, Any]) -> str:
+    if d["comparisons"] == 1:
+        return "not confirmed by its test"
+    return f"not confirmed after correcting for {d['comparisons']:,} comparisons"
 
 
 def _point(mark: str, text: str) -> Point:

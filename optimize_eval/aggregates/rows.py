@@ -1,11 +1,14 @@
 """What one row of a summary says, as verdicts and points read it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates import compare
-from optimize_eval.aggregates.wording import count, signed
-from optimize_eval.run.layout import Layout
+from optimize_eval.aggregates.claims.failures import IF_ALIKE, SURELY, UNBOUNDED
+from optimize_eval.aggregates.wording import count, interval, signed
+from optimize_eval.run.layout import SINGLE, Layout
+from optimize_eval.statistics.families import fewest_units
 
 Row = Mapping[str, Any]
 
@@ -52,26 +55,54 @@ def marked(rows: Sequence[Row], split: str, *marks: str) -> list[Row]:
     return [row for _, row in sorted(found, key=lambda pair: -pair[0])]
 
 
-def keeps_ahead(row: Row, split: str) -> bool:
+def survives_failures(row: Row, split: str) -> bool:
+    """Return True if a lead holds with its failures as 0 and the baseline's as 1, or nothing failed."""
     d = against_baseline(row, split)
-    return d is not None and d.get("ahead_at_lower_bound", True) is True
+    return d is not None and d.get("despite_failures", SURELY) == SURELY
 
 
 def why_no_winner(row: Row, split: str) -> str:
-    if row["splits"][split]["bounds"] is None:
-        return "but calls failed, and what they would have scored has no bound"
-    return "but not when failures count as 0"
+    """Say what keeps a candidate that is ahead from being the winner."""
+    return {
+        UNBOUNDED: "but calls failed, and what they would have scored has no bound",
+        IF_ALIKE: "unless failures hide good scores",
+    }.get(known_difference(row, split).get("despite_failures", ""), "but not when failures count as 0")
 
 
 def too_few(d: Mapping[str, Any]) -> str:
-    """Say why a difference is not called anything."""
+    """Say why a difference is not called anything, and what it would take."""
     pairs = count(d["n_pairs"], "pair")
-    if d["n_pairs"] < compare.FEWEST_PAIRS:
-        return f"{pairs} of scores, and {compare.FEWEST_PAIRS} are the least"
-    if d["se"] is None:
-        return f"{pairs}, all in one cluster or too large to compute with"
+    units, comparisons = d["units"], d["comparisons"]
+    if d["n_pairs"] and d["se"] is None and units > 1:
+        return f"{pairs}, with scores that are too large to compute with"
+    fewest = fewest_units(comparisons)
+    among = f" among {comparisons:,} comparisons" if comparisons > 1 else ""
+    if units < d["n_pairs"]:
+        return f"{pairs} in {count(units, 'cluster')}, and it takes {fewest} clusters to show anything{among}"
+    return f"{pairs}, and it takes {fewest} to show anything{among}"
+
+
+def change(d: Mapping[str, Any]) -> str:
+    """Write a difference with its interval; where all pairs differ alike, say that instead."""
+    if d["ci"] is not None:
+        return f"{signed(d['diff'])} ({interval(d['ci'])})"
     if not d["diff"]:
-        return f"{pairs}, and no difference in any of them"
-    return (
-        f"{pairs} that all differ by {signed(d['diff'])}, without the variation that an interval is made from"
-    )
+        return no_difference_in(d)
+    return f"exactly {signed(d['diff'])} on all {count(d['n_pairs'], 'example')}"
+
+
+def no_difference_in(d: Mapping[str, Any]) -> str:
+    """Say what no difference in any pair does and does not rule out."""
+    told = f"no difference in any of {count(d['n_pairs'], 'pair')}"
+    if d["at_most"] is None:
+        return told
+    share = math.ceil(100 * d["at_most"])
+    return f"{told} (at most about {share} in 100 such examples can differ)"
+
+
+_WHERE = {"val": " on held-out data", "test": " on test data", "train": " on the train data", SINGLE: ""}
+
+
+def on_split(split: str) -> str:
+    """Say on which examples; the splits of a bench are called after their files."""
+    return _WHERE.get(split, f" on {split}")

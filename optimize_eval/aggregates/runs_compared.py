@@ -12,17 +12,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from optimize_eval.aggregates.compare import (
-    MOST_FLIPPED_PAIRS,
-    Comparison,
-    compare,
-    corrected,
-    lower_bounds,
-)
+from optimize_eval.aggregates.claims.duplicates import joined
+from optimize_eval.aggregates.claims.failures import lower_bounds
+from optimize_eval.aggregates.compare import MOST_FLIPPED_PAIRS, Comparison, compare, corrected
 from optimize_eval.aggregates.diff_verdict import judge
 from optimize_eval.aggregates.regressions import is_regression
 from optimize_eval.aggregates.scores import Reading, Scores, Values
-from optimize_eval.aggregates.shapes import d_of
+from optimize_eval.aggregates.shapes import d_of, m_of
 from optimize_eval.aggregates.sideinfo import reason_of
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell, Layout
@@ -85,12 +81,13 @@ class _Compared:
 
 def compared(a: StoredRun, b: StoredRun, *, force: bool) -> dict[str, Any]:
     """Compare two runs on disk, a before and b after; raises UsageError where they cannot be compared."""
-    paired = pair(a, b, force=force)
+    paired = _with_copies_joined(pair(a, b, force=force), b)
     with ExitStack() as stack:
         sides = [_Side(layout=run.layout, reader=stack.enter_context(run.reader())) for run in (a, b)]
         pairs = list(paired.cells(a, b))
         may_flip = len(pairs) <= MOST_FLIPPED_PAIRS
-        rows = _rows(paired, [_compare(sides[0], sides[1], cells, may_flip=may_flip) for cells in pairs])
+        found = [_compare(sides[0], sides[1], cells, may_flip=may_flip) for cells in pairs]
+    rows = _rows(paired, found, b.layout.margins)
     names = [split.name for split in paired.splits]
     deciding = b.layout.deciding if b.layout.deciding in names else names[0]
     caveats = [*paired.caveats, *_same_texts(a, b, paired, rows)]
@@ -105,6 +102,15 @@ def compared(a: StoredRun, b: StoredRun, *, force: bool) -> dict[str, Any]:
         "only_in_b": paired.only_in_b,
         "caveats": caveats,
     }
+
+
+def _with_copies_joined(paired: Paired, b: StoredRun) -> Paired:
+    """Let equal lines count together, as in a run's own summary."""
+    splits = []
+    for split in paired.splits:
+        digests = b.layout.split(split.name).sha256
+        splits.append(replace(split, clusters=joined([digests[place] for place in split.b], split.clusters)))
+    return replace(paired, splits=tuple(splits))
 
 
 def _about(run: StoredRun) -> dict[str, Any]:
@@ -248,7 +254,7 @@ def _reason(records: Sequence[Mapping[str, Any]]) -> str | None:
     return next((reason for record in scored if (reason := reason_of(record["side_info"]))), None)
 
 
-def _rows(paired: Paired, found: Sequence[_Compared]) -> list[dict[str, Any]]:
+def _rows(paired: Paired, found: Sequence[_Compared], margins: Mapping[str, float]) -> list[dict[str, Any]]:
     """Correct the p values of each split's comparisons together, and put everything into rows."""
     rows: dict[int, dict[str, Any]] = {}
     for split in paired.splits:
@@ -256,11 +262,14 @@ def _rows(paired: Paired, found: Sequence[_Compared]) -> list[dict[str, Any]]:
         comparisons = corrected([found[place].comparison for place in places])
         low = iter(corrected([low for place in places if (low := found[place].low)]))
         for place, comparison in zip(places, comparisons, strict=True):
-            rows[place] = _row(found[place], comparison, next(low) if found[place].low else None)
+            margin = margins.get(found[place].cells.b.evaluator)
+            rows[place] = _row(found[place], comparison, next(low) if found[place].low else None, margin)
     return [rows[place] for place in sorted(rows)]
 
 
-def _row(found: _Compared, comparison: Comparison, low: Comparison | None) -> dict[str, Any]:
+def _row(
+    found: _Compared, comparison: Comparison, low: Comparison | None, margin: float | None
+) -> dict[str, Any]:
     cell = found.cells.b
     row = {
         "evaluator": cell.evaluator,
@@ -269,7 +278,8 @@ def _row(found: _Compared, comparison: Comparison, low: Comparison | None) -> di
         "task_model": cell.task_model,
         "split": cell.split,
         **d_of(comparison),
+        "margin": m_of(comparison.difference, margin),
         **found.told,
-        "at_lower_bound": low and d_of(low),
+        "at_lower_bound": low and d_of(low) | {"margin": m_of(low.difference, margin)},
     }
     return row | {"is_regression": is_regression(row)}

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from optimize_eval.aggregates.statistics import within_sd
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell
+from optimize_eval.statistics.means import within_sd
 
 UNKNOWN = math.nan
 LINES_KEPT = 20

@@ -1,14 +1,21 @@
 """Numbers in the shapes that summary.json has: S of a split, D of a difference, G of a gap."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
-from optimize_eval.aggregates import gap
-from optimize_eval.aggregates.compare import Comparison
+from optimize_eval.aggregates.claims.failures import WithFailures
+from optimize_eval.aggregates.compare import FEWEST_PAIRS, Comparison
+from optimize_eval.aggregates.gap import Lost
 from optimize_eval.aggregates.scores import Scores, Values, known
-from optimize_eval.aggregates.statistics import Gap, Mean, spread_of
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell, Layout
+from optimize_eval.statistics.carry_over import CarryOver
+from optimize_eval.statistics.equivalence import within_margin
+from optimize_eval.statistics.families import ALPHA
+from optimize_eval.statistics.gaps import Gap
+from optimize_eval.statistics.means import Mean, spread_of
+from optimize_eval.statistics.paired import Difference
 
 
 def where(cell: Cell) -> dict[str, Any]:
@@ -39,7 +46,8 @@ def s_of(scores: Scores, mean: Mean, layout: Layout) -> dict[str, Any]:
     }
 
 
-def d_of(one: Comparison) -> dict[str, Any]:
+def d_of(one: Comparison, *, with_power: bool = False) -> dict[str, Any]:
+    """Shape a difference; its power takes time, so only where it is read."""
     difference = one.difference
     return {
         "diff": difference.diff,
@@ -49,31 +57,70 @@ def d_of(one: Comparison) -> dict[str, Any]:
         "p_holm": one.p_holm,
         "test": difference.test,
         "n_pairs": difference.n_pairs,
+        "units": difference.units,
+        "comparisons": one.comparisons,
         "dropped": one.dropped,
         "wins": difference.wins,
         "ties": difference.ties,
         "losses": difference.losses,
-        "mde": difference.mde,
+        "at_most": difference.at_most,
+        "skew": difference.skew,
+        "mde": one.mde if with_power else None,
         "mark": one.mark,
     }
 
 
+def despite_failures(found: WithFailures) -> dict[str, Any]:
+    """Shape what becomes of a difference when failures count as scores."""
+    ahead = found.ahead
+    return {
+        "despite_failures": ahead,
+        "at_worst": found.at_worst and _in_short(found.at_worst),
+        "at_zero": found.at_zero and _in_short(found.at_zero),
+    }
+
+
+def m_of(difference: Difference, margin: float | None) -> dict[str, Any] | None:
+    """Shape what a margin says of a difference."""
+    if margin is None or difference.diff is None or difference.se is None or difference.df is None:
+        return None
+    found = within_margin(difference.diff, difference.se, difference.df, margin)
+    ends = [found.low, found.high]
+    return {
+        "margin": margin,
+        "ci90": ends,
+        "no_worse": found.is_no_worse,
+        "equivalent": found.is_equivalent,
+    }
+
+
 def g_of(found: Gap, fewest: int) -> dict[str, Any]:
+    """Shape a gap of means; `fewest` is the smaller of the two numbers of examples."""
     return {
         "value": found.value,
         "se": found.se,
         "ci": found.ci,
         "df": found.df if math.isfinite(found.df) else None,
-        "flag": gap.may_flag(found, fewest) and found.excludes_zero,
+        "flag": fewest >= FEWEST_PAIRS and found.excludes_zero,
     }
 
 
-def overfit_of(train: Comparison, val: Comparison) -> dict[str, Any] | None:
-    found = gap.overfit_of(train.difference, val.difference)
-    if found is None:
+def lost_of(lost: Lost, p_holm: float | None, state: str | None) -> dict[str, Any] | None:
+    """Shape a lost gain."""
+    if lost.gap is None:
         return None
-    fewest = min(train.difference.n_pairs, val.difference.n_pairs)
-    return g_of(found, fewest) | {"state": gap.state_of(found, train.difference, val.difference)}
+    is_flagged = p_holm is not None and p_holm < ALPHA and lost.can_be_told and lost.gap.value > 0
+    return g_of(lost.gap, 0) | {
+        "p": lost.p,
+        "p_holm": p_holm,
+        "flag": is_flagged,
+        "state": state,
+        "carry_over": carried_of(lost.carried),
+    }
+
+
+def carried_of(carried: CarryOver | None) -> dict[str, Any] | None:
+    return {"share": carried.share, "ci": carried.ci} if carried else None
 
 
 def failures_of(candidate: str, scores: Scores) -> list[dict[str, Any]]:
@@ -90,8 +137,13 @@ def failures_of(candidate: str, scores: Scores) -> list[dict[str, Any]]:
     ]
 
 
+def _in_short(one: Comparison) -> Mapping[str, Any]:
+    difference = one.difference
+    return {"diff": difference.diff, "ci": difference.ci, "p": difference.p, "p_holm": one.p_holm}
+
+
 def _bounds(scores: Scores, mean: Mean, score_range: ScoreRange) -> list[float | None] | None:
-    """Tell the means that the failures could have made of it, at worst and at best."""
+    """Give the means that the failures could have made of it, at worst and at best."""
     if score_range is not ScoreRange.UNIT:
         return None
     if scores.lows is None or scores.highs is None:

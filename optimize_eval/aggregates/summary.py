@@ -6,34 +6,41 @@ others rely on. What the numbers are called in words is verdict's.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from itertools import combinations
 from typing import Any
 
 from optimize_eval.aggregates.additions import LeftOut, left_out_of, points_about, without
-from optimize_eval.aggregates.compare import (
-    MOST_FLIPPED_PAIRS,
-    MOST_PAIRS,
-    Comparison,
-    compare,
-    corrected,
-    holds_at_the_lower_bound,
-)
+from optimize_eval.aggregates.claims.against import Against
+from optimize_eval.aggregates.claims.choice import Half
+from optimize_eval.aggregates.claims.duplicates import copies_in, with_copies_joined
+from optimize_eval.aggregates.claims.families import Where
+from optimize_eval.aggregates.claims.winner import claims_of
+from optimize_eval.aggregates.compare import MOST_PAIRS
 from optimize_eval.aggregates.gap import gap_between
 from optimize_eval.aggregates.latency import Latency
 from optimize_eval.aggregates.scores import Reading, Scores, known
-from optimize_eval.aggregates.shapes import d_of, failures_of, g_of, overfit_of, s_of, where
+from optimize_eval.aggregates.shapes import (
+    d_of,
+    despite_failures,
+    failures_of,
+    g_of,
+    lost_of,
+    m_of,
+    s_of,
+    where,
+)
 from optimize_eval.aggregates.sideinfo import SideInfo
-from optimize_eval.aggregates.statistics import Mean, mean_of
 from optimize_eval.aggregates.verdict import judge
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell, Layout, Split
 from optimize_eval.run.stored import StoredRun
+from optimize_eval.statistics.means import Mean, mean_of
+from optimize_eval.statistics.units import Clusters
 
-SCHEMA = "optimize-eval.summary.v1"
+SCHEMA = "optimize-eval.summary.v2"
 
 _WORST_SHOWN = 5
 
 Records = Callable[[Cell], Iterable[tuple[int, Mapping[str, Any]]]]
-Family = tuple[str, str | None, str]  # evaluator, task model, split
 
 
 def summarise(
@@ -61,34 +68,39 @@ class _Summary:
 
     def __init__(self, layout: Layout, records: Records) -> None:
         self._layout = layout
-        self._splits = {split.name: split for split in layout.splits}
+        self._splits = {split.name: with_copies_joined(split) for split in layout.splits}
         self._latency = Latency()
-        self._side_info: dict[tuple[Family, str], dict[str, Any]] = {}
-        self._scores: dict[tuple[Family, str], Scores] = {}
+        self._side_info: dict[tuple[Where, str], dict[str, Any]] = {}
+        self._scores: dict[tuple[Where, str], Scores] = {}
         for cell in layout.cells:
             self._read(cell, records(cell))
-        count = len(layout.candidates)
-        self._pairs = count * (count - 1) // 2
-        families = dict.fromkeys(family for family, _ in self._scores)
-        self._against_baseline = {family: self._compare_with_baseline(family) for family in families}
+        self._against = Against(layout=layout, splits=self._splits, scores=self._scores)
 
     def to_dict(self, changed: Sequence[str], left_out: Sequence[LeftOut]) -> dict[str, Any]:
         layout = self._layout
+        rows = [
+            self._row(evaluator, candidate, task_model)
+            for evaluator in layout.evaluators
+            for task_model in layout.task_models
+            for candidate in layout.candidates
+        ]
         summary: dict[str, Any] = {
             "schema": SCHEMA,
             "verdict": None,
             "baseline": layout.baseline,
             "decided_on": layout.deciding,
+            "score_ranges": dict(zip(layout.evaluators, map(str, layout.score_ranges), strict=True)),
+            "margins": dict(layout.margins),
             "units": self._units(),
-            "rows": [
-                self._row(evaluator, candidate, task_model)
-                for evaluator in layout.evaluators
-                for task_model in layout.task_models
-                for candidate in layout.candidates
-            ],
-            "pairs": [pair for family in self._against_baseline for pair in self._all_pairs(family)],
-            "pairs_left_out": self._pairs if self._pairs > MOST_PAIRS else 0,
+            "rows": rows,
+            **claims_of(rows, self._halves(), self._against, layout),
+            "pairs": [pair for where in self._families() for pair in self._all_pairs(where)],
+            "pairs_left_out": self._against.pairs_in_all if self._against.pairs_in_all > MOST_PAIRS else 0,
             "leakage": _leakage(layout.splits),
+            "duplicates": {split.name: many for split in layout.splits if (many := copies_in(split.sha256))},
+            "clusters": {
+                split.name: len(set(split.clusters)) for split in self._splits.values() if split.clusters
+            },
             "changed": changed,
             "additions_left_out": left_out,
             "failures": [
@@ -101,7 +113,21 @@ class _Summary:
         }
         summary["verdict"] = judge(summary, layout)
         summary["verdict"]["points"] += points_about(left_out)
+        del summary["winner"]  # the verdict's, which a test split may take back
         return summary
+
+    def _families(self) -> Iterable[Where]:
+        return dict.fromkeys(where for where, _ in self._scores)
+
+    def _halves(self) -> dict[str, Half]:
+        """Give the scores that the winner is chosen by, split by split."""
+        layout = self._layout
+        lead = layout.evaluators[0], layout.task_models[0]
+        return {name: self._half(Where(*lead, name), split.clusters) for name, split in self._splits.items()}
+
+    def _half(self, place: Where, clusters: Clusters) -> Half:
+        scores = {name: self._scores[place, name] for name in self._layout.candidates}
+        return Half(baseline=scores.pop(self._layout.baseline), others=scores, clusters=clusters)
 
     def _read(self, cell: Cell, records: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
         lines = self._splits[cell.split].lines
@@ -113,7 +139,7 @@ class _Summary:
             self._latency.take(cell, record)
             if record["outcome"] == "scored":
                 side_info.take(record, lines[place // repeats])
-        family = cell.evaluator, cell.task_model, cell.split
+        family = Where(cell.evaluator, cell.task_model, cell.split)
         self._scores[family, cell.candidate] = reading.done()
         self._side_info[family, cell.candidate] = {**where(cell), **side_info.to_dict()}
 
@@ -125,7 +151,7 @@ class _Summary:
         return {"total": self._layout.size, **counts, "owed": self._layout.size - sum(counts.values())}
 
     def _row(self, evaluator: str, candidate: str, task_model: str | None) -> dict[str, Any]:
-        families = {name: (evaluator, task_model, name) for name in self._splits}
+        families = {name: Where(evaluator, task_model, name) for name in self._splits}
         scores = {name: self._scores[family, candidate] for name, family in families.items()}
         means = {name: self._mean(one) for name, one in scores.items()}
         row: dict[str, Any] = {
@@ -143,87 +169,60 @@ class _Summary:
             gap = gap_between(means["train"], means["val"])
             row["gap"] = gap and g_of(gap, min(means["train"].n, means["val"].n))
         if candidate != self._layout.baseline:
-            against = {name: self._against_baseline[family][candidate] for name, family in families.items()}
-            row["vs_baseline"] = {
-                name: d_of(one) | self._at_the_lower_bound(families[name], candidate)
-                for name, one in against.items()
-            }
-            if {"train", "val"} <= against.keys():
-                row["overfit"] = overfit_of(against["train"], against["val"])
+            row["vs_baseline"] = {name: self._d(family, candidate) for name, family in families.items()}
+            if "val" in families and (lost := self._against.lost.get((families["val"], candidate))):
+                row["overfit"] = lost_of(*lost)
         return row
+
+    def _d(self, family: Where, candidate: str) -> dict[str, Any]:
+        """Shape a comparison with the baseline: its power, its failures, its margin."""
+        one = self._against.baseline[family, candidate]
+        failing = self._against.failing.get((family, candidate))
+        margin = m_of(one.difference, self._layout.margins.get(family.evaluator))
+        return {
+            **d_of(one, with_power=family.split == self._layout.deciding),
+            **(despite_failures(failing) if failing else {}),
+            **({"margin": margin} if margin else {}),
+        }
 
     def _mean(self, scores: Scores, places: Sequence[int] | None = None) -> Mean:
         at = known(scores.means, places)
         clusters = self._splits[scores.cell.split].clusters
-        return mean_of([scores.means[place] for place in at], clusters and [clusters[place] for place in at])
-
-    def _compare_with_baseline(self, family: Family) -> dict[str, Comparison]:
-        others = [name for name in self._layout.candidates if name != self._layout.baseline]
-        compared = [self._compare(family, self._layout.baseline, name) for name in others]
-        return dict(zip(others, corrected(compared), strict=True))
-
-    def _compare(self, family: Family, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
-        return compare(
-            self._scores[family, a].means,
-            self._scores[family, b].means,
-            self._splits[family[2]].clusters,
-            seed=self._layout.seed,
-            may_flip=self._pairs <= MOST_FLIPPED_PAIRS,
-            places=places,
+        return mean_of(
+            [scores.means[place] for place in at],
+            clusters and [clusters[place] for place in at],
+            is_unit=self._layout.score_range(scores.cell.evaluator) is ScoreRange.UNIT,
         )
 
-    def _all_pairs(self, family: Family) -> list[dict[str, Any]]:
-        if self._pairs > MOST_PAIRS:
-            return []
-        names = list(combinations(self._layout.candidates, 2))
-        baseline = self._layout.baseline
-        known_already = self._against_baseline[family]
-        compared = [known_already[b] if a == baseline else self._compare(family, a, b) for a, b in names]
-        evaluator, task_model, split = family
+    def _all_pairs(self, family: Where) -> list[dict[str, Any]]:
         return [
-            {"a": a, "b": b, "evaluator": evaluator, "task_model": task_model, "split": split, **d_of(one)}
-            for (a, b), one in zip(names, corrected(compared), strict=True)
+            {"a": a, "b": b, **family._asdict(), **d_of(one)} for a, b, one in self._against.pairs[family]
         ]
 
-    def _at_the_lower_bound(self, family: Family, candidate: str) -> dict[str, Any]:
-        """Say, where coverage is unequal, whether the candidate is ahead with failures as 0 as well."""
-        pair = [self._scores[family, name] for name in (self._layout.baseline, candidate)]
-        if pair[0].coverage == pair[1].coverage:
-            return {}
-        clusters = self._splits[family[2]].clusters
-        return {"ahead_at_lower_bound": holds_at_the_lower_bound(pair[0], pair[1], clusters)}
-
-    def _groups(self, families: Mapping[str, Family], candidate: str) -> dict[str, Any]:
+    def _groups(self, families: Mapping[str, Where], candidate: str) -> dict[str, Any]:
         groups: dict[str, Any] = {}
-        for path in self._layout.group_by:
-            labels = {label for split in self._splits.values() for label in split.groups[path]}
-            for label in sorted(labels):
-                groups[f"{path}={label}"] = self._group(families, candidate, path, label)
+        for name, family in families.items():
+            for path, label, places in self._against.group_places(name):
+                found = groups.setdefault(f"{path}={label}", {"splits": {}, "vs_baseline": {}})
+                mean = self._mean(self._scores[family, candidate], places)
+                found["splits"][name] = {key: value for key, value in asdict(mean).items() if key != "df"}
+                if candidate != self._layout.baseline:
+                    compared = self._against.groups[family, candidate, path, label]
+                    found["vs_baseline"][name] = d_of(compared)
         return groups
 
-    def _group(self, families: Mapping[str, Family], candidate: str, path: str, label: str) -> dict[str, Any]:
-        found: dict[str, Any] = {"splits": {}, "vs_baseline": {}}
-        for name, family in families.items():
-            places = [n for n, one in enumerate(self._splits[name].groups[path]) if one == label]
-            mean = self._mean(self._scores[family, candidate], places)
-            found["splits"][name] = {key: value for key, value in asdict(mean).items() if key != "df"}
-            if candidate != self._layout.baseline:
-                compared = self._compare(family, self._layout.baseline, candidate, places)
-                found["vs_baseline"][name] = d_of(compared)
-        return found
-
-    def _worst(self, family: Family, candidate: str) -> list[dict[str, Any]]:
+    def _worst(self, family: Where, candidate: str) -> list[dict[str, Any]]:
         """List the lowest scores, lost ones first, each with what the baseline had and what was said."""
         means = self._scores[family, candidate].means
         before = self._scores[family, self._layout.baseline].means
-        lines = self._splits[family[2]].lines
+        lines = self._splits[family.split].lines
         lowest = sorted(
             known(means), key=lambda place: (means[place], -(_or_none(before[place]) or 0.0), place)
         )[:_WORST_SHOWN]
         said = self._said(family, candidate)
         return [
             {
-                "split": family[2],
+                "split": family.split,
                 "line": lines[place],
                 "score": means[place],
                 "baseline": _or_none(before[place]),
@@ -232,7 +231,7 @@ class _Summary:
             for place in lowest
         ]
 
-    def _said(self, family: Family, candidate: str) -> dict[int | None, str]:
+    def _said(self, family: Where, candidate: str) -> dict[int | None, str]:
         """Find the long texts that go with low scores, by line; of several keys the first."""
         keys = self._side_info[family, candidate]["keys"]
         texts = [said["long_texts"]["worst"] for said in keys.values() if "long_texts" in said]

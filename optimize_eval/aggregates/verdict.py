@@ -2,7 +2,7 @@
 
 Computed once, stored in summary.json, and used word for word by every report. Nothing is called better
 without a corrected p value, nothing said to carry over for want of evidence, nothing at all while a run is
-not complete.
+not complete. Who won is claims', what a winner's sentence is won's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,44 +15,53 @@ from optimize_eval.aggregates.rows import (
     Row,
     against_baseline,
     is_lead,
-    keeps_ahead,
-    known_difference,
     lead_name,
     marked,
+    no_difference_in,
+    on_split,
     too_few,
     why_no_winner,
 )
+from optimize_eval.aggregates.won import Said, won
 from optimize_eval.aggregates.wording import count, evidence, interval, number, signed
 from optimize_eval.run.layout import SINGLE, Layout
 
-_WHERE = {
-    "val": " on held-out data",
-    "test": " on test data",
-    "train": " on the train data",
-    SINGLE: "",
-}
 _LONGEST_SAID = 300
+
+WORSE, NO_DIFFERENCE, NOT_SHOWN, TOO_FEW, ALONE, FAILED = (
+    "worse",
+    "no_difference",
+    "not_shown",
+    "too_few",
+    "single",
+    "failed",
+)
 
 
 def judge(summary: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     """Say what came out."""
     if summary["changed"]:
         names = ", ".join(summary["changed"])
-        text = f"no verdict: {names} changed while being asked, so the scores are of different programs"
-        return {"text": f"{text}; start anew with --fresh", "points": []}
+        text = f"no verdict: {names} changed while being called, so the scores are of different programs"
+        return _verdict(Said(text=f"{text}; start over with --fresh", state=None), [])
     if summary["units"]["owed"]:
-        return {"text": _so_far(summary, layout), "points": []}
+        return _verdict(Said(text=_so_far(summary, layout), state=None), [])
     lead = [row for row in summary["rows"] if is_lead(row, layout)]
     if all(row["splits"][layout.deciding]["mean"] is None for row in lead):
-        return {"text": _nothing_scored(summary, layout), "points": list(elsewhere(summary, None, layout))}
-    winner = _winner(lead, layout.deciding)
-    text = _headline(lead, winner, layout)
+        said = Said(text=_nothing_scored(summary, layout), state=FAILED)
+        return _verdict(said, list(elsewhere(summary, None, layout)))
+    winner = next((row for row in lead if row["candidate"] == summary["winner"]), None)
+    said = won(winner, summary, layout) if winner else _no_winner(lead, layout)
     points = [
-        *about_winner(winner, layout),
+        *about_winner(winner, summary, layout),
         *elsewhere(summary, winner, layout),
         *others(lead, winner, layout),
     ]
-    return {"text": text, "points": [*points, *caveats(summary, layout)]}
+    return _verdict(said, [*points, *caveats(summary, layout)])
+
+
+def _verdict(said: Said, points: list[dict[str, str]]) -> dict[str, Any]:
+    return {"text": said.text, "points": points, "state": said.state, "winner": said.winner, "by": said.by}
 
 
 def _so_far(summary: Mapping[str, Any], layout: Layout) -> str:
@@ -77,7 +86,7 @@ def _nothing_scored(summary: Mapping[str, Any], layout: Layout) -> str:
             row["splits"][layout.deciding]["scored"] for row in summary["rows"] if is_lead(row, layout)
         )
         if not is_scored:
-            return f"nothing was asked of {lead}"
+            return f"{lead} was not called"
         return f"{lead} has no mean: its scores are too large to be added up"
     most = max(failed, key=lambda entry: entry["count"])
     total = sum(entry["count"] for entry in failed)
@@ -87,105 +96,102 @@ def _nothing_scored(summary: Mapping[str, Any], layout: Layout) -> str:
     return f"{lead} scored nothing{where}: {count(total, 'call')} failed ({most['kind']}: {said})"
 
 
-def _winner(rows: Sequence[Row], split: str) -> Row | None:
-    """Find the best candidate that may be called better, also where its failures count as 0."""
-    better = [row for row in marked(rows, split, compare.BETTER) if keeps_ahead(row, split)]
-    if len({row["splits"][split]["coverage"] for row in better}) > 1:
-        return max(better, key=lambda row: row["splits"][split]["bounds"][0])
-    return better[0] if better else None
-
-
-def _headline(rows: Sequence[Row], winner: Row | None, layout: Layout) -> str:
+def _no_winner(rows: Sequence[Row], layout: Layout) -> Said:
     split = layout.deciding
     if len(rows) == 1:
-        return _alone(rows[0], layout)
-    if winner is not None:
-        return _won(winner, layout)
-    baseline, where = layout.baseline, _where(split)
+        return Said(text=_alone(rows[0], layout), state=ALONE)
     if better := marked(rows, split, compare.BETTER):
-        return (
-            f"no winner: {better[0]['candidate']} is ahead of {baseline}{where} where both were scored, "
-            f"{why_no_winner(better[0], split)}"
+        text = (
+            f"no winner: {better[0]['candidate']} is ahead of {layout.baseline}{on_split(split)} "
+            f"where both were scored, {why_no_winner(better[0], split)}"
         )
-    if hints := marked(rows, split, compare.HINT_BETTER):
-        d = known_difference(hints[0], split)
-        return (
-            f"{hints[0]['candidate']} may be better than {baseline}{where}: {signed(d['diff'])} "
-            f"{lead_name(layout)}, a hint only, {_unconfirmed(len(rows) - 1)} ({evidence(d)})"
-        )
-    return _no_difference(rows, layout)
-
-
-def _unconfirmed(comparisons: int) -> str:
-    if comparisons == 1:
-        return "not confirmed by its test"
-    return f"not confirmed after correcting for {comparisons:,} comparisons"
-
-
-def _no_difference(rows: Sequence[Row], layout: Layout) -> str:
-    split = layout.deciding
-    compared = [d for row in rows if (d := against_baseline(row, split))]
-    told = [d for d in compared if d["mark"] != compare.TOO_FEW]
+        return Said(text=text, state=NOT_SHOWN)
+    compared = {row["candidate"]: d for row in rows if (d := against_baseline(row, split))}
+    told = {name: d for name, d in compared.items() if d["mark"] != compare.TOO_FEW}
     if not told:
-        if split == SINGLE:
-            return f"too few to say which is better: {_without_examples(rows, layout)}"
-        return f"too few to say which is better{_where(split)}: {too_few(compared[0])}"
-    most = max(told, key=lambda d: d["diff"])
-    name = next(row["candidate"] for row in rows if against_baseline(row, split) is most)
+        return Said(text=_too_few(rows, next(iter(compared.values())), layout), state=TOO_FEW)
+    if len(told) == len(compared) and all(_is_the_same(d) for d in told.values()):
+        return Said(text=_the_same(told, layout), state=NO_DIFFERENCE)
+    return _not_better(told, layout)
+
+
+def _not_better(told: Mapping[str, Mapping[str, Any]], layout: Layout) -> Said:
+    """Name the candidate that comes nearest, and what none of them exceeds."""
+    name = max(told, key=lambda one: told[one]["diff"])
+    d, where = told[name], on_split(layout.deciding)
+    what = no_difference_in(d) if _has_no_difference(d) else f"{_amount(d, layout)} ({evidence(d)})"
+    if all(one["mark"] == compare.WORSE for one in told.values()):
+        who = f"{name} is" if len(told) == 1 else f"all {len(told):,} candidates are"
+        nearest = "" if len(told) == 1 else f"{name} comes nearest, "
+        return Said(text=f"{who} worse than {layout.baseline}{where}: {nearest}{what}", state=WORSE)
+    if len(told) == 1:
+        text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(told)}"
+    else:
+        text = (
+            f"no candidate is shown to be better than {layout.baseline}{where}: {name} comes nearest, "
+            f"{what}{_bound(told)}"
+        )
+    return Said(text=text, state=NOT_SHOWN)
+
+
+def _amount(d: Mapping[str, Any], layout: Layout) -> str:
+    return f"{signed(d['diff'])} {lead_name(layout)}"
+
+
+def _bound(told: Mapping[str, Mapping[str, Any]]) -> str:
+    """Say which gain none of them exceeds; a difference without an interval is its own end."""
+    if any(_has_no_difference(d) for d in told.values()):
+        return ""  # how much the examples that were not seen can differ by is not known
+    most = max(d["ci"][1] if d["ci"] else d["diff"] for d in told.values())
+    return f"; no gain larger than {number(most)}" if most > 0 else ""
+
+
+def _has_no_difference(d: Mapping[str, Any]) -> bool:
+    return bool(d["n_pairs"] and d["ties"] == d["n_pairs"])
+
+
+def _is_the_same(d: Mapping[str, Any]) -> bool:
+    """Return True if no pair differs, or the difference is shown to be within the margin that was given."""
+    return _has_no_difference(d) or bool((d.get("margin") or {}).get("equivalent"))
+
+
+def _the_same(told: Mapping[str, Mapping[str, Any]], layout: Layout) -> str:
+    where = on_split(layout.deciding)
+    name, d = max(told.items(), key=lambda item: abs(item[1]["diff"]))
+    who = name if len(told) == 1 else "no candidate"
+    if _has_no_difference(d):
+        verb = "does not differ" if len(told) == 1 else "differs"
+        return f"{who} {verb} from {layout.baseline}{where}: {no_difference_in(d)}"
+    margin = d["margin"]
+    verb = "does not differ" if len(told) == 1 else "differs"
+    which = "" if len(told) == 1 else f"{name} most, "
+    told_by = f"{signed(d['diff'])}, 90 % CI {interval(margin['ci90'])}"
     return (
-        f"no candidate is shown to be better than {layout.baseline}{_where(split)}: {name} comes nearest, "
-        f"{signed(most['diff'])} {lead_name(layout)} ({evidence(most)}){_bound(told)}"
+        f"{who} {verb} from {layout.baseline} by more than {number(margin['margin'])}{where}: "
+        f"{which}{told_by}, {count(d['n_pairs'], 'pair')}"
     )
 
 
-def _bound(told: Sequence[Mapping[str, Any]]) -> str:
-    most = max(d["ci"][1] for d in told)
-    return f"; no gain larger than {number(most)}" if most > 0 else ""
+def _too_few(rows: Sequence[Row], d: Mapping[str, Any], layout: Layout) -> str:
+    if layout.deciding == SINGLE:
+        return f"too few to say which is better: {_without_examples(rows, layout)}"
+    return f"too few to say which is better{on_split(layout.deciding)}: {too_few(d)}"
 
 
 def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
     scored = [(row["candidate"], row["splits"][layout.deciding]["mean"]) for row in rows]
     ranked = sorted(((mean, name) for name, mean in scored if mean is not None), reverse=True)
     said = ", ".join(f"{name} {number(mean)}" for mean, name in ranked[:MOST_NAMED])
-    asked = (
-        "repeats of one question" if rows[0]["splits"][layout.deciding]["repeats"] > 1 else "one measurement"
-    )
+    asked = "repeats of one call" if rows[0]["splits"][layout.deciding]["repeats"] > 1 else "one measurement"
     return f"{asked} each on {lead_name(layout)} ({said}{', …' * (len(ranked) > MOST_NAMED)})"
 
 
 def _alone(row: Row, layout: Layout) -> str:
     s = row["splits"][layout.deciding]
-    told = f"{row['candidate']} scores {number(s['mean'])} on {lead_name(layout)}{_where(layout.deciding)}"
+    told = f"{row['candidate']} scores {number(s['mean'])} on {lead_name(layout)}{on_split(layout.deciding)}"
+    if s["ci"] is None and s["se"] == 0:
+        return f"{told}, the same on all {count(s['n'], 'example')}"
     if s["ci"] is None:
         why = "one example" if s["n"] == 1 else f"{count(s['n'], 'example')} without independent ones"
         return f"{told}, {why}: no interval" if layout.deciding != SINGLE else told
-    if not s["se"]:
-        return f"{told}, the same on all {count(s['n'], 'example')}"
     return f"{told} (95 % CI {interval(s['ci'], number)}, {count(s['n'], 'example')})"
-
-
-def _won(winner: Row, layout: Layout) -> str:
-    """Name the winner; where val chose it and there is a test split, that split has the word."""
-    name, lead, baseline = winner["candidate"], lead_name(layout), layout.baseline
-    if "test" not in winner["splits"] or layout.deciding == "test":
-        d = known_difference(winner, layout.deciding)
-        return f"{name} beats {baseline}{_where(layout.deciding)}: {signed(d['diff'])} {lead} ({evidence(d)})"
-    d = known_difference(winner, "test")
-    chosen = f"{name}, selected on {layout.deciding} among {len(layout.candidates)},"
-    if d["ci"] is None:
-        return f"{chosen} cannot be compared with {baseline} on test data: {count(d['n_pairs'], 'pair')}"
-    # On test one comparison is made, the one that val chose: its own p counts.
-    is_shown = (
-        keeps_ahead(winner, "test")
-        and d["ci"][0] > 0
-        and d["p"] < compare.ALPHA
-        and d["mark"] != compare.TOO_FEW
-    )
-    verb = "beats" if is_shown else "is not shown to beat"
-    told = evidence({**d, "p_holm": None})
-    return f"{chosen} {verb} {baseline} on test data: {signed(d['diff'])} {lead} ({told})"
-
-
-def _where(split: str) -> str:
-    """Say on which examples; the splits of a bench are called after their files."""
-    return _WHERE.get(split, f" on {split}")

@@ -9,7 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from optimize_eval.aggregates.statistics import Difference, Mean, difference_of, mean_of, wilson
+from optimize_eval.statistics.intervals import wilson
+from optimize_eval.statistics.means import Mean, mean_of
+from optimize_eval.statistics.paired import Difference, difference_of
 
 _ROUNDING = 1e-9
 

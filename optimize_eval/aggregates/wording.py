@@ -47,6 +47,8 @@ def percent(share: float) -> str:
 
 
 def evidence(d: Mapping[str, Any]) -> str:
-    """Write what stands behind a difference."""
-    p = d["p_holm"] if d["p_holm"] is not None else d["p"]
-    return f"95 % CI {interval(d['ci'])}, {p_value(p)}, {count(d['n_pairs'], 'pair')}"
+    """Write what stands behind a difference; where all pairs differ alike, that there is no interval."""
+    p = p_value(d["p_holm"] if d.get("p_holm") is not None else d["p"])
+    if d["ci"] is None:
+        return f"the same on all {count(d['n_pairs'], 'example')}, {p}"
+    return f"95 % CI {interval(d['ci'])}, {p}, {count(d['n_pairs'], 'pair')}"

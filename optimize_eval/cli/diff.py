@@ -35,14 +35,16 @@ def diff(
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
+    margin: gates.Margin = None,
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
     if is_board(run_a) or is_board(run_b):
-        _refuse_gates(fail_under, max_gap, no_regression_against)
+        _refuse_gates(fail_under, max_gap, no_regression_against, margin)
         _diff_boards(run_a, run_b, force=force, as_json=as_json)
         return
     before, after = open_stored(run_a), open_stored(run_b)
+    gates.set_margins(after, margin)
     wanted = gates.demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
     found = compared(before, after, force=force)
     judged = wanted.judge(after, summarise_stored(after)) if wanted != gates.Demands() else ()

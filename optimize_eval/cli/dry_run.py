@@ -4,12 +4,12 @@ import math
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.aggregates.statistics import DETECTABLE
 from optimize_eval.cli import output
 from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.manifest import Manifest, with_additions
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.stored import read_run
+from optimize_eval.statistics.power import detectable
 
 SCHEMA = "optimize-eval.plan.v1"
 
@@ -51,8 +51,10 @@ def _plan(plan: Plan, folder: Path, slots: int, ledger: Ledger) -> dict[str, Any
         "slots": slots,
         "seconds_at_100_ms_a_call": round(calls * _CALL / slots, 3),
         "decided_on": layout.deciding,
-        "smallest_detectable": DETECTABLE * _USUAL_SPREAD / math.sqrt(pairs)
-        if pairs > 1 and len(layout.candidates) > 1
+        "smallest_detectable": detectable(
+            se=_USUAL_SPREAD / math.sqrt(pairs), units=pairs, comparisons=len(layout.candidates) - 1
+        )
+        if len(layout.candidates) > 1
         else None,
     }
 

@@ -1,7 +1,7 @@
 """The options that hold a result against demands, and the exit code of a missed one."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +9,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.run.layout import Layout
 from optimize_eval.run.manifest import Manifest, additions_of, layout_of
 from optimize_eval.run.stored import StoredRun, open_stored
 
@@ -19,16 +20,21 @@ MISSED = 1
 
 FailUnder = Annotated[
     list[str] | None,
-    typer.Option("--fail-under", metavar="NAME=MEAN", help="A least mean; NAME: EVALUATOR[@CANDIDATE]."),
+    typer.Option("--fail-under", metavar="NAME=MEAN", help="Fail if the mean is below this."),
 ]
 MaxGap = Annotated[
-    float | None, typer.Option("--max-gap", metavar="GAP", help="How far train may be above val, at most.")
+    float | None,
+    typer.Option("--max-gap", metavar="GAP", help="Fail if train exceeds val by more than this."),
+]
+Margin = Annotated[
+    list[str] | None,
+    typer.Option("--margin", metavar="[NAME=]X", help="A loss too small to matter, in score units."),
 ]
 
 
 NoRegression = Annotated[
     str | None,
-    typer.Option("--no-regression-against", metavar="RUN", help="A run to be no worse than."),
+    typer.Option("--no-regression-against", metavar="RUN", help="Fail if worse than this run."),
 ]
 
 
@@ -47,8 +53,8 @@ class Demands:
         from optimize_eval.aggregates.gates import (  # noqa: PLC0415  a plain --help judges nothing
             completeness,
             gates_of,
-            regression_gates,
         )
+        from optimize_eval.aggregates.regression_gates import regression_gates  # noqa: PLC0415
         from optimize_eval.aggregates.runs_compared import compared  # noqa: PLC0415
 
         found: Iterable[Gate] = ()
@@ -64,11 +70,15 @@ def demands(
     fail_under: Sequence[str] | None,
     max_gap: float | None,
     against: str | None,
+    *,
+    margins: Mapping[str, float] | None = None,
+    is_before_calls: bool = False,
 ) -> Demands:
-    """Read the demands, which must fit the run of a manifest; done before anything is asked."""
+    """Read the demands, which must fit the run of a manifest; before calls, those that cannot be decided."""
     if not fail_under and max_gap is None and against is None:
         return Demands()
     from optimize_eval.aggregates.gates import check_gap, parse_bound  # noqa: PLC0415  see Demands
+    from optimize_eval.aggregates.regression_gates import check_can_decide  # noqa: PLC0415
     from optimize_eval.run.paired import check_comparable  # noqa: PLC0415
 
     layout, _ = layout_of(manifest)
@@ -77,8 +87,25 @@ def demands(
     before = None if against is None else open_stored(against)
     if before:
         check_comparable(before, manifest, folder)
+    if before and is_before_calls:
+        check_can_decide(before.layout, layout if margins is None else replace(layout, margins=margins))
     bounds = tuple(parse_bound(text, layout) for text in fail_under or ())
     return Demands(bounds=bounds, max_gap=max_gap, before=before)
+
+
+def margins_of(texts: Sequence[str] | None, layout: Layout) -> dict[str, float]:
+    """Read the margins; none without the option."""
+    if not texts:
+        return {}
+    from optimize_eval.aggregates.margins import parse_margins  # noqa: PLC0415  see Demands
+
+    return parse_margins(texts, layout)
+
+
+def set_margins(run: StoredRun, texts: Sequence[str] | None) -> None:
+    """Let a report look at a run with margins of its own, where some are given."""
+    if texts:
+        run.set_margins(margins_of(texts, run.layout))
 
 
 def kept(fail_under: Sequence[str] | None, max_gap: float | None, against: str | None) -> dict[str, Any]:

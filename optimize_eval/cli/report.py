@@ -65,11 +65,13 @@ def report(
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
+    margin: gates.Margin = None,
     as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(run)
+    gates.set_margins(stored, margin)
     wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen is Format.TERMINAL and not check and wanted == gates.Demands() and _has_board(stored):
         _emit_board(stored)

@@ -1,5 +1,6 @@
 """`optimize-eval run`: candidates × evaluators × examples, asked and journaled; then what is true of them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -81,6 +82,7 @@ def run(
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
+    margin: gates.Margin = None,
     score_range: options.Range = ScoreRange.UNIT,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
@@ -135,6 +137,8 @@ def run(
         cluster_by=cluster_by,
         group_by=group_by or (),
     )
+    margins = gates.margins_of(margin, plan.layout)
+    plan = replace(plan, layout=replace(plan.layout, margins=margins))
     settings = settings_of(
         plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
     )
@@ -149,6 +153,7 @@ def run(
             "sample": sample,
             "on_failure": on_failure,
             "paths": stored_paths(files, candidate, candidates),
+            **({"margins": margins} if margins else {}),
             **gates.kept(fail_under, max_gap, no_regression_against),
         },
     )
@@ -160,6 +165,7 @@ def run(
         fail_under,
         max_gap,
         no_regression_against,
+        is_before_calls=True,
     )
     if dry_run:
         known = None if fresh else check_plan(folder, manifest)

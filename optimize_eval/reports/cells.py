@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates import compare, gap
+from optimize_eval.aggregates.claims.failures import IF_ALIKE, SURELY
 from optimize_eval.aggregates.rows import MARKS
 from optimize_eval.aggregates.wording import number, signed
 
@@ -16,9 +17,10 @@ SHOWN_TEXT = 300
 
 _OVERFIT = {
     gap.OVERFITS: "OVERFITS",
-    gap.NO_GAP_SHOWN: "no gap shown",
+    gap.PART_LOST: "part lost",
     gap.UNDECIDED: "undecided",
-    gap.NO_TRAIN_GAIN: "no train gain",
+    gap.KEPT: "kept",
+    gap.NO_GAIN: "no train gain",
     None: "too few",
 }
 
@@ -52,7 +54,7 @@ def is_baseline(row: Row, summary: Summary) -> bool:
 
 
 def difference(d: Mapping[str, Any]) -> str:
-    is_sure = d.get("ahead_at_lower_bound", True) is True or d["mark"] != compare.BETTER
+    is_sure = d["mark"] != compare.BETTER or d.get("despite_failures", SURELY) in {SURELY, IF_ALIKE}
     mark = MARKS[d["mark"] if is_sure else compare.HINT_BETTER]
     return f"{'' if mark == '·' else mark + ' '}{signed(d['diff'])}"
 
@@ -63,6 +65,16 @@ def overfit(row: Row) -> str:
 
 def half_width(s: Mapping[str, Any]) -> str:
     return "" if s["ci"] is None else number((s["ci"][1] - s["ci"][0]) / 2)
+
+
+def ends(s: Mapping[str, Any]) -> str:
+    """Write both ends of a mean's interval, without zeros that say nothing."""
+    return "" if s["ci"] is None else " ".join(_short(end) for end in s["ci"])
+
+
+def _short(value: float) -> str:
+    text = number(value)
+    return text.removeprefix("0") if text.startswith("0.") else text
 
 
 def short_interval(ci: Sequence[float]) -> str:

@@ -16,7 +16,6 @@ from optimize_eval.reports.cells import (
     Row,
     Summary,
     difference,
-    half_width,
     is_baseline,
     most_frequent,
     overfit,
@@ -101,11 +100,11 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     has_others = len(rows) > 1
     where = _name(asked_with(rows[0]["evaluator"], rows[0]["task_model"]))
     how = ", sorted by mean; Δ against the baseline" if has_others else ""
-    how += "; intervals by cluster" * (rows[0]["splits"][split]["method"] == "cluster_t")
+    how += "; intervals by cluster" * (split in summary["clusters"])
     table = _layout(
         {
             "candidate": [_name(row["candidate"]) for row in shown],
-            split: [_mean(row["splits"][split]) for row in shown],
+            split: [_or_nothing(row["splits"][split]["mean"]) for row in shown],
             "95 % CI": [_ci(row["splits"][split]["ci"], number) for row in shown],
             **(_compared(shown, split) if has_others else {}),
             "n": [f"{row['splits'][split]['n']:,}" for row in shown],
@@ -137,12 +136,6 @@ def _compared(rows: Sequence[Row], split: str) -> dict[str, list[str]]:
 
 def _overfit(row: Row) -> str:
     return f"{overfit(row)} ({signed(row['overfit']['value'])})" if row["overfit"] else overfit(row)
-
-
-def _mean(s: Mapping[str, Any]) -> str:
-    if s["mean"] is None:
-        return ""
-    return f"{number(s['mean'])} ± {half_width(s)}" if s["ci"] else number(s["mean"])
 
 
 def _ci(ci: Sequence[float] | None, write: Any) -> str:

@@ -14,8 +14,8 @@ from optimize_eval.reports.cells import (
     Row,
     Summary,
     difference,
+    ends,
     failed,
-    half_width,
     is_baseline,
     most_frequent,
     overfit,
@@ -58,14 +58,14 @@ def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
     columns = [
         Column("candidate", [row["candidate"] for row in shown], is_name=True),
         Column(split, [number(row["splits"][split]["mean"]) for row in shown]),
-        Column("±", [_short_half_width(row["splits"][split]) for row in shown]),
+        Column("95 % CI", [ends(row["splits"][split]) for row in shown]),
         *(_compared(shown, split) if has_others else []),
         *(_wide(shown, split) if has_others and width >= WIDE else []),
         Column("failed", [f"{failed(row):,}" for row in shown]),
     ]
     title = f"{asked_with(rows[0]['evaluator'], rows[0]['task_model'])}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
-    how += "; intervals by cluster" * (rows[0]["splits"][split]["method"] == "cluster_t")
+    how += "; intervals by cluster" * (split in summary["clusters"])
     lines = [*wrapped(" ", title + how, width), *layout_table(columns, width)]
     if len(rows) > len(shown):
         more = count(len(rows) - len(shown), "more candidate")
@@ -77,7 +77,7 @@ def _compared(rows: Sequence[Row], split: str) -> list[Column]:
     against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
     columns = [
         Column(f"Δ {split}", ["baseline" if d is None else difference(d) for d in against]),
-        Column("95 % CI", ["" if d is None or d["ci"] is None else short_interval(d["ci"]) for d in against]),
+        Column("CI of Δ", ["" if d is None or d["ci"] is None else short_interval(d["ci"]) for d in against]),
     ]
     if "test" in rows[0]["splits"] and split != "test":
         tested = [row["vs_baseline"] and row["vs_baseline"]["test"] for row in rows]
@@ -104,10 +104,6 @@ def _wide(rows: Sequence[Row], split: str) -> list[Column]:
     return columns
 
 
-def _short_half_width(s: Mapping[str, Any]) -> str:
-    return half_width(s).removeprefix("0")
-
-
 def _groups(best: Row, summary: Summary, width: int) -> list[str]:
     """Show the groups of the best candidate, each against the baseline."""
     split = summary["decided_on"]
@@ -121,14 +117,14 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
         Column("group", [name for name, _, _ in groups], is_name=True),
         Column("n", [f"{s['n']:,}" for _, s, _ in groups]),
         Column(split, [number(s["mean"]) for _, s, _ in groups]),
-        Column("±", [_short_half_width(s) for _, s, _ in groups]),
+        Column("95 % CI", [ends(s) for _, s, _ in groups]),
         *(
             [Column(f"Δ {split}", [signed(d["diff"]) if d else "" for _, _, d in groups])]
             if has_other
             else []
         ),
         *(
-            [Column("95 % CI", [short_interval(d["ci"]) if d and d["ci"] else "" for _, _, d in groups])]
+            [Column("CI of Δ", [short_interval(d["ci"]) if d and d["ci"] else "" for _, _, d in groups])]
             if has_other
             else []
         ),
@@ -208,7 +204,7 @@ def _next(summary: Summary, run: str, width: int) -> list[str]:
     may_pass = any(entry["kind"] != "reported" for entry in summary["failures"])
     steps = [("retry what failed", "the same command again")] if may_pass else []
     if summary["units"]["owed"]:
-        steps = [("go on", "the same command again")]
+        steps = [("resume", "the same command again")]
     steps.append(("see it again", f"optimize-eval report {run}"))
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []

@@ -63,6 +63,7 @@ class Layout:
     seed: int
     cluster_by: str | None = None
     group_by: tuple[str, ...] = ()
+    margins: Mapping[str, float] = field(default_factory=dict)  # of evaluators: what is too little to matter
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

@@ -76,6 +76,10 @@ def layout_of(manifest: Manifest) -> tuple[Layout, str]:
             seed=manifest["seed"],
             cluster_by=manifest["cluster_by"],
             group_by=tuple(manifest["group_by"]),
+            margins={
+                str(name): float(margin)
+                for name, margin in manifest.get("settings", {}).get("margins", {}).items()
+            },
         )
         _check_layout(layout)
     except _MISSHAPEN as error:

@@ -3,9 +3,9 @@
 Needs the folder and nothing else: no evaluator, no dataset. Going on with a run is resume's.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
@@ -31,6 +31,10 @@ class StoredRun:
     def owed(self) -> int:
         """Count the units that have no record yet."""
         return self.ledger.count(OWED, range(self.layout.size))
+
+    def set_margins(self, margins: Mapping[str, float]) -> None:
+        """Look at the run with other margins than those it was given."""
+        self.ledger.layout = replace(self.ledger.layout, margins=margins)
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:

@@ -26,7 +26,9 @@ MOST_FLIPPED_EXACTLY = 14  # units up to which a test counts all sign flips
 
 _DRAWS = 500
 _STEPS = 12
-_MOST_SUMMED = 2000  # pairs up to which binomial sums are made; beyond, the normal distribution serves
+_MOST_SUMMED = (
+    150  # differing pairs up to which binomial sums are made; beyond, the normal distribution serves
+)
 _TAIL = 8.0  # standard deviations of a binomial that are summed
 _MOST_EXAMPLES = 1_000_000_000
 
@@ -50,6 +52,7 @@ def detectable(*, se: float, units: int, comparisons: int = 1) -> float | None:
     return (student.quantile(1 - ALPHA / comparisons / 2, df) + student.quantile(POWER, df)) * se
 
 
+@lru_cache(maxsize=4096)
 def detectable_share(*, pairs: int, discordance: float, comparisons: int = 1) -> float | None:
     """Compute the same for scores of 0 and 1; `discordance` is the share of pairs that differ at all.
 
@@ -78,6 +81,7 @@ def examples_needed(difference: float, *, sd: float, comparisons: int = 1) -> in
     return _fewest(is_found, fewest_units(comparisons))
 
 
+@lru_cache(maxsize=1024)
 def examples_needed_for_shares(difference: float, *, discordance: float, comparisons: int = 1) -> int:
     """Count them for scores of 0 and 1, of which this share of pairs differs."""
     share = max(discordance, difference)
@@ -91,7 +95,7 @@ def mcnemar_power(pairs: int, difference: float, discordance: float, comparisons
     if discordance <= 0:
         return 0.0
     wins = min(1.0, (discordance + difference) / (2 * discordance))  # among the pairs that differ
-    if pairs > _MOST_SUMMED:
+    if pairs * discordance > _MOST_SUMMED:
         return _normal_power(pairs, difference, discordance, comparisons)
     middle, sd = pairs * discordance, math.sqrt(pairs * discordance * (1 - discordance))
     most = min(pairs, math.ceil(middle + _TAIL * sd))
@@ -109,7 +113,7 @@ def at_least(successes: int, tosses: int, share: float) -> float:
     return student.incomplete_beta(successes, tosses - successes + 1, share) if successes <= tosses else 0.0
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=65536)
 def _critical(discordant: int, comparisons: int) -> int:
     """Find the fewest wins among the pairs that differ at which McNemar's p is small enough."""
     low, high = discordant // 2, discordant + 1
@@ -128,7 +132,10 @@ def _binomial(successes: int, tosses: int, share: float) -> float:
 
 
 def _normal_power(pairs: int, difference: float, discordance: float, comparisons: int) -> float:
-    needed = student.quantile(1 - ALPHA / comparisons / 2, math.inf) * math.sqrt(discordance / pairs)
+    z = student.quantile(1 - ALPHA / comparisons / 2, math.inf)
+    needed = (
+        z * math.sqrt(discordance / pairs) + 1 / pairs
+    )  # whole wins: the exact test is that much stricter
     sd = math.sqrt(max(0.0, discordance - difference**2) / pairs)
     return 0.5 * math.erfc((needed - difference) / sd / math.sqrt(2)) if sd else float(difference > needed)
 

@@ -46,6 +46,7 @@ def run_keys(folder: str) -> Keys:
         "sample": count,
         "on_failure": on_failure,
         "max_failures": max_failures,
+        "margin": margin,
     }
 
 
@@ -207,6 +208,16 @@ def bounds(value: Any) -> dict[str, float]:
     hint = 'write the lowest mean by evaluator: {judge = 0.8, "judge@v2" = 0.9}'
     _demand(isinstance(value, dict) and value, hint)
     return {name: number(least) for name, least in value.items()}
+
+
+def margin(value: Any) -> list[str]:
+    """Read one margin for all, or a table by evaluator, as the option's texts."""
+    hint = "write a number above 0, or one by evaluator: {judge = 0.02}"
+    if isinstance(value, dict):
+        _demand(value, hint)
+        return [f"{name}={number(least)!r}" for name, least in value.items()]
+    _demand(number(value) > 0, hint)
+    return [repr(number(value))]
 
 
 def _is_table_of_texts(value: Any) -> bool:

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from optimize_eval.aggregates.leaderboard import board_of
 from optimize_eval.aggregates.leaderboard_verdict import seen_from
-from optimize_eval.aggregates.statistics import difference_of, mean_of
 from optimize_eval.aggregates.weighted import weighted_difference, weighted_mean
 from optimize_eval.reports.leaderboard import render
 from optimize_eval.run.stored import open_stored
+from optimize_eval.statistics.means import mean_of
+from optimize_eval.statistics.paired import difference_of
 from optimize_eval.tasks import Task, TaskFile
 from tests.aggregates.made import Example, Fails, made
 

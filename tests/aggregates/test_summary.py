@@ -50,12 +50,12 @@ def test_every_field_of_a_splits_numbers() -> None:
     scores: list[Entry] = [0.2, 0.4, 0.6, 0.9, Fails(), Fails("exit_code"), Fails(), No.SKIPPED]
     found = row_of(on_val(a=scores).summary(), "a")["splits"]["val"]
     known = [0.2, 0.4, 0.6, 0.9]
-    low, high = stats.t.interval(0.95, 3, statistics.fmean(known), stats.sem(known))
+    low, high = _wilson(statistics.fmean(known), stats.sem(known), stats.t.ppf(0.975, 3))
     assert found == {
         "mean": pytest.approx(0.525),
         "se": pytest.approx(stats.sem(known)),
         "ci": pytest.approx((low, high)),
-        "method": "t",
+        "method": "wilson_effective",
         "n": 4,
         "repeats": 1,
         "scored": 4,
@@ -67,6 +67,14 @@ def test_every_field_of_a_splits_numbers() -> None:
         "between_sd": pytest.approx(statistics.stdev(known)),
         "failures": {"timeout": 2, "exit_code": 1},
     }
+
+
+def _wilson(mean: float, se: float, t: float) -> tuple[float, float]:
+    """Solve for the means that are t standard errors away, as the standard error is at those means."""
+    worth = mean * (1 - mean) / se**2
+    centre = (mean + t**2 / (2 * worth)) / (1 + t**2 / worth)
+    reach = t / (1 + t**2 / worth) * math.sqrt(mean * (1 - mean) / worth + t**2 / (4 * worth**2))
+    return centre - reach, centre + reach
 
 
 def test_every_field_of_a_difference() -> None:
@@ -87,7 +95,10 @@ def test_every_field_of_a_difference() -> None:
     assert (found["test"], found["n_pairs"], found["dropped"]) == ("flip", 20, 3)
     assert (found["wins"], found["ties"]) == (sum(d > 0 for d in pairs), 0)
     assert found["losses"] == 20 - found["wins"]
-    assert found["mde"] == pytest.approx(2.8 * stats.sem(pairs))
+    reach = stats.t.ppf(0.975, 19) + stats.t.ppf(0.8, 19)
+    assert found["mde"] == pytest.approx(reach * stats.sem(pairs))
+    assert (found["units"], found["comparisons"], found["at_most"]) == (20, 1, None)
+    assert found["skew"] == pytest.approx(stats.skew(pairs))
     assert found["mark"] == "no_difference"
 
 
@@ -191,8 +202,8 @@ def test_clusters_widen_intervals_and_are_the_units() -> None:
     labels = [f"doc {doc}" for doc in range(25) for _ in range(4)]
     run = made({LEAD: {"a": {"val": first}, "b": {"val": second}}}, clusters={"val": labels})
     found = row_of(run.summary(), "b")
-    low, high = stats.t.interval(0.95, 24, statistics.fmean(second[::4]), stats.sem(second[::4]))
-    assert found["splits"]["val"]["method"] == "cluster_t"
+    low, high = _wilson(statistics.fmean(second), stats.sem(second[::4]), stats.t.ppf(0.975, 24))
+    assert found["splits"]["val"]["method"] == "wilson_effective"
     assert found["splits"]["val"]["n"] == 100
     assert found["splits"]["val"]["se"] == pytest.approx(stats.sem(second[::4]))
     assert found["splits"]["val"]["ci"] == pytest.approx((low, high))
@@ -205,7 +216,7 @@ def test_clusters_widen_intervals_and_are_the_units() -> None:
 def test_clustered_shares_have_cluster_intervals() -> None:
     labels = [str(doc) for doc in range(20) for _ in range(2)]
     run = made({LEAD: {"a": {"val": [0.0, 0.0, 1.0, 1.0] * 10}}}, clusters={"val": labels})
-    assert row_of(run.summary(), "a")["splits"]["val"]["method"] == "cluster_t"
+    assert row_of(run.summary(), "a")["splits"]["val"]["method"] == "wilson_effective"
 
 
 def test_groups_have_the_same_numbers_each() -> None:
@@ -240,7 +251,7 @@ def test_all_pairs_are_compared_and_corrected_as_a_family_of_their_own() -> None
     )
 
 
-def test_each_evaluator_task_model_and_split_is_a_family_of_its_own() -> None:
+def test_families_are_the_headlines_the_other_evaluators_and_each_split() -> None:
     def candidates(seed: int) -> dict[str, dict[str, list[float]]]:
         return {
             name: {"train": noisy(16, seed=seed + n), "val": noisy(16, seed=seed + n + 50)}
@@ -249,12 +260,16 @@ def test_each_evaluator_task_model_and_split_is_a_family_of_its_own() -> None:
 
     keys = [("judge", "m1"), ("judge", "m2"), ("other", "m1"), ("other", "m2")]
     summary = made({key: candidates(100 * n) for n, key in enumerate(keys)}).summary()
-    for evaluator, task_model in keys:
-        rows = [r for r in summary["rows"] if (r["evaluator"], r["task_model"]) == (evaluator, task_model)]
-        for split in ("train", "val"):
-            family = [row["vs_baseline"][split] for row in rows if row["vs_baseline"]]
-            assert len(family) == 2
-            assert [d["p_holm"] for d in family] == pytest.approx(_holm([d["p"] for d in family]))
+    rows = [row for row in summary["rows"] if row["vs_baseline"]]
+    families = [
+        [row["vs_baseline"]["val"] for row in rows[:2]],
+        [row["vs_baseline"]["val"] for row in rows[2:]],
+        [row["vs_baseline"]["train"] for row in rows],
+        [row["overfit"] for row in rows],
+    ]
+    assert (rows[1]["evaluator"], rows[1]["task_model"], len(rows)) == ("judge", "m1", 8)
+    for family in families:
+        assert [d["p_holm"] for d in family] == pytest.approx(_holm([d["p"] for d in family]))
 
 
 def test_p_is_that_of_flips_by_the_plans_seed() -> None:

@@ -1,0 +1,55 @@
+"""Exact tests of paired differences: McNemar's for scores of 0 and 1, sign flips for all others."""
+
+import math
+import operator
+import random
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import product
+
+from optimize_eval.statistics.units import ROUNDING
+
+FLIPS = 10_000
+
+
+def mcnemar(wins: int, losses: int) -> float:
+    """Exact: the discordant pairs are tosses of a fair coin if nothing is different."""
+    n, fewer = wins + losses, min(wins, losses)
+    ways = sum(math.comb(n, k) for k in range(fewer + 1))
+    return min(1.0, float(Fraction(2 * ways, 1 << n)))  # exact, and no number is too large for it
+
+
+def all_alike(units: int) -> float:
+    """Give the p of units that all differ by the same amount: two of all sign flips are as extreme."""
+    return 2.0 ** (1 - units)
+
+
+def all_flips(units: Sequence[float]) -> float:
+    """Count all sign flips of the units whose sum is as extreme as the one that was observed."""
+    least = _least(units)
+    sums = (abs(math.fsum(map(operator.mul, signs, units))) for signs in product((1, -1), repeat=len(units)))
+    return sum(total >= least for total in sums) / (1 << len(units))
+
+
+def drawn_flips(units: Sequence[float], seed: int) -> float:
+    """Draw signs eight at a time: for each eight units a table of the 256 sums that a byte of signs gives."""
+    units = [unit for unit in units if unit]  # a tie changes no sum
+    eights = [units[start : start + 8] for start in range(0, len(units), 8)]
+    tables = [_sums_by_byte(eight) for eight in eights]
+    least = _least(units)
+    draw = random.Random(seed).randbytes  # noqa: S311  a test statistic, no secret
+    extreme = sum(abs(sum(map(operator.getitem, tables, draw(len(tables))))) >= least for _ in range(FLIPS))
+    return (1 + extreme) / (1 + FLIPS)
+
+
+def _least(units: Sequence[float]) -> float:
+    """Give the sum from which on flips are as extreme as what was observed, but for rounding."""
+    return abs(math.fsum(units)) - ROUNDING * math.fsum(map(abs, units))
+
+
+def _sums_by_byte(eight: Sequence[float]) -> list[float]:
+    """Double the table with each value: first all signs minus, then the same with this one plus."""
+    sums = [-math.fsum(eight)]
+    for value in eight:
+        sums += [total + 2 * value for total in sums]
+    return sums * (256 // len(sums))

@@ -1,0 +1,102 @@
+"""Two candidates on the same examples: the mean difference, its interval, one p value and its test."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from optimize_eval.statistics import student
+from optimize_eval.statistics.exact import all_alike, all_flips, drawn_flips, mcnemar
+from optimize_eval.statistics.intervals import Interval, around
+from optimize_eval.statistics.units import Clusters, centre, spread, unit_count, unit_sums
+
+MOST_EXACT = 14  # units up to which all sign flips are counted
+MOST_FLIPPED = 1000  # units up to which flips are drawn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """Candidate B against A on the same examples; where all pairs differ alike there is no interval."""
+
+    diff: float | None
+    se: float | None
+    ci: Interval | None
+    df: float | None
+    p: float | None
+    test: str | None
+    n_pairs: int
+    units: int  # independent ones: pairs, or clusters of pairs
+    wins: int
+    ties: int
+    losses: int
+    skew: float | None = None  # of the differences by unit
+
+    @property
+    def is_share(self) -> bool:
+        return self.test == "mcnemar"
+
+    @property
+    def at_most(self) -> float | None:
+        """The share of examples that may differ, at most (95 %), where none of these does."""
+        return 1 - 0.05 ** (1 / self.units) if self.n_pairs and self.ties == self.n_pairs else None
+
+
+def difference_of(
+    first: Sequence[float],
+    second: Sequence[float],
+    clusters: Clusters = None,
+    *,
+    seed: int = 0,
+    may_flip: bool = True,
+) -> Difference:
+    """Compare pairs: the mean of second minus first, its interval, one p value and the test it is from."""
+    pairs = [b - a for a, b in zip(first, second, strict=True)]
+    n = len(pairs)
+    counts = {
+        "n_pairs": n,
+        "units": unit_count(n, clusters),
+        "wins": sum(d > 0 for d in pairs),
+        "ties": sum(d == 0 for d in pairs),
+        "losses": sum(d < 0 for d in pairs),
+    }
+    diff = centre(pairs)
+    found = None if diff is None else spread(pairs, diff, clusters)
+    if diff is None or found is None:
+        return Difference(diff=diff, se=None, ci=None, df=None, p=None, test=None, **counts)
+    se, df = found
+    p, test = _test(first, second, pairs, clusters, (diff, se, df), seed=seed, may_flip=may_flip)
+    ci = around(diff, se, df) if se else None
+    skew = _skew(unit_sums(pairs, clusters))
+    return Difference(diff=diff, se=se, ci=ci, df=df, p=p, test=test, skew=skew, **counts)
+
+
+def _test(
+    first: Sequence[float],
+    second: Sequence[float],
+    pairs: Sequence[float],
+    clusters: Clusters,
+    estimate: tuple[float, float, int],
+    *,
+    seed: int,
+    may_flip: bool,
+) -> tuple[float, str]:
+    diff, se, df = estimate
+    if clusters is None and all(value in {0, 1} for value in (*first, *second)):
+        return mcnemar(sum(d > 0 for d in pairs), sum(d < 0 for d in pairs)), "mcnemar"
+    if not se:  # all differ alike: every sign flip but two is less extreme
+        return all_alike(df + 1) if diff else 1.0, "flip_exact"
+    units = unit_sums(pairs, clusters)
+    if len(units) <= MOST_EXACT:
+        return all_flips(units), "flip_exact"
+    if may_flip and len(units) <= MOST_FLIPPED:
+        return drawn_flips(units, seed), "flip"
+    return student.two_sided_p(diff / se, df), "t"
+
+
+def _skew(units: Sequence[float]) -> float | None:
+    """Compute how lopsided the differences are (the third standardised moment)."""
+    mean = centre(units)
+    try:
+        deviations = [unit - mean for unit in units if mean is not None]
+        square = sum(d * d for d in deviations) / len(deviations)
+        return sum(d * d * d for d in deviations) / len(deviations) / float(square**1.5)
+    except (ZeroDivisionError, OverflowError):
+        return None
