@@ -1,0 +1,44 @@
+"""A mean over fixed tasks: its error is that of each task's own mean."""
+
+import math
+import random
+
+import pytest
+
+from optimize_eval.statistics.stratified import stratified
+
+
+def test_error_and_degrees_of_freedom_by_hand() -> None:
+    found = stratified([[0.0, 1.0], [0.2, 0.4, 0.6]])
+    assert found is not None
+    a, b = 0.5 / 2, 0.04 / 3
+    assert found.mean == pytest.approx((0.5 + 0.4) / 2)
+    assert found.se == pytest.approx(math.sqrt(a + b) / 2)
+    assert found.df == pytest.approx((a + b) ** 2 / (a**2 / 1 + b**2 / 2))
+    assert found.worth == pytest.approx(4 / (1 / 2 + 1 / 3))
+
+
+def test_that_tasks_differ_is_no_error() -> None:
+    found = stratified([[1.0] * 5, [0.0] * 5])
+    assert found is not None
+    assert (found.mean, found.se, found.worth) == (0.5, 0.0, 10)
+    assert found.df == pytest.approx(8)
+
+
+def test_a_task_with_one_score_leaves_no_error_to_tell() -> None:
+    assert stratified([[1.0, 0.0], [1.0]]) is None
+    assert stratified([]) is None
+
+
+def test_intervals_over_fixed_tasks_cover() -> None:
+    """W8: residuals from the grand mean covered 1.000 here, and were up to 3.6 times too wide."""
+    from optimize_eval.aggregates import student
+
+    draw = random.Random(8)
+    truth = [0.1, 0.3, 0.5, 0.7, 0.9]
+    covered = 0
+    for _ in range(400):
+        found = stratified([[draw.gauss(mean, 0.1) for _ in range(8)] for mean in truth])
+        assert found is not None
+        covered += abs(found.mean - 0.5) <= student.quantile(0.975, found.df) * found.se
+    assert 0.92 <= covered / 400 <= 0.98
