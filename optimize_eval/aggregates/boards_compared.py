@@ -11,9 +11,9 @@ from typing import Any
 
 from optimize_eval.aggregates import compare
 from optimize_eval.aggregates.boards import Board, Task, by_name, differences
+from optimize_eval.aggregates.by_task import difference_over
 from optimize_eval.aggregates.compare import Comparison, corrected
 from optimize_eval.aggregates.shapes import d_of
-from optimize_eval.aggregates.weighted import weighted_difference
 from optimize_eval.aggregates.wording import count, interval, p_value, signed
 from optimize_eval.errors import UsageError
 from optimize_eval.statistics.gaps import gap_of
@@ -125,15 +125,9 @@ def _pairs(before: Task, after: Task) -> Iterator[Couple]:
 
 def _paired(moved: Sequence[_Moved]) -> Comparison:
     """Compare on the examples that both have a score for; tasks count alike."""
-    scored = [(pair, len(one.scored)) for one in moved for pair in one.scored]
-    difference = weighted_difference(
-        [pair[0]["score"] for pair, _ in scored],
-        [pair[1]["score"] for pair, _ in scored],
-        [1 / many for _, many in scored],
-        seed=0,
-        may_flip=True,
-    )
-    return Comparison(difference=difference, dropped=sum(len(one.examples) for one in moved) - len(scored))
+    difference = difference_over([[(a["score"], b["score"]) for a, b in one.scored] for one in moved])
+    examples = sum(len(one.examples) for one in moved)
+    return Comparison(difference=difference, dropped=examples - difference.n_pairs)
 
 
 def _row(moved: _Moved, comparison: Comparison) -> dict[str, Any]:
@@ -156,7 +150,10 @@ def _apart(before: Model | Task, after: Model | Task, field: str) -> dict[str, A
     if a is None or b is None:
         return {"diff": None, "ci": None, "p_holm": None, "mark": compare.TOO_FEW}
     told = {"diff": b - a, "ci": None, "p_holm": None, "mark": compare.TOO_FEW}
-    spreads = [(one[field], one.get("se") or 0.0, (one.get("n") or 0) - 1) for one in (after, before)]
+    spreads = [
+        (one[field], one.get("se") or 0.0, one.get("df") or (one.get("n") or 0) - 1)
+        for one in (after, before)
+    ]
     if all(se and df > 0 for _, se, df in spreads):
         found = gap_of(*spreads)
         told["ci"] = found.ci

@@ -7,10 +7,11 @@ lifts a model. A model's own numbers are leaderboard_models', what it all says i
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any
 
 from optimize_eval.aggregates.boards import SCHEMA
+from optimize_eval.aggregates.by_task import difference_over
 from optimize_eval.aggregates.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
 from optimize_eval.aggregates.leaderboard_models import (
     Counted,
@@ -19,11 +20,9 @@ from optimize_eval.aggregates.leaderboard_models import (
     model_of,
     read_split,
     tasks_of,
-    weighed,
 )
 from optimize_eval.aggregates.leaderboard_verdict import judge
 from optimize_eval.aggregates.shapes import d_of
-from optimize_eval.aggregates.weighted import weighted_difference
 from optimize_eval.run.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 
@@ -99,16 +98,14 @@ def _pairs(models: Sequence[Model], tasks: Sequence[Counted], seed: int) -> list
 
 def _compare(a: Values, b: Values, tasks: Sequence[Counted], *, seed: int = 0, may_flip: bool) -> Comparison:
     """Compare on the examples that both have a score for; of these, tasks count alike."""
-    both = [y - x for x, y in zip(a, b, strict=True)]  # not a number where one of them is none
-    places = [place for place, value in enumerate(both) if not math.isnan(value)]
-    difference = weighted_difference(
-        [a[place] for place in places],
-        [b[place] for place in places],
-        [weight for _, weight in weighed(both, tasks)],
-        seed=seed,
-        may_flip=may_flip,
-    )
-    return Comparison(difference=difference, dropped=len(both) - len(places))
+    both = list(zip(a, b, strict=True))
+    starts = accumulate((task.size for task in tasks), initial=0)
+    pairs = [
+        [(x, y) for x, y in both[start : start + task.size] if not math.isnan(y - x)]
+        for start, task in zip(starts, tasks, strict=False)
+    ]
+    difference = difference_over(pairs, seed=seed, may_flip=may_flip)
+    return Comparison(difference=difference, dropped=len(both) - difference.n_pairs)
 
 
 def _holds(found: Comparison, low: Comparison) -> bool:

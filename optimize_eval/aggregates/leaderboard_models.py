@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeVar
 
+from optimize_eval.aggregates.by_task import mean_over, on_tasks_like_these
 from optimize_eval.aggregates.scores import Reading, Scores
-from optimize_eval.aggregates.weighted import weighted_mean
 from optimize_eval.errors import FailureKind
 from optimize_eval.run.layout import Cell, Layout
 from optimize_eval.run.ledger import Reader
@@ -100,7 +100,8 @@ def model_of(
     ]
     means = [value for task in tasks for value in task.of(splits[task.split].scores.means)]
     lows = [value for task in tasks for value in task.of(_lows(splits[task.split].scores))]
-    overall = _overall(means, tasks)
+    apart = by_task(means, tasks)
+    overall = mean_over(apart)
     not_run = [task.name for task, entry in zip(tasks, entries, strict=True) if entry["n"] <= task.size / 2]
     errors = sum((Counter(entry["errors"]) for entry in entries), Counter[str]())
     scored = sum(split.scores.scored for split in splits.values())
@@ -108,7 +109,9 @@ def model_of(
         "adapter": name,
         "overall_score": overall.mean,
         **_spread(overall),
-        "lower_bound": _overall(lows, tasks).mean,
+        "df": overall.df,
+        "on_tasks_like_these": _elsewhere(apart),
+        "lower_bound": mean_over(by_task(lows, tasks)).mean,
         "correct": sum(entry["correct"] for entry in entries),
         "perfect": sum(entry["perfect"] for entry in entries),
         "total": sum(entry["total"] for entry in entries),
@@ -169,31 +172,40 @@ def _lows(scores: Scores) -> Values:
     return scores.means if scores.lows is None else scores.lows
 
 
-def _overall(values: Values, tasks: Sequence[Counted]) -> Mean:
-    """Average over tasks that have a score, each of which counts alike."""
-    pairs = list(weighed(values, tasks))
-    return weighted_mean([value for value, _ in pairs], [weight for _, weight in pairs])
-
-
-def weighed(values: Values, tasks: Sequence[Counted]) -> Iterator[tuple[float, float]]:
-    """Pair the values that there are with what each is of its task."""
-    start = 0
-    for task in tasks:
-        there = [value for value in values[start : start + task.size] if not math.isnan(value)]
-        yield from ((value, 1 / len(there)) for value in there)
-        start += task.size
+def by_task(values: Values, tasks: Sequence[Counted]) -> list[list[float]]:
+    """Give each task the values that it has."""
+    starts = accumulate((task.size for task in tasks), initial=0)
+    return [
+        [value for value in values[start : start + task.size] if not math.isnan(value)]
+        for start, task in zip(starts, tasks, strict=False)
+    ]
 
 
 def _categories(values: Values, tasks: Sequence[Counted]) -> list[dict[str, Any]]:
     """Average each category's tasks; files of examples have none."""
-    starts = list(accumulate((task.size for task in tasks), initial=0))
+    apart = by_task(values, tasks)
     found = []
     for category in dict.fromkeys(task.items[0].category for task in tasks if task.items[0].category):
-        own = [place for place, task in enumerate(tasks) if task.items[0].category == category]
-        theirs = [value for place in own for value in values[starts[place] : starts[place + 1]]]
-        mean = _overall(theirs, [tasks[place] for place in own])
-        found.append({"category": category, "score": mean.mean, **_spread(mean), "tasks": len(own)})
+        own = [apart[place] for place, task in enumerate(tasks) if task.items[0].category == category]
+        mean = mean_over(own)
+        found.append(
+            {
+                "category": category,
+                "score": mean.mean,
+                **_spread(mean),
+                "on_tasks_like_these": _elsewhere(own),
+                "tasks": len(own),
+            }
+        )
     return found
+
+
+def _elsewhere(tasks: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+    """Say what other tasks of this kind could make of the mean; None where there are too few to tell."""
+    mean = on_tasks_like_these(tasks)
+    if mean is None:
+        return None
+    return {"se": mean.se, "ci": mean.ci, "method": mean.method, "tasks": mean.n}
 
 
 def _spread(mean: Mean) -> dict[str, Any]:

@@ -94,9 +94,13 @@ def _difference(pair: Pair) -> str:
 
 
 def _overall(model: Model) -> str:
-    ci = model["ci"]
-    told = number(model["overall_score"])
-    return told if ci is None else f"{told} (95 % CI {interval(ci, number)})"
+    """Write the score with an interval: where these tasks have none, that on tasks like these."""
+    score, other = number(model["overall_score"]), model.get("on_tasks_like_these")
+    if model["ci"]:
+        return f"{score} (95 % CI {interval(model['ci'], number)})"
+    if other and other["ci"]:
+        return f"{score} (95 % CI {interval(other['ci'], number)} on tasks like these)"
+    return score
 
 
 def _tasks(model: Model) -> str:

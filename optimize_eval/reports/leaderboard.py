@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates.leaderboard_verdict import seen_from
-from optimize_eval.aggregates.wording import count, number
-from optimize_eval.reports.cells import difference, half_width, short_interval
+from optimize_eval.aggregates.wording import count, interval, number
+from optimize_eval.reports.cells import difference, short_interval
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.table import Column, layout_table, least_width
 
@@ -27,7 +27,7 @@ def render(board: Board, *, width: int) -> str:
         lines += wrapped(f"  {point['mark']} ", point["text"], width)
     if wrong := len(board["task_errors"]):
         lines += wrapped("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)", width)
-    lines += layout_table(_models(board), width)
+    lines += [*layout_table(_models(board), width), *_on_tasks_like_these(board, width)]
     for part in ("categories", "tasks"):
         if rows := board["models"][0][part]:
             lines += ["", *_beside_each_other(board, part, rows, width)]
@@ -40,7 +40,11 @@ def _models(board: Board) -> list[Column]:
     return [
         Column("model", [model["adapter"] for model in models], is_name=True),
         Column("overall", [_score(model["overall_score"]) for model in models]),
-        Column("±", [half_width(model) for model in models]),
+        *(
+            [Column("95 % CI", [_ends(model["ci"]) for model in models])]
+            if any(model["ci"] for model in models)
+            else []
+        ),
         *(_differences(pairs) if len(models) > 1 else []),
         Column("timeouts", [f"{model['timeouts']:,}" for model in models]),
         *([Column("win rate", [_score(model["win_rate"]) for model in models])] if len(models) > 1 else []),
@@ -50,12 +54,24 @@ def _models(board: Board) -> list[Column]:
     ]
 
 
+def _on_tasks_like_these(board: Board, width: int) -> list[str]:
+    """Say what other tasks could make of the overall scores, where there are tasks enough to tell."""
+    found = [
+        (model["adapter"], other) for model in board["models"] if (other := model.get("on_tasks_like_these"))
+    ]
+    texts = [f"{name} {interval(other['ci'], number)}" for name, other in found[:_MOST_MODELS] if other["ci"]]
+    if not texts:
+        return []
+    tasks = count(found[0][1]["tasks"], "task")
+    return wrapped(" ", f"on tasks like these (95 % CI, {tasks} as a sample): {' · '.join(texts)}", width)
+
+
 def _differences(pairs: Sequence[Mapping[str, Any] | None]) -> list[Column]:
     """Show what each model is ahead of the first, or behind it."""
     known = [pair if pair and pair["diff"] is not None else None for pair in pairs]
     return [
         Column("Δ first", ["first" if not place else _difference(pair) for place, pair in enumerate(known)]),
-        Column("95 % CI", [short_interval(pair["ci"]) if pair and pair["se"] else "" for pair in known]),
+        Column("95 % CI of Δ", [short_interval(pair["ci"]) if pair and pair["se"] else "" for pair in known]),
     ]
 
 
@@ -89,6 +105,10 @@ def _beside_each_other(board: Board, part: str, rows: Sequence[Mapping[str, Any]
 def _scores(model: Model, part: str) -> Column:
     texts = [_score(row["score"]) for row in model[part][:_MOST_ROWS]]
     return Column(cut(model["adapter"], _LONGEST_TITLE), texts)
+
+
+def _ends(ci: Sequence[float] | None) -> str:
+    return "" if ci is None else f"{number(ci[0])} {number(ci[1])}"
 
 
 def _score(value: float | None) -> str:

@@ -1,8 +1,8 @@
 """Calibration: whether a stated confidence is as high as the score that comes with it.
 
 Of all answers that are stated with a confidence of .8, four of five should be right. The Brier score is the
-mean squared difference of confidence and score; the expected calibration error (ECE) is the mean distance between confidence
-and score over ten bins of equal width, weighted by how many answers each has. Both are 0 at best.
+mean squared difference of confidence and score; the expected calibration error (ECE) is the mean distance
+between them over ten bins of equal width, weighted by how many answers each has. Both are 0 at best.
 """
 
 import math

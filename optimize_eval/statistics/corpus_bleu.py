@@ -1,8 +1,8 @@
 """Corpus BLEU from the counts of its sentences: n-grams are pooled, which a mean of sentences' BLEU is not.
 
-Equal to sacrebleu's corpus_score at its defaults: one to four words, no effective order, exponential smoothing of
-orders without a match. The counts of a sentence are ten numbers: length of the output, length of the
-reference, matched n-grams of each order, n-grams of each order.
+Equal to sacrebleu's corpus_score at its defaults: one to four words, no effective order, exponential
+smoothing of orders without a match. The counts of a sentence are ten numbers: length of the output, length
+of the reference, matched n-grams of each order, n-grams of each order.
 """
 
 import math

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from optimize_eval.aggregates.by_task import difference_over
 from optimize_eval.aggregates.leaderboard import board_of
 from optimize_eval.aggregates.leaderboard_verdict import seen_from
-from optimize_eval.aggregates.weighted import weighted_difference, weighted_mean
 from optimize_eval.reports.leaderboard import render
 from optimize_eval.run.stored import open_stored
 from optimize_eval.statistics.means import mean_of
@@ -226,32 +226,54 @@ def test_a_failure_never_lifts_a_model(files: list[list[Example]], data: st.Data
     )
 
 
-numbers = st.lists(st.floats(0, 1), min_size=2, max_size=12)
-pairs_of_numbers = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=10)
+pairs_of_numbers = st.lists(
+    st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=6), min_size=1, max_size=4
+)
 
 
-@given(numbers, st.floats(0.01, 100))
-def test_equal_weights_are_no_weights(values: list[float], weight: float) -> None:
-    assert weighted_mean(values, [weight] * len(values)) == mean_of(values)
-
-
-@given(st.floats(0, 1), st.lists(st.floats(0.1, 10), min_size=2, max_size=12))
-def test_equal_scores_have_no_spread_whatever_they_weigh(value: float, weights: list[float]) -> None:
-    found = weighted_mean([value] * len(weights), weights)
-    assert found.mean == pytest.approx(value, abs=1e-12)
-    assert found.se == pytest.approx(0, abs=1e-9)
-
-
-@given(pairs_of_numbers, st.data())
+@given(pairs_of_numbers)
 def test_turning_a_comparison_round_turns_its_sign_and_keeps_p(
-    pairs: list[tuple[float, float]], data: st.DataObject
+    tasks: list[list[tuple[float, float]]],
 ) -> None:
-    weights = data.draw(st.lists(st.floats(0.1, 10), min_size=len(pairs), max_size=len(pairs)))
-    first, second = [a for a, _ in pairs], [b for _, b in pairs]
-    found = weighted_difference(first, second, weights, seed=0, may_flip=True)
-    back = weighted_difference(second, first, weights, seed=0, may_flip=True)
+    found = difference_over(tasks)
+    back = difference_over([[(b, a) for a, b in pairs] for pairs in tasks])
     assert found.diff is not None
     assert back.diff == pytest.approx(-found.diff, abs=1e-12)
     assert (found.p, found.wins, found.losses) == (back.p, back.losses, back.wins)
-    plain = weighted_difference(first, second, [1.0] * len(pairs), seed=0, may_flip=True)
-    assert plain == difference_of(first, second, seed=0, may_flip=True)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=12))
+def test_one_task_and_tasks_of_one_example_are_compared_as_examples_are(
+    pairs: list[tuple[float, float]],
+) -> None:
+    plain = difference_of([a for a, _ in pairs], [b for _, b in pairs])
+    assert difference_over([[pair] for pair in pairs]) == plain
+    one = difference_over([pairs])
+    assert (one.p, one.test, one.df, one.n_pairs) == (plain.p, plain.test, plain.df, plain.n_pairs)
+    assert one.ci == (plain.ci and pytest.approx(plain.ci, abs=1e-12))
+
+
+def test_an_interval_is_of_these_tasks_and_from_ten_tasks_on_there_is_one_of_tasks_like_these() -> None:
+    """W8: that tasks differ in difficulty is no uncertainty of a mean over these very tasks."""
+    tasks = {str(n): [n / 12, n / 12 + 0.01, n / 12] for n in range(12)}
+    (model,) = board({"m": tasks})["models"]
+    assert model["method"] == "wilson_effective"
+    assert model["se"] == pytest.approx(math.sqrt(12 * (0.01**2 / 3 / 3)) / 12)
+    assert model["ci"][1] - model["ci"][0] < 0.01
+    assert model["df"] == pytest.approx(24)
+    other = model["on_tasks_like_these"]
+    assert other["tasks"] == 12
+    assert other["se"] == pytest.approx(mean_of([n / 12 for n in range(12)]).se)
+    assert other["ci"][1] - other["ci"][0] > 0.3
+    text = " ".join(render(board({"m": tasks}), width=100).split())
+    assert "on tasks like these (95 % CI, 12 tasks as a sample): m 0." in text
+
+
+def test_a_task_with_one_score_has_no_error_and_then_the_mean_has_no_interval() -> None:
+    (model,) = board({"m": {"a": [1.0, 0.0], "b": [1.0, NO]}})["models"]
+    assert (model["overall_score"], model["ci"], model["se"], model["method"]) == (0.75, None, None, None)
+    assert model["on_tasks_like_these"] is None
+    singles = board({"m": {str(n): [n % 2] for n in range(10)}})
+    assert singles["models"][0]["ci"] is None
+    assert "0.500 (95 % CI 0.2" in singles["verdict"]["text"]
+    assert "on tasks like these" in singles["verdict"]["text"]

@@ -32,7 +32,7 @@ def test_a_task_with_one_score_leaves_no_error_to_tell() -> None:
 
 def test_intervals_over_fixed_tasks_cover() -> None:
     """W8: residuals from the grand mean covered 1.000 here, and were up to 3.6 times too wide."""
-    from optimize_eval.aggregates import student
+    from optimize_eval.statistics import student
 
     draw = random.Random(8)
     truth = [0.1, 0.3, 0.5, 0.7, 0.9]

@@ -1,0 +1,76 @@
+"""Means and paired differences of tasks that count alike, however many examples each has.
+
+The tasks are fixed: an interval says how far other examples of the same tasks could move the mean. Where a
+task has too few scores to tell that, a mean has no interval, and a difference takes the task as its unit.
+What other tasks could make of it is a question of its own, answered where there are tasks enough.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from optimize_eval.aggregates.statistics import LEVEL, Difference, Interval, Mean, difference_of, mean_of
+from optimize_eval.statistics import student
+from optimize_eval.statistics.intervals import wilson_effective
+from optimize_eval.statistics.stratified import Stratified, stratified
+
+FEWEST_TASKS = 10  # from which on other tasks are spoken of
+
+Pair = tuple[float, float]
+
+
+def mean_over(tasks: Sequence[Sequence[float]]) -> Mean:
+    """Estimate the mean of these tasks' means, of scores from 0 to 1; empty tasks do not count."""
+    there = [scores for scores in tasks if scores]
+    n = sum(map(len, there))
+    found = stratified(there)
+    if found is None:
+        return replace(mean_of(_centres(there)), se=None, ci=None, method=None, n=n, df=None)
+    ci = wilson_effective(found.mean, found.se, found.df, found.worth)
+    return Mean(mean=found.mean, se=found.se, ci=ci, method="wilson_effective", n=n, df=found.df)
+
+
+def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Mean | None:
+    """Estimate the same for all tasks that these could have been drawn from."""
+    there = [scores for scores in tasks if scores]
+    return mean_of(_centres(there)) if len(there) >= FEWEST_TASKS else None
+
+
+def difference_over(tasks: Sequence[Sequence[Pair]], *, seed: int = 0, may_flip: bool = True) -> Difference:
+    """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value."""
+    there = [pairs for pairs in tasks if pairs]
+    every = [pair for pairs in there for pair in pairs]
+    plain = _compared(every, may_flip=False)  # for its counts
+    found = stratified([[b - a for a, b in pairs] for pairs in there])
+    if found is None:
+        whole = _compared([_centre(pairs) for pairs in there], seed=seed, may_flip=may_flip)
+    else:
+        whole = _among_fixed_tasks(there, found, seed=seed, may_flip=may_flip)
+    return replace(whole, n_pairs=plain.n_pairs, wins=plain.wins, ties=plain.ties, losses=plain.losses)
+
+
+def _among_fixed_tasks(
+    tasks: Sequence[Sequence[Pair]], found: Stratified, *, seed: int, may_flip: bool
+) -> Difference:
+    """Flip pairs, each with the weight that it has in its task."""
+    if len({len(pairs) for pairs in tasks}) == 1:
+        flipped = _compared([pair for pairs in tasks for pair in pairs], seed=seed, may_flip=may_flip)
+    else:
+        weighted = [(a / len(pairs), b / len(pairs)) for pairs in tasks for a, b in pairs]
+        flipped = _compared(weighted, seed=seed, may_flip=may_flip)
+    reach = student.quantile(LEVEL, found.df) * found.se
+    ci: Interval = found.mean - reach, found.mean + reach
+    return replace(flipped, diff=found.mean, se=found.se, ci=ci, df=found.df)
+
+
+def _compared(pairs: Sequence[Pair], *, seed: int = 0, may_flip: bool) -> Difference:
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    return difference_of(first, second, seed=seed, may_flip=may_flip)
+
+
+def _centre(pairs: Sequence[Pair]) -> Pair:
+    return math.fsum(a for a, _ in pairs) / len(pairs), math.fsum(b for _, b in pairs) / len(pairs)
+
+
+def _centres(tasks: Sequence[Sequence[float]]) -> list[float]:
+    return [math.fsum(scores) / len(scores) for scores in tasks]
