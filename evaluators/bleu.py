@@ -23,6 +23,7 @@ def bleu(asked: Asked) -> Answer:
         "bleu_score": score,
         "precisions": [one / 100 for one in found.precisions],
         "brevity_penalty": found.bp,
+        "bleu_counts": [found.sys_len, found.ref_len, *found.counts, *found.totals],  # for BLEU of the corpus
         "signature": str(scorer().get_signature()),
     }
 

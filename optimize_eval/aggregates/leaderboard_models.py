@@ -12,6 +12,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from optimize_eval.aggregates.by_task import mean_over, on_tasks_like_these
+from optimize_eval.aggregates.measures import Measures, passes_of, passes_over
 from optimize_eval.aggregates.scores import Reading, Scores
 from optimize_eval.errors import FailureKind
 from optimize_eval.run.layout import Cell, Layout
@@ -53,6 +54,7 @@ class Split:
     seconds: Sequence[Sequence[float]]  # of scored calls
     kinds: Sequence[Counter[str]]  # of failures
     said: Sequence[Mapping[str, Any]]  # the first record, where predictions are wanted
+    measures: Measures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +78,9 @@ def tasks_of(files: Sequence[TaskFile], layout: Layout) -> Iterator[Counted]:
 
 def read_split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> Split:
     lines = layout.split(cell.split).lines
-    reading = Reading(cell, lines, layout.repeats, layout.score_range(cell.evaluator))
+    score_range = layout.score_range(cell.evaluator)
+    reading = Reading(cell, lines, layout.repeats, score_range)
+    measures = Measures(len(lines), layout.repeats, score_range)
     seconds: list[list[float]] = [[] for _ in lines]
     kinds: list[Counter[str]] = [Counter() for _ in lines]
     said: list[Mapping[str, Any]] = [{}] * len(lines)
@@ -85,11 +89,12 @@ def read_split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> 
         example = place // layout.repeats
         if record["outcome"] == "scored":
             seconds[example].append(record["seconds"])
+            measures.take(example, record)
         elif record["outcome"] == "failed":
             kinds[example][record["kind"]] += 1
         if is_told and not said[example]:
             said[example] = record
-    return Split(scores=reading.done(), seconds=seconds, kinds=kinds, said=said)
+    return Split(scores=reading.done(), seconds=seconds, kinds=kinds, said=said, measures=measures)
 
 
 def model_of(
@@ -104,6 +109,7 @@ def model_of(
     overall = mean_over(apart)
     not_run = [task.name for task, entry in zip(tasks, entries, strict=True) if entry["n"] <= task.size / 2]
     errors = sum((Counter(entry["errors"]) for entry in entries), Counter[str]())
+    repeats = [splits[task.split].measures.repeats(task.places) for task in tasks]
     scored = sum(split.scores.scored for split in splits.values())
     told = {
         "adapter": name,
@@ -122,6 +128,7 @@ def model_of(
         "errors": dict(errors),
         "latency_ms": _milliseconds([one for split in splits.values() for one in split.seconds]),
         "not_run": not_run,
+        **_or_nothing("passes", passes_over(repeats)),
         "categories": _categories(means, tasks),
         "tasks": entries,
     }
@@ -148,6 +155,8 @@ def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[s
         "failed": errors.total(),
         "timeouts": errors[FailureKind.TIMEOUT],
         "errors": dict(errors),
+        **_or_nothing("passes", passes_of(split.measures.repeats(task.places), None)),
+        **_or_nothing("corpus_bleu", split.measures.corpus_bleu),
         **({"per_example": list(_per_example(task, split))} if is_told else {}),
     }
 
@@ -210,6 +219,10 @@ def _elsewhere(tasks: Sequence[Sequence[float]]) -> dict[str, Any] | None:
 
 def _spread(mean: Mean) -> dict[str, Any]:
     return {"se": mean.se, "ci": mean.ci, "method": mean.method, "n": mean.n}
+
+
+def _or_nothing(name: str, value: Any) -> dict[str, Any]:
+    return {name: value} if value else {}
 
 
 def _milliseconds(seconds: Sequence[Sequence[float]]) -> float | None:

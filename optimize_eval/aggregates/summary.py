@@ -17,6 +17,7 @@ from optimize_eval.aggregates.claims.winner import claims_of
 from optimize_eval.aggregates.compare import MOST_PAIRS
 from optimize_eval.aggregates.gap import gap_between
 from optimize_eval.aggregates.latency import Latency
+from optimize_eval.aggregates.measures import Measures, of_cells
 from optimize_eval.aggregates.scores import Reading, Scores, known
 from optimize_eval.aggregates.shapes import (
     d_of,
@@ -72,6 +73,7 @@ class _Summary:
         self._latency = Latency()
         self._side_info: dict[tuple[Where, str], dict[str, Any]] = {}
         self._scores: dict[tuple[Where, str], Scores] = {}
+        self._measured: list[tuple[Cell, Measures]] = []
         for cell in layout.cells:
             self._read(cell, records(cell))
         self._against = Against(layout=layout, splits=self._splits, scores=self._scores)
@@ -110,6 +112,7 @@ class _Summary:
             ],
             "side_info": list(self._side_info.values()),
             "latency": self._latency.to_list(),
+            **of_cells((where(cell), one, self._splits[cell.split].clusters) for cell, one in self._measured),
         }
         summary["verdict"] = judge(summary, layout)
         summary["verdict"]["points"] += points_about(left_out)
@@ -134,11 +137,14 @@ class _Summary:
         repeats = self._layout.repeats
         reading = Reading(cell, lines, repeats, self._layout.score_range(cell.evaluator))
         side_info = SideInfo()
+        measures = Measures(len(lines), repeats, self._layout.score_range(cell.evaluator))
         for place, record in records:
             reading.take(place, record)
             self._latency.take(cell, record)
             if record["outcome"] == "scored":
                 side_info.take(record, lines[place // repeats])
+                measures.take(place // repeats, record)
+        self._measured.append((cell, measures))
         family = Where(cell.evaluator, cell.task_model, cell.split)
         self._scores[family, cell.candidate] = reading.done()
         self._side_info[family, cell.candidate] = {**where(cell), **side_info.to_dict()}

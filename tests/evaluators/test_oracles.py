@@ -15,6 +15,7 @@ from bleu_4 import bleu_4
 from edit_similarity import edit_similarity
 from f1 import f1
 from function_call_coverage import missing_calls, same
+from optimize_eval.statistics.corpus_bleu import corpus_bleu
 from rouge_l import rouge_l
 from tests.evaluators.asking import ask
 
@@ -114,10 +115,14 @@ def test_bleu_is_that_of_sacrebleu_and_never_above_one() -> None:
 
     pairs = list(product(SENTENCES, SENTENCES, SENTENCES[:4]))
     asked = [{"candidate": said, "example": {"targets": refs}} for said, *refs in pairs]
-    found = [one["score"] for one in ask("bleu", asked)]
+    answers = ask("bleu", asked)
+    found = [one["score"] for one in answers]
     theirs = [sacrebleu.sentence_bleu(said, refs).score / 100 for said, *refs in pairs]
     assert found == [close(min(1, score)) for score in theirs]
     assert all(0 <= score <= 1 for score in found)
+    said, *references = zip(*pairs, strict=True)
+    corpus = sacrebleu.corpus_bleu(said, references)
+    assert corpus_bleu([one["bleu_counts"] for one in answers]) == close(corpus.score / 100)
 
 
 VALUES = st.recursive(
