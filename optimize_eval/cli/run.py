@@ -100,7 +100,10 @@ def run(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
     keep_stderr: options.KeepStderr = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; ask nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; call nothing.")] = False,
+    like: Annotated[
+        str | None, typer.Option("--like", metavar="RUN", help="With --dry-run: scores vary as there.")
+    ] = None,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -108,6 +111,8 @@ def run(
     """Compare candidates over a dataset and a valset; an interrupted run goes on where it was."""
     if "" in (out, *(task_model or ())):
         raise UsageError("--out and --task-model need a name", hint="leave the option away, or give it one")
+    if like is not None and not dry_run:
+        raise UsageError("--like is for planning a run", hint="add --dry-run, or omit --like")
     check_slots(concurrency)
     candidate, candidates, candidate_field = options.candidates_named(
         context, candidate, candidates, candidate_field
@@ -171,7 +176,7 @@ def run(
         known = None if fresh else check_plan(folder, manifest)
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
-        dry.show(plan, folder, slots=concurrency, known=known, as_json=as_json)
+        dry.show(plan, folder, slots=concurrency, known=known, like=like, as_json=as_json)
         return
     check_reachable(plan)
     with locked(folder):

@@ -204,7 +204,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, tmp_path: Path) -> 
     told = cli(*command, "--json", "--concurrency", "6", env=made.env())
     assert (text.status, told.status) == (0, 0)
     assert "48 calls" in text.stdout
-    assert "Nothing was asked" in text.stdout
+    assert "Nothing was called" in text.stdout
     assert (told.json["calls"], told.json["owed"], told.json["slots"], told.json["splits"]) == (
         48,
         48,
