@@ -18,6 +18,7 @@ from optimize_eval.aggregates.compare import MOST_PAIRS
 from optimize_eval.aggregates.gap import gap_between
 from optimize_eval.aggregates.latency import Latency
 from optimize_eval.aggregates.measures import Measures, of_cells
+from optimize_eval.aggregates.more_repeats import points_about_repeats
 from optimize_eval.aggregates.scores import Reading, Scores, known
 from optimize_eval.aggregates.shapes import (
     d_of,
@@ -117,6 +118,7 @@ class _Summary:
         summary["verdict"] = judge(summary, layout)
         summary["verdict"]["points"] += points_about(left_out)
         del summary["winner"]  # the verdict's, which a test split may take back
+        summary["verdict"]["points"] += points_about_repeats(summary, layout)
         return summary
 
     def _families(self) -> Iterable[Where]:

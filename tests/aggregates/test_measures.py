@@ -1,6 +1,8 @@
 """pass@k, calibration and corpus BLEU of runs and boards: where there are some, where not, and in words."""
 
 import math
+import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports.leaderboard import render as render_board
 from optimize_eval.reports.terminal import render
-from tests.aggregates.made import LEAD, Example, Fails, Says, made, on_val
+from tests.aggregates.made import LEAD, Example, Fails, Says, made, on_val, saying
 from tests.aggregates.test_leaderboard import board
 
 OFTEN: Sequence[Example] = [(1.0, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)]
@@ -105,3 +107,20 @@ def test_bleu_of_the_corpus_is_told_beside_the_mean_of_sentences() -> None:
     found = board({"m": {"t": says}})
     assert found["models"][0]["tasks"][0]["corpus_bleu"]["score"] == pytest.approx(expected)
     assert f"corpus m BLEU {expected:.3f} on t" in words(render_board(found, width=100))
+
+
+def test_repeats_say_how_much_more_of_them_would_gain() -> None:
+    draw = random.Random(4)
+    base = [tuple(0.5 + draw.gauss(0, 0.1) for _ in range(2)) for _ in range(200)]
+    shifts = [draw.gauss(0.05, 0.1) for _ in range(200)]
+    other = [tuple(0.5 + shift + draw.gauss(0, 0.1) for _ in range(2)) for shift in shifts]
+    (point,) = saying(on_val(base=base, other=other).summary(), "more repeats")
+    told = re.fullmatch(
+        r"· more repeats would narrow the interval of other by at most (\d+) %, twice the examples by 29 %",
+        point,
+    )
+    assert told
+    assert int(told[1]) == pytest.approx(100 * (1 - (0.01 / 0.02) ** 0.5), abs=5)
+    (alone,) = saying(on_val(base=base).summary(), "more repeats")
+    assert "narrow its interval by at most" in alone
+    assert not saying(on_val(base=[0.1, 0.2], other=[0.3, 0.2]).summary(), "more repeats")
