@@ -1,0 +1,69 @@
+"""python -m optimize_eval.aggregates.rederive RUN: exits 1 and names each field that differs."""
+
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.aggregates.rederive.board import expected_boards
+from optimize_eval.aggregates.rederive.journal import read
+from optimize_eval.aggregates.rederive.summary import expected
+
+_MISSING = object()
+
+
+def main(folder: Path) -> int:
+    run = read(folder)
+    documents = {"summary.json": expected(run), **expected_boards(folder, run)}
+    kinds: Counter[str] = Counter()
+    wrong = []
+    for name, again in documents.items():
+        stored = json.loads((folder / name).read_bytes())
+        for path, value, derived in differences(stored, again, kinds):
+            wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
+    print("\n".join([*wrong, f"computed anew from the journal: {told(kinds)}"]))  # noqa: T201
+    print(f"{kinds.total():,} fields computed anew, {len(wrong):,} differ")  # noqa: T201
+    return 1 if wrong else 0
+
+
+def differences(stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = "") -> Iterator[Any]:
+    """Walk what was derived and give each field that is stored otherwise; lists have to be as long."""
+    match again:
+        case dict() if isinstance(stored, dict):
+            for key, value in again.items():
+                where = f"{path}.{key}" if path else key
+                yield from differences(stored.get(key, _MISSING), value, kinds, where, key)
+        case list() | tuple() if isinstance(stored, list):
+            if len(stored) != len(again):
+                yield f"the length of {path}", len(stored), len(again)
+            for place, (one, other) in enumerate(zip(stored, again, strict=False)):
+                yield from differences(one, other, kinds, f"{path}[{place}]", kind)
+        case _:
+            kinds[kind] += 1
+            if not agree(stored, again):
+                yield path, stored, again
+
+
+def agree(stored: Any, again: Any) -> bool:
+    """Return True if two values are the same but for rounding."""
+    if isinstance(stored, bool) or isinstance(again, bool):
+        return stored is again
+    if isinstance(stored, int | float) and isinstance(again, int | float):
+        return math.isclose(stored, again, rel_tol=1e-7, abs_tol=1e-10)
+    return bool(stored == again)
+
+
+def told(kinds: Counter[str]) -> str:
+    """Name the kinds of fields, the most frequent first."""
+    return ", ".join(f"{kind} {many:,}" for kind, many in kinds.most_common())
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False)[:80]
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

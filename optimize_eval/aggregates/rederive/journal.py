@@ -1,0 +1,201 @@
+"""What was recorded: the axes of run.json, and the newest record of each unit."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.aggregates.rederive.numerics import Labels, average
+
+Values = list[float | None]  # by example
+Key = tuple[str, str | None, str, str]  # evaluator, task model, split, candidate
+
+
+@dataclass
+class Cell:
+    """The outcomes of one cell, by example."""
+
+    scores: list[list[float]]
+    failed_by: list[int]
+    skipped: int
+    kinds: Counter[str]
+    is_unit: bool
+
+    @property
+    def means(self) -> Values:
+        return [average(one) for one in self.scores]
+
+    @property
+    def failed(self) -> int:
+        return sum(self.failed_by)
+
+    @property
+    def scored(self) -> int:
+        return sum(map(len, self.scores))
+
+    @property
+    def coverage(self) -> float | None:
+        return self.scored / (self.scored + self.failed) if self.scored + self.failed else None
+
+    def with_failures(self, score: float) -> Values | None:
+        """Count each failure as a score; None where scores have no ends."""
+        if not self.failed:
+            return self.means
+        if not self.is_unit:
+            return None
+        pairs = zip(self.scores, self.failed_by, strict=True)
+        return [average([*scores, *[score] * failed]) for scores, failed in pairs]
+
+
+@dataclass
+class Split:
+    """The examples of one split."""
+
+    name: str
+    lines: list[int | None]
+    sha256: list[str]
+    own_clusters: list[str] | None
+    groups: dict[str, list[str]]
+    labels: list[Any] = field(init=False)  # what counts as one unit
+    is_clustered: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        many = len(self.lines)
+        has_copies = self.copies > many / 100
+        self.is_clustered = has_copies or self.own_clusters is not None
+        self.labels = list(range(many))
+        for texts in [*([self.sha256] if has_copies else []), *([self.own_clusters] if self.own_clusters else [])]:
+            self.labels = _joined(self.labels, texts)
+
+    @property
+    def copies(self) -> int:
+        return len(self.sha256) - len(set(self.sha256))
+
+
+@dataclass
+class Run:
+    """Everything that numbers are made of."""
+
+    evaluators: list[str]
+    ranges: dict[str, str]
+    candidates: list[str]
+    task_models: list[str | None]
+    splits: dict[str, Split]
+    repeats: int
+    baseline: str
+    seed: int
+    group_by: list[str]
+    margins: dict[str, float]
+    cells: dict[Key, Cell]
+    changed: list[str]
+    known: int
+    size: int
+
+    @property
+    def deciding(self) -> str:
+        return "val" if "val" in self.splits else next(iter(self.splits))
+
+    @property
+    def primary(self) -> tuple[str, str | None]:
+        return self.evaluators[0], self.task_models[0]
+
+    @property
+    def may_flip(self) -> bool:
+        many = len(self.candidates)
+        return many * (many - 1) // 2 <= 50  # noqa: PLR2004
+
+    def labels(self, split: str) -> Labels:
+        return self.splits[split].labels
+
+
+def read(folder: Path) -> Run:
+    """Read a run; additions that are not complete, or that changed, are left out."""
+    manifest = json.loads((folder / "run.json").read_bytes())
+    entries = [*manifest["evaluators"], *manifest.get("additions", ())]
+    since = {one["name"]: one.get("since", 0) for one in entries}
+    records, changed = _records(folder / "journal.jsonl", since)
+    splits = [
+        Split(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"]) for one in manifest["splits"]
+    ]
+    share = len(manifest["candidates"]) * len(manifest["task_models"])
+    share *= sum(len(split.lines) for split in splits) * manifest["repeats"]
+    done = Counter(key[0] for key in records)
+    added = {one["name"] for one in manifest.get("additions", ())}
+    kept = [
+        one for one in entries if one["name"] not in added or (done[one["name"]] == share and one["name"] not in changed)
+    ]
+    names = [one["name"] for one in kept]
+    run = Run(
+        evaluators=names,
+        ranges={one["name"]: one["score_range"] for one in kept},
+        candidates=[one["name"] for one in manifest["candidates"]],
+        task_models=manifest["task_models"],
+        splits={split.name: split for split in splits},
+        repeats=manifest["repeats"],
+        baseline=manifest["baseline"],
+        seed=manifest["seed"],
+        group_by=manifest["group_by"],
+        margins=manifest.get("settings", {}).get("margins", {}),
+        cells={},
+        changed=sorted(changed.intersection(names)),
+        known=sum(done[name] for name in names),
+        size=share * len(names),
+    )
+    _fill(run, records)
+    return run
+
+
+def _records(path: Path, since: dict[str, int]) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str]]:
+    """Give the newest record of each unit; a line without an end is none yet."""
+    records: dict[tuple[Any, ...], dict[str, Any]] = {}
+    changed: set[str] = set()
+    offset = 0
+    with path.open("rb") as journal:
+        for line in journal:
+            record = json.loads(line) if line.endswith(b"\n") else {}
+            if "outcome" not in record:
+                changed.update(record.get("changed", []))
+            elif offset >= since.get(record["evaluator"], 0):
+                where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
+                records[*where, record.get("line"), record["repeat"]] = record
+            offset += len(line)
+    return records, changed
+
+
+def _fill(run: Run, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+    for evaluator in run.evaluators:
+        for candidate in run.candidates:
+            for task_model in run.task_models:
+                for split in run.splits.values():
+                    key = evaluator, task_model, split.name, candidate
+                    run.cells[key] = _cell(run, key, split, records)
+
+
+def _cell(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[str, Any]]) -> Cell:
+    cell = Cell([], [], 0, Counter(), run.ranges[key[0]] == "unit")
+    for line in split.lines:
+        theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
+        cell.scores.append([one["score"] for one in theirs if one.get("outcome") == "scored"])
+        failures = [one["kind"] for one in theirs if one.get("outcome") == "failed"]
+        cell.failed_by.append(len(failures))
+        cell.kinds.update(failures)
+        cell.skipped += sum(one.get("outcome") == "skipped" for one in theirs)
+    return cell
+
+
+def _joined(labels: list[Any], texts: list[str]) -> list[Any]:
+    """Give one label to all that are linked by an equal text, however many steps away."""
+    group = {label: label for label in labels}
+
+    def head(label: Any) -> Any:
+        while group[label] != label:
+            label = group[label]
+        return label
+
+    first: dict[str, Any] = {}
+    for label, text in zip(labels, texts, strict=True):
+        other = head(first.setdefault(text, label))
+        mine = head(label)
+        group[max(mine, other)] = min(mine, other)
+    return [head(label) for label in labels]

@@ -1,0 +1,189 @@
+"""The formulas, by other means than the rest of the program: tails by quadrature, flips by plain sums."""
+
+import math
+import random
+from collections.abc import Hashable, Iterable, Sequence
+from functools import cache
+from itertools import accumulate
+from statistics import NormalDist
+
+Labels = Sequence[Hashable]
+Pair = tuple[float, float]
+
+ALPHA = 0.05
+_Z = NormalDist().inv_cdf(0.975)
+_STEP = 1 / 32
+
+
+def total(values: Iterable[float]) -> float:
+    """Add up without rounding; what leaves the floats is infinite."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        return math.inf
+
+
+def average(values: Sequence[float]) -> float | None:
+    mean = total(values) / len(values) if values else math.inf
+    return mean if math.isfinite(mean) else None
+
+
+def by_label(values: Sequence[float], labels: Labels) -> list[float]:
+    """Add up the values of each label."""
+    parts: dict[Hashable, list[float]] = {}
+    for value, label in zip(values, labels, strict=True):
+        parts.setdefault(label, []).append(value)
+    return [total(part) for part in parts.values()]
+
+
+def spread(values: Sequence[float], mean: float, labels: Labels) -> tuple[float, int] | None:
+    """Give the standard error of a mean, and how many independent units there are."""
+    sums = by_label([value - mean for value in values], labels)
+    units = len(sums)
+    try:
+        se = math.sqrt(total(one * one for one in sums) * units / (units - 1)) / len(values)
+    except (OverflowError, ZeroDivisionError):
+        return None
+    if not math.isfinite(se):
+        return None
+    is_noise = se <= 1e-12 * max(map(abs, values))  # of adding the same number again and again
+    return 0.0 if is_noise else se, units
+
+
+def deviation(groups: Iterable[Sequence[float]]) -> float | None:
+    """Pool the standard deviation within groups."""
+    squares, freedom = [], 0
+    for values in groups:
+        mean = average(values)
+        if mean is not None:
+            squares += [(value - mean) ** 2 for value in values if abs(value - mean) < 1e150]  # noqa: PLR2004
+            freedom += len(values) - 1
+    return math.sqrt(total(squares) / freedom) if freedom > 0 else None
+
+
+@cache
+def tail(t: float, df: float) -> float:
+    """Integrate Student's density from t on: exp-sinh quadrature, which likes heavy tails."""
+    scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    parts = []
+    for step in range(-140, 141):
+        u = step * _STEP
+        y = math.exp(math.pi / 2 * math.sinh(u))
+        x = t + y
+        density = math.exp(scale - (df + 1) / 2 * math.log1p(x / df * x))
+        parts.append(density * y * math.pi / 2 * math.cosh(u) * _STEP)
+    return math.fsum(parts)
+
+
+@cache
+def quantile(share: float, df: float) -> float:
+    """Find t with so much below it, by Newton's method from the normal distribution's."""
+    if math.isinf(df):
+        return NormalDist().inv_cdf(share)
+    t = NormalDist().inv_cdf(share)
+    scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
+    for _ in range(200):
+        step = (tail(t, df) - (1 - share)) / math.exp(scale - (df + 1) / 2 * math.log1p(t * t / df))
+        t += step
+        if abs(step) < 1e-13 * abs(t):  # noqa: PLR2004
+            break
+    return t
+
+
+def two_sided(t: float, df: float) -> float:
+    if math.isinf(df):
+        return math.erfc(abs(t) / math.sqrt(2))
+    return min(1.0, 2 * tail(abs(t), df))
+
+
+def around(value: float, se: float, df: float, share: float = 0.975) -> Pair | None:
+    """Give an interval; None where nothing varies."""
+    reach = quantile(share, df) * se
+    return (value - reach, value + reach) if se else None
+
+
+def wilson(mean: float, n: float, z: float = _Z) -> Pair:
+    """Solve (m - p)² = z² p (1 - p) / n for p."""
+    a, b, c = 1 + z * z / n, -(2 * mean + z * z / n), mean * mean
+    root = math.sqrt(max(0.0, b * b - 4 * a * c))
+    return max(0.0, (-b - root) / 2 / a), min(1.0, (-b + root) / 2 / a)
+
+
+def wilson_effective(mean: float, se: float, units: float, df: float, most: float = math.inf) -> Pair:
+    """Give Wilson's interval for as many zeros and ones as have this standard error, with t for z."""
+    mean = min(1.0, max(0.0, mean))
+    worth = min(most, mean * (1 - mean) / (se * se) if se else units) or units
+    low, high = wilson(mean, worth, quantile(0.975, df))
+    return min(low, mean), max(high, mean)
+
+
+def mcnemar(wins: int, losses: int) -> float:
+    """Toss a fair coin for each pair that differs: both tails."""
+    n = wins + losses
+    ways = tosses = 1
+    for k in range(min(wins, losses)):
+        ways = ways * (n - k) // (k + 1)
+        tosses += ways
+    return min(1.0, 2 * tosses / (1 << n))
+
+
+def flips(units: Sequence[float], seed: int) -> float:
+    """Count sign flips that are as extreme: all of them up to 14 units, else 10,000 by the seed."""
+    least = abs(math.fsum(units)) - 1e-12 * math.fsum(map(abs, units))
+    if len(units) <= 14:  # noqa: PLR2004
+        sums = [0.0]
+        for unit in units:
+            sums = [one + unit for one in sums] + [one - unit for one in sums]
+        return sum(abs(one) >= least for one in sums) / len(sums)
+    moving = [unit for unit in units if unit]
+    signs = random.Random(seed)  # noqa: S311
+    tables = [
+        [math.fsum(v if byte >> k & 1 else -v for k, v in enumerate(moving[at : at + 8])) for byte in range(256)]
+        for at in range(0, len(moving), 8)
+    ]
+    extreme = 0
+    for _ in range(10_000):
+        drawn = signs.randbytes(len(tables))
+        extreme += abs(sum(table[byte] for table, byte in zip(tables, drawn, strict=True))) >= least
+    return (1 + extreme) / 10_001
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Multiply the smallest p by their number, the next by one less …, and never let one fall below another."""
+    ranked = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    steps = [min(1.0, p_values[place] * (len(ranked) - rank)) for rank, place in enumerate(ranked)]
+    corrected = dict(zip(ranked, accumulate(steps, max), strict=True))
+    return [corrected[place] for place in range(len(p_values))]
+
+
+def is_decidable(units: int, comparisons: int) -> bool:
+    """Return True if the smallest p there is could survive so many comparisons."""
+    return units > 1 and comparisons * 2.0 ** (1 - min(units, 1000)) <= ALPHA
+
+
+def satterthwaite(parts: Iterable[Pair]) -> float:
+    """Give the degrees of freedom of a sum of squared errors, each with its own."""
+    there = [(square, df) for square, df in parts if square]
+    if not there:
+        return math.inf
+    largest = max(square for square, _ in there)
+    shares = [(square / largest, df) for square, df in there]
+    return sum(share for share, _ in shares) ** 2 / sum(share * share / df for share, df in shares)
+
+
+def fieller(
+    train: tuple[float, float, float], val: tuple[float, float, float], comparisons: int = 1
+) -> tuple[float, Pair | None] | None:
+    """Divide the val gain by the train gain: which ratios does t not exclude?"""
+    (gain, se_t, df_t), (kept, se_v, df_v) = train, val
+    if gain <= 0:
+        return None
+    if not se_t and not se_v:
+        return kept / gain, None
+    df = satterthwaite([(se_v * se_v, df_v), ((kept / gain * se_t) ** 2, df_t)])
+    t = quantile(1 - ALPHA / comparisons / 2, df)
+    a, c = gain * gain - (t * se_t) ** 2, kept * kept - (t * se_v) ** 2
+    if a <= 0:
+        return None
+    root = math.sqrt(max(0.0, (gain * kept) ** 2 - a * c))
+    return kept / gain, ((gain * kept - root) / a, (gain * kept + root) / a)
