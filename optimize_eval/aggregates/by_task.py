@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from optimize_eval.aggregates.statistics import LEVEL, Difference, Interval, Mean, difference_of, mean_of
-from optimize_eval.statistics import student
-from optimize_eval.statistics.intervals import wilson_effective
+from optimize_eval.statistics.intervals import around, wilson_effective
+from optimize_eval.statistics.means import Mean, mean_of
+from optimize_eval.statistics.paired import Difference, difference_of
 from optimize_eval.statistics.stratified import Stratified, stratified
 
 FEWEST_TASKS = 10  # from which on other tasks are spoken of
@@ -26,14 +26,14 @@ def mean_over(tasks: Sequence[Sequence[float]]) -> Mean:
     found = stratified(there)
     if found is None:
         return replace(mean_of(_centres(there)), se=None, ci=None, method=None, n=n, df=None)
-    ci = wilson_effective(found.mean, found.se, found.df, found.worth)
+    ci = wilson_effective(found.mean, found.se, units=round(found.worth), df=found.df)
     return Mean(mean=found.mean, se=found.se, ci=ci, method="wilson_effective", n=n, df=found.df)
 
 
 def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Mean | None:
     """Estimate the same for all tasks that these could have been drawn from."""
     there = [scores for scores in tasks if scores]
-    return mean_of(_centres(there)) if len(there) >= FEWEST_TASKS else None
+    return mean_of(_centres(there), is_unit=True) if len(there) >= FEWEST_TASKS else None
 
 
 def difference_over(tasks: Sequence[Sequence[Pair]], *, seed: int = 0, may_flip: bool = True) -> Difference:
@@ -58,8 +58,7 @@ def _among_fixed_tasks(
     else:
         weighted = [(a / len(pairs), b / len(pairs)) for pairs in tasks for a, b in pairs]
         flipped = _compared(weighted, seed=seed, may_flip=may_flip)
-    reach = student.quantile(LEVEL, found.df) * found.se
-    ci: Interval = found.mean - reach, found.mean + reach
+    ci = around(found.mean, found.se, found.df) if found.se else None
     return replace(flipped, diff=found.mean, se=found.se, ci=ci, df=found.df)
 
 

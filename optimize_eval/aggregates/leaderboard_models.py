@@ -138,7 +138,7 @@ def model_of(
 def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[str, Any]:
     scores = [value for value in task.of(split.scores.means) if not math.isnan(value)]
     errors = sum(task.of(split.kinds), Counter[str]())
-    mean = mean_of(scores)
+    mean = mean_of(scores, is_unit=True)
     return {
         "task": task.name,
         "metric": metric.partition("@")[0],

@@ -9,11 +9,12 @@ from dataclasses import asdict
 from typing import Any
 
 from optimize_eval.aggregates.by_task import mean_over, on_tasks_like_these
-from optimize_eval.aggregates.statistics import Clusters, Mean, mean_of
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.calibration import Answer, calibration_of
 from optimize_eval.statistics.corpus_bleu import LENGTH, Counts, corpus_bleu
+from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.statistics.pass_at_k import Repeats, all_of, any_of, listed, with_enough
+from optimize_eval.statistics.units import Clusters
 
 CONFIDENCE, BLEU_COUNTS = "confidence", "bleu_counts"
 EVERY = slice(None)
@@ -110,7 +111,7 @@ def _passes(k: int, examples: Sequence[Repeats], clusters: Clusters) -> Told:
     places = with_enough(k, examples)
     theirs = clusters and [clusters[place] for place in places]
     return {
-        name: _estimate(mean_of([way(k, examples[place]) for place in places], theirs))
+        name: _estimate(mean_of([way(k, examples[place]) for place in places], theirs, is_unit=True))
         for name, way in _WAYS.items()
     }
 

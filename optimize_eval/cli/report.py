@@ -152,7 +152,10 @@ def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, 
             f"{folder / SUMMARY} cannot be read: {error}", hint="write it anew: the run's own command again"
         ) from None
     done = subprocess.run(
-        [sys.executable, "-I", rederive.__file__, str(folder)], capture_output=True, text=True, check=False
+        [sys.executable, "-I", "-m", rederive.__name__, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode not in {0, _DIFFERS}:
         raise CannotGoOn(f"the check broke off: {done.stderr.strip()[-200:]}")

@@ -1,26 +1,10 @@
-"""What comparisons are called, how often that is false, and that the journal says the same as the summary."""
+"""What comparisons are called, and how often that is false."""
 
 import random
-import subprocess
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
-import orjson
 import pytest
 
-from optimize_eval.aggregates import rederive
-from optimize_eval.aggregates.summary import summarise
-from optimize_eval.candidates import Candidate
-from optimize_eval.connect import parse_evaluators
-from optimize_eval.datasets import load_examples
-from optimize_eval.journal import Journal, sealed
-from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, write_json
-from optimize_eval.run.ledger import Ledger
-from optimize_eval.run.manifest import layout_of, manifest_of
-from optimize_eval.run.plan import Plan, plan_run
-from optimize_eval.run.source import Source
 from tests.aggregates.made import (
     LEAD,
     Entry,
@@ -29,7 +13,6 @@ from tests.aggregates.made import (
     Made,
     No,
     Says,
-    Summary,
     made,
     moved,
     noisy,
@@ -115,116 +98,6 @@ def _has_a_false_winner(draw: random.Random, score: Callable[[random.Random], fl
     run = on_val(**{f"c{n}": [score(draw) for _ in range(20)] for n in range(20)})
     rows = run.summary()["rows"]
     return any(row["vs_baseline"] and row["vs_baseline"]["val"]["mark"] == "better" for row in rows)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Write a run with clusters, repeats, failures, second answers and a torn end."""
-    plan = _plan(tmp_path)
-    folder = tmp_path / "run"
-    folder.mkdir()
-    write_json(folder / MANIFEST, manifest := manifest_of(plan, {}, {}))
-    _write_journal(folder / JOURNAL, plan)
-    layout, digest = layout_of(manifest)
-    ledger = Ledger.read(folder / JOURNAL, layout, digest)
-    with ledger.reader(folder / JOURNAL) as reader:
-        write_json(folder / SUMMARY, summarise(layout, reader.records))
-    return folder
-
-
-def _plan(tmp_path: Path) -> Plan:
-    sources = []
-    for name, n in (("train", 24), ("val", 17)):
-        path = tmp_path / f"{name}.jsonl"
-        path.write_bytes(
-            b"\n".join(orjson.dumps({"x": f"{name} {place}", "doc": place // 3}) for place in range(n))
-        )
-        sources.append(Source(name=name, file=str(path), examples=load_examples([path])[0]))
-    specs = parse_evaluators(["judge=true", "policy=true"], EvaluatorSpec())
-    candidates = [Candidate(name=name, text=name) for name in ("base", "long ▲", "short")]
-    return plan_run(
-        specs, candidates, sources, task_models=["m1", "m2"], repeats=3, cluster_by="doc", group_by=["doc"]
-    )
-
-
-def _write_journal(path: Path, plan: Plan) -> None:
-    draw = random.Random(5)
-    journal = Journal(path, 0)
-    journal.append(sealed({"schema": "optimize-eval.journal.v1", "plan": plan.digest}))
-    numbers = list(range(plan.layout.size))
-    draw.shuffle(numbers)
-    for number in [*numbers, *numbers[:100]]:
-        unit = plan.unit(number)
-        outcome = _outcome(draw)
-        journal.append(sealed({"key": unit.key, **unit.coordinates, **outcome, "seconds": 0.1}))
-    journal.append(sealed({"footer": "done"}))
-    journal.close()
-    with path.open("ab") as stream:
-        stream.write(b'{"key":"torn')
-
-
-def _outcome(draw: random.Random) -> dict[str, object]:
-    kind = draw.random()
-    if kind < 0.1:
-        return {"outcome": "failed", "kind": "timeout", "message": "no answer within 10 s"}
-    if kind < 0.12:
-        return {"outcome": "skipped", "message": "filtered"}
-    return {"outcome": "scored", "score": round(draw.random(), 3), "side_info": {"n": draw.random()}}
-
-
-def _check(folder: Path) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, rederive.__file__, folder], capture_output=True, text=True, check=False
-    )
-    return done.returncode, done.stdout + done.stderr
-
-
-def test_the_journal_gives_the_summarys_numbers_another_way(folder: Path) -> None:
-    status, said = _check(folder)
-    # 12 rows and 12 pairs of two splits: a mean and an error each, and for 8 rows a difference and its error
-    assert (status, said) == (0, "128 numbers computed anew from the journal, 0 differ\n")
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        ("rows", 1, "splits", "val", "mean"),
-        ("rows", 4, "splits", "train", "se"),
-        ("rows", 2, "vs_baseline", "val", "diff"),
-        ("rows", 5, "vs_baseline", "train", "se"),
-        ("pairs", 3, "diff"),
-        ("pairs", 20, "se"),
-    ],
-    ids=lambda path: " ".join(map(str, path)),
-)
-def test_a_changed_digit_is_found(folder: Path, path: Sequence[str | int]) -> None:
-    summary: Summary = orjson.loads((folder / SUMMARY).read_bytes())
-    *way, last = path
-    place = summary
-    for step in way:
-        place = place[step]  # type: ignore[index]
-    place[last] = place[last] + 1e-6  # type: ignore[index]
-    write_json(folder / SUMMARY, summary)
-    status, said = _check(folder)
-    assert status == 1
-    assert "1 differ" in said
-    assert f"{path[-1]}: summary.json has" in said
-
-
-def test_a_changed_score_is_found(folder: Path) -> None:
-    text = (folder / JOURNAL).read_bytes()
-    before, score, after = text.rpartition(b'"score":0.')
-    (folder / JOURNAL).write_bytes(before + score.replace(b"0", b"1") + after)
-    status, said = _check(folder)
-    assert status == 1
-    assert "mean: summary.json has" in said
-
-
-def test_a_summary_without_a_row_is_found(folder: Path) -> None:
-    summary = orjson.loads((folder / SUMMARY).read_bytes())
-    del summary["rows"][1]
-    write_json(folder / SUMMARY, summary)
-    assert _check(folder)[0] == 1
 
 
 def _examples(n: int) -> list[Example]:

@@ -28,16 +28,24 @@ LATE = Fails(kind="reported", message="no")
 scores = st.floats(0, 1) | st.sampled_from([0.0, 1.0])
 
 
-def board(
-    models: Mapping[str, Files], *, categories: Mapping[str, Sequence[str]] | None = None, **settings: Any
-) -> dict[str, Any]:
+def board(models: Mapping[str, Files], **settings: Any) -> dict[str, Any]:
     """Make the leaderboard of what models got; a file with categories is of the spec dialect."""
+    with tempfile.TemporaryDirectory() as folder:
+        return board_and_folder(Path(folder, "run"), models, **settings)[0]
+
+
+def board_and_folder(
+    folder: Path,
+    models: Mapping[str, Files],
+    *,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    **settings: Any,
+) -> tuple[dict[str, Any], Path]:
     run = made({name: {"none": files} for name, files in models.items()})
     told = categories or {}
     files = [_file(name, len(got), told.get(name)) for name, got in next(iter(models.values())).items()]
-    with tempfile.TemporaryDirectory() as folder:
-        stored = open_stored(run.write(Path(folder, "run")))
-        return board_of(stored, files, {name: name for name in models}, settings={}, **settings)
+    stored = open_stored(run.write(folder))
+    return board_of(stored, files, {name: name for name in models}, settings={}, **settings), folder
 
 
 def _file(name: str, size: int, categories: Sequence[str] | None) -> TaskFile:

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,19 @@ from optimize_eval.aggregates.rederive.journal import read
 from optimize_eval.aggregates.rederive.summary import expected
 
 _MISSING = object()
+_CLOSED = {"failures", "errors", "duplicates", "clusters", "chosen"}  # of which every field is derived
+_KINDS = {
+    **dict.fromkeys(("mean", "score", "overall_score"), "means"),
+    "se": "standard errors",
+    **dict.fromkeys(("ci", "ci90"), "intervals"),
+    **dict.fromkeys(("bounds", "lower_bound"), "bounds"),
+    **dict.fromkeys(("diff", "value"), "differences"),
+    "p": "p values",
+    "p_holm": "corrected p values",
+    **dict.fromkeys(("mark", "despite_failures", "no_worse", "equivalent", "holds_at_lower_bound"), "marks"),
+    **dict.fromkeys(("state", "winner", "flag", "kept", "not_told_apart", "not_run"), "states"),
+}
+_OTHER = "counts and names"
 
 
 def main(folder: Path) -> int:
@@ -24,16 +38,20 @@ def main(folder: Path) -> int:
         stored = json.loads((folder / name).read_bytes())
         for path, value, derived in differences(stored, again, kinds):
             wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
-    print("\n".join([*wrong, f"computed anew from the journal: {told(kinds)}"]))  # noqa: T201
-    print(f"{kinds.total():,} fields computed anew, {len(wrong):,} differ")  # noqa: T201
+    print("\n".join([*wrong, *_told(kinds)]))  # noqa: T201  a script's output
+    numbers = f"{kinds.total():,} fields computed anew from the journal"
+    print(f"{numbers}, {len(wrong):,} differ")  # noqa: T201
     return 1 if wrong else 0
 
 
-def differences(stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = "") -> Iterator[Any]:
+def differences(
+    stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
     """Walk what was derived and give each field that is stored otherwise; lists have to be as long."""
     match again:
         case dict() if isinstance(stored, dict):
-            for key, value in again.items():
+            more = [key for key in stored if key not in again] if kind in _CLOSED else []
+            for key, value in [*again.items(), *((key, _MISSING) for key in more)]:
                 where = f"{path}.{key}" if path else key
                 yield from differences(stored.get(key, _MISSING), value, kinds, where, key)
         case list() | tuple() if isinstance(stored, list):
@@ -42,7 +60,7 @@ def differences(stored: Any, again: Any, kinds: Counter[str], path: str = "", ki
             for place, (one, other) in enumerate(zip(stored, again, strict=False)):
                 yield from differences(one, other, kinds, f"{path}[{place}]", kind)
         case _:
-            kinds[kind] += 1
+            kinds[_KINDS.get(kind, _OTHER)] += 1
             if not agree(stored, again):
                 yield path, stored, again
 
@@ -56,9 +74,11 @@ def agree(stored: Any, again: Any) -> bool:
     return bool(stored == again)
 
 
-def told(kinds: Counter[str]) -> str:
-    """Name the kinds of fields, the most frequent first."""
-    return ", ".join(f"{kind} {many:,}" for kind, many in kinds.most_common())
+def _told(kinds: Counter[str]) -> Iterator[str]:
+    """Say which kinds of numbers were checked."""
+    every = dict.fromkeys([*_KINDS.values(), _OTHER])
+    words = " · ".join(f"{kind} {kinds[kind]:,}" for kind in every if kinds[kind])
+    yield from textwrap.wrap(words, 78)
 
 
 def _shown(value: Any) -> str:

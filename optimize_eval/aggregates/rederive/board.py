@@ -48,10 +48,12 @@ def _board(stored: Told, run: Run, scorer: str) -> Told:
     names = [model["adapter"] for model in stored["models"]]
     there = [name for name in run.evaluators if any(name == f"{one}{scorer}" for one in names)]
     models = [_model(run, name, name.removesuffix(scorer) if scorer else name, tasks) for name in there]
-    pairs = _pairs(models, tasks, run.seed)
+    pairs = _pairs(models, run.seed)
     for model in models:
         model["win_rate"] = _win_rate(model["adapter"], pairs)
-    ranked = sorted(models, key=lambda one: (len(one["not_run"]), -(one["lower_bound"] or 0.0), one["failed"]))
+    ranked = sorted(
+        models, key=lambda one: (len(one["not_run"]), -(one["lower_bound"] or 0.0), one["failed"])
+    )
     first = models[0]
     top = {key: first[key] for key in ("overall_score", "adapter", "tasks")}
     for model in models:
@@ -73,7 +75,7 @@ def _tasks(stored: Told, run: Run) -> list[Task]:
 
 def _model(run: Run, evaluator: str, name: str, tasks: Sequence[Task]) -> Told:
     cells = {split: run.cells[evaluator, None, split, run.candidates[0]] for split in run.splits}
-    entries = [_entry(task, cells[task.split], run) for task in tasks]
+    entries = [_entry(task, cells[task.split]) for task in tasks]
     values = [list(task.of(cells[task.split].means)) for task in tasks]
     lows = [list(task.of(cells[task.split].with_failures(0.0) or [])) for task in tasks]
     kinds = sum((cell.kinds for cell in cells.values()), Counter[str]())
@@ -99,10 +101,11 @@ def _model(run: Run, evaluator: str, name: str, tasks: Sequence[Task]) -> Told:
     }
 
 
-def _entry(task: Task, cell: Cell, run: Run) -> Told:
+def _entry(task: Task, cell: Cell) -> Told:
     values: Values = list(task.of(cell.means))
     there = [value for value in values if value is not None]
     s = mean_of(values, range(len(values)), is_clustered=False, is_unit=True)
+    kinds = Counter(kind for kinds in task.of(cell.failures) for kind in kinds)
     told = {
         "task": task.told["task"],
         "score": s["mean"],
@@ -110,7 +113,9 @@ def _entry(task: Task, cell: Cell, run: Run) -> Told:
         "correct": round(numerics.total(there)),
         "perfect": there.count(1.0),
         "total": len(values),
-        "failed": sum(task.of(cell.failed_by)),
+        "failed": kinds.total(),
+        "timeouts": kinds["timeout"],
+        "errors": dict(kinds),
     }
     if "per_example" in task.told:
         told["per_example"] = [{"score": value} for value in values]
@@ -126,13 +131,18 @@ def _overall(tasks: Sequence[Values]) -> Told:
     """Average over tasks that have a score; the error is that of each task's own mean."""
     there = _known(tasks)
     centres = [numerics.total(values) / len(values) for values in there]
-    told: Told = {"mean": numerics.average(centres), **dict.fromkeys(_OF_S), "n": sum(map(len, there)), "df": None}
+    told: Told = {
+        "mean": numerics.average(centres),
+        **dict.fromkeys(_OF_S),
+        "n": sum(map(len, there)),
+        "df": None,
+    }
     found = _fixed(there)
     if found is None or told["mean"] is None:
         return told
     se, df = found
     worth = len(there) ** 2 / sum(1 / len(values) for values in there)
-    ci = numerics.wilson_effective(told["mean"], se, worth, df)
+    ci = numerics.wilson_effective(told["mean"], se, round(worth), df)
     return told | {"se": se, "df": df, "ci": ci, "method": "wilson_effective"}
 
 
@@ -175,11 +185,12 @@ def _categories(values: Sequence[Values], tasks: Sequence[Task]) -> list[Told]:
     return found
 
 
-def _pairs(models: Sequence[Told], tasks: Sequence[Task], seed: int) -> list[Told]:
+def _pairs(models: Sequence[Told], seed: int) -> list[Told]:
     couples = list(combinations(models, 2))
     may_flip = len(couples) <= _MOST_FLIPPED
     found = {
-        (a["adapter"], b["adapter"]): _compare(a["values"], b["values"], seed, may_flip=may_flip) for a, b in couples
+        (a["adapter"], b["adapter"]): _compare(a["values"], b["values"], seed, may_flip=may_flip)
+        for a, b in couples
     }
     lows = [_compare(a["lows"], b["lows"], seed, may_flip=False) for a, b in couples]
     return [
@@ -225,13 +236,14 @@ def _units(tasks: Sequence[Pairs], *, is_fixed: bool) -> Pairs:
     """Give what is flipped: pairs by their weight in their task, or else whole tasks."""
     if not is_fixed:
         return [
-            (numerics.total(x for x, _ in pairs) / len(pairs), numerics.total(y for _, y in pairs) / len(pairs))
+            (
+                numerics.total(x for x, _ in pairs) / len(pairs),
+                numerics.total(y for _, y in pairs) / len(pairs),
+            )
             for pairs in tasks
         ]
     is_even = len({len(pairs) for pairs in tasks}) == 1
-    return [
-        (x, y) if is_even else (x / len(pairs), y / len(pairs)) for pairs in tasks for x, y in pairs
-    ]
+    return [(x, y) if is_even else (x / len(pairs), y / len(pairs)) for pairs in tasks for x, y in pairs]
 
 
 def _test(units: Pairs, se: float, seed: int, *, may_flip: bool) -> tuple[float, str]:

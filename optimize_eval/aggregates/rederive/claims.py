@@ -1,11 +1,11 @@
-"""What is claimed of a winner: its gain after the choice, what carries over, who is not told apart, the state."""
+"""What is claimed of a winner: its gain after the choice, what carries over, who is not told apart."""
 
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates.rederive import numerics
-from optimize_eval.aggregates.rederive.compared import Told, compare, correct, gap_of, is_gain
+from optimize_eval.aggregates.rederive.compared import Told, compare, correct, estimate, gap_of, is_gain
 from optimize_eval.aggregates.rederive.journal import Run, Values
 
 Gains = Mapping[str, Values]
@@ -147,9 +147,7 @@ def _gains(run: Run, split: str, own: float | None = None, base: float | None = 
     for name, after in ends.items():
         if after is None:
             return None
-        gains[name] = [
-            None if x is None or y is None else y - x for x, y in zip(before, after, strict=True)
-        ]
+        gains[name] = [None if x is None or y is None else y - x for x, y in zip(before, after, strict=True)]
     return gains
 
 
@@ -180,7 +178,7 @@ def _kept_by(train: Gains | None, val: Gains | None, run: Run, candidate: str) -
     lost = gap_of(there, here, "diff")
     if lost is None or not is_gain(there):
         return None
-    ratio = numerics.fieller(*((one["diff"], one["se"], one["df"]) for one in (there, here)))
+    ratio = numerics.fieller(estimate(there), estimate(here))
     most = lost["ci"][1] if lost["ci"] else lost["value"]
     margin = run.margins.get(run.primary[0])
     is_kept = (margin is not None and most <= margin) or is_share_kept(ratio)

@@ -1,4 +1,4 @@
-"""Estimates in the shapes that summary.json has: S of a split, D of a difference, G of a gap; Holm by family."""
+"""Estimates in the shapes that summary.json has: S of a split, D of a difference, G of a gap; Holm's p."""
 
 import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -38,8 +38,7 @@ def mean_of(values: Values, labels: numerics.Labels, *, is_clustered: bool, is_u
 def s_of(cell: Cell, run: Run, split: str) -> Told:
     of = run.splits[split]
     told = mean_of(cell.means, of.labels, is_clustered=of.is_clustered, is_unit=cell.is_unit)
-    ends = [cell.with_failures(score) for score in (0.0, 1.0)] if cell.is_unit else None
-    bounds = ends and [numerics.average([v for v in end or () if v is not None]) for end in ends]
+    bounds = [_plain_mean(cell.with_failures(score)) for score in (0.0, 1.0)] if cell.is_unit else None
     return told | {
         "repeats": run.repeats,
         "scored": cell.scored,
@@ -51,6 +50,10 @@ def s_of(cell: Cell, run: Run, split: str) -> Told:
         "between_sd": numerics.deviation([[value for value in cell.means if value is not None]]),
         "failures": dict(cell.kinds),
     }
+
+
+def _plain_mean(values: Values | None) -> float | None:
+    return numerics.average([value for value in values or () if value is not None])
 
 
 def compare(a: Values, b: Values, run: Run, split: str, places: Sequence[int] | None = None) -> Told:
@@ -75,7 +78,10 @@ def compare(a: Values, b: Values, run: Run, split: str, places: Sequence[int] | 
     if found:
         se, units = found
         told |= {"se": se, "df": units - 1, "ci": numerics.around(told["diff"], se, units - 1)}
-        is_share = not run.splits[split].is_clustered and {score for pair in pairs for score in pair} <= {0, 1}
+        is_share = not run.splits[split].is_clustered and {score for pair in pairs for score in pair} <= {
+            0,
+            1,
+        }
         told["p"], told["test"] = _test(told, numerics.by_label(d, labels), run, is_share=is_share)
     told["at_most"] = 1 - 0.05 ** (1 / told["units"]) if d and told["ties"] == len(d) else None
     return told
@@ -140,6 +146,10 @@ def g_of(train: Told, val: Told) -> Told | None:
     told = {key: gap[key] for key in ("value", "se", "ci")}
     told["df"] = gap["df"] if math.isfinite(gap["df"]) else None
     return told | {"flag": is_shown and min(train["n"], val["n"]) >= _FEWEST}
+
+
+def estimate(d: Told) -> tuple[float, float, float]:
+    return d["diff"], d["se"], d["df"]
 
 
 def is_gain(d: Told) -> bool:

@@ -17,9 +17,8 @@ class Cell:
     """The outcomes of one cell, by example."""
 
     scores: list[list[float]]
-    failed_by: list[int]
+    failures: list[list[str]]  # their kinds
     skipped: int
-    kinds: Counter[str]
     is_unit: bool
 
     @property
@@ -28,7 +27,11 @@ class Cell:
 
     @property
     def failed(self) -> int:
-        return sum(self.failed_by)
+        return sum(map(len, self.failures))
+
+    @property
+    def kinds(self) -> Counter[str]:
+        return Counter(kind for kinds in self.failures for kind in kinds)
 
     @property
     def scored(self) -> int:
@@ -44,8 +47,8 @@ class Cell:
             return self.means
         if not self.is_unit:
             return None
-        pairs = zip(self.scores, self.failed_by, strict=True)
-        return [average([*scores, *[score] * failed]) for scores, failed in pairs]
+        pairs = zip(self.scores, self.failures, strict=True)
+        return [average([*scores, *[score] * len(failed)]) for scores, failed in pairs]
 
 
 @dataclass
@@ -65,7 +68,10 @@ class Split:
         has_copies = self.copies > many / 100
         self.is_clustered = has_copies or self.own_clusters is not None
         self.labels = list(range(many))
-        for texts in [*([self.sha256] if has_copies else []), *([self.own_clusters] if self.own_clusters else [])]:
+        for texts in [
+            *([self.sha256] if has_copies else []),
+            *([self.own_clusters] if self.own_clusters else []),
+        ]:
             self.labels = _joined(self.labels, texts)
 
     @property
@@ -116,14 +122,17 @@ def read(folder: Path) -> Run:
     since = {one["name"]: one.get("since", 0) for one in entries}
     records, changed = _records(folder / "journal.jsonl", since)
     splits = [
-        Split(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"]) for one in manifest["splits"]
+        Split(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"])
+        for one in manifest["splits"]
     ]
     share = len(manifest["candidates"]) * len(manifest["task_models"])
     share *= sum(len(split.lines) for split in splits) * manifest["repeats"]
     done = Counter(key[0] for key in records)
     added = {one["name"] for one in manifest.get("additions", ())}
     kept = [
-        one for one in entries if one["name"] not in added or (done[one["name"]] == share and one["name"] not in changed)
+        one
+        for one in entries
+        if one["name"] not in added or (done[one["name"]] == share and one["name"] not in changed)
     ]
     names = [one["name"] for one in kept]
     run = Run(
@@ -173,13 +182,11 @@ def _fill(run: Run, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
 
 
 def _cell(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[str, Any]]) -> Cell:
-    cell = Cell([], [], 0, Counter(), run.ranges[key[0]] == "unit")
+    cell = Cell([], [], 0, run.ranges[key[0]] == "unit")
     for line in split.lines:
         theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
         cell.scores.append([one["score"] for one in theirs if one.get("outcome") == "scored"])
-        failures = [one["kind"] for one in theirs if one.get("outcome") == "failed"]
-        cell.failed_by.append(len(failures))
-        cell.kinds.update(failures)
+        cell.failures.append([one["kind"] for one in theirs if one.get("outcome") == "failed"])
         cell.skipped += sum(one.get("outcome") == "skipped" for one in theirs)
     return cell
 

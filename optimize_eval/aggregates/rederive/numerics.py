@@ -85,7 +85,7 @@ def quantile(share: float, df: float) -> float:
     for _ in range(200):
         step = (tail(t, df) - (1 - share)) / math.exp(scale - (df + 1) / 2 * math.log1p(t * t / df))
         t += step
-        if abs(step) < 1e-13 * abs(t):  # noqa: PLR2004
+        if abs(step) < 1e-13 * abs(t):
             break
     return t
 
@@ -138,7 +138,10 @@ def flips(units: Sequence[float], seed: int) -> float:
     moving = [unit for unit in units if unit]
     signs = random.Random(seed)  # noqa: S311
     tables = [
-        [math.fsum(v if byte >> k & 1 else -v for k, v in enumerate(moving[at : at + 8])) for byte in range(256)]
+        [
+            math.fsum(v if byte >> k & 1 else -v for k, v in enumerate(moving[at : at + 8]))
+            for byte in range(256)
+        ]
         for at in range(0, len(moving), 8)
     ]
     extreme = 0
@@ -149,7 +152,7 @@ def flips(units: Sequence[float], seed: int) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Multiply the smallest p by their number, the next by one less …, and never let one fall below another."""
+    """Multiply the smallest p by their number, the next by one less, and let none fall below another."""
     ranked = sorted(range(len(p_values)), key=lambda place: p_values[place])
     steps = [min(1.0, p_values[place] * (len(ranked) - rank)) for rank, place in enumerate(ranked)]
     corrected = dict(zip(ranked, accumulate(steps, max), strict=True))
@@ -174,7 +177,7 @@ def satterthwaite(parts: Iterable[Pair]) -> float:
 def fieller(
     train: tuple[float, float, float], val: tuple[float, float, float], comparisons: int = 1
 ) -> tuple[float, Pair | None] | None:
-    """Divide the val gain by the train gain: which ratios does t not exclude?"""
+    """Divide the val gain by the train gain, and give the ratios that t does not exclude."""
     (gain, se_t, df_t), (kept, se_v, df_v) = train, val
     if gain <= 0:
         return None

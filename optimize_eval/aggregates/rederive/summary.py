@@ -10,6 +10,7 @@ from optimize_eval.aggregates.rederive.compared import (
     Told,
     compare,
     correct,
+    estimate,
     g_of,
     gap_of,
     is_gain,
@@ -46,7 +47,9 @@ def expected(run: Run) -> Told:
     _lose(run, rows, against)
     pairs = [d for where in wheres for d in _pairs(run, where, means[where], against)]
     primary = [row for row in rows if (row["evaluator"], row["task_model"]) == run.primary]
-    decisive = [d for d in pairs if (d["evaluator"], d["task_model"], d["split"]) == (*run.primary, run.deciding)]
+    decisive = [
+        d for d in pairs if (d["evaluator"], d["task_model"], d["split"]) == (*run.primary, run.deciding)
+    ]
     claims = claims_of(primary, decisive, run)
     return {
         "baseline": run.baseline,
@@ -59,7 +62,9 @@ def expected(run: Run) -> Told:
         **{key: claims[key] for key in ("selection", "not_told_apart", "carry_over")},
         "leakage": _leaked(run),
         "duplicates": {name: split.copies for name, split in run.splits.items() if split.copies},
-        "clusters": {name: len(set(split.labels)) for name, split in run.splits.items() if split.is_clustered},
+        "clusters": {
+            name: len(set(split.labels)) for name, split in run.splits.items() if split.is_clustered
+        },
         "changed": run.changed,
         "verdict": verdict_of(primary, claims, run),
     }
@@ -75,7 +80,8 @@ def _against_baseline(run: Run, means: dict[Where, dict[str, Values]]) -> dict[t
         return split, where == (*run.primary, run.deciding)
 
     plain = {
-        (where, name): compare(means[where][run.baseline], means[where][name], run, where[2]) for where, name in keys
+        (where, name): compare(means[where][run.baseline], means[where][name], run, where[2])
+        for where, name in keys
     }
     done = correct(plain, family)
     failing = [key for key in keys if any(run.cells[*key[0], one].failed for one in (run.baseline, key[1]))]
@@ -117,7 +123,9 @@ def _row(run: Run, asked: tuple[str, str | None], name: str, against: Any, group
         "groups": groups.get((asked, name), {}),
     }
     if name != run.baseline:
-        row["vs_baseline"] = {split: _d(against[where, name], run, asked[0]) for split, where in wheres.items()}
+        row["vs_baseline"] = {
+            split: _d(against[where, name], run, asked[0]) for split, where in wheres.items()
+        }
     return row
 
 
@@ -132,7 +140,12 @@ def _d(d: Told, run: Run, evaluator: str) -> Told:
         ends90 = numerics.around(d["diff"], d["se"], d["df"], 0.95) or (d["diff"], d["diff"])
         is_no_worse = ends90[0] > -margin
         is_equivalent = is_no_worse and ends90[1] < margin
-        told["margin"] = {"margin": margin, "ci90": ends90, "no_worse": is_no_worse, "equivalent": is_equivalent}
+        told["margin"] = {
+            "margin": margin,
+            "ci90": ends90,
+            "no_worse": is_no_worse,
+            "equivalent": is_equivalent,
+        }
     return told
 
 
@@ -151,8 +164,7 @@ def _lose(run: Run, rows: list[Told], against: dict[tuple[Where, str], Told]) ->
     for (row, train, val, gap), p in zip(found, numerics.holm([one[3]["p"] for one in found]), strict=True):
         ratio = None
         if is_gain(train):
-            estimates = ((one["diff"], one["se"], one["df"]) for one in (train, val))
-            ratio = numerics.fieller(*estimates, len(run.candidates) - 1)
+            ratio = numerics.fieller(estimate(train), estimate(val), len(run.candidates) - 1)
         can_be_told = all(numerics.is_decidable(one["units"], 1) for one in (train, val))
         row["overfit"] = {
             **{key: gap[key] for key in ("value", "se", "ci", "p")},
@@ -227,7 +239,10 @@ def _empty() -> Told:
 
 
 def _units(run: Run) -> dict[str, int]:
-    counts = {name: sum(getattr(cell, name) for cell in run.cells.values()) for name in ("scored", "failed", "skipped")}
+    counts = {
+        name: sum(getattr(cell, name) for cell in run.cells.values())
+        for name in ("scored", "failed", "skipped")
+    }
     return {"total": run.size, **counts, "owed": run.size - sum(counts.values())}
 
 
