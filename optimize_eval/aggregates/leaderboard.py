@@ -24,6 +24,8 @@ from optimize_eval.aggregates.leaderboard_models import (
 from optimize_eval.aggregates.leaderboard_verdict import judge
 from optimize_eval.aggregates.shapes import d_of
 from optimize_eval.run.stored import StoredRun
+from optimize_eval.statistics.families import ALPHA
+from optimize_eval.statistics.paired import Difference
 from optimize_eval.tasks import TaskFile
 
 
@@ -91,9 +93,16 @@ def _pairs(models: Sequence[Model], tasks: Sequence[Counted], seed: int) -> list
             "b": b.told["adapter"],
             **d_of(comparison),
             "holds_at_lower_bound": _holds(comparison, _compare(a.lows, b.lows, tasks, may_flip=False)),
+            "holds_at_worst": _holds(comparison, _at_worst(a, b, comparison, tasks)),
         }
         for (a, b), comparison in zip(couples, corrected(means), strict=True)
     ]
+
+
+def _at_worst(a: Model, b: Model, found: Comparison, tasks: Sequence[Counted]) -> Comparison:
+    """Compare with failures as 0 of the one that is ahead, and as 1 of the other."""
+    ends = (a.highs, b.lows) if (found.difference.diff or 0.0) > 0 else (a.lows, b.highs)
+    return _compare(*ends, tasks, may_flip=False)
 
 
 def _compare(a: Values, b: Values, tasks: Sequence[Counted], *, seed: int = 0, may_flip: bool) -> Comparison:
@@ -108,12 +117,18 @@ def _compare(a: Values, b: Values, tasks: Sequence[Counted], *, seed: int = 0, m
     return Comparison(difference=difference, dropped=len(both) - difference.n_pairs)
 
 
-def _holds(found: Comparison, low: Comparison) -> bool:
-    """Tell whether a difference goes the same way, and is as sure, with all failures counted as 0."""
-    ci, lows = found.difference.ci, low.difference.ci
-    if ci is None or lows is None:
-        return False
-    return lows[0] > 0 if ci[0] > 0 else lows[1] < 0 if ci[1] < 0 else True
+def _holds(found: Comparison, other: Comparison) -> bool:
+    """Return True if a difference goes the same way, and is as sure, with failures counted as scores."""
+    ways = _way(found.difference), _way(other.difference)
+    return None not in ways and ways[0] in {0, ways[1]}
+
+
+def _way(d: Difference) -> int | None:
+    """Say which of two is ahead, by the interval or, where nothing varies, by the test; 0 is neither."""
+    if d.p is None or d.diff is None:
+        return None
+    low, high = d.ci or ((d.diff, d.diff) if d.p < ALPHA else (0.0, 0.0))
+    return 1 if low > 0 else -1 if high < 0 else 0
 
 
 def _win_rate(model: str, pairs: Sequence[Mapping[str, Any]]) -> float | None:

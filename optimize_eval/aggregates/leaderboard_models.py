@@ -64,6 +64,7 @@ class Model:
     told: dict[str, Any]
     means: Values
     lows: Values
+    highs: Values
 
 
 def tasks_of(files: Sequence[TaskFile], layout: Layout) -> Iterator[Counted]:
@@ -104,7 +105,10 @@ def model_of(
         _entry(task, splits[task.split], metric or task.items[0].metric, is_told=is_told) for task in tasks
     ]
     means = [value for task in tasks for value in task.of(splits[task.split].scores.means)]
-    lows = [value for task in tasks for value in task.of(_lows(splits[task.split].scores))]
+    lows, highs = (
+        [value for task in tasks for value in task.of(ends(splits[task.split].scores))]
+        for ends in (_lows, _highs)
+    )
     apart = by_task(means, tasks)
     overall = mean_over(apart)
     not_run = [task.name for task, entry in zip(tasks, entries, strict=True) if entry["n"] <= task.size / 2]
@@ -132,7 +136,7 @@ def model_of(
         "categories": _categories(means, tasks),
         "tasks": entries,
     }
-    return Model(told=told, means=means, lows=lows)
+    return Model(told=told, means=means, lows=lows, highs=highs)
 
 
 def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[str, Any]:
@@ -179,6 +183,10 @@ def _per_example(task: Counted, split: Split) -> Iterator[dict[str, Any]]:
 def _lows(scores: Scores) -> Values:
     """Give the scores with failures counted as 0."""
     return scores.means if scores.lows is None else scores.lows
+
+
+def _highs(scores: Scores) -> Values:
+    return scores.means if scores.highs is None else scores.highs
 
 
 def by_task(values: Values, tasks: Sequence[Counted]) -> list[list[float]]:

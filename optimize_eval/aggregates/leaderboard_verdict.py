@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates import compare
-from optimize_eval.aggregates.rows import change, too_few
+from optimize_eval.aggregates.rows import too_few
 from optimize_eval.aggregates.wording import count, interval, number, p_value, percent, signed
 
 _MANY_FAILURES = 0.01
@@ -43,10 +43,7 @@ def _headline(ranked: Sequence[Model], pairs: Sequence[Pair]) -> str:
         return f"no model ran all tasks, so none leads; {told}"
     if second["not_run"]:
         return f"{first['adapter']} leads: {second['adapter']} did not run all tasks"
-    if pair["mark"] == compare.TOO_FEW and pair["n_pairs"] >= compare.FEWEST_PAIRS and pair["diff"]:
-        where = f"by {number(pair['diff'])} on each of {count(pair['n_pairs'], 'example')}"
-        return f"{first['adapter']} is ahead of {second['adapter']} {where}"
-    is_sure = pair["mark"] == compare.BETTER and pair["holds_at_lower_bound"]
+    is_sure = pair["mark"] == compare.BETTER and pair["holds_at_worst"]
     return f"{first['adapter']} leads; {told}" if is_sure else f"no model is shown to be the best; {told}"
 
 
@@ -87,10 +84,8 @@ def _difference(pair: Pair) -> str:
         return "no example is scored for both"
     if pair["mark"] == compare.TOO_FEW:
         return f"{signed(pair['diff'])}, too few to say more: {too_few(pair)}"
-    if pair["ci"] is None:
-        return change(pair)
-    numbers = f"95 % CI {interval(pair['ci'])}, {p_value(pair['p_holm'])}"
-    return f"{signed(pair['diff'])} ({numbers}, {count(pair['n_pairs'], 'pair')})"
+    ci = f"95 % CI {interval(pair['ci'])}" if pair["ci"] else "alike within each task"
+    return f"{signed(pair['diff'])} ({ci}, {p_value(pair['p_holm'])}, {count(pair['n_pairs'], 'pair')})"
 
 
 def _overall(model: Model) -> str:

@@ -88,7 +88,7 @@ def test_each_number_of_a_task() -> None:
         "sha256": "0",
         "se": pytest.approx(mean_of([1.0, 0.5, 0.25]).se),
         "ci": None,
-        "method": "t",
+        "method": "wilson_effective",
         "n": 3,
         "perfect": 1,
         "failed": 2,
@@ -285,3 +285,25 @@ def test_a_task_with_one_score_has_no_error_and_then_the_mean_has_no_interval() 
     assert singles["models"][0]["ci"] is None
     assert "0.500 (95 % CI 0.2" in singles["verdict"]["text"]
     assert "on tasks like these" in singles["verdict"]["text"]
+
+
+def test_a_leader_has_to_lead_with_its_failures_as_0_and_the_others_as_1() -> None:
+    """W2: both fail 5 of 25, on different examples; 0 for both would leave the lead as it is."""
+    ahead: list[Example] = [*[0.9, 0.8, 0.85, 0.95] * 5, *[NO] * 5]
+    behind: list[Example] = [*[NO] * 5, *[0.5, 0.6, 0.55, 0.45] * 5]
+    found = board({"x": {"a": ahead}, "y": {"a": behind}})
+    (pair,) = found["pairs"]
+    assert (pair["mark"], pair["holds_at_worst"]) == ("worse", False)
+    assert "no model is shown to be the best" in found["verdict"]["text"]
+    whole = board({"x": {"a": ahead[:20]}, "y": {"a": behind[5:]}})
+    assert whole["pairs"][0]["holds_at_worst"] is True
+    assert whole["verdict"]["text"].startswith("x leads")
+
+
+def test_models_that_differ_alike_everywhere_are_told_apart_by_the_test() -> None:
+    found = board({"x": {"a": [1.0] * 9, "b": [1.0] * 4}, "y": {"a": [0.0] * 9, "b": [0.0] * 4}})
+    (pair,) = found["pairs"]
+    assert (pair["ci"], pair["mark"], pair["holds_at_worst"]) == (None, "worse", True)
+    text = found["verdict"]["text"]
+    assert text == "x leads; x against y: +1.000 (alike within each task, p < 0.001, 13 pairs)"
+    assert "▼ \N{MINUS SIGN}1.000" in render(found, width=100)

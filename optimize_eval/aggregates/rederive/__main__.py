@@ -23,7 +23,10 @@ _KINDS = {
     **dict.fromkeys(("diff", "value"), "differences"),
     "p": "p values",
     "p_holm": "corrected p values",
-    **dict.fromkeys(("mark", "despite_failures", "no_worse", "equivalent", "holds_at_lower_bound"), "marks"),
+    **dict.fromkeys(
+        ("mark", "despite_failures", "no_worse", "equivalent", "holds_at_lower_bound", "holds_at_worst"),
+        "marks",
+    ),
     **dict.fromkeys(("state", "winner", "flag", "kept", "not_told_apart", "not_run"), "states"),
 }
 _OTHER = "counts and names"

@@ -57,7 +57,7 @@ def _board(stored: Told, run: Run, scorer: str) -> Told:
     first = models[0]
     top = {key: first[key] for key in ("overall_score", "adapter", "tasks")}
     for model in models:
-        del model["values"], model["lows"]
+        del model["values"], model["lows"], model["highs"]
     return {**top, "models": ranked, "pairs": pairs, "changed": [n for n in there if n in run.changed]}
 
 
@@ -77,7 +77,9 @@ def _model(run: Run, evaluator: str, name: str, tasks: Sequence[Task]) -> Told:
     cells = {split: run.cells[evaluator, None, split, run.candidates[0]] for split in run.splits}
     entries = [_entry(task, cells[task.split]) for task in tasks]
     values = [list(task.of(cells[task.split].means)) for task in tasks]
-    lows = [list(task.of(cells[task.split].with_failures(0.0) or [])) for task in tasks]
+    lows, highs = (
+        [list(task.of(cells[task.split].with_failures(end) or [])) for task in tasks] for end in (0.0, 1.0)
+    )
     kinds = sum((cell.kinds for cell in cells.values()), Counter[str]())
     scored, failed = sum(cell.scored for cell in cells.values()), kinds.total()
     overall = _overall(values)
@@ -98,6 +100,7 @@ def _model(run: Run, evaluator: str, name: str, tasks: Sequence[Task]) -> Told:
         "tasks": entries,
         "values": values,
         "lows": lows,
+        "highs": highs,
     }
 
 
@@ -192,10 +195,17 @@ def _pairs(models: Sequence[Told], seed: int) -> list[Told]:
         (a["adapter"], b["adapter"]): _compare(a["values"], b["values"], seed, may_flip=may_flip)
         for a, b in couples
     }
-    lows = [_compare(a["lows"], b["lows"], seed, may_flip=False) for a, b in couples]
     return [
-        {"a": a, "b": b, **{key: d[key] for key in _OF_D}, "holds_at_lower_bound": _holds(d, low)}
-        for ((a, b), d), low in zip(correct(found, lambda _: 0).items(), lows, strict=True)
+        {
+            "a": a["adapter"],
+            "b": b["adapter"],
+            **{key: d[key] for key in _OF_D},
+            "holds_at_lower_bound": _holds(d, a["lows"], b["lows"], seed),
+            "holds_at_worst": _holds(d, a["highs"], b["lows"], seed)
+            if (d["diff"] or 0) > 0
+            else _holds(d, a["lows"], b["highs"], seed),
+        }
+        for (a, b), d in zip(couples, correct(found, lambda _: 0).values(), strict=True)
     ]
 
 
@@ -260,13 +270,18 @@ def _test(units: Pairs, se: float, seed: int, *, may_flip: bool) -> tuple[float,
     return numerics.two_sided(mean / se, len(moves) - 1), "t"
 
 
-def _holds(d: Told, low: Told) -> bool:
-    """Return True if a difference goes the same way, and as surely, with failures as 0."""
-    if d["ci"] is None or low["ci"] is None:
+def _holds(d: Told, a: Sequence[Values], b: Sequence[Values], seed: int) -> bool:
+    """Return True if a difference goes the same way, and as surely, with failures as scores."""
+    other = _compare(a, b, seed, may_flip=False)
+    if d["p"] is None or other["p"] is None:
         return False
-    if d["ci"][0] > 0:
-        return bool(low["ci"][0] > 0)
-    return bool(low["ci"][1] < 0) if d["ci"][1] < 0 else True
+    return _sign(d) in {0, _sign(other)}
+
+
+def _sign(d: Told) -> int:
+    if d["ci"] is None:
+        return 0 if d["p"] >= numerics.ALPHA else int(d["diff"] > 0) - int(d["diff"] < 0)
+    return int(d["ci"][0] > 0) - int(d["ci"][1] < 0)
 
 
 def _win_rate(name: str, pairs: Sequence[Told]) -> float | None:
