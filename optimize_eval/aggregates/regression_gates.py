@@ -40,7 +40,7 @@ def regression_gates(found: Mapping[str, Any], added: Collection[str]) -> Iterat
         text = f"{names} changed while being called in {before['run']}: {what}"
         yield Gate(name="unchanged before", is_met=False, text=text)
     for row in (row for row in found["rows"] if row["split"] == found["decided_on"]):
-        is_met, why = _judged(row)
+        is_met, why = judged(row)
         yield Gate(
             name=f"no-regression {_where(row)}, {row['split']}",
             is_met=is_met,
@@ -73,7 +73,7 @@ def _in_common(a: Layout, b: Layout) -> int:
     return max(1, evaluators * models * max(1, len(set(a.candidates) & set(b.candidates))))
 
 
-def _judged(row: Mapping[str, Any]) -> tuple[bool, str]:
+def judged(row: Mapping[str, Any]) -> tuple[bool, str]:
     """Return whether the gate is met, and what has to be said besides the comparison."""
     if not row["n_pairs"]:
         return False, ""

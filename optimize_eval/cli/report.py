@@ -39,6 +39,8 @@ Exit codes: 0 done, 1 a gate missed or --check found a difference, 2 no such run
 CHECK_SCHEMA = "optimize-eval.check.v1"
 
 _DIFFERS = 1
+_OLDER = b'"optimize-eval.summary.v1"'
+_LONGEST_SCHEMA = 100
 
 
 class Format(StrEnum):
@@ -80,6 +82,7 @@ def report(
         _emit_records(stored, chosen)
         if wanted == gates.Demands():
             return  # nothing is computed that nobody wants
+    _note_newer_rules(stored)
     summary = summarise_stored(stored)
     judged = wanted.judge(stored, summary)
     shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
@@ -90,6 +93,19 @@ def report(
     elif chosen not in {Format.CSV, Format.JSONL}:
         _emit_summary(summary, shown, shlex.quote(str(stored.folder)), chosen)
     gates.end(judged)
+
+
+def _note_newer_rules(stored: StoredRun) -> None:
+    """Say that the numbers are not those of the summary that an older version wrote."""
+    try:
+        with (stored.folder / SUMMARY).open("rb") as stream:
+            is_older = _OLDER in stream.read(_LONGEST_SCHEMA)
+    except OSError:
+        return
+    if is_older:
+        output.say(
+            "note: computed by newer rules than its summary.json, from the same journal, without a call"
+        )
 
 
 def _has_board(stored: StoredRun) -> bool:

@@ -9,6 +9,8 @@ from functools import lru_cache
 _TINY = 1e-300
 _MOST_TERMS = 500
 _PRECISION = 1e-15
+_MOST_STEPS = 200
+_CLOSE = 1e-13
 
 
 def two_sided_p(t: float, df: float) -> float:
@@ -23,17 +25,24 @@ def two_sided_p(t: float, df: float) -> float:
 
 @lru_cache(maxsize=4096)
 def quantile(share: float, df: float) -> float:
-    """Find t with P(T ≤ t) = share, for shares above one half; infinite df are the normal distribution's."""
-    tail = 2 * (1 - share)
-    low, high = 0.0, 2.0
-    while two_sided_p(high, df) > tail:
-        low, high = high, high * 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in {low, high}:
+    """Find t with P(T ≤ t) = share, for shares above one half; infinite df are the normal distribution's.
+
+    Newton's method from 0: beyond it the tail is convex, so each step stays short of the answer.
+    """
+    tail, t = 2 * (1 - share), 0.0
+    for _ in range(_MOST_STEPS):
+        step = (two_sided_p(t, df) - tail) / (2 * _density(t, df))
+        t += step
+        if abs(step) <= _CLOSE * t:
             break
-        low, high = (middle, high) if two_sided_p(middle, df) > tail else (low, middle)
-    return (low + high) / 2
+    return t
+
+
+def _density(t: float, df: float) -> float:
+    if math.isinf(df):
+        return math.exp(-t * t / 2) / math.sqrt(2 * math.pi)
+    ratio = math.exp(math.lgamma((df + 1) / 2) - math.lgamma(df / 2)) / math.sqrt(df * math.pi)
+    return ratio * math.exp(-(df + 1) / 2 * math.log1p(t * t / df))
 
 
 def incomplete_beta(a: float, b: float, x: float) -> float:

@@ -1,0 +1,291 @@
+"""What a run claims, scene by scene, through the front door: scores are written into the examples."""
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.aggregates.made import moved, noisy
+from tests.front_door import Cli, Result
+
+JUDGE = """import json, sys
+for line in sys.stdin:
+    payload = json.loads(line)
+    score = payload["example"]["scores"].get(payload["candidate"])
+    reply = {"error": "cannot"} if score is None else {"score": score}
+    known = {"_id": payload["_id"]} if "_id" in payload else {}
+    print(json.dumps({**reply, **known, "_capabilities": {"persistent": True}}), flush=True)
+"""
+
+Scores = Mapping[str, Sequence[float | None]]  # by candidate
+
+
+class Scene:
+    """A folder with a judge that gives what examples say, and runs over them."""
+
+    def __init__(self, cli: Cli, folder: Path) -> None:
+        self.cli = cli
+        self.folder = folder
+        (folder / "judge.py").write_text(JUDGE)
+
+    def run(self, splits: Mapping[str, Scores], *options: str, out: str = "out") -> Result:
+        """Run all candidates over the splits; the first one is the baseline."""
+        names = list(next(iter(splits.values())))
+        for name in names:
+            (self.folder / f"{name}.txt").write_text(name)
+        files = {"train": "--dataset", "val": "--valset", "test": "--testset"}
+        return self.cli(
+            *("run", "-e", "judge=python3 judge.py", *(f"--candidate={name}.txt" for name in names)),
+            *(f"{files[split]}={self._write(split, scores)}" for split, scores in splits.items()),
+            *("--no-preflight", f"--out={out}", *options),
+        )
+
+    def summary(self, splits: Mapping[str, Scores], *options: str) -> dict[str, Any]:
+        done = self.run(splits, "--json", *options)
+        assert done.status == 0, done.stderr
+        found: dict[str, Any] = done.json["summary"]
+        return found
+
+    def _write(self, split: str, scores: Scores) -> str:
+        path = self.folder / f"{split}.jsonl"
+        rows = zip(*scores.values(), strict=True)
+        lines = [
+            json.dumps({"n": f"{split} {n}", "scores": dict(zip(scores, row, strict=True))})
+            for n, row in enumerate(rows)
+        ]
+        path.write_text("\n".join(lines) + "\n")
+        return path.name
+
+
+@pytest.fixture
+def scene(cli: Cli, tmp_path: Path) -> Scene:
+    return Scene(cli, tmp_path)
+
+
+def text(summary: Mapping[str, Any]) -> str:
+    return str(summary["verdict"]["text"])
+
+
+def points(summary: Mapping[str, Any]) -> str:
+    return "\n".join(f"{point['mark']} {point['text']}" for point in summary["verdict"]["points"])
+
+
+def test_a_gain_that_is_the_same_on_every_example_is_told_exactly(scene: Scene) -> None:
+    base = noisy(60, mean=0.3, sd=0.05)
+    summary = scene.summary(
+        val={"base": base, "plus": [x + 0.3 for x in base], "noise": moved(base, 0.0, sd=0.05)}
+    )
+    assert text(summary) == (
+        "plus beats base on held-out data: better by exactly 0.300 judge on all 60 examples (p < 0.001)"
+    )
+    verdict = summary["verdict"]
+    assert (verdict["state"], verdict["winner"], verdict["by"]["ci"]) == ("better", "plus", None)
+    assert verdict["by"]["diff"] == pytest.approx(0.3)
+
+
+def test_a_memoriser_is_told_by_both_tests(scene: Scene) -> None:
+    summary = scene.summary(
+        {
+            "train": {"base": [0.0] * 80, "memo": [1.0] * 80},
+            "val": {"base": [0.0] * 60, "memo": [0.0] * 60},
+        }
+    )
+    assert text(summary) == (
+        "memo does not differ from base on held-out data: no difference in any of 60 pairs "
+        "(at most about 5 in 100 such examples can differ)"
+    )
+    assert (
+        "✕ memo overfits: on train exactly +1.000 on all 80 examples; on val no difference in any"
+        in points(summary)
+    )
+    assert summary["rows"][1]["overfit"]["state"] == "overfits"
+    assert summary["verdict"]["state"] == "no_difference"
+
+
+def test_failures_at_equal_coverage_are_held_against_a_lead(scene: Scene) -> None:
+    base: list[float | None] = [*noisy(100)]
+    worse: list[float | None] = [*moved(noisy(100), 0.08, sd=0.05)]
+    base[:20], worse[80:] = [None] * 20, [None] * 20
+    summary = scene.summary({"val": {"base": base, "b": worse}})
+    d = summary["rows"][1]["vs_baseline"]["val"]
+    assert summary["rows"][0]["splits"]["val"]["coverage"] == summary["rows"][1]["splits"]["val"]["coverage"]
+    assert (d["mark"], d["despite_failures"]) == ("better", "no")
+    assert text(summary).startswith("no winner: b is ahead of base on held-out data where both were scored, ")
+    assert (summary["verdict"]["state"], summary["verdict"]["winner"]) == ("not_shown", None)
+
+
+def test_a_lead_that_failures_might_hide_is_no_win(scene: Scene) -> None:
+    base: list[float | None] = [0.1] * 100
+    better: list[float | None] = [*moved([0.3] * 100, 0.0, sd=0.05)]
+    base[:25] = [None] * 25
+    better[:25] = [None] * 25
+    summary = scene.summary({"val": {"base": base, "b": better}})
+    assert summary["rows"][1]["vs_baseline"]["val"]["despite_failures"] == "if_both_count_as_zero"
+    assert text(summary).endswith("where both were scored, unless failures hide good scores")
+
+
+def test_a_crash_on_val_misses_the_gap_gate(scene: Scene) -> None:
+    train, val = noisy(80, seed=4), [*noisy(30, seed=5), *[None] * 30]
+    done = scene.run({"train": {"base": train}, "val": {"base": val}}, "--max-gap=0.1")
+    assert done.status == 1
+    assert "(30 calls failed: on train counted as 1, on val as 0) is above 0.1" in done.stderr
+
+
+def _chosen_among(k: int, seed: int = 3) -> dict[str, Scores]:
+    draw = random.Random(seed)
+    train, val = noisy(80, seed=9, sd=0.2), noisy(60, seed=10, sd=0.2)
+
+    def like(scores: Sequence[float], gain: float) -> list[float]:
+        return [min(1.0, max(0.0, x + draw.gauss(gain, 0.2))) for x in scores]
+
+    gains = {f"c{n}": 0.1 for n in range(k)}
+    return {
+        "train": {"base": train, **{name: like(train, 2 * gain) for name, gain in gains.items()}},
+        "val": {"base": val, **{name: like(val, gain) for name, gain in gains.items()}},
+    }
+
+
+def test_a_selection_among_ten_is_told_without_its_flattery(scene: Scene) -> None:
+    summary = scene.summary(_chosen_among(10))
+    selection, by = summary["selection"], summary["verdict"]["by"]
+    assert selection["k"] == 10
+    assert by["diff"] == selection["crossfit"]["diff"] < selection["naive"]["diff"]
+    assert by["ci"] == selection["crossfit"]["ci"]
+    assert "after correcting for the choice among 10 (95 % CI " in text(summary)
+    assert "is optimistic: it was chosen on val among 10" in points(summary)
+    assert len(summary["not_told_apart"]) > 3
+    assert f"not told apart from {summary['verdict']['winner']}: " in points(summary)
+    assert "✓" not in points(summary)  # half of the train gain is lost
+
+
+def test_what_carries_over_is_told_with_its_lower_end(scene: Scene) -> None:
+    train, val = noisy(80, seed=9), noisy(60, seed=10)
+    splits: dict[str, Scores] = {
+        "train": {"base": train, "c": moved(train, 0.2, sd=0.1)},
+        "val": {"base": val, "c": moved(val, 0.19, sd=0.1, seed=7)},
+    }
+    summary = scene.summary(splits)
+    low = summary["carry_over"]["ci"][0]
+    assert f"✓ at least {int(100 * low)} % of its train gain carries over to val (95 %)" in points(summary)
+    assert summary["rows"][1]["overfit"]["state"] == "kept"
+
+
+def test_power_names_the_candidate_and_a_difference_that_80_of_100_runs_find(scene: Scene) -> None:
+    base = noisy(60, sd=0.2)
+    candidates = {f"c{n}": moved(base, 0.01, sd=0.2, seed=n) for n in range(4)}
+    summary = scene.summary({"val": {"base": base, **candidates}})
+    d = next(row for row in summary["rows"] if row["candidate"] == "c0")["vs_baseline"]["val"]
+    assert d["mde"] > 3.3 * d["se"]  # of four comparisons, not of one
+    assert "with 60 val examples, a difference of " in points(summary)
+    assert "would be found in 80 of 100 runs; 0.05 takes about" in points(summary)
+
+
+def test_lines_that_are_copies_count_together(scene: Scene) -> None:
+    scene.run({"val": {"base": noisy(6), "b": moved(noisy(6), 0.1)}})
+    lines = (scene.folder / "val.jsonl").read_text()
+    (scene.folder / "val.jsonl").write_text(lines * 10)
+    done = scene.cli(
+        *("run", "-e", "judge=python3 judge.py", "--candidate=base.txt", "--candidate=b.txt", "--json"),
+        *("--valset=val.jsonl", "--dataset=val.jsonl", "--no-preflight", "--out=copies"),
+    )
+    summary = done.json["summary"]
+    assert summary["duplicates"] == {"train": 54, "val": 54}
+    assert summary["rows"][1]["vs_baseline"]["val"]["units"] == 6
+    assert (
+        "! 54 of 60 val examples are copies of earlier lines; they count together, as 6 independent units"
+        in (points(summary))
+    )
+
+
+def test_lopsided_differences_are_pointed_out(scene: Scene) -> None:
+    base = noisy(20)
+    lost = [x - 0.01 - 0.3 * (n < 2) for n, x in enumerate(base)]
+    summary = scene.summary({"val": {"base": base, "b": [max(0.0, x) for x in lost]}})
+    assert "! the differences of b from base are lopsided (skewness " in points(summary)
+
+
+def test_nothing_leaves_the_range_and_no_interval_has_no_width(scene: Scene) -> None:
+    summary = scene.summary({"val": {"ones": [1.0] * 29 + [0.9], "same": [0.2] * 30}})
+    for row in summary["rows"]:
+        low, high = row["splits"]["val"]["ci"]
+        assert 0 <= low < high <= 1
+        assert row["splits"]["val"]["method"] == "wilson_effective"
+    assert summary["score_ranges"] == {"judge": "unit"}
+    shown = scene.cli("report", "out").stdout
+    assert "±" not in shown
+
+
+def test_a_margin_turns_no_difference_into_a_statement(scene: Scene) -> None:
+    base = noisy(100)
+    summary = scene.summary({"val": {"base": base, "b": moved(base, 0.001, sd=0.03)}}, "--margin=0.02")
+    assert text(summary).startswith(
+        "b does not differ from base by more than 0.020 on held-out data: +0.001, 90 % CI "
+    )
+    assert summary["verdict"]["state"] == "no_difference"
+    assert summary["margins"] == {"judge": 0.02}
+    tighter = scene.cli("report", "out", "--margin=judge=0.001", "--json").json
+    assert tighter["verdict"]["state"] == "not_shown"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--margin=0"], "--margin needs a number above 0, not '0'"),
+        (["--margin=x"], "--margin needs a number above 0, not 'x'"),
+        (["--margin=jugde=0.1"], "no evaluator named 'jugde' in this run"),
+        (["--margin=0.1", "--score-range=any"], "the scores of judge have no range"),
+    ],
+)
+def test_margins_that_fit_no_run_are_refused(scene: Scene, options: list[str], words: str) -> None:
+    done = scene.run({"val": {"base": [0.1, 0.2]}}, *options)
+    assert done.status == 2
+    assert words in done.stderr
+
+
+def test_a_gate_on_regressions_that_cannot_be_decided_is_refused_before_the_calls(scene: Scene) -> None:
+    assert scene.run({"train": {"b": [0.5, 0.6, 0.7, 0.8]}}, out="before").status == 0
+    done = scene.run({"train": {"b": [0.5, 0.6, 0.7, 0.8]}}, "--no-regression-against=before", out="after")
+    assert done.status == 2
+    assert "cannot be decided on 4 train examples: it takes at least 5; nothing was called" in done.stderr
+    assert not (scene.folder / "after").exists()
+
+
+def test_clusters_are_the_units_of_the_gate_on_regressions(scene: Scene) -> None:
+    scores = noisy(40)
+    rows = [{"n": n, "doc": n // 10, "scores": {"a": x, "b": x - 0.1}} for n, x in enumerate(scores)]
+    (scene.folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name in "ab":
+        (scene.folder / "c.txt").write_text(name)
+        made = scene.cli(
+            *("run", "-e", "judge=python3 judge.py", "--candidate=c.txt", "--dataset=d.jsonl"),
+            *("--cluster-by=doc", "--no-preflight", "--quiet", f"--out={name}"),
+        )
+        assert made.status == 0, made.stderr
+    done = scene.cli("report", "b", "--no-regression-against=a")
+    assert done.status == 1
+    assert "4 clusters" in done.stderr
+
+
+def test_with_a_margin_the_gate_asks_to_be_shown_no_worse(scene: Scene) -> None:
+    scores, noise = noisy(60), [0.02, -0.02] * 30
+    rows = [
+        {"n": n, "scores": {"a": x, "b": x + d - 0.005, "c": x + 20 * d * (-1) ** (n // 2)}}
+        for n, (x, d) in enumerate(zip([0.5 + (x - 0.5) / 10 for x in scores], noise, strict=True))
+    ]
+    (scene.folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name in "abc":
+        (scene.folder / "v.txt").write_text(name)
+        scene.cli(
+            *("run", "-e", "judge=python3 judge.py", "--candidate=v.txt", "--dataset=d.jsonl"),
+            *("--no-preflight", "--quiet", f"--out={name}"),
+        )
+    small = scene.cli("report", "b", "--no-regression-against=a", "--margin=0.02")
+    assert small.status == 0, small.stderr
+    assert "no worse than 0.020 (" in small.stderr
+    noisy_one = scene.cli("report", "c", "--no-regression-against=a", "--margin=0.02")
+    assert noisy_one.status == 1
+    assert "not shown to be no worse than 0.020 (" in noisy_one.stderr
+    assert scene.cli("report", "c", "--no-regression-against=a").status == 0  # not shown worse, either

@@ -1,0 +1,119 @@
+"""Intervals against scipy and against their promise; carried shares and margins."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimize_eval.statistics.carry_over import carry_over
+from optimize_eval.statistics.equivalence import within_margin
+from optimize_eval.statistics.means import mean_of
+
+UNIT = st.lists(st.floats(0, 1), min_size=2, max_size=30)
+DRAWS = 600
+
+
+@given(UNIT, st.booleans())
+def test_no_interval_of_unit_scores_leaves_the_range_or_has_no_width(values: list[float], by: bool) -> None:  # noqa: FBT001
+    found = mean_of(values, [n // 2 for n in range(len(values))] if by else None, is_unit=True)
+    if found.ci is not None:
+        low, high = found.ci
+        assert found.mean is not None
+        assert 0 <= low <= found.mean + 1e-12
+        assert found.mean - 1e-12 <= high <= 1
+        assert low < high or found.se
+
+
+def test_without_a_range_what_does_not_vary_has_no_interval() -> None:
+    assert mean_of([0.2] * 9).ci is None
+    assert mean_of([1.5, 2.5, 3.0]).method == "t"
+
+
+def _mostly_ones(draw: random.Random) -> float:
+    return 1.0 if draw.random() < 0.95 else draw.random()
+
+
+Score = Callable[[random.Random], float]
+
+
+@pytest.mark.parametrize(
+    ("score", "truth", "n"),
+    [
+        (_mostly_ones, 0.975, 30),
+        (_mostly_ones, 0.975, 100),
+        (lambda draw: draw.betavariate(9.5, 0.5), 0.95, 10),
+        (lambda draw: draw.betavariate(2, 2), 0.5, 10),
+        (lambda draw: float(draw.random() < 0.95), 0.95, 30),
+    ],
+    ids=["95 % ones, 30", "95 % ones, 100", "beta(9.5, .5)", "beta(2, 2)", "0/1 at .95"],
+)
+def test_a_means_interval_covers_the_truth_where_scores_are_lopsided(
+    score: Score, truth: float, n: int
+) -> None:
+    draw = random.Random(20_261_118)
+    covered = 0
+    for _ in range(DRAWS):
+        ci = mean_of([score(draw) for _ in range(n)], is_unit=True).ci
+        covered += ci is not None and ci[0] <= truth <= ci[1]
+    assert covered >= 517  # scipy.stats.binom.ppf(0.001, 600, 0.9) is 517
+
+
+@pytest.mark.parametrize("clusters", [5, 20])
+def test_clustered_shares_are_covered(clusters: int) -> None:
+    draw = random.Random(clusters)
+    covered = 0
+    for _ in range(DRAWS):
+        labels, values = [], []
+        for cluster in range(clusters):
+            p = draw.betavariate(0.9 * 7 / 3, 0.1 * 7 / 3)  # a correlation of .3 within clusters
+            size = draw.randint(1, 10)
+            labels += [cluster] * size
+            values += [float(draw.random() < p) for _ in range(size)]
+        ci = mean_of(values, labels, is_unit=True).ci
+        covered += ci is not None and ci[0] <= 0.9 <= ci[1]
+    assert covered >= 517
+
+
+def test_a_carried_share_is_fiellers() -> None:
+    """Checked by its definition: at an end, val minus end × train is exactly t standard errors from 0."""
+    from scipy import stats
+
+    found = carry_over((0.3, 0.03, 79.0), (0.2, 0.04, 59.0))
+    assert found is not None
+    assert found.share == pytest.approx(2 / 3)
+    assert found.ci is not None
+    share = found.share
+    df = (0.04**2 + (share * 0.03) ** 2) ** 2 / (0.04**4 / 59 + (share * 0.03) ** 4 / 79)
+    for end in found.ci:
+        se = (0.04**2 + (end * 0.03) ** 2) ** 0.5
+        assert abs(0.2 - end * 0.3) / se == pytest.approx(stats.t.ppf(0.975, df))
+
+
+def test_a_train_gain_that_may_be_0_has_no_share() -> None:
+    assert carry_over((0.05, 0.03, 79.0), (0.2, 0.04, 59.0)) is None
+    assert carry_over((-0.3, 0.03, 79.0), (0.2, 0.04, 59.0)) is None
+    exact = carry_over((0.3, 0.0, 79.0), (0.3, 0.0, 59.0))
+    assert exact is not None
+    assert (exact.share, exact.ci) == (1.0, None)
+
+
+def test_several_shares_hold_together_by_being_wider() -> None:
+    one, many = (carry_over((0.3, 0.03, 79.0), (0.2, 0.04, 59.0), m) for m in (1, 10))
+    assert one is not None
+    assert many is not None
+    assert one.ci is not None
+    assert many.ci is not None
+    assert many.ci[0] < one.ci[0]
+
+
+def test_a_margin_is_held_by_two_one_sided_tests() -> None:
+    from scipy import stats
+
+    found = within_margin(0.001, 0.01, 59.0, 0.02)
+    assert found.low == pytest.approx(0.001 - stats.t.ppf(0.95, 59) * 0.01)
+    assert (found.is_no_worse, found.is_equivalent) == (True, True)
+    assert not within_margin(0.001, 0.02, 59.0, 0.02).is_no_worse
+    better = within_margin(0.1, 0.01, 59.0, 0.02)
+    assert (better.is_no_worse, better.is_equivalent) == (True, False)
