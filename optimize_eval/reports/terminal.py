@@ -206,7 +206,7 @@ def _next(summary: Summary, run: str, width: int) -> list[str]:
     may_pass = any(entry["kind"] != "reported" for entry in summary["failures"])
     steps = [("retry what failed", "the same command again")] if may_pass else []
     if summary["units"]["owed"]:
-        steps = [("resume", "the same command again")]
+        steps = [("go on", "the same command again")]
     steps.append(("see it again", f"optimize-eval report {run}"))
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []

@@ -1,6 +1,7 @@
 """What a verdict says, rule by rule, and what it never says."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -42,10 +43,8 @@ def half_failed(scores: Sequence[float]) -> list[Example]:
     return [*scores[:half], *[Fails()] * (len(scores) - half)]
 
 
-def d_of(
-    summary: Summary, candidate: str = "b", split: str = "val", evaluator: str = LEAD
-) -> dict[str, float]:
-    d: dict[str, float] = row_of(summary, candidate, evaluator)["vs_baseline"][split]
+def d_of(summary: Summary, candidate: str = "b", split: str = "val", evaluator: str = LEAD) -> dict[str, Any]:
+    d: dict[str, Any] = row_of(summary, candidate, evaluator)["vs_baseline"][split]
     return d
 
 
