@@ -8,18 +8,22 @@ import pytest
 
 from tests.front_door import Cli, Result
 
-JUDGE = r"""#!/usr/bin/env python3
-import json, sys
-asked = json.load(sys.stdin)
-score = asked["example"]["scores"][asked["candidate"]]
-print(json.dumps({"score": score} if score is not None else {"error": "cannot"}))
+JUDGE = """import json, sys
+for line in sys.stdin:
+    payload = json.loads(line)
+    score = SCORE
+    reply = {"score": score} if score is not None else {"error": "cannot"}
+    known = {"_id": payload["_id"]} if "_id" in payload else {}
+    print(json.dumps({**reply, **known, "_capabilities": {"persistent": True}}), flush=True)
 """
+OF_EXAMPLE = JUDGE.replace("SCORE", "payload['example']['scores'][payload['candidate']]")
+OF_CANDIDATE = JUDGE.replace("SCORE", "json.loads(payload['candidate'])[payload['example']['n']]")
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Two candidates, whose scores the examples hold: on train better than on val."""
-    (tmp_path / "judge.py").write_text(JUDGE)
+    (tmp_path / "judge.py").write_text(OF_EXAMPLE)
     for name in ("old", "new"):
         (tmp_path / f"{name}.txt").write_text(name)
     for file, scores in (("train", [0.8, 0.9, 1.0, 0.9]), ("val", [0.6, 0.7, 0.8, 0.7])):
@@ -130,12 +134,7 @@ def before_and_after(cli: Cli, project: Path, before: list[float | None], after:
     """Make a run in `before`, and then change what the candidate `new` gets, for another one in `after`."""
     for split in ("train", "val"):
         write(project / f"{split}.jsonl", [(0.0, 0.0)] * len(before))
-    (project / "judge.py").write_text(
-        "import json, sys\n"
-        "asked = json.load(sys.stdin)\n"
-        "score = json.loads(asked['candidate'])[asked['example']['n']]\n"
-        "print(json.dumps({'score': score} if score is not None else {'error': 'cannot'}))\n"
-    )
+    (project / "judge.py").write_text(OF_CANDIDATE)
     for folder, scores in (("before", before), ("after", after)):
         (project / "new.txt").write_text(json.dumps(scores))
         made = cli(
@@ -369,7 +368,7 @@ def test_a_checked_report_for_machines_has_its_gates(cli: Cli) -> None:
 def test_nothing_can_be_held_against_a_run_whose_evaluator_changed_meanwhile(cli: Cli, project: Path) -> None:
     judge = project / "judge.py"
     edits = "import os\nif os.environ.get('EDIT'): open('judge.py', 'a').write('#')\n"
-    judge.write_text(text := JUDGE + edits)
+    judge.write_text(text := edits + OF_EXAMPLE)
     asked = ("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
     assert cli(*asked, "--out=before", env={"EDIT": "1"}).status == 3
     judge.write_text(text)
