@@ -48,6 +48,7 @@ def steps_of(page: str) -> list[Step]:
 
 
 @need("bash", "jq", "node")
+@pytest.mark.timeout(300)  # a page is a hundred commands, and the machine may be busy
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Path) -> None:
     for folder in ("evaluators", "datasets"):
@@ -75,6 +76,7 @@ def _environment() -> dict[str, str]:
     return {**without_ci, "COLUMNS": "80", "PATH": f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"}
 
 
+@pytest.mark.timeout(300)  # mypy from nothing, on a busy machine
 def test_the_quick_checks_of_the_contributing_page_pass_and_are_those_of_ci() -> None:
     (step,) = steps_of("CONTRIBUTING.md")
     done = subprocess.run(

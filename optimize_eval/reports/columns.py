@@ -43,13 +43,14 @@ def wrapped(head: str, text: str, width: int) -> list[str]:
 
 def _broken(head: str, text: str, indent: str, width: int) -> list[str]:
     room = width - columns(indent)
-    lines, line = [], ""
+    lines: list[list[str]] = [[]]
+    used = 0
     together = _TOGETHER.sub("\0", " ".join(inert(text, ci=False).split()))
     for word in (cut(word.replace("\0", " "), room) for word in together.split(" ")):
-        if line and columns(f"{line} {word}") > room:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}".lstrip()
-    first, *rest = [*lines, line]
+        needed = columns(word)
+        if lines[-1] and used + 1 + needed > room:
+            lines.append([])
+        used = used + 1 + needed if lines[-1] else needed
+        lines[-1].append(word)
+    first, *rest = map(" ".join, lines)
     return [(head + first).rstrip(), *(indent + one for one in rest)]

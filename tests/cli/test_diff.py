@@ -1,5 +1,6 @@
 """`optimize-eval diff` from outside: real runs, refusals, and what --force makes of them."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,30 +9,39 @@ import orjson
 import pytest
 
 from optimize_eval.journal import sealed
-from tests.front_door import Cli, Result
+from tests.front_door import Cli, Result, in_this_process
 from tests.programs import write_program
 
 LONG = "the answer of this length is what the evaluator takes offence at, and it says so at some length"
 
 
-@pytest.fixture
-def project(cli: Cli, tmp_path: Path) -> Path:
+JUDGE = r"""#!/usr/bin/awk -f
+{
+    match($0, /"n":[0-9]+/); n = substr($0, RSTART + 4, RLENGTH - 4)
+    match($0, /"candidate":"[^"]*"/); split(substr($0, RSTART + 13, RLENGTH - 14), words, " ")
+    for (place in words) if (words[place] == n) { print "no such word" > "/dev/stderr"; exit 1 }
+    printf "{\"score\": %.17g, \"why\": \"LONG%s\"}\n", words[1] * (n + 1) / 20, words[1]
+}
+""".replace("LONG", LONG)
+
+
+@pytest.fixture(scope="module")
+def scored_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a run that scores most of twenty examples, with a program that fails where it is told to."""
-    lines = [
-        "import json, sys",
-        "asked = json.loads(sys.stdin.readline())",
-        "n, words = asked['example']['n'], asked['candidate'].split()",
-        "if str(n) in words: sys.exit('no such word')",
-        f"print(json.dumps({{'score': float(words[0]) * (n + 1) / 20, 'why': {LONG!r} + words[0]}}))",
-    ]
-    write_program(tmp_path / "e.py", lines)
-    (tmp_path / "d.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(20)))
-    (tmp_path / "v.txt").write_text("1.0 7")
-    assert run(cli, "before").status == 0
-    return tmp_path
+    folder = tmp_path_factory.mktemp("scored_before")
+    write_program(folder / "e.awk", JUDGE.splitlines())
+    (folder / "d.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(20)))
+    (folder / "v.txt").write_text("1.0 7")
+    assert run(in_this_process(folder), "before").status == 0
+    return folder
 
 
-ASK = ("run", "-e", "python3 e.py", "--candidate", "v.txt", "--valset", "d.jsonl", "--quiet")
+@pytest.fixture
+def project(scored_before: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(scored_before, tmp_path, dirs_exist_ok=True)
+
+
+ASK = ("run", "-e", "e=./e.awk", "--candidate", "v.txt", "--valset", "d.jsonl", "--quiet")
 
 
 def run(cli: Cli, name: str) -> Result:
@@ -66,46 +76,44 @@ def test_the_same_plan_twice_differs_in_nothing(cli: Cli, project: Path) -> None
 
 
 def test_that_a_candidate_is_the_same_text_is_said_where_its_scores_differ(cli: Cli, project: Path) -> None:
-    write_program(
-        project / "e.py", [*(project / "e.py").read_text().splitlines()[:-1], "print('{\"score\": 0}')"]
-    )
+    write_program(project / "e.awk", ["#!/bin/sh", "echo '{\"score\": 0}'"])
     run(cli, "noisy")
     done = cli("diff", "runs/before", "runs/noisy", "--force", "--json")
     assert done.json["caveats"] == [
-        "evaluator e has changed: e.py: the scores are not of the same program",
+        "evaluator e has changed: e.awk: the scores are not of the same program",
         "v is the same text in both runs: what differs is not its doing",
     ]
 
 
 def test_other_data_and_another_program_are_refused_with_what_differs(cli: Cli, project: Path) -> None:
-    write_program(project / "e.py", [*(project / "e.py").read_text().splitlines(), "# more"])
+    write_program(project / "e.awk", [*JUDGE.splitlines(), "# more"])
     (project / "d.jsonl").write_text("".join(f'{{"n":{n}}}\n' for n in range(1, 20)))
     run(cli, "after")
     done = cli("diff", "runs/before", "runs/after")
     assert (done.status, done.stdout) == (2, "")
     assert "runs/before and runs/after were not asked the same" in done.stderr
-    assert "  evaluator e has changed: e.py\n" in done.stderr
+    assert "  evaluator e has changed: e.awk\n" in done.stderr
     assert "  split val has 19 changed examples (line 1, 2, 3…)\n" in done.stderr
     assert "--force" in done.stderr
     forced = cli("diff", "runs/before", "runs/after", "--force")
     text = " ".join(forced.stdout.split())
     assert forced.status == 0
-    assert "! evaluator e has changed: e.py: the scores are not of the same program" in text
+    assert "! evaluator e has changed: e.awk: the scores are not of the same program" in text
     assert "only in A 1 example of val" in text
 
 
 def test_an_added_evaluator_that_changed_is_refused_like_any_other(cli: Cli, project: Path) -> None:
     run(cli, "after")
-    rescore = ("rescore", "-e", "added=python3 added.py", "--quiet")
+    rescore = ("rescore", "-e", "added=./added.sh", "--quiet")
     for folder, score in (("before", 0.9), ("after", 0.1)):
-        write_program(project / "added.py", [f"print('{{\"score\": {score}}}')"])
+        write_program(project / "added.sh", ["#!/bin/sh", f"echo '{{\"score\": {score}}}'"])
         assert cli(*rescore, f"runs/{folder}").status == 0
     for command in (["diff", "runs/before"], ["report", "--no-regression-against=runs/before"]):
         done = cli(*command, "runs/after")
         assert (done.status, done.stdout) == (2, "")
-        assert "  evaluator added has changed: added.py\n" in done.stderr
+        assert "  evaluator added has changed: added.sh\n" in done.stderr
     forced = cli("diff", "runs/before", "runs/after", "--force", "--json")
-    assert "evaluator added has changed: added.py" in forced.json["caveats"][0]
+    assert "evaluator added has changed: added.sh" in forced.json["caveats"][0]
 
 
 def test_a_journal_that_is_not_finished_is_compared(cli: Cli, project: Path) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,6 @@ from tests.programs import need
 MOST_LINES = {"tcl": 70}
 FEW = 60
 
-each_language = pytest.mark.parametrize(
-    "language",
-    [pytest.param(one, id=one.name, marks=need(*one.needs)) for one in LANGUAGES.values()],
-)
-Tried = Callable[[Language], tuple[Path, str, str]]
-
 
 def bash(line: str, folder: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     path = f"{PROGRAM.parent}{os.pathsep}{os.environ['PATH']}"
@@ -32,32 +26,40 @@ def bash(line: str, folder: Path, stdin: bytes = b"") -> subprocess.CompletedPro
     )
 
 
-@pytest.fixture(scope="session")
-def tried(tmp_path_factory: pytest.TempPathFactory) -> Tried:
-    """Write a starter and run the line that `new` printed, once for each language; what came of it."""
-    known: dict[str, tuple[Path, str, str]] = {}
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A starter as `new` wrote it, the line that it printed, and what that line gave."""
 
-    def of(language: Language) -> tuple[Path, str, str]:
-        if language.name not in known:
-            folder = tmp_path_factory.mktemp(language.name)
-            new = bash(f"optimize-eval new evaluator mine --lang {language.name}", folder)
-            assert new.returncode == 0, new.stderr.decode()
-            line = new.stdout.decode()
-            done = bash(line, folder)
-            told = (done.stdout + done.stderr).decode()
-            known[language.name] = folder, line, f"exit code {done.returncode}\n{told}"
-        return known[language.name]
-
-    return of
+    folder: Path
+    command: str
+    line: str
+    result: str
 
 
-@each_language
-def test_the_line_that_new_prints_works_as_it_stands(language: Language, tried: Tried) -> None:
-    _, line, told = tried(language)
-    assert line.count("\n") == 1
-    assert told.startswith("exit code 0\n")
-    assert "Ready to run." in told
-    assert not re.search(r"^ +try it", told, re.MULTILINE) or "shim" in told
+@pytest.fixture(
+    scope="module",  # so that the tests of one language follow each other, and share what it took to try it
+    params=[pytest.param(one, id=one.name, marks=need(*one.needs)) for one in LANGUAGES.values()],
+)
+def tried(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Tried:
+    language: Language = request.param
+    folder = tmp_path_factory.mktemp(language.name)
+    new = bash(f"optimize-eval new evaluator mine --lang {language.name}", folder)
+    assert new.returncode == 0, new.stderr.decode()
+    line = new.stdout.decode()
+    done = bash(line, folder)
+    return Tried(
+        folder=folder,
+        command=language.spec.replace("NAME", "mine").removeprefix("mine="),
+        line=line,
+        result=f"exit code {done.returncode}\n{(done.stdout + done.stderr).decode()}",
+    )
+
+
+def test_the_line_that_new_prints_works_as_it_stands(tried: Tried) -> None:
+    assert tried.line.count("\n") == 1
+    assert tried.result.startswith("exit code 0\n")
+    assert "Ready to run." in tried.result
+    assert not re.search(r"^ +try it", tried.result, re.MULTILINE) or "shim" in tried.result
 
 
 def words(text: object) -> list[str]:
@@ -139,13 +141,10 @@ def lines() -> list[bytes]:
     return asked + [line % number for number, line in enumerate(ODD)]
 
 
-@each_language
-def test_all_languages_give_the_same_answers(language: Language, tried: Tried) -> None:
-    folder, _, _ = tried(language)
+def test_all_languages_give_the_same_answers(tried: Tried) -> None:
     asked = lines()
     assert len(asked) >= 50
-    command = language.spec.replace("NAME", "mine").removeprefix("mine=")
-    done = bash(command, folder, b"\n".join(asked) + b"\n")
+    done = bash(tried.command, tried.folder, b"\n".join(asked) + b"\n")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(answers) == len(asked), done.stderr.decode()
     for line, answer in zip(asked, answers, strict=True):
@@ -155,12 +154,11 @@ def test_all_languages_give_the_same_answers(language: Language, tried: Tried) -
         assert list(answer)[-1] == "_id"
 
 
-@each_language
-def test_one_payload_gets_one_answer_in_any_locale(language: Language, tried: Tried) -> None:
-    folder, _, _ = tried(language)
-    command = language.spec.replace("NAME", "mine").removeprefix("mine=")
+def test_one_payload_gets_one_answer_in_any_locale(tried: Tried) -> None:
     payload = '{"_protocol_version":2,"candidate":"Zoë","example":{"target":"Zoë Été"}}'
-    done = bash(f"env LC_ALL=C LANG=C {command}", folder, payload.encode())  # without an end of the line
+    done = bash(
+        f"env LC_ALL=C LANG=C {tried.command}", tried.folder, payload.encode()
+    )  # without an end of the line
     answer = {"score": 0.5, "found": 1, "words": 2, "_capabilities": {"persistent": True}}
     assert json.loads(done.stdout) == answer, done.stderr.decode()
 

@@ -1,6 +1,7 @@
 """What tests of reports share: widths, hostile texts, and a summary with something of everything."""
 
 from collections.abc import Sequence
+from functools import cache
 from unicodedata import category, combining, east_asian_width
 
 from tests.aggregates.made import (
@@ -43,12 +44,14 @@ HOSTILE = {
 
 def measured(line: str) -> int:
     """Measure in a terminal's columns, written apart from the program's own way."""
-    return sum(
-        0
-        if combining(letter) or category(letter) in {"Mn", "Me", "Cf"}
-        else 1 + (east_asian_width(letter) in "WF")
-        for letter in line
-    )
+    return sum(map(_width, line))
+
+
+@cache
+def _width(letter: str) -> int:
+    if combining(letter) or category(letter) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 1 + (east_asian_width(letter) in "WF")
 
 
 def said(scores: Sequence[float]) -> list[Example]:
