@@ -101,6 +101,9 @@ def _open(row: Row, who: str, where: str, by: str) -> str:
     if row["ci"] is None:
         told = no_difference_in(row) if not row["diff"] else _amount(row, by)
         return f"no difference is shown for {who}{where}{_asked(by)}: {told}"
+    if row["margin"] and row["margin"]["equivalent"]:
+        told = f"{signed(row['diff'])}{by} (90 % CI {interval(row['margin']['ci90'])})"
+        return f"{who} does not differ{where} by more than {number(row['margin']['margin'])}: {told}"
     most = number(max(abs(end) for end in row["ci"]))
     told = f"{signed(row['diff'])}{by} (95 % CI {interval(row['ci'])}, {p_value(_p(row))})"
     return f"no difference is shown for {who}{where}: {told}, none larger than {most}"

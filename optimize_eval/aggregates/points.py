@@ -7,6 +7,7 @@ from optimize_eval.aggregates import compare, gap
 from optimize_eval.aggregates.rows import (
     MARKS,
     Row,
+    against_baseline,
     asked_with,
     change,
     is_lead,
@@ -29,16 +30,22 @@ def about_winner(winner: Row | None, summary: Mapping[str, Any], layout: Layout)
         return
     if overfit := winner["overfit"]:
         yield from _lost(overfit, summary["carry_over"])
-    selection = summary["selection"]
-    is_tested = "test" in winner["splits"] and layout.deciding != "test"
-    if selection and selection["crossfit"] and selection["naive"]["ci"] and not is_tested:
-        naive = selection["naive"]
-        ends = f" ({interval(naive['ci'])})"
-        chosen = f"chosen on {layout.deciding} among {selection['k']:,}"
-        yield _point("·", f"its plain gain, {signed(naive['diff'])}{ends}, is optimistic: it was {chosen}")
+    if "test" not in winner["splits"] or layout.deciding == "test":
+        yield from _plain_gain(summary["selection"], layout.deciding)
     if alike := summary["not_told_apart"]:
         shown = ", ".join(alike[:MOST_NAMED]) + f", … ({len(alike):,})" * (len(alike) > MOST_NAMED)
         yield _point("·", f"not told apart from {winner['candidate']}: {shown}")
+
+
+def _plain_gain(selection: Mapping[str, Any] | None, split: str) -> Iterator[Point]:
+    """Name the gain that the choice flattered; where every half chose alike, it flattered nothing."""
+    if not selection or not selection["crossfit"] or not selection["naive"]["ci"]:
+        return
+    naive, fitted = selection["naive"], selection["crossfit"]
+    if number(naive["diff"]) != number(fitted["diff"]):
+        gain = f"{signed(naive['diff'])} ({interval(naive['ci'])})"
+        chosen = f"chosen on {split} among {selection['k']:,}"
+        yield _point("·", f"its plain gain, {gain}, is optimistic: it was {chosen}")
 
 
 def _lost(overfit: Mapping[str, Any], carried: Mapping[str, Any] | None) -> Iterator[Point]:
@@ -153,6 +160,7 @@ def others(lead: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[
         d = known_difference(row, split)
         told = f"{signed(d['diff'])} ({evidence(d)})"
         yield _point("△", f"{row['candidate']} may be better, a hint only, {_unconfirmed(d)}: {told}")
+    yield from _no_worse(rest, split, layout)
     worse = marked(rest, split, compare.WORSE)
     if len(lead) == 2 and winner is None:  # noqa: PLR2004  the headline has said so
         return
@@ -160,6 +168,16 @@ def others(lead: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[
         d = known_difference(row, split)
         told = f"{signed(d['diff'])} ({evidence(d)})"
         yield _point("▼", f"{row['candidate']} is worse than {layout.baseline}: {told}")
+
+
+def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point]:
+    """Name the candidates whose loss is shown to be smaller than the margin, and that are not better."""
+    for row in rest:
+        d = against_baseline(row, split)
+        if d and (margin := d.get("margin")) and margin["no_worse"] and d["mark"] != compare.BETTER:
+            told = f"{signed(d['diff'])}, 90 % CI {interval(margin['ci90'])}"
+            what = f"no worse than {layout.baseline} by more than {number(margin['margin'])}"
+            yield _point("·", f"{row['candidate']} is {what}: {told}")
 
 
 def _unconfirmed(d: Mapping[str, Any]) -> str:

@@ -15,7 +15,10 @@ FLIPS = 10_000
 def mcnemar(wins: int, losses: int) -> float:
     """Exact: the discordant pairs are tosses of a fair coin if nothing is different."""
     n, fewer = wins + losses, min(wins, losses)
-    ways = sum(math.comb(n, k) for k in range(fewer + 1))
+    ways = term = 1
+    for k in range(fewer):
+        term = term * (n - k) // (k + 1)  # each binomial coefficient from the one before
+        ways += term
     return min(1.0, float(Fraction(2 * ways, 1 << n)))  # exact, and no number is too large for it
 
 
