@@ -69,7 +69,8 @@ def power(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
     rows = [row for row in _lead(summary, layout) if _has_power(known_difference(row, split))]
     if not rows:
         return
-    open_ones = [row for row in rows if known_difference(row, split)["mark"] == compare.NO_DIFFERENCE]
+    settled = {compare.BETTER, compare.WORSE}
+    open_ones = [row for row in rows if known_difference(row, split)["mark"] not in settled]
     row = max(open_ones or rows, key=lambda row: known_difference(row, split)["diff"])
     d = known_difference(row, split)
     many = count(d["n_pairs"], f"{split} example" if split != SINGLE else "example")
