@@ -8,6 +8,7 @@ import argparse
 import multiprocessing
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from tests.benchmarks.truth import claims, coverage, gates, power
 from tests.benchmarks.truth.scenes import Measured, Scene, measure
@@ -15,6 +16,7 @@ from tests.benchmarks.truth.scenes import Measured, Scene, measure
 _DRAWS = 2000
 
 
+@cache
 def every_scene() -> list[Scene]:
     return [scene for module in (coverage, claims, gates, power) for scene in module.scenes()]
 
