@@ -19,7 +19,7 @@ from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
 from tests.programs import need, write_program
 
-PAGES = ["README.md", "evaluators/README.md", "datasets/README.md"]
+PAGES = ["README.md", "evaluators/README.md", "datasets/README.md", "docs/numbers.md"]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 _MISTAKE = re.compile(r"^\|[^|`]*\| `(-e [^`]*)` \| `(\w+)`: `([^`]*)` \|$", re.MULTILINE)

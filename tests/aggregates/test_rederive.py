@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize_eval.aggregates import rederive
@@ -54,6 +54,7 @@ def test_the_script_imports_nothing_of_ours_but_itself() -> None:
             assert all(name.startswith(rederive.__name__) for name in ours), path
 
 
+@settings(max_examples=40)
 @given(st.floats(-40, 40), st.floats(1, 3000))
 def test_its_tails_are_scipys(t: float, df: float) -> None:
     from scipy import stats
@@ -61,6 +62,7 @@ def test_its_tails_are_scipys(t: float, df: float) -> None:
     assert numerics.two_sided(t, df) == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-8, abs=1e-300)
 
 
+@settings(max_examples=40)
 @given(st.sampled_from([0.8, 0.95, 0.975, 0.9995]), st.floats(1, 3000))
 def test_its_quantiles_are_scipys(share: float, df: float) -> None:
     from scipy import stats
@@ -276,6 +278,14 @@ def test_every_falsified_number_of_a_leaderboard_is_named(scene: str, tmp_path: 
     write_json(folder / LEADERBOARD, found)
     stored = orjson.loads((folder / LEADERBOARD).read_bytes())
     assert all_falsified(stored, expected_boards(folder, read(folder))[LEADERBOARD]) > 20
+
+
+def test_a_summary_of_older_rules_is_said_to_be_one(cli: Cli, tmp_path: Path) -> None:
+    folder = on_val(a=[0.5, 0.4], b=[0.6, 0.6]).write(tmp_path / "r")
+    write_json(folder / SUMMARY, {"schema": "optimize-eval.summary.v1", "rows": [], "pairs": []})
+    checked = cli("report", "r", "--check")
+    assert checked.status == 1
+    assert "summary.json was made by older rules: the run's own command again" in checked.stdout
 
 
 def test_report_check_names_what_was_edited_in_both_documents(cli: Cli, tmp_path: Path) -> None:

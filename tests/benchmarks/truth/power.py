@@ -1,0 +1,109 @@
+"""Whether a difference of the stated size is found in 80 of 100 runs."""
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+
+from optimize_eval.aggregates.compare import BETTER, Comparison, compare, corrected
+from optimize_eval.statistics.power import detectable, detectable_share
+from tests.benchmarks.truth.scenes import Draw, Scene
+
+SD, DISCORDANCE = 0.2, 0.3
+
+Draws = Callable[[Draw, float], tuple[list[float], list[float]]]  # baseline and candidate with a gain
+
+
+def scenes() -> Iterator[Scene]:
+    for comparisons in (1, 4, 20):
+        for n in (10, 14, 30, 100):
+            stated = detectable(se=SD / n**0.5, units=n, comparisons=comparisons)
+            yield from _scene(f"graded, n = {n}", n, comparisons, stated, graded(n))
+            share = detectable_share(pairs=n, discordance=DISCORDANCE, comparisons=comparisons)
+            yield from _scene(f"0/1, n = {n}", n, comparisons, share, zero_one(n))
+        for clusters in (10, 30):
+            se = (SD**2 * (0.3 + 0.7 / 5) / clusters) ** 0.5
+            stated = detectable(se=se, units=clusters, comparisons=comparisons)
+            labels = [place // 5 for place in range(5 * clusters)]
+            yield from _scene(
+                f"graded, {clusters} clusters of 5",
+                clusters,
+                comparisons,
+                stated,
+                clustered(clusters),
+                labels,
+            )
+
+
+def _scene(
+    cell: str,
+    units: int,
+    comparisons: int,
+    stated: float | None,
+    draws: Draws,
+    labels: Sequence[int] | None = None,
+) -> Iterator[Scene]:
+    if stated is None or stated >= 1:
+        return  # never found, as the product says
+    low, high = (0.75, 0.85) if units >= 30 else (0.70, 0.90)
+    yield Scene(
+        family="found at the stated difference",
+        cell=f"{cell}, {comparisons} comparisons, {stated:.3f}",
+        once=found(draws, stated, comparisons, labels),
+        low=low,
+        high=high,
+        cost=4 * comparisons if comparisons <= 4 else 10,
+    )
+
+
+def found(
+    draws: Draws, gain: float, comparisons: int, labels: Sequence[int] | None = None
+) -> Callable[[Draw], float]:
+    """Compare as a summary does, one candidate with the gain among others without any."""
+
+    def once(draw: Draw) -> float:
+        gains = [gain] + [0.0] * (comparisons - 1)
+        family = [_compare(*draws(draw, one), labels, may_flip=comparisons <= 4) for one in gains]
+        return float(corrected(family)[0].mark == BETTER)
+
+    return once
+
+
+def _compare(
+    a: Sequence[float], b: Sequence[float], labels: Sequence[int] | None, *, may_flip: bool
+) -> Comparison:
+    return compare(array("d", a), array("d", b), labels, seed=0, may_flip=may_flip)
+
+
+def graded(n: int) -> Draws:
+    def draws(draw: Draw, gain: float) -> tuple[list[float], list[float]]:
+        first = [draw.gauss(0.5, 0.2) for _ in range(n)]
+        return first, [one + draw.gauss(gain, SD) for one in first]
+
+    return draws
+
+
+def zero_one(n: int) -> Draws:
+    def draws(draw: Draw, gain: float) -> tuple[list[float], list[float]]:
+        share = max(DISCORDANCE, gain)
+        pairs = [_pair(draw, (share + gain) / 2, (share - gain) / 2) for _ in range(n)]
+        return [a for a, _ in pairs], [b for _, b in pairs]
+
+    return draws
+
+
+def _pair(draw: Draw, wins: float, losses: float) -> tuple[float, float]:
+    u = draw.random()
+    if u < wins:
+        return 0.0, 1.0
+    if u < wins + losses:
+        return 1.0, 0.0
+    same = float(draw.random() < 0.5)
+    return same, same
+
+
+def clustered(clusters: int) -> Draws:
+    def draws(draw: Draw, gain: float) -> tuple[list[float], list[float]]:
+        first = [0.5] * (5 * clusters)
+        own = [draw.gauss(gain, SD * 0.3**0.5) for _ in range(clusters)]
+        return first, [0.5 + own[place // 5] + draw.gauss(0, SD * 0.7**0.5) for place in range(5 * clusters)]
+
+    return draws
