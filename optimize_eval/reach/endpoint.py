@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http import Connections, Response, seconds_to_wait
+from optimize_eval.http import SUCCESS, Connections, Response, seconds_to_wait
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
     Answer,
@@ -26,7 +26,6 @@ from optimize_eval.redaction import redact, redact_values
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500
-_SUCCESS = range(200, 300)
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
@@ -74,7 +73,7 @@ class EndpointEvaluator:
     def _ask(self, body: bytes, seconds: float) -> dict[str, Any]:
         """Ask within so many seconds; waiting for room among the calls in flight does not count."""
         response = self._post_in_turn(body, seconds)
-        if response.status not in _SUCCESS:
+        if response.status not in SUCCESS:
             raise self._refused(response)
         answer = self._decode(response.body)
         if not self._secrets:

@@ -9,6 +9,7 @@ import json
 import socket
 import ssl
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
@@ -23,6 +24,7 @@ class Server:
         self._tls = tls
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections = 0
+        self.requests_on: Counter[socket.socket] = Counter()
         self._closing = threading.Event()
         self._asked = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -68,6 +70,7 @@ class Server:
         ):
             while request := _read_request(stream):
                 self.requests.append(request)
+                self.requests_on[connection] += 1
                 self._asked.set()
                 trait = TRAITS.get(request[0].lstrip("/").split("?")[0], TRAITS["ok"])
                 if not trait(self, connection, request[2]):
@@ -127,6 +130,16 @@ def _close_after(_server: Server, connection: socket.socket, _body: bytes) -> bo
     return False
 
 
+def _three_each(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    """Answer three requests on a connection, and end it at the fourth without having said so."""
+    return server.requests_on[connection] <= 3 and reply(connection, ANSWER)
+
+
+def _first_only(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    """Answer the first request of all, and end its connection as told; every other one is dropped."""
+    return len(server.requests) == 1 and reply(connection, ANSWER, headers=("Connection: close",)) and False
+
+
 def _close_mid_body(_server: Server, connection: socket.socket, _body: bytes) -> bool:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + ANSWER)
     return False
@@ -134,6 +147,13 @@ def _close_mid_body(_server: Server, connection: socket.socket, _body: bytes) ->
 
 def _endless(server: Server, connection: socket.socket, _body: bytes) -> bool:
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while not server.wait(0):
+        connection.sendall(b" " * 65536)
+    return False
+
+
+def _endless_error(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    connection.sendall(b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>the proxy has lost the model")
     while not server.wait(0):
         connection.sendall(b" " * 65536)
     return False
@@ -198,7 +218,10 @@ TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
     "close-after": _close_after,
     "close-mid-body": _close_mid_body,
     "close-at-once": lambda _server, _connection, _body: False,
+    "three-each": _three_each,
+    "first-only": _first_only,
     "endless": _endless,
+    "endless-error": _endless_error,
     "bomb": _bomb,
     "bad-gzip": _says(b"no gzip", "200 OK", "Content-Encoding: gzip"),
     "silent": _silent,

@@ -68,6 +68,7 @@ FAILURES = {  # path → kind, what is said
     "bad-gzip": ("http_protocol", "gzip"),
     "endless": ("output_too_large", "more than 8 MiB"),
     "bomb": ("output_too_large", "more than 8 MiB"),
+    "endless-error": ("http_status", "HTTP status 502: <html>the proxy has lost the model"),
 }
 
 
@@ -207,6 +208,25 @@ def test_connections_are_kept_and_none_is_left(server: Server) -> None:
 def test_a_server_that_closes_after_each_answer_loses_none(server: Server) -> None:
     with http_evaluator(f"{server.url}/close-after", retries=0) as evaluator:
         assert [evaluator("x")[0] for _ in range(200)] == [0.5] * 200
+
+
+def test_connections_that_end_after_some_answers_lose_none(cli: Cli, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "c.txt").write_text("x")
+    (tmp_path / "d.jsonl").write_text("{}\n" * 150)
+    options = ("--retries", "0", "--concurrency", "8", "--no-preflight", "--json")
+    done = cli(
+        "run", "-e", f"{server.url}/three-each", "--candidate", "c.txt", "--dataset", "d.jsonl", *options
+    )
+    assert (done.status, done.json["summary"]["units"]["scored"]) == (0, 150), done.stderr
+    assert max(server.requests_on.values()) == 4
+
+
+def test_a_fresh_connection_that_ends_unanswered_is_not_asked_again(server: Server) -> None:
+    with http_evaluator(f"{server.url}/first-only", retries=0) as evaluator:
+        assert evaluator("x")[0] == 0.5
+        with pytest.raises(EvaluationError, match="no complete HTTP answer"):
+            evaluator("x")
+    assert len(server.requests) == 2
 
 
 def test_a_capability_that_says_nothing_of_concurrency_limits_nothing(server: Server) -> None:
