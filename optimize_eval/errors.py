@@ -5,7 +5,8 @@
     │   ├── DataError       bad lines in datasets, all of them at once
     │   └── NotARun         (run.manifest) a folder whose run.json is not one of ours
     ├── CannotGoOn          the disk or the journal does not let a run go on (exit 3)
-    │   └── Damaged         (journal) a line is not what was written
+    │   ├── Damaged         (journal) a line is not what was written
+    │   └── UnknownSchema   (journal) another version wrote it
     └── EvaluationError     an evaluator was asked and gave no usable answer; has a FailureKind
 
 Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with

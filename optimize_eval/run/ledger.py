@@ -87,6 +87,7 @@ class Ledger:
             raise self._foreign(path, entry) from None
         self.end = entry.offset + entry.length
         if "outcome" not in record:
+            journal.check_schema(record, journal.SCHEMA, f"{path}:{entry.number}")
             if record.get("plan", self.plan) != self.plan:
                 raise self._foreign(path, entry)
             self._has_header = self._has_header or "plan" in record
