@@ -26,6 +26,7 @@ from optimize_eval.redaction import redact, redact_values
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500
+_READ_BODY = 1 << 16  # of one that is shown
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
@@ -88,11 +89,11 @@ class EndpointEvaluator:
             raise
 
     def _refused(self, response: Response) -> EvaluationError:
-        text = response.body[:_SHOWN_BODY].decode("utf-8", "replace").strip()
-        said = _reported(response.body) or text or "no body"
+        said = _reported(response.body) or response.body[:_READ_BODY].decode("utf-8", "replace").strip()
+        said = redact(said[:_READ_BODY], self._secrets)[:_SHOWN_BODY]  # cut last: half a secret is one, too
         return EvaluationError(
             FailureKind.HTTP_STATUS,
-            redact(f"HTTP status {response.status}: {said}", self._secrets),
+            f"HTTP status {response.status}: {said or 'no body'}",
             hint=redact(_status_hint(response), self._secrets),
             retry_after=seconds_to_wait(response.retry_after) if response.status in _AGAIN else None,
         )
@@ -134,7 +135,7 @@ def _reported(said: bytes) -> str:
         return ""
     if isinstance(error, dict):
         error = error.get("message")
-    return error[:_SHOWN_BODY] if isinstance(error, str) else ""
+    return error if isinstance(error, str) else ""
 
 
 def _status_hint(response: Response) -> str:

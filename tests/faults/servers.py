@@ -5,13 +5,16 @@
 
 import contextlib
 import gzip
+import html
 import json
 import socket
 import ssl
 import threading
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
+from urllib.parse import quote, quote_plus
 
 ANSWER = b'{"score": 0.5, "note": "fine"}'
 BOMB = gzip.compress(b" " * 64_000_000, 1)
@@ -199,6 +202,50 @@ def _escaped_header(server: Server, connection: socket.socket, _body: bytes) -> 
     return reply(connection, b'{"score": 0.25, "0.25": "score", "said": %s}' % token.encode())
 
 
+ENCODINGS: dict[str, Callable[[str], str]] = {  # what servers make of a header that they send back
+    "base64": lambda said: b64encode(said.encode()).decode(),
+    "base64 of a pair": lambda said: b64encode(f"me:{said}".encode()).decode(),
+    "base64 for URLs": lambda said: urlsafe_b64encode(f"k={said}~".encode()).decode(),
+    "hex": lambda said: said.encode().hex(),
+    "HEX": lambda said: said.encode().hex().upper(),
+    "named entities": html.escape,
+    "entities twice": lambda said: html.escape(html.escape(said)),
+    "decimal entities": lambda said: "".join(f"&#{ord(char)};" for char in said),
+    "hex entities": lambda said: "".join(f"&#x{ord(char):X};" for char in said),
+    "URL": quote_plus,
+    "URL twice": lambda said: quote(quote(said, safe=""), safe=""),
+    "base64 in a URL": lambda said: quote(b64encode(f"{said}~~~~".encode()), safe=""),
+    "JSON in JSON": lambda said: json.dumps(json.dumps(said)),
+    "Python": lambda said: "".join(f"\\x{ord(char):02x}" for char in said),
+}
+
+
+def _encoded(server: Server) -> dict[str, str]:
+    _, _, key = server.requests[-1][1].get("authorization", "").partition(" ")
+    return {name: f"sent <{form(key)}> by you" for name, form in ENCODINGS.items()}
+
+
+def _echo_encoded(server: Server, connection: socket.socket, body: bytes) -> bool:
+    """Send the key back in all encodings, or, for the candidate `refuse`, one of them as an error."""
+    said = _encoded(server)
+    if b'"candidate":"refuse"' not in body:
+        return reply(connection, json.dumps({"score": 0.5, "echo": [said]}).encode())
+    number = json.loads(body)["example"]["n"]
+    return reply(connection, list(said.values())[number].encode(), "401 Unauthorized")
+
+
+def _basic(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    user, _, password = b64decode(server.requests[-1][1]["authorization"][6:]).decode().partition(":")
+    said = {"score": 0.5, "said": f"hello {user}, your password is {password}"}
+    return reply(connection, json.dumps(said).encode())
+
+
+def _refuse_at_the_edge(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    """Send the key back where the shown part of a body ends."""
+    token = server.requests[-1][1].get("authorization", "").partition(" ")[2]
+    return reply(connection, (b"x" * 490 + b" " + token.encode()), "401 Unauthorized")
+
+
 def _length(_server: Server, connection: socket.socket, body: bytes) -> bool:
     candidate = json.loads(body)["candidate"]
     return reply(connection, json.dumps({"score": 1, "characters": len(candidate)}).encode())
@@ -231,6 +278,9 @@ TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
     "busy-for-long": _says(b"", "503 Service Unavailable", "Retry-After: 3600"),
     "echo-header": _echo_header,
     "refuse-with-header": _refuse_with_header,
+    "echo-encoded": _echo_encoded,
+    "basic": _basic,
+    "refuse-at-the-edge": _refuse_at_the_edge,
     "length": _length,
     "500": _says(b'{"error": "the model is not loaded"}', "500 Internal Server Error"),
     "500-nested": _says(b'{"error": {"message": "no such model"}}', "500 Internal Server Error"),

@@ -1,17 +1,19 @@
 """Misbehaving servers over real sockets: each comes out as its kind, in time, and leaves nothing behind."""
 
+import json
 import signal
 import ssl
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from optimize_eval import EvaluationError, UsageError, http_evaluator
-from tests.faults.servers import Server, served
+from tests.faults.servers import ENCODINGS, Server, served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAM, ROOT
 from tests.programs import need
@@ -164,6 +166,47 @@ def test_only_confidential_values_are_struck_out(score: Cli, server: Server) -> 
     )
     assert result.json["score"] == 0.25
     assert result.json["side_info"] == {"0.25": "score", "said": "***"}
+
+
+ODD_SECRET = "sk/7f+3a9~ca&na<ry>\"pa%ss'w\\ord"  # noqa: S105  each encoding changes some of it
+
+
+def test_a_secret_is_struck_out_of_everything_in_whatever_encoding_it_comes_back(
+    cli: Cli, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "score.txt").write_text("score")
+    (tmp_path / "refuse.txt").write_text("refuse")
+    (tmp_path / "d.jsonl").write_text("".join(f'{{"n": {n}}}\n' for n in range(len(ENCODINGS))))
+    url, header = f"{server.url}/echo-encoded", ("--header", "Authorization: Bearer ${CANARY}")
+    candidates = ("--candidate", "score.txt", "--candidate", "refuse.txt")
+    ran = cli(
+        *("run", "-e", url, *candidates, "--dataset", "d.jsonl", *header, "--out", "r", "--no-preflight"),
+        env={"CANARY": ODD_SECRET},
+    )
+    told = [ran, *(cli("report", "r", "--format", form) for form in ("md", "csv", "jsonl", "junit"))]
+    left = [path.read_text() for path in (tmp_path / "r").iterdir()]
+    assert ran.status == 0, ran.stderr
+    everything = "".join([*left, *(one.stdout + one.stderr for one in told)])
+    for name, encoded in ENCODINGS.items():
+        assert encoded(ODD_SECRET) not in everything, name
+    journal = [json.loads(line) for line in (tmp_path / "r" / "journal.jsonl").read_text().splitlines()]
+    echoes = [record["side_info"]["echo"][0] for record in journal if record.get("outcome") == "scored"]
+    assert len(echoes) == len(ENCODINGS)
+    for name, said in echoes[0].items():
+        around = {"base64 in a URL": "%2Bfn4%3D", "JSON in JSON": '"\\"\\""'}.get(name, "")
+        assert said.replace("***", "") == f"sent <{around}> by you"
+
+
+def test_what_basic_authorization_encodes_is_struck_out_as_plain_text_too(score: Cli, server: Server) -> None:
+    pair = b64encode(f"me:{SECRET}".encode()).decode()
+    said = score(f"{server.url}/basic", "--header", f"Authorization: Basic {pair}").json["side_info"]["said"]
+    assert said == "hello me, your password is ***"
+
+
+def test_a_secret_is_struck_out_before_a_body_is_cut(score: Cli, server: Server) -> None:
+    header = ("--header", "Authorization: Bearer ${CANARY}")
+    result = score(f"{server.url}/refuse-at-the-edge", *header, env={"CANARY": SECRET})
+    assert result.json["message"].endswith("x ***")
 
 
 def test_what_a_url_hides_is_not_shown(score: Cli, server: Server) -> None:
