@@ -100,10 +100,15 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowScore:
-    """An example on which a candidate did badly."""
+    """An example that got worse than with the baseline; in the baseline's row, one with a low score.
+
+    `name` and `input` are short texts by which to know it, `text` is the reason that the evaluator gave.
+    """
 
     split: str
     line: int | None
+    name: str
+    input: str
     score: float
     baseline: float | None
     text: str | None

@@ -5,7 +5,8 @@ from typing import Any
 
 from optimize_eval.aggregates import compare, gap
 from optimize_eval.aggregates.rows import MARKS
-from optimize_eval.aggregates.wording import number, signed
+from optimize_eval.aggregates.wording import count, number, signed
+from optimize_eval.run.layout import SINGLE
 
 Row = Mapping[str, Any]
 Summary = Mapping[str, Any]
@@ -78,8 +79,19 @@ def failed(row: Row) -> int:
 
 
 def worst_of(row: Row, summary: Summary) -> list[Mapping[str, Any]]:
-    """Choose the examples on which a candidate did worse than it does on average."""
-    return [one for one in row["worst"] if one["line"] is not None and one["score"] < mean_of(row, summary)]
+    """Choose the examples that got worse; of the baseline those where it does worse than on average."""
+    limit = mean_of(row, summary) if is_baseline(row, summary) else float("inf")
+    return [one for one in row["worst"] if one["line"] is not None and one["score"] < limit]
+
+
+def got_worse_nowhere(row: Row, summary: Summary) -> str:
+    """Say that a candidate lost on no example, where that is so; else nothing."""
+    split = summary["decided_on"]
+    d = row["vs_baseline"] and row["vs_baseline"][split]
+    if not d or d["losses"] or not d["n_pairs"] or split == SINGLE:
+        return ""
+    pairs = count(d["n_pairs"], f"{split} pair")
+    return f"{row['candidate']} is below {summary['baseline']} on none of {pairs}"
 
 
 def most_frequent(summary: Summary) -> list[Mapping[str, Any]]:

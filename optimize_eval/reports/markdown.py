@@ -40,6 +40,7 @@ _OF_TEXTS = {
     "first",
     "what it said",
     "example",
+    "input",
     "what was said",
 }
 
@@ -181,18 +182,15 @@ def _worst(best: Row, summary: Summary) -> Iterator[str]:
     if not low:
         return
     columns = {
-        "example": [_place(one["split"], one["line"]) for one in low],
-        **({} if is_baseline(best, summary) else {"baseline": [_or_nothing(one["baseline"]) for one in low]}),
+        "example": [" ".join([_place(one["split"], one["line"]), _name(one["name"])]).strip() for one in low],
+        "input": [inert_markdown(one["input"], SHOWN_TEXT) for one in low],
+        **({} if is_baseline(best, summary) else {"baseline": [number(one["baseline"]) for one in low]}),
         "score": [number(one["score"]) for one in low],
         "what was said": [inert_markdown(one["text"] or "", SHOWN_TEXT) for one in low],
     }
     asked = _name(asked_with(best["evaluator"], best["task_model"]))
     title = f"Where {_name(best['candidate'])} did worst on {asked}"
     yield f"<details><summary>{title}</summary>\n\n{_layout(columns)}\n\n</details>"
-
-
-def _or_nothing(value: float | None) -> str:
-    return "" if value is None else number(value)
 
 
 def _name(text: str) -> str:
