@@ -121,10 +121,10 @@ class _Reading:
         for key in table.keys() & keys.keys():
             try:
                 checked[key] = keys[key](table[key])
+            except UsageError as error:  # a ValueError, too: it comes first
+                self._complain(where._replace(key=key), f"{key}: {error.message}")
             except ValueError as error:
                 self._complain(where._replace(key=key), f"{key}: {error}")
-            except UsageError as error:
-                self._complain(where._replace(key=key), f"{key}: {error.message}")
         return checked
 
     def _refuse_unknown(self, where: Where, table: Mapping[str, Any], known: Iterable[str]) -> None:
