@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from optimize_eval.candidates import Named
+from optimize_eval.cli.commands import ORDER
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
@@ -90,6 +92,7 @@ _OF_A_SPEC = {  # option → what it is called of an evaluator
     "persistent": "persistent",
     "workers": "workers",
 }
+_CANDIDATES = ("candidate", "candidates")
 _OF_A_JUDGE = ("objective", "rubric", "api_base")
 
 Concurrency = Annotated[
@@ -238,12 +241,18 @@ def _sweep_of(context: typer.Context) -> "Sweep | None":
 
 def candidates_named(
     context: typer.Context, files: list[str] | None, lists: list[str] | None, fields: list[str] | None
-) -> tuple[list[str] | None, list[str] | None, list[str] | None]:
-    """Let a flag that names candidates replace all of a sweep file's, whichever way it names them."""
-    flags = [is_flag(context, option) for option in ("candidate", "candidates", "candidate_field")]
-    if not any(flags):
-        return files, lists, fields
-    return files if flags[0] else None, lists if flags[1] else None, fields if flags[2] else None
+) -> tuple[tuple[Named, ...], list[str] | None]:
+    """Give the candidates in the order in which they are written, and the fields that have some.
+
+    A flag that names candidates replaces all of a sweep file's, whichever way it names them.
+    """
+    if not any(is_flag(context, option) for option in (*_CANDIDATES, "candidate_field")):
+        sweep = _sweep_of(context)
+        return sweep.candidates if sweep else (), fields
+    left = {"candidate": iter(files or ()), "candidates": iter(lists or ())}
+    order = [option for option in context.meta[ORDER] if option in _CANDIDATES]
+    named = tuple(Named(next(left[option]), is_list=option == "candidates") for option in order)
+    return named, fields if is_flag(context, "candidate_field") else None
 
 
 def is_flag(context: typer.Context, option: str) -> bool:
