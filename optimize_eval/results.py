@@ -173,10 +173,19 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class RunResults:
-    """A run on disk, as its journal was when it was opened."""
+    """A run on disk, as its journal was when it was opened; a notebook shows its verdict and tables."""
 
     folder: Path
     records: Records
+
+    def __repr__(self) -> str:
+        done, calls = len(self.records), self.records.run.layout.size
+        return f"<run {str(self.folder)!r}: {done:,} of {calls:,} calls done>"
+
+    def _repr_html_(self) -> str:
+        from optimize_eval.reports.notebook import render  # noqa: PLC0415  only in notebooks
+
+        return render(self.summary.document, str(self.folder))
 
     @cached_property
     def summary(self) -> Summary:

@@ -9,7 +9,15 @@ from contextlib import suppress
 from typing import Any
 
 from optimize_eval.candidates import STDIN, Candidate, Named, field_candidates, load_candidates
-from optimize_eval.datasets import Reading, load_examples, read_dataset
+from optimize_eval.cli import output
+from optimize_eval.datasets import (
+    MAX_RECORDS,
+    Reading,
+    copies_of,
+    describe_copies,
+    load_examples,
+    read_dataset,
+)
 from optimize_eval.errors import UsageError
 from optimize_eval.run.manifest import Manifest
 from optimize_eval.run.plan import choose
@@ -21,8 +29,8 @@ def load_sources(
 ) -> tuple[Source, ...]:
     """Load the files of the splits that are named; all their problems are told at once."""
     files = {split: path for split, path in named.items() if path is not None}
-    loaded = load_examples(files.values())
-    return tuple(
+    loaded = load_examples(files.values(), most=MAX_RECORDS if limit is sample is None else None)
+    sources = tuple(
         Source(
             name=split,
             file=path,
@@ -30,6 +38,23 @@ def load_sources(
         )
         for (split, path), examples in zip(files.items(), loaded, strict=True)
     )
+    for source in sources:
+        _check_size(source)
+        _note_copies(source)
+    return sources
+
+
+def _check_size(source: Source) -> None:
+    if (many := len(source.examples)) > MAX_RECORDS:
+        raise UsageError(
+            f"{source.file}: {many:,} records are too many for one run",
+            hint=f"take fewer of them: --sample or --limit of at most {MAX_RECORDS}",
+        )
+
+
+def _note_copies(source: Source) -> None:
+    if copies := copies_of(source.examples):
+        output.say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
 
 
 def load_all_candidates(named: Sequence[Named], fields: list[str] | None) -> tuple[Candidate, ...]:
@@ -61,7 +86,7 @@ def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str,
         if path is not None and split not in splits:
             raise UsageError(f"{path}: the run has no {split} examples", hint="leave the option away")
     files = {split: named.get(split) or known.get(split) for split in splits}
-    return {split: None if path is None else read_dataset(path) for split, path in files.items()}
+    return {split: None if path is None else read_dataset(path, most=None) for split, path in files.items()}
 
 
 def load_candidates_again(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from optimize_eval.candidates import Named
+from optimize_eval.cli import output
 from optimize_eval.cli.commands import ORDER
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
@@ -219,12 +220,16 @@ def _without_evaluator(where: str) -> UsageError:
 
 
 def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
-    """Refuse options of judges where no judge is named."""
+    """Refuse options of judges where no judge is named; tell other options that nothing named uses."""
     if defaults.judge and not any(spec.judge for spec in specs):
         raise UsageError(
             "--objective, --rubric and --api-base are for judges, and none is named",
             hint="name one: --judge-model PROVIDER/MODEL",
         )
+    if defaults.cwd is not None and all(spec.url or spec.judge for spec in specs):
+        output.say("note: --cwd has no effect: it is for programs, and none is named")
+    if defaults.headers and not any(spec.url for spec in specs):
+        output.say("note: --header has no effect: it is for URLs, and none is named")
     return specs
 
 

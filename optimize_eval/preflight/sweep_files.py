@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from optimize_eval.candidates import Candidate, Named, field_candidates, load_candidates
-from optimize_eval.datasets import Reading, read_dataset
+from optimize_eval.datasets import MAX_RECORDS, Reading, read_dataset
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
 from optimize_eval.preflight.data_files import Checked, of_reading
@@ -22,7 +22,8 @@ SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}
 def check_sweep(path: str) -> list[Checked]:
     """Check a sweep file and what it names: datasets, candidates, programs."""
     sweep, problems = read_sweep(path)
-    readings = {key: read_dataset(sweep.options[key]) for key in SPLITS if key in sweep.options}
+    most = None if {"limit", "sample"} & sweep.options.keys() else MAX_RECORDS
+    readings = {key: read_dataset(sweep.options[key], most=most) for key in SPLITS if key in sweep.options}
     sources = [_source(SPLITS[key], reading) for key, reading in readings.items()]
     listed = [_loaded(one) for one in sweep.candidates]
     problems += [*_asked(sweep), *_between(sweep, sources, [one for _, found, _ in listed for one in found])]

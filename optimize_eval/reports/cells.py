@@ -15,6 +15,9 @@ MOST_ROWS = 30
 MOST_FAILURES = 6
 SHOWN_TEXT = 300
 
+_ALIKE = ("evaluator", "task_model", "split", "kind", "first_message")
+_MOST_NAMED = 3
+
 _OVERFIT = {
     gap.OVERFITS: "OVERFITS",
     gap.NO_GAP_SHOWN: "no gap shown",
@@ -95,5 +98,18 @@ def got_worse_nowhere(row: Row, summary: Summary) -> str:
 
 
 def most_frequent(summary: Summary) -> list[Mapping[str, Any]]:
-    """Sort the kinds of failures, the most frequent first."""
-    return sorted(summary["failures"], key=lambda entry: -entry["count"])
+    """Sort the failures, the most frequent first; what failed alike on several candidates is one entry."""
+    alike: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for entry in summary["failures"]:
+        key = tuple(entry[name] for name in _ALIKE)
+        merged = alike.setdefault(key, {**entry, "count": 0, "candidates": {}})
+        merged["count"] += entry["count"]
+        merged["candidates"][entry["candidate"]] = None
+    return sorted(alike.values(), key=lambda entry: -entry["count"])
+
+
+def who_failed(entry: Mapping[str, Any]) -> str:
+    """Name the candidates of an entry; of many the first."""
+    names = list(entry["candidates"])
+    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+    return ", ".join([*names[:_MOST_NAMED], *more])

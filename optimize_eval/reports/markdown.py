@@ -23,6 +23,7 @@ from optimize_eval.reports.cells import (
     p_value,
     shown_rows,
     tables_of,
+    who_failed,
     worst_of,
 )
 from optimize_eval.reports.inert import inert_code, inert_markdown
@@ -164,7 +165,7 @@ def _failures(summary: Summary) -> str:
             "calls": [f"{entry['count']:,}" for entry in shown],
             "kind": [_name(entry["kind"]) for entry in shown],
             "evaluator": [_name(asked_with(entry["evaluator"], entry["task_model"])) for entry in shown],
-            "candidate": [_name(entry["candidate"]) for entry in shown],
+            "candidate": [_name(who_failed(entry)) for entry in shown],
             "first": [_place(entry["split"], entry["lines"][0]) for entry in shown],
             "what it said": [inert_markdown(entry["first_message"], SHOWN_TEXT) for entry in shown],
         }

@@ -24,6 +24,7 @@ from optimize_eval.reports.cells import (
     short_interval,
     shown_rows,
     tables_of,
+    who_failed,
     worst_of,
 )
 from optimize_eval.reports.columns import wrapped
@@ -146,7 +147,7 @@ def _failures(summary: Summary, width: int) -> list[str]:
     lines: list[str] = []
     for entry in entries[:MOST_FAILURES]:
         at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
-        who = " · ".join([entry["evaluator"], entry["candidate"], *at])
+        who = " · ".join([entry["evaluator"], who_failed(entry), *at])
         head = f"{_head('failures', lines)}{entry['count']:,} × {entry['kind']}  "
         lines += wrapped(head, f"{who}: {shortened(entry['first_message'], SHOWN_TEXT)}", width)
     if len(entries) > MOST_FAILURES:
