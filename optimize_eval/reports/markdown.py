@@ -178,7 +178,7 @@ def _place(split: str, line: int | None) -> str:
 
 
 def _worst(best: Row, summary: Summary) -> Iterator[str]:
-    """Fold away where the best candidate did worst, and what the evaluator said there."""
+    """Fold away where the best candidate got worse than the baseline, and why."""
     low = worst_of(best, summary)
     if not low:
         return
@@ -190,7 +190,8 @@ def _worst(best: Row, summary: Summary) -> Iterator[str]:
         "what was said": [inert_markdown(one["text"] or "", SHOWN_TEXT) for one in low],
     }
     asked = _name(asked_with(best["evaluator"], best["task_model"]))
-    title = f"Where {_name(best['candidate'])} did worst on {asked}"
+    did = "did worst" if is_baseline(best, summary) else f"got worse than {_name(summary['baseline'])}"
+    title = f"Where {_name(best['candidate'])} {did} on {asked}"
     yield f"<details><summary>{title}</summary>\n\n{_layout(columns)}\n\n</details>"
 
 

@@ -76,7 +76,9 @@ def test_examples_that_got_worse_are_shown_by_name_and_input_with_a_reason_of_an
 
 
 def test_a_comment_shows_the_same(run: Cli) -> None:
-    *_, worst = tables_of(run("report", "r", "--format", "md").stdout)
+    page = run("report", "r", "--format", "md").stdout
+    assert "<details><summary>Where new got worse than old on judge</summary>" in page
+    *_, worst = tables_of(page)
     assert worst == [
         {
             "example": "train 1 t-1",
