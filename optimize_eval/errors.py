@@ -57,8 +57,8 @@ class OptimizeEvalError(Exception):
         return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
-class UsageError(OptimizeEvalError):
-    """What was asked for cannot be done as it was asked."""
+class UsageError(OptimizeEvalError, ValueError):
+    """What was asked for cannot be done as it was asked; a ValueError, as programs that call us expect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ The unit of analysis is the example: its repeats are averaged here, first of all
 two bounds are what the scores would be if each failure counted as the worst or the best score.
 """
 
+import heapq
 import math
 from array import array
 from collections import Counter
@@ -16,6 +17,7 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell
 
 UNKNOWN = math.nan
+WORST_SHOWN = 5
 LINES_KEPT = 20
 
 Values = MutableSequence[float]  # by example, UNKNOWN where there is none
@@ -112,6 +114,16 @@ def _average(values: Sequence[float]) -> float:
         return math.fsum(values) / len(values)
     except (ZeroDivisionError, OverflowError):
         return UNKNOWN
+
+
+def worst_places(values: Values, before: Values | None) -> list[int]:
+    """Choose the examples that lost most against `before`; without it, those with the lowest values."""
+    if before is None:
+        return heapq.nsmallest(WORST_SHOWN, known(values), key=lambda place: (values[place], place))
+    lost = (place for place in known(values) if values[place] < before[place])  # no value is below NaN
+    return heapq.nsmallest(
+        WORST_SHOWN, lost, key=lambda place: (values[place] - before[place], values[place], place)
+    )
 
 
 def known(values: Values, places: Iterable[int] | None = None) -> list[int]:

@@ -6,7 +6,6 @@ lowest scores. Two levels of objects are followed, lists are counted by their it
 
 import heapq
 import math
-import operator
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +15,8 @@ from typing import Any
 LONGEST_SHORT = 80  # characters up to which a text is counted
 MOST_PATHS = 100
 WORST_KEPT = 5
+LONGEST_KEPT = 500
 
-_LONGEST_KEPT = 500
 _LONGEST_PATH = 120
 _MOST_DISTINCT = 1000
 _TOP = 5
@@ -147,7 +146,7 @@ class SideInfo:
 
     def take(self, record: Mapping[str, Any], line: int | None) -> None:
         self._scored += 1
-        for path, value in _flat(record["side_info"]):
+        for path, value in flat(record["side_info"]):
             if known := self._paths.get(path):
                 known.take(value, record["score"], self._scored, line)
             elif len(self._paths) < MOST_PATHS:
@@ -165,19 +164,12 @@ class SideInfo:
         return {"keys": keys, **({"values_left_out": self._left_out} if self._left_out else {})}
 
 
-def reason_of(side_info: Mapping[str, Any]) -> str | None:
-    """Find what an evaluator said about one answer: of its long texts the first by path, as in a summary."""
-    for _, value in sorted(_flat(side_info), key=operator.itemgetter(0)):
-        if isinstance(value, str) and (reason := _as_reason(value)):
-            return reason
-    return None
-
-
 def _as_reason(text: str) -> str | None:
-    return text[:_LONGEST_KEPT] if len(text) > LONGEST_SHORT else None
+    return text[:LONGEST_KEPT] if len(text) > LONGEST_SHORT else None
 
 
-def _flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Give the values by their dotted paths, two levels deep."""
     for key, value in side_info.items():
         if isinstance(value, dict) and value:
             for inner, deeper in value.items():

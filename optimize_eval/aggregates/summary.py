@@ -4,10 +4,10 @@ Reads each cell once, in the order of units, and puts the numbers of the other m
 others rely on. What the numbers are called in words is verdict's.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 from optimize_eval.aggregates.additions import LeftOut, left_out_of, points_about, without
 from optimize_eval.aggregates.compare import (
@@ -20,7 +20,8 @@ from optimize_eval.aggregates.compare import (
 )
 from optimize_eval.aggregates.gap import gap_between
 from optimize_eval.aggregates.latency import Latency
-from optimize_eval.aggregates.scores import Reading, Scores, known
+from optimize_eval.aggregates.reasons import reason_of_lowest
+from optimize_eval.aggregates.scores import Reading, Scores, known, worst_places
 from optimize_eval.aggregates.shapes import d_of, failures_of, g_of, overfit_of, s_of, where
 from optimize_eval.aggregates.sideinfo import SideInfo
 from optimize_eval.aggregates.statistics import Mean, mean_of
@@ -30,10 +31,15 @@ from optimize_eval.run.stored import StoredRun
 
 SCHEMA = "optimize-eval.summary.v1"
 
-_WORST_SHOWN = 5
-
-Records = Callable[[Cell], Iterable[tuple[int, Mapping[str, Any]]]]
 Family = tuple[str, str | None, str]  # evaluator, task model, split
+
+
+class Records(Protocol):
+    """A cell's newest records by their places in it, all or those at some places."""
+
+    def __call__(
+        self, cell: Cell, places: Iterable[int] | None = None, /
+    ) -> Iterable[tuple[int, Mapping[str, Any]]]: ...
 
 
 def summarise(
@@ -61,6 +67,7 @@ class _Summary:
 
     def __init__(self, layout: Layout, records: Records) -> None:
         self._layout = layout
+        self._records = records
         self._splits = {split.name: split for split in layout.splits}
         self._latency = Latency()
         self._side_info: dict[tuple[Family, str], dict[str, Any]] = {}
@@ -137,7 +144,7 @@ class _Summary:
             "gap": None,
             "overfit": None,
             "groups": self._groups(families, candidate),
-            "worst": self._worst(families[self._layout.deciding], candidate),
+            "worst": self._worst(scores[self._layout.deciding].cell),
         }
         if {"train", "val"} <= means.keys():
             gap = gap_between(means["train"], means["val"])
@@ -212,31 +219,29 @@ class _Summary:
                 found["vs_baseline"][name] = d_of(compared)
         return found
 
-    def _worst(self, family: Family, candidate: str) -> list[dict[str, Any]]:
-        """List the lowest scores, lost ones first, each with what the baseline had and what was said."""
-        means = self._scores[family, candidate].means
+    def _worst(self, cell: Cell) -> list[dict[str, Any]]:
+        """List the examples that got worse than the baseline, and why; of the baseline its lowest scores."""
+        family = cell.evaluator, cell.task_model, cell.split
+        means = self._scores[family, cell.candidate].means
         before = self._scores[family, self._layout.baseline].means
-        lines = self._splits[family[2]].lines
-        lowest = sorted(
-            known(means), key=lambda place: (means[place], -(_or_none(before[place]) or 0.0), place)
-        )[:_WORST_SHOWN]
-        said = self._said(family, candidate)
+        split = self._splits[cell.split]
         return [
             {
-                "split": family[2],
-                "line": lines[place],
+                "split": split.name,
+                "line": split.lines[place],
+                "name": split.names[place] if split.names else "",
+                "input": split.inputs[place] if split.inputs else "",
                 "score": means[place],
                 "baseline": _or_none(before[place]),
-                "text": said.get(lines[place]),
+                "text": self._reason(cell, place),
             }
-            for place in lowest
+            for place in worst_places(means, None if cell.candidate == self._layout.baseline else before)
         ]
 
-    def _said(self, family: Family, candidate: str) -> dict[int | None, str]:
-        """Find the long texts that go with low scores, by line; of several keys the first."""
-        keys = self._side_info[family, candidate]["keys"]
-        texts = [said["long_texts"]["worst"] for said in keys.values() if "long_texts" in said]
-        return {one["line"]: one["text"] for worst in reversed(texts) for one in worst}
+    def _reason(self, cell: Cell, example: int) -> str | None:
+        start = example * self._layout.repeats
+        units = range(start, start + self._layout.repeats)
+        return reason_of_lowest([record for _, record in self._records(cell, units)])
 
 
 def _leakage(splits: Sequence[Split]) -> int:

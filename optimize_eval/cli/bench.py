@@ -141,7 +141,7 @@ def bench(
     }
     paths = {source.name: source.file for source in sources}
     names = {name: Path(path).name for name, path in paths.items()}
-    manifest = manifest_of(plan, names, {**kept, "bench": True, "paths": stored_paths(paths, None, None)})
+    manifest = manifest_of(plan, names, {**kept, "bench": True, "paths": stored_paths(paths, ())})
     settings = settings_of(
         plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
     )

@@ -63,9 +63,7 @@ def preflight(
     as_json: options.Json = False,
 ) -> None:
     """Check evaluators before a long run: right, safe to ask at once, and how fast."""
-    candidate, candidates, candidate_field = options.candidates_named(
-        context, candidate, candidates, candidate_field
-    )
+    named, candidate_field = options.candidates_named(context, candidate, candidates, candidate_field)
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -85,7 +83,7 @@ def preflight(
     for source in sources:
         check_fields(source, candidate_field or ())
     splits = {one.name: one.examples for one in sources}
-    chosen = load_all_candidates(candidate, candidates, candidate_field)
+    chosen = load_all_candidates(named, candidate_field)
     material = _material(chosen, splits, check_task_model(task_model))
     models = 1 if options.is_flag(context, "task_model") else len(said.get("task_model", [None]))
     times = said.get("repeats", 1) * models

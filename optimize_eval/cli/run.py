@@ -107,9 +107,7 @@ def run(
     if "" in (out, *(task_model or ())):
         raise UsageError("--out and --task-model need a name", hint="leave the option away, or give it one")
     check_slots(concurrency)
-    candidate, candidates, candidate_field = options.candidates_named(
-        context, candidate, candidates, candidate_field
-    )
+    named, candidate_field = options.candidates_named(context, candidate, candidates, candidate_field)
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -124,7 +122,7 @@ def run(
     )
     plan = plan_run(
         options.evaluators(context, evaluator, judge_model, defaults),
-        load_all_candidates(candidate, candidates, candidate_field),
+        load_all_candidates(named, candidate_field),
         load_sources(
             files := {"train": dataset, "val": valset, "test": testset}, limit=limit, sample=sample, seed=seed
         ),
@@ -148,7 +146,7 @@ def run(
             "limit": limit,
             "sample": sample,
             "on_failure": on_failure,
-            "paths": stored_paths(files, candidate, candidates),
+            "paths": stored_paths(files, named),
             **gates.kept(fail_under, max_gap, no_regression_against),
         },
     )

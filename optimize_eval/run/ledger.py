@@ -173,10 +173,12 @@ class Reader:
         self._path = path
         self._descriptor = descriptor
 
-    def records(self, cell: Cell) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def records(
+        self, cell: Cell, places: Iterable[int] | None = None
+    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
         start = self._ledger.layout.start(cell)
-        for place in range(cell.size):
+        for place in range(cell.size) if places is None else places:
             if record := self.record(start + place):
                 yield place, record
 

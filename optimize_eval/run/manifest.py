@@ -149,6 +149,7 @@ def _check_layout(layout: Layout) -> None:
         and all(len(split.sha256) == len(split.lines) for split in layout.splits)
         and all(isinstance(digest, str) for split in layout.splits for digest in split.sha256)
         and all(set(layout.group_by) == set(split.groups) for split in layout.splits)
+        and all(split.has_sound_texts for split in layout.splits)
         and layout.repeats > 0
         and 0 < sum(sizes) * layout.repeats * len(layout.evaluators) * len(layout.candidates) <= MOST_UNITS
     )
@@ -219,6 +220,8 @@ def _split(split: Split, file: str | None) -> dict[str, Any]:
         "sha256": list(split.sha256),
         "clusters": None if split.clusters is None else list(split.clusters),
         "groups": {path: list(labels) for path, labels in split.groups.items()},
+        "names": list(split.names),
+        "inputs": list(split.inputs),
     }
 
 
@@ -229,6 +232,8 @@ def _read_split(split: Mapping[str, Any]) -> Split:
         sha256=tuple(split["sha256"]),
         clusters=None if split["clusters"] is None else tuple(split["clusters"]),
         groups={path: tuple(labels) for path, labels in split["groups"].items()},
+        names=tuple(split.get("names", ())),  # an older run has neither these
+        inputs=tuple(split.get("inputs", ())),  # nor these
     )
 
 

@@ -388,6 +388,24 @@ def test_a_judge_is_a_plain_function(fake_model: StartModel) -> None:
         assert caught.value.retry_after is None
 
 
+def test_quality_dimensions_and_hard_constraints_are_names_of_a_judges_parts(fake_model: StartModel) -> None:
+    model = fake_model(
+        [
+            {"when": {"any": "Wazzup"}, "json": {"warmth": 1, "brevity": 1, "violated": ["no slang"]}},
+            {"json": {"warmth": 1, "brevity": 0, "violated": []}},
+        ]
+    )
+    parts: dict[str, Any] = {
+        "quality_dimensions": [{"name": "warmth", "weight": 3}, {"name": "brevity", "weight": 1}],
+        "hard_constraints": ["No slang"],
+    }
+    with llm_judge_evaluator("It greets", model="openai/m", api_base=model.base, **parts) as judge:
+        assert judge("Hello")[0] == 0.75
+        assert judge("Wazzup")[0] == 0
+    with pytest.raises(ValueError, match="constraints and hard_constraints are one thing"):
+        llm_judge_evaluator("It greets", model="openai/m", constraints=["No slang"], **parts)
+
+
 @pytest.mark.parametrize("wrong", [{"model": 5}, {"on_failure": "0"}, {"on_failure": float("nan")}])
 def test_what_no_judge_can_be_made_of_is_refused_before_it_is_asked(wrong: dict[str, Any]) -> None:
     given = {"model": "vllm/m", **wrong}
