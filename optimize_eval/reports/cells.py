@@ -82,6 +82,12 @@ def worst_of(row: Row, summary: Summary) -> list[Mapping[str, Any]]:
     return [one for one in row["worst"] if one["line"] is not None and one["score"] < mean_of(row, summary)]
 
 
+def words_of(failures: Mapping[str, Any]) -> str:
+    """Put together what the first of some failures said, and what it said besides."""
+    besides = failures.get("first_side_info")
+    return f"{failures['first_message']} {besides}" if besides else str(failures["first_message"])
+
+
 def most_frequent(summary: Summary) -> list[Mapping[str, Any]]:
     """Sort the kinds of failures, the most frequent first."""
     return sorted(summary["failures"], key=lambda entry: -entry["count"])

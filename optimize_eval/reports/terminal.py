@@ -23,6 +23,7 @@ from optimize_eval.reports.cells import (
     short_interval,
     shown_rows,
     tables_of,
+    words_of,
     worst_of,
 )
 from optimize_eval.reports.columns import wrapped
@@ -146,7 +147,7 @@ def _failures(summary: Summary, width: int) -> list[str]:
         at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
         who = " · ".join([entry["evaluator"], entry["candidate"], *at])
         head = f"{_head('failures', lines)}{entry['count']:,} × {entry['kind']}  "
-        lines += wrapped(head, f"{who}: {entry['first_message'][:SHOWN_TEXT]}", width)
+        lines += wrapped(head, f"{who}: {words_of(entry)[:SHOWN_TEXT]}", width)
     if len(entries) > MOST_FAILURES:
         more = count(len(entries) - MOST_FAILURES, "more kind")
         lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)

@@ -82,7 +82,7 @@ class Ledger:
 
     def _enter_line(self, path: Path, entry: journal.Entry) -> None:
         try:
-            record = journal.decode(entry.line)
+            record = journal.glance(entry.line)
         except ValueError:
             raise self._foreign(path, entry) from None
         self.end = entry.offset + entry.length
@@ -113,7 +113,7 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
         case {"outcome": "scored", "score": int() | float(), "side_info": dict(), "seconds": int() | float()}:
             return True
         case {"outcome": "failed", "kind": str(), "message": str(), "seconds": int() | float()}:
-            return True
+            return isinstance(record.get("side_info", {}), dict)
         case {"outcome": "skipped"}:
             return True
     return False
