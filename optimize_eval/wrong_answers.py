@@ -131,7 +131,7 @@ def without_score(answer: Mapping[str, Any]) -> EvaluationError:
     if isinstance(error := answer.get("error"), str):
         said = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
         return EvaluationError(FailureKind.REPORTED, said, hint=_REPORTED_HINT)
-    if words := _own_words(answer):
+    if words := own_words(answer):
         message = f'the answer has no "score"; it says: {words}'
         return EvaluationError(FailureKind.MISSING_SCORE, message, hint=_TEXT_HINT)
     return EvaluationError(
@@ -141,13 +141,13 @@ def without_score(answer: Mapping[str, Any]) -> EvaluationError:
     )
 
 
-def _own_words(answer: Mapping[str, Any]) -> str:
+def own_words(answer: Mapping[str, Any]) -> str:
     """Find an error that an answer tells of, as a text or as an object; empty where there is none."""
     error = answer.get("error")
-    if isinstance(error, Mapping) and error:
-        message = error.get("message")
-        error = message if isinstance(message, str) else json.dumps(error, ensure_ascii=False, default=str)
-    return _cut(error, _LONGEST_REPORT) if isinstance(error, str) else ""
+    message = error.get("message") if isinstance(error, Mapping) else error
+    if error and not isinstance(message, str) and isinstance(error, Mapping | list):
+        message = json.dumps(error, ensure_ascii=False, default=str)
+    return _cut(message, _LONGEST_REPORT) if isinstance(message, str) else ""
 
 
 def without_text(answer: Mapping[str, Any]) -> EvaluationError:
@@ -173,7 +173,7 @@ def _keys_of(answer: Mapping[str, Any]) -> str:
 
 def wrong_type(score: Any, answer: Mapping[str, Any] | None = None) -> EvaluationError:
     message = f"score is {describe(score)}, not a number"
-    if words := _own_words(answer or {}):
+    if words := own_words(answer or {}):
         return EvaluationError(FailureKind.SCORE_TYPE, f"{message}; it says: {words}", hint=_TEXT_HINT)
     return EvaluationError(
         FailureKind.SCORE_TYPE,
