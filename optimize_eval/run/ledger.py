@@ -24,7 +24,7 @@ class Ledger:
     def __init__(self, layout: Layout, plan: str, since: Mapping[str, int] | None = None) -> None:
         self.layout = layout
         self.plan = plan  # the digest that the journal's headers must have
-        self._since = since or {}  # where records of an evaluator that took an unused name begin
+        self._since = since or {}  # where records of an evaluator that took an unused place begin
         self._states = bytearray(layout.size)
         self._offsets = array("q", [0]) * layout.size
         self._lengths = array("I", [0]) * layout.size
@@ -91,7 +91,11 @@ class Ledger:
                 raise self._foreign(path, entry)
             self._has_header = self._has_header or "plan" in record
             changed = record.get("changed", [])
-            self.changed.update(changed if isinstance(changed, list) else ())
+            self.changed.update(
+                name
+                for name in (changed if isinstance(changed, list) else ())
+                if entry.offset >= self._since.get(name, 0)
+            )
             return
         number = self.layout.number(record)
         if number is None or not self._has_header or not _is_whole(record):
