@@ -86,12 +86,13 @@ def preflight(
         rubric=rubric,
         api_base=api_base,
     )
-    specs = options.evaluators(context, evaluator, judge_model, defaults)
+    fields = candidate_field or ()
+    specs = [spec.hiding(fields) for spec in options.evaluators(context, evaluator, judge_model, defaults)]
     said = options.said_of_runs(context)
     chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
     sources = load_sources({"train": dataset, "val": valset}, **chosen_by)
     for source in sources:
-        check_fields(source, candidate_field or ())
+        check_fields(source, fields)
     splits = {one.name: one.examples for one in sources}
     chosen = load_all_candidates(candidate, candidates, candidate_field)
     is_one = options.is_flag(context, "task_model") or not said.get("task_model")
