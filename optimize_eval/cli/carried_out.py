@@ -159,19 +159,19 @@ def tell(
         )
 
 
-def explain(session: Session, plan: Plan, *, anew: str = "") -> None:
+def explain(session: Session, plan: Plan, *, folder: Path | None = None, out: str | None = None) -> None:
     """Say on stderr what went on beside the result, and what to do about it.
 
-    `anew` is what the command takes where a program that has scored is another one by then.
+    `folder` is the run's where the command has --out, and `out` what that said.
     """
     if session.rechecked:
         from optimize_eval.reports.recheck import render  # noqa: PLC0415  only after a recheck
 
         output.say(render(session.rechecked))
-    _explain_end(session.ended, plan, anew)
+    _explain_end(session.ended, plan, folder, out)
 
 
-def _explain_end(ended: Ended, plan: Plan, anew: str) -> None:
+def _explain_end(ended: Ended, plan: Plan, folder: Path | None, out: str | None) -> None:
     for note in ended.notes:
         output.say(f"note: {note}")
     for progress in ended.broken:
@@ -181,11 +181,14 @@ def _explain_end(ended: Ended, plan: Plan, anew: str) -> None:
     if ended.status is Status.INTERRUPTED:
         output.say(f"interrupted: {told}; to go on:\n  {_same_command()}")
     elif ended.reason and done < plan.layout.size:
-        output.say(f"stopped: {ended.reason}; {told}; after fixing it, run:\n  {_same_command()}")
-        if anew and (names := _half_scored(ended, plan)):
-            output.say(
-                f"or, where the fix changes {names}, which has scores already:\n  {_same_command(anew)}"
-            )
+        names = _half_scored(ended, plan)
+        here = (
+            () if out or names or folder is None else ("--out", str(folder))
+        )  # where a fix changes the plan
+        output.say(f"stopped: {ended.reason}; {told}; after fixing it, run:\n  {_same_command(*here)}")
+        if out and names:
+            fresh = _same_command("--fresh")
+            output.say(f"or, where the fix changes {names}, which has scores already:\n  {fresh}")
     elif ended.reason:
         output.say(f"too many failures: {ended.reason}")
 

@@ -176,6 +176,6 @@ def run(
         summary = summarise(stored)
     judged = wanted.judge(stored, summary)
     tell(summary, done, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
-    explain(done, plan, anew="--fresh" if out else "")
+    explain(done, plan, folder=folder, out=out)
     end(done.ended)
     gates.end(judged)

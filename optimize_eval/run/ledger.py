@@ -94,7 +94,7 @@ class Ledger:
             self.changed.update(
                 name
                 for name in (changed if isinstance(changed, list) else ())
-                if entry.offset >= self._since.get(name, 0)
+                if isinstance(name, str) and entry.offset >= self._since.get(name, 0)
             )
             return
         number = self.layout.number(record)

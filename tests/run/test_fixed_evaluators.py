@@ -59,6 +59,16 @@ def test_a_run_goes_on_with_an_evaluator_that_had_scored_nothing(
     assert "note:" not in again.stderr
 
 
+def test_the_folder_of_a_run_that_names_none_is_in_the_line(cli: Cli, tmp_path: Path, made: Project) -> None:
+    stopped = cli(*made.command[:-2], env=made.env())
+    assert stopped.status == 4
+    write_program(tmp_path / "judge.sh", WORKS)
+    done = pasted(cli, stopped, made)
+    assert done.status == 0, done.stderr
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+    assert made.asked().total() == 24, "none of them twice"
+
+
 def test_it_may_be_fixed_more_than_once_and_by_an_option(cli: Cli, tmp_path: Path, made: Project) -> None:
     assert cli(*made.command, env=made.env()).status == 4
     write_program(tmp_path / "judge.sh", ["#!/bin/sh", """echo '{"score": 5}'"""])
@@ -124,7 +134,7 @@ def test_a_header_with_a_variable_stands_whole_in_the_line(
         header = "Authorization: Bearer ${TOKEN}"
         stopped = cli(*made.command, "--header", header, "--retries", "0", env=made.env())
         assert stopped.status == 4
-        assert f"--header '{header}' --retries 0\n" in stopped.stderr
+        assert f"--header '{header}' --retries 0" in stopped.stderr
         literal = cli(*made.command, "--header", "Authorization: Bearer sk-canary-1", env=made.env())
     assert "'Authorization: Bearer ***'" in literal.stderr
     assert "sk-canary-1" not in stopped.stderr + literal.stderr
