@@ -13,9 +13,10 @@ Exceptions carry facts as attributes; `str()` of one is the text for people. Wha
 them (exit code, layout) is decided in cli. This module imports nothing of ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 SHOWN_PROBLEMS = 20
 
@@ -98,7 +99,8 @@ class EvaluationError(OptimizeEvalError):
     """One evaluation failed: its kind, what happened, what the evaluator itself wrote, what to do next.
 
     `retry_after` is None where asking again is pointless, else the seconds to wait before. `answered` is
-    what was answered, as it came, where a program ended well and its answer is what is wrong.
+    what was answered, as it came, where a program ended well and its answer is what is wrong; `side_info`
+    is what such an answer says besides.
     """
 
     def __init__(
@@ -109,12 +111,14 @@ class EvaluationError(OptimizeEvalError):
         detail: str = "",
         hint: str = "",
         retry_after: float | None = None,
+        side_info: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
         self.detail = detail
         self.retry_after = retry_after
         self.answered: bytes | None = None
+        self.side_info: Mapping[str, Any] = side_info or {}
 
     def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, object]]:
         return type(self), (self.kind, self.message), vars(self).copy()

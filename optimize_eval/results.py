@@ -153,6 +153,7 @@ class Failures:
     count: int
     first_message: str
     lines: tuple[int | None, ...]
+    first_side_info: str  # JSON, its first 500 letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

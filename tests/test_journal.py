@@ -314,3 +314,10 @@ def test_after_close_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(CannotGoOn):
         written.append(b"x\n")
     assert len(list(entries(tmp_path / "j"))) == 2
+
+
+def test_integers_of_any_size_read_back_exactly_also_deep_inside() -> None:
+    value: object = 2**100 + 1
+    for _ in range(200):
+        value = [value]
+    assert decode(sealed({"side_info": {"x": value}}))["side_info"] == {"x": value}

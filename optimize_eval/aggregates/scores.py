@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimize_eval import strict_json
 from optimize_eval.aggregates.statistics import within_sd
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell
@@ -19,6 +20,8 @@ from optimize_eval.run.layout import Cell
 UNKNOWN = math.nan
 WORST_SHOWN = 5
 LINES_KEPT = 20
+
+_LONGEST_SHOWN = 500
 
 Values = MutableSequence[float]  # by example, UNKNOWN where there is none
 
@@ -29,6 +32,7 @@ class Failures:
 
     count: int = 0
     first_message: str = ""
+    first_side_info: str = ""  # as JSON, so much of it as is shown
     lines: list[int | None] = field(default_factory=list)
 
 
@@ -94,7 +98,11 @@ class Reading:
         )
 
     def _take_failure(self, record: Mapping[str, Any], line: int | None) -> None:
-        failures = self._failures.setdefault(record["kind"], Failures(first_message=record["message"]))
+        failures = self._failures.get(record["kind"])
+        if failures is None:
+            failures = self._failures[record["kind"]] = Failures(
+                first_message=record["message"], first_side_info=_shown(record.get("side_info"))
+            )
         failures.count += 1
         if line not in failures.lines and len(failures.lines) < LINES_KEPT:
             failures.lines.append(line)
@@ -107,6 +115,10 @@ class Reading:
             counted = [*scores, *ends]
             means.append(_average(counted))
         return means
+
+
+def _shown(side_info: Mapping[str, Any] | None) -> str:
+    return strict_json.dumps(side_info).decode()[:_LONGEST_SHOWN] if side_info else ""
 
 
 def _average(values: Sequence[float]) -> float:

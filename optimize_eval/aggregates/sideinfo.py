@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimize_eval.wrong_answers import own_words
+
 LONGEST_SHORT = 80  # characters up to which a text is counted
 MOST_PATHS = 100
 WORST_KEPT = 5
@@ -143,9 +145,14 @@ class SideInfo:
         self._paths: dict[str, _Path] = {}
         self._scored = 0
         self._left_out = 0
+        self._errors = 0  # told beside a score
+        self._first_error = ""
 
     def take(self, record: Mapping[str, Any], line: int | None) -> None:
         self._scored += 1
+        if "error" in record["side_info"] and (words := own_words(record["side_info"])):
+            self._errors += 1
+            self._first_error = self._first_error or words[:LONGEST_KEPT]
         for path, value in flat(record["side_info"]):
             if known := self._paths.get(path):
                 known.take(value, record["score"], self._scored, line)
@@ -161,7 +168,9 @@ class SideInfo:
 
     def to_dict(self) -> dict[str, Any]:
         keys = {path: self._paths[path].to_dict(self._scored) for path in sorted(self._paths)}
-        return {"keys": keys, **({"values_left_out": self._left_out} if self._left_out else {})}
+        left_out = {"values_left_out": self._left_out} if self._left_out else {}
+        errors = {"errors": {"n": self._errors, "first": self._first_error}} if self._errors else {}
+        return {"keys": keys, **left_out, **errors}
 
 
 def _as_reason(text: str) -> str | None:

@@ -156,7 +156,7 @@ def bench(
         called = {spec.name: spec.name for spec in specs}
         board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
         keep_and_tell(board, folder / LEADERBOARD, str(done.ended.status), quiet=quiet, as_json=as_json)
-    explain(done, plan)
+    explain(done, plan, folder=folder, out=out)
     end(done.ended)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from optimize_eval.aggregates.statistics import DETECTABLE
 from optimize_eval.cli import output
 from optimize_eval.run.ledger import Ledger
-from optimize_eval.run.manifest import Manifest, with_additions
+from optimize_eval.run.manifest import Manifest, journal_plan, with_additions
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.stored import read_run
 
@@ -29,7 +29,7 @@ def show(plan: Plan, folder: Path, *, slots: int, known: Manifest | None, as_jso
 def _ledger(plan: Plan, folder: Path, known: Manifest | None) -> Ledger:
     if known is None:
         return Ledger(plan.layout, plan.digest)
-    return read_run(folder, known, with_additions(plan.layout, known), plan.digest).ledger
+    return read_run(folder, known, with_additions(plan.layout, known), journal_plan(known)).ledger
 
 
 def _plan(plan: Plan, folder: Path, slots: int, ledger: Ledger) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import gates, options
+from optimize_eval.cli import gates, options, output
 from optimize_eval.cli.carried_out import (
     check_reachable,
     check_slots,
@@ -168,10 +168,12 @@ def run(
     check_reachable(plan)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
+        if there.get("plan", plan.digest) != plan.digest:
+            output.say("note: an evaluator has changed that had scored nothing: what failed is called anew")
         done = session(plan, stored, settings, again=recheck, quiet=quiet)
         summary = summarise(stored)
     judged = wanted.judge(stored, summary)
     tell(summary, done, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
-    explain(done, plan)
+    explain(done, plan, folder=folder, out=out)
     end(done.ended)
     gates.end(judged)

@@ -86,6 +86,7 @@ class EndpointEvaluator:
             return decode_answer(body, source=_SOURCE)
         except EvaluationError as error:
             error.message = redact(error.message, self._secrets)
+            error.side_info = redact_values(dict(error.side_info), self._secrets)
             raise
 
     def _refused(self, response: Response) -> EvaluationError:

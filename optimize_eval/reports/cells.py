@@ -97,6 +97,12 @@ def got_worse_nowhere(row: Row, summary: Summary) -> str:
     return f"{row['candidate']} is below {summary['baseline']} on none of {pairs}"
 
 
+def words_of(failures: Mapping[str, Any]) -> str:
+    """Put together what the first of some failures said, and what it said besides."""
+    besides = failures.get("first_side_info")
+    return f"{failures['first_message']} {besides}" if besides else str(failures["first_message"])
+
+
 def most_frequent(summary: Summary) -> list[Mapping[str, Any]]:
     """Sort the failures, the most frequent first; what failed alike on several candidates is one entry."""
     alike: dict[tuple[Any, ...], dict[str, Any]] = {}

@@ -24,6 +24,7 @@ from optimize_eval.reports.cells import (
     shown_rows,
     tables_of,
     who_failed,
+    words_of,
     worst_of,
 )
 from optimize_eval.reports.inert import inert_code, inert_markdown
@@ -167,7 +168,7 @@ def _failures(summary: Summary) -> str:
             "evaluator": [_name(asked_with(entry["evaluator"], entry["task_model"])) for entry in shown],
             "candidate": [_name(who_failed(entry)) for entry in shown],
             "first": [_place(entry["split"], entry["lines"][0]) for entry in shown],
-            "what it said": [inert_markdown(entry["first_message"], SHOWN_TEXT) for entry in shown],
+            "what it said": [inert_markdown(words_of(entry), SHOWN_TEXT) for entry in shown],
         }
     )
     return f"{title}\n\n{table}{_more(len(entries) - len(shown), 'kind')}"

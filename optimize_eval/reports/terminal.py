@@ -25,6 +25,7 @@ from optimize_eval.reports.cells import (
     shown_rows,
     tables_of,
     who_failed,
+    words_of,
     worst_of,
 )
 from optimize_eval.reports.columns import wrapped
@@ -149,7 +150,7 @@ def _failures(summary: Summary, width: int) -> list[str]:
         at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
         who = " · ".join([entry["evaluator"], who_failed(entry), *at])
         head = f"{_head('failures', lines)}{entry['count']:,} × {entry['kind']}  "
-        lines += wrapped(head, f"{who}: {shortened(entry['first_message'], SHOWN_TEXT)}", width)
+        lines += wrapped(head, f"{who}: {shortened(words_of(entry), SHOWN_TEXT)}", width)
     if len(entries) > MOST_FAILURES:
         more = count(len(entries) - MOST_FAILURES, "more kind")
         lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)

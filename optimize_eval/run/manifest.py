@@ -64,7 +64,7 @@ def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any
 def layout_of(manifest: Manifest) -> tuple[Layout, str]:
     """Read the axes and the plan's digest back; a report needs no more than these and the journal."""
     try:
-        plan = str(manifest["plan"])
+        plan = journal_plan(manifest)
         layout = Layout(
             evaluators=tuple(one["name"] for one in evaluators_of(manifest)),
             score_ranges=tuple(ScoreRange(one["score_range"]) for one in evaluators_of(manifest)),
@@ -81,6 +81,11 @@ def layout_of(manifest: Manifest) -> tuple[Layout, str]:
     except _MISSHAPEN as error:
         raise _edited(error) from None
     return layout, plan
+
+
+def journal_plan(manifest: Manifest) -> str:
+    """Give the digest that stands in the journal's headers: of the plan as the run was begun."""
+    return str(manifest.get("journal_plan", manifest["plan"]))
 
 
 def with_additions(layout: Layout, manifest: Manifest) -> Layout:
@@ -109,16 +114,17 @@ def is_bench(manifest: Manifest) -> bool:
 def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
     """List the evaluators that were added to a run, which are no part of its plan."""
     added = [*manifest.get("additions", ())]
-    names = [one["name"] for one in (*manifest["evaluators"], *added)]
-    is_sound = all(isinstance(one["name"], str) and isinstance(one.get("since", 0), int) for one in added)
+    entries = [*manifest["evaluators"], *added]
+    names = [one["name"] for one in entries]
+    is_sound = all(isinstance(one["name"], str) and isinstance(one.get("since", 0), int) for one in entries)
     if not is_sound or len(set(names)) < len(names):
         raise ValueError("its additions are not evaluators of their own")
     return added
 
 
 def since_of(manifest: Manifest) -> dict[str, int]:
-    """Tell from where in the journal on records are of an added evaluator."""
-    return {one["name"]: one.get("since", 0) for one in additions_of(manifest)}
+    """Tell from where in the journal on records are of an evaluator as it is now."""
+    return {one["name"]: one.get("since", 0) for one in evaluators_of(manifest)}
 
 
 def entry_of(identity: Identity, score_range: ScoreRange) -> dict[str, Any]:

@@ -45,7 +45,7 @@ class PlainEvaluator:
         except EvaluationError as error:
             if self._on_failure is None:
                 raise
-            return self._on_failure, {"failure": str(error.kind), "error": error.message}
+            return self._on_failure, {**error.side_info, "failure": str(error.kind), "error": error.message}
         return answer.score, dict(answer.side_info)
 
     def __reduce__(self) -> tuple[Callable[..., "PlainEvaluator"], tuple[object, ...]]:

@@ -162,6 +162,7 @@ def plan_run(
     group_by: Sequence[str] = (),
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
+    specs = [spec.hiding(one.field for one in candidates if one.field) for spec in specs]
     if not sources and any(candidate.field for candidate in candidates):
         raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")
     if not candidates:

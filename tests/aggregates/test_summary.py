@@ -318,6 +318,7 @@ def test_failures_are_listed_by_kind_with_a_message_and_lines() -> None:
             "kind": kind,
             "count": count,
             "first_message": message,
+            "first_side_info": "",
             "lines": lines,
         }
         for kind, count, message, lines in [("timeout", 2, "first", [1, 3]), ("exit_code", 1, "boom", [4])]

@@ -406,6 +406,7 @@ def test_the_same_examples_give_the_same_outcomes_through_the_bridge(
             assert other["message"].startswith(f"HTTP status 500: {record['kind']}: {record['message'][:40]}")
         else:
             assert (record["kind"], dos[line - 1]) == (other["kind"], dos[line - 1])
+            assert record.get("side_info") == other.get("side_info"), dos[line - 1]
     assert {key: value for key, value in mean.items() if key != "failures"} == {
         key: value for key, value in bridged_mean.items() if key != "failures"
     }

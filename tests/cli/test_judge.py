@@ -411,3 +411,35 @@ def test_what_no_judge_can_be_made_of_is_refused_before_it_is_asked(wrong: dict[
     given = {"model": "vllm/m", **wrong}
     with pytest.raises(UsageError, match="is not a text" if "model" in wrong else "is no score"):
         llm_judge_evaluator("It greets", **given)
+
+
+def test_a_judge_is_not_shown_the_rivals_of_a_candidate(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = fake_model(WARM)
+    example = (
+        '{"q": "how?", "old": "dear rival", "sys": {"new": "kind rival", "kept": 12345678901234567890123}}\n'
+    )
+    (tmp_path / "d.jsonl").write_text(example)
+    judge = (*JUDGE, "--api-base", model.base)
+    fields = ("--candidate-field", "old", "--candidate-field", "sys.new", "--dataset", "d.jsonl")
+    done = cli("run", *judge, *fields, "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    preflight = cli("preflight", *judge, *fields, "--json")
+    assert preflight.status == 0, preflight.stdout
+    again = cli("rescore", "r", *judge, "--json")
+    assert "the run has m already" in again.stderr
+    assert cli("rescore", "r", *JUDGE, "--objective", "Other", "--api-base", model.base).status == 0
+    asked = [body["messages"][1]["content"] for body in model.bodies()]
+    assert len(asked) > 4
+    for text in asked:
+        assert '{"q":"how?","sys":{"kept":12345678901234567890123}}' in text
+        assert text.count("rival") == 1
+    assert {score["side_info.reasoning"] for score in jsonl(cli("report", "r", "--format", "jsonl"))} == {
+        "warm",
+        "cold",
+    }
+
+
+def jsonl(result: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
