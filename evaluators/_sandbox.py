@@ -7,7 +7,8 @@ reads what it writes. The kernel, the interpreter and the tools named here are t
 that the program wrote takes it for hostile data. Time that others can measure is not hidden.
 
 Promise        kept by
-files          bubblewrap (a new root, read-only, a small tmpfs to write), or Landlock with seccomp
+files          bubblewrap (a new root, read-only, a small tmpfs to write), or Landlock with seccomp, where
+               stat still tells names, sizes and times of files, because imports need it (`visible`)
 network        a network namespace (bubblewrap, unshare), or seccomp: no sockets but pairs
 signals        a PID namespace (bubblewrap, unshare), or seccomp; ptrace and the like are always closed
 memory         rlimits with seccomp: one process, no memory outside its address space; tmpfs has a size
@@ -52,6 +53,7 @@ PROMISES = {  # what is promised, the sets of layers that keep it, what it means
     "signals": ("bubblewrap", "namespaces", "seccomp", "processes of this account can be signalled and read"),
     "memory": ("rlimits seccomp", "memory and processes are not limited in total"),
 }
+_VISIBLE = "files: which names there are, with sizes and times, can be asked for (stat); contents cannot"
 _TAIL, _SHARED = 2048, 64 << 20
 _LINUX = sys.platform == "linux"
 _EXECUTABLE = Path(sys.executable).resolve()
@@ -97,6 +99,8 @@ class Sandbox:
             for promise, (*ways, means) in PROMISES.items()
             if not any(set(way.split()) <= {*self.layers} for way in ways)
         ]
+        is_open = any(promise.startswith("files") for promise in self.missing)
+        self.visible = [] if is_open or "bubblewrap" in self.layers else [_VISIBLE]
         if level == "strict" and self.missing:
             raise Refused(
                 f"the sandbox would not be strict; missing: {'; '.join(self.missing)}. There is "

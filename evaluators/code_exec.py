@@ -250,6 +250,7 @@ def answered(box: Sandbox, cases: Iterator[Case], total: int, candidate: Running
         **({"stderr": tail} if tail else {}),
         "layers": list(box.layers),
         "missing": box.missing,
+        **({"visible": box.visible} if box.visible else {}),
     }
 
 

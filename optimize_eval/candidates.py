@@ -1,11 +1,14 @@
 """Candidates: texts from files, as the bytes are, UTF-8, nothing stripped, empty allowed; and their names."""
 
 import glob
+import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
+from optimize_eval import strict_json
 from optimize_eval.datasets import Example, read_bytes, read_dataset
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
@@ -25,13 +28,18 @@ class Candidate:
     field: str = ""
 
 
-def load_candidates(paths: Iterable[str], lists: Iterable[str]) -> tuple[Candidate, ...]:
-    """Load files (or globs of them, or - for stdin) and JSONL lists, in their order."""
-    found = [
-        Candidate(name=_name_of(path), text=load_candidate(path)) for glob in paths for path in _files(glob)
-    ]
-    found += [candidate for path in lists for candidate in _load_list(path)]
-    return _named_apart(found)
+class Named(NamedTuple):
+    """Where candidates are: a file, a glob of files or - for stdin; or a JSONL list of them."""
+
+    path: str
+    is_list: bool = False
+
+
+def load_candidates(named: Iterable[Named]) -> tuple[Candidate, ...]:
+    """Load files and lists in the order in which they are named; the files of a glob are sorted."""
+    return _named_apart(
+        [one for path, is_list in named for one in (_load_list(path) if is_list else _load_files(path))]
+    )
 
 
 def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
@@ -70,6 +78,33 @@ def _files(pattern: str) -> list[str]:
     if not files:
         raise UsageError(f"no file matches {pattern!r}", hint="look at the folder and the pattern")
     return files
+
+
+def _load_files(pattern: str) -> Iterator[Candidate]:
+    for path in _files(pattern):
+        yield Candidate(name=_name_of(path), text=_refuse_list(path, load_candidate(path)))
+
+
+def _refuse_list(path: str, text: str) -> str:
+    """Refuse a list of candidates where one candidate is meant; from stdin, any text is taken."""
+    if path == STDIN or not text.startswith("{"):
+        return text
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not all(_is_entry(line) for line in lines):
+        return text
+    raise UsageError(
+        f"{path} is a list of {len(lines):,} candidate{'s' * (len(lines) != 1)}, not one candidate",
+        hint=f"--candidates {shlex.quote(path)} takes each (in a sweep file, its name ends in .jsonl); "
+        f"where the list itself is the candidate: --candidate - < {shlex.quote(path)}",
+    )
+
+
+def _is_entry(line: str) -> bool:
+    try:
+        value = strict_json.loads(line, unique_keys=False)
+    except strict_json.JsonFault:
+        return False
+    return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("id", "candidate"))
 
 
 def _load_list(path: str) -> list[Candidate]:

@@ -21,16 +21,16 @@ NOT_JSONL = "not_jsonl"  # the rule that a file breaks which is something else a
 
 _BOM = b"\xef\xbb\xbf"
 _FOREIGN = (  # first bytes, what the file is, how it becomes JSONL
-    (b"\x1f\x8b", "gzip", "gunzip -c FILE > OUT"),
+    (b"\x1f\x8b", "gzip", "gunzip -c < FILE > OUT"),
     (b"\xff\xfe\0\0", "UTF-32", "iconv -f UTF-32 -t UTF-8 FILE > OUT"),
     (b"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > OUT"),
     (b"\xfe\xff", "UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > OUT"),
     (b"{\0", "UTF-16", "iconv -f UTF-16LE -t UTF-8 FILE > OUT"),
     (b"\0{", "UTF-16", "iconv -f UTF-16BE -t UTF-8 FILE > OUT"),
     (b"PK\x03\x04", "a zip archive", "unzip -p FILE > OUT"),
-    (b"BZh", "bzip2", "bunzip2 -c FILE > OUT"),
-    (b"\xfd7zXZ\x00", "xz", "xz -dc FILE > OUT"),
-    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc FILE > OUT"),
+    (b"BZh", "bzip2", "bunzip2 -c < FILE > OUT"),
+    (b"\xfd7zXZ\x00", "xz", "xz -dc < FILE > OUT"),
+    (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc < FILE > OUT"),
     (b"PAR1", "Parquet", "export it as JSON lines (pandas: read_parquet, then to_json with lines=True)"),
 )
 # json keeps integers of any size, which jq would round.
@@ -73,9 +73,11 @@ def load_dataset(path: str | Path) -> list[dict[str, Any]]:
     return [example.value for example in load_examples([path])[0]]
 
 
-def load_examples(paths: Iterable[str | Path]) -> list[tuple[Example, ...]]:
+def load_examples(
+    paths: Iterable[str | Path], *, most: int | None = MAX_RECORDS
+) -> list[tuple[Example, ...]]:
     """Load several files; one DataError tells the problems of all of them."""
-    readings = [read_dataset(path) for path in paths]
+    readings = [read_dataset(path, most=most) for path in paths]
     if problems := [problem for reading in readings for problem in reading.problems]:
         raise DataError(problems)
     return [reading.examples for reading in readings]
@@ -120,8 +122,8 @@ def make_example(value: Mapping[str, Any]) -> Example:
     return parse_example(text, source="example")
 
 
-def read_dataset(path: str | Path) -> Reading:
-    """Read a whole file: good lines become examples, everything wrong a problem."""
+def read_dataset(path: str | Path, *, most: int | None = MAX_RECORDS) -> Reading:
+    """Read a whole file: good lines become examples, everything wrong a problem, as is more than `most`."""
     name = str(path)
     try:
         data = read_bytes(path)
@@ -129,7 +131,7 @@ def read_dataset(path: str | Path) -> Reading:
         return Reading(path=name, examples=(), problems=error.problems)
     if foreign := _foreign(name, data):
         return Reading(path=name, examples=(), problems=(foreign,))
-    parsed = list(_parse_lines(name, data.removeprefix(_BOM)))
+    parsed = list(_parse_lines(name, data.removeprefix(_BOM), most))
     problems = [item for item in parsed if isinstance(item, Problem)]
     examples = tuple(item for item in parsed if isinstance(item, Example))
     if problems and (whole := _not_lines(name, data, has_records=bool(examples))):
@@ -139,17 +141,31 @@ def read_dataset(path: str | Path) -> Reading:
     return Reading(path=name, examples=examples, problems=tuple(problems))
 
 
-def _parse_lines(path: str, data: bytes) -> Iterator[Example | Problem]:
+def copies_of(examples: Iterable[Example]) -> dict[int, int]:
+    """Find the lines of records that are there already, byte for byte, each with the line of the first."""
+    first: dict[bytes, int] = {}
+    lines = {example.line: first.setdefault(example.raw, example.line) for example in examples}
+    return {line: earlier for line, earlier in lines.items() if line != earlier}
+
+
+def describe_copies(copies: Mapping[int, int], records: int) -> str:
+    """Say how many records are copies of others, and which is the first."""
+    line, first = next(iter(copies.items()))
+    what = "is a copy of another" if len(copies) == 1 else "are copies of others"
+    return f"{len(copies):,} of {records:,} records {what}: line {line} equals line {first}"
+
+
+def _parse_lines(path: str, data: bytes, most: int | None) -> Iterator[Example | Problem]:
     records = 0
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
         item = _parse_line(path, number, line)
         records += isinstance(item, Example)
-        if records <= MAX_RECORDS or isinstance(item, Problem):
+        if most is None or records <= most or isinstance(item, Problem):
             yield item
-        elif records == MAX_RECORDS + 1:
-            reason = f"more than {MAX_RECORDS:,} records; split the file or sample it"
+        elif records == most + 1:
+            reason = f"more than {most:,} records: `run --sample {most}` or --limit takes so many of them"
             yield Problem(path=path, rule="too_many", line=number, column=1, reason=reason)
 
 
@@ -251,10 +267,14 @@ def _csv_delimiter(text: str) -> str:
     return ""
 
 
+def _unused_beside(source: Path) -> Path:
+    """Name the converted file: d.csv and d.jsonl.gz become d.jsonl, unless there is one."""
+    stem = source.stem.removesuffix(".jsonl")
+    out = source.with_name(f"{stem}.jsonl")
+    return source.with_name(f"{stem}-lines.jsonl") if out == source or out.exists() else out
+
+
 def _convert(path: str, reason: str, conversion: str) -> Problem:
-    source = Path(path)
-    out = source.with_name(
-        f"{source.stem}-lines.jsonl" if source.suffix == ".jsonl" else f"{source.stem}.jsonl"
-    )
+    out = _unused_beside(Path(path))
     steps = conversion.replace("FILE", shlex.quote(path)).replace("OUT", shlex.quote(str(out)))
     return Problem(path=path, rule=NOT_JSONL, line=1, column=1, reason=f"{reason}; convert it: {steps}")

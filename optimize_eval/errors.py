@@ -5,16 +5,18 @@
     │   ├── DataError       bad lines in datasets, all of them at once
     │   └── NotARun         (run.manifest) a folder whose run.json is not one of ours
     ├── CannotGoOn          the disk or the journal does not let a run go on (exit 3)
-    │   └── Damaged         (journal) a line is not what was written
+    │   ├── Damaged         (journal) a line is not what was written
+    │   └── UnknownSchema   (journal) another version wrote it
     └── EvaluationError     an evaluator was asked and gave no usable answer; has a FailureKind
 
 Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with
 them (exit code, layout) is decided in cli. This module imports nothing of ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 SHOWN_PROBLEMS = 20
 
@@ -56,8 +58,8 @@ class OptimizeEvalError(Exception):
         return f"{self.message}\n{self.hint}" if self.hint else self.message
 
 
-class UsageError(OptimizeEvalError):
-    """What was asked for cannot be done as it was asked."""
+class UsageError(OptimizeEvalError, ValueError):
+    """What was asked for cannot be done as it was asked; a ValueError, as programs that call us expect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,8 @@ class EvaluationError(OptimizeEvalError):
     """One evaluation failed: its kind, what happened, what the evaluator itself wrote, what to do next.
 
     `retry_after` is None where asking again is pointless, else the seconds to wait before. `answered` is
-    what was answered, as it came, where a program ended well and its answer is what is wrong.
+    what was answered, as it came, where a program ended well and its answer is what is wrong; `side_info`
+    is what such an answer says besides.
     """
 
     def __init__(
@@ -108,12 +111,14 @@ class EvaluationError(OptimizeEvalError):
         detail: str = "",
         hint: str = "",
         retry_after: float | None = None,
+        side_info: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message, hint=hint)
         self.kind = kind
         self.detail = detail
         self.retry_after = retry_after
         self.answered: bytes | None = None
+        self.side_info: Mapping[str, Any] = side_info or {}
 
     def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, object]]:
         return type(self), (self.kind, self.message), vars(self).copy()

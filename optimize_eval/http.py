@@ -24,6 +24,8 @@ from pyreqwest.response import SyncResponse
 
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 
+SUCCESS = range(200, 300)
+
 _REPEAT_AT = frozenset({307, 308})  # redirects that keep method and body
 _MOST_REDIRECTS = 5
 _MOST_IDLE = 256
@@ -38,7 +40,8 @@ class Response:
     status: int
     retry_after: str | None
     location: str | None
-    body: bytes
+    body: bytes  # of a status that is no success: as much as the cap lets in
+    keeps_connection: bool = False
 
 
 class Connections:
@@ -48,7 +51,7 @@ class Connections:
         self._url = url
         self._pooled = _build_client(url, idle=_MOST_IDLE)
         self._fresh = _build_client(url, idle=0)
-        self._may_be_stale = False
+        self._has_kept = False  # a connection after its reply: any later one may be that
 
     def post(self, body: bytes, headers: Mapping[str, str], deadline: float, cap: int) -> Response:
         """Send one request and read its answer, following same-origin 307 and 308; raises EvaluationError."""
@@ -64,15 +67,17 @@ class Connections:
     def _post_once(
         self, url: str, body: bytes, headers: Mapping[str, str], deadline: float, cap: int
     ) -> Response:
-        """Send over a kept connection; one that the server had closed meanwhile gets a fresh one instead."""
+        """Send over a kept connection; one that the server had closed meanwhile gets a fresh one instead.
+
+        The client does not say which connection it took. Where the server lets none stand, none is reused.
+        """
         try:
             response = _attended(partial(_send, self._pooled, url, body, headers, deadline, cap))
         except PyreqwestError as error:
-            may_be_stale, self._may_be_stale = self._may_be_stale, False
-            if not (may_be_stale and _is_unanswered(error)):
+            if not (self._has_kept and _is_unanswered(error)):
                 raise _explain(error, url) from error
         else:
-            self._may_be_stale = True
+            self._has_kept = self._has_kept or response.keeps_connection
             return response
         try:
             return _attended(partial(_send, self._fresh, url, body, headers, deadline, cap))
@@ -197,6 +202,7 @@ def _send(
             retry_after=_header(response, "retry-after"),
             location=_header(response, "location"),
             body=_read(response, cap),
+            keeps_connection=_keeps_connection(response),
         )
 
 
@@ -206,12 +212,22 @@ def _header(response: SyncResponse, name: str) -> str | None:
     return None
 
 
+def _keeps_connection(response: SyncResponse) -> bool:
+    closes = "close" in (_header(response, "connection") or "").lower()
+    return not closes and response.version != "HTTP/1.0"
+
+
 def _read(response: SyncResponse, cap: int) -> bytes:
-    """Read the body after decompression; one beyond the cap is never held in memory."""
+    """Read the body after decompression; one beyond the cap is never held in memory.
+
+    It is a failure with a status of success only: any other status says more than the size of its page.
+    """
     body = bytearray()
     while (chunk := response.body_reader.read_chunk()) is not None:
         body += chunk
         if len(body) > cap:
+            if response.status not in SUCCESS:
+                return bytes(body[:cap])
             raise EvaluationError(
                 FailureKind.OUTPUT_TOO_LARGE,
                 f"more than {cap // 2**20} MiB in the answer",

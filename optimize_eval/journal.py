@@ -22,6 +22,7 @@ from optimize_eval.errors import CannotGoOn
 
 SCHEMA = "optimize-eval.journal.v1"
 _LONGEST_FOOTER = 1 << 16
+_LONGEST_NAME = 60
 SYNC_EVERY = 0.05  # seconds that a power cut may cost
 
 _CRC = b',"crc":"'
@@ -30,6 +31,10 @@ _TAIL = len(_CRC) + len('01234567"}')
 
 class Damaged(CannotGoOn):
     """A line of a journal is not what was written."""
+
+
+class UnknownSchema(CannotGoOn):
+    """A file was written by another version, and may mean something else."""
 
 
 class Entry(NamedTuple):
@@ -81,19 +86,36 @@ def last_line(path: Path) -> bytes | None:
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Read a sound line; integers beyond 64 bits may come as floats, which summaries make of them anyway.
+    """Read a sound line, integers of any size exactly; raises ValueError for what is no JSON."""
+    return _decode_exactly(line) if strict_json.may_hold_long_integer(line) else glance(line)
 
-    Raises ValueError for what is no JSON.
-    """
+
+def glance(line: bytes) -> dict[str, Any]:
+    """Read a sound line in half the time, for its place and outcome: larger integers may come as floats."""
     try:
         record: dict[str, Any] = orjson.loads(line)
     except orjson.JSONDecodeError:  # an integer beyond all floats
-        record = json.loads(line, parse_constant=_refuse)
+        record = _decode_exactly(line)
+    return record
+
+
+def _decode_exactly(line: bytes) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(line, parse_constant=_refuse)
     return record
 
 
 def _refuse(constant: str) -> Never:
     raise ValueError(f"{constant} is no number")
+
+
+def check_schema(record: Mapping[str, Any], known: str, place: str) -> None:
+    """Refuse a header or footer of a schema that this version does not know, by that schema's name."""
+    told = record.get("schema", known)
+    if told != known:
+        raise UnknownSchema(
+            f"{place}: its schema is {str(told)[:_LONGEST_NAME]!r}, and this version knows {known} only",
+            hint="use the version of optimize-eval that wrote it; nothing was changed",
+        )
 
 
 def is_sound(line: bytes) -> bool:

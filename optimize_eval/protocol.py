@@ -19,10 +19,7 @@ from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 PROTOCOL_VERSION = 2
 TASK_MODEL_VARIABLE = "OPTIMIZE_ANYTHING_TASK_MODEL"
 
-_PROTOCOL_KEYS = ("_capabilities", "_id")
 _SHORT = 24  # an answer of so few bytes has no room for a number or a nesting that needs a second look
-_LONG_NUMBER = b"0" * 19  # from so many digits an integer may not fit 64 bits, and orjson makes it a float
-_DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 
 __all__ = [
     "PROTOCOL_VERSION",
@@ -142,7 +139,7 @@ def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answe
     except orjson.JSONDecodeError:
         answer = _decode_exactly(raw, source, like)
     else:
-        if len(raw) > _SHORT and (_has_long_number(raw) or _may_be_too_deep(raw, answer)):
+        if len(raw) > _SHORT and (strict_json.may_hold_long_integer(raw) or _may_be_too_deep(raw, answer)):
             answer = _decode_exactly(raw, source, like)
     if not isinstance(answer, dict):
         raise wrong_answers.not_an_object(answer, source, like)
@@ -150,11 +147,15 @@ def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answe
 
 
 def judge_answer(answer: dict[str, Any], score_range: ScoreRange) -> Answer:
-    """Make an Answer of a decoded one, which is taken over, or raise EvaluationError."""
-    score = _score_of(answer, score_range)
+    """Make an Answer of a decoded one, which is taken over, or raise EvaluationError with the rest of it."""
+    try:
+        score = _score_of(answer, score_range)
+    except EvaluationError as error:
+        error.side_info = wrong_answers.said_besides(answer, error.message)
+        raise
     del answer["score"]
     declared = answer.get("_capabilities")
-    for key in _PROTOCOL_KEYS:
+    for key in wrong_answers.PROTOCOL_KEYS:
         answer.pop(key, None)
     capabilities = NO_CAPABILITIES if declared is None else Capabilities.from_json(declared)
     return Answer(score=score, side_info=answer, capabilities=capabilities)
@@ -227,10 +228,6 @@ def _encode_text(text: str, what: str) -> bytes:
         ) from None
 
 
-def _has_long_number(raw: bytes) -> bool:
-    return _LONG_NUMBER in raw.translate(_DIGITS_TO_ZERO)
-
-
 def _may_be_too_deep(raw: bytes, answer: Any) -> bool:
     return strict_json.is_too_deep(raw.count(b"[") + raw.count(b"{"), answer)
 
@@ -259,7 +256,7 @@ def _score_of(answer: Mapping[str, Any], score_range: ScoreRange) -> float:
         raise wrong_answers.without_score(answer)
     score = answer["score"]
     if isinstance(score, bool) or not isinstance(score, int | float):
-        raise wrong_answers.wrong_type(score)
+        raise wrong_answers.wrong_type(score, answer)
     try:
         number = float(score) + 0.0  # turns -0.0 into 0.0
     except OverflowError:

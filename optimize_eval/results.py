@@ -113,10 +113,15 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LowScore:
-    """An example on which a candidate did badly."""
+    """An example that got worse than with the baseline; in the baseline's row, one with a low score.
+
+    `name` and `input` are short texts by which to know it, `text` is the reason that the evaluator gave.
+    """
 
     split: str
     line: int | None
+    name: str
+    input: str
     score: float
     baseline: float | None
     text: str | None
@@ -161,6 +166,7 @@ class Failures:
     count: int
     first_message: str
     lines: tuple[int | None, ...]
+    first_side_info: str  # JSON, its first 500 letters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,10 +192,19 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class RunResults:
-    """A run on disk, as its journal was when it was opened."""
+    """A run on disk, as its journal was when it was opened; a notebook shows its verdict and tables."""
 
     folder: Path
     records: Records
+
+    def __repr__(self) -> str:
+        done, calls = len(self.records), self.records.run.layout.size
+        return f"<run {str(self.folder)!r}: {done:,} of {calls:,} calls done>"
+
+    def _repr_html_(self) -> str:
+        from optimize_eval.reports.notebook import render  # noqa: PLC0415  only in notebooks
+
+        return render(self.summary.document, str(self.folder))
 
     @cached_property
     def summary(self) -> Summary:

@@ -17,6 +17,8 @@ import orjson
 MAX_DEPTH = 200
 MAX_DIGITS = 4300  # Python's own limit for text to integer, unless somebody changed it
 
+_LONG_INTEGER = b"0" * 19  # from so many digits on it may not fit 64 bits, and orjson makes it a float
+_DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 _SHOWN_DIGITS = 30
 _SHOWN_TEXT = 80
 _PIECE = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s\[\]{}:,"]+')
@@ -91,6 +93,11 @@ def dumps(value: Any) -> bytes:
         return orjson.dumps(value)
     except TypeError:
         return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def may_hold_long_integer(raw: bytes) -> bool:
+    """Return True where JSON has so many digits in a row that orjson may not read them exactly."""
+    return _LONG_INTEGER in raw.translate(_DIGITS_TO_ZERO)
 
 
 def is_too_deep(brackets: int, value: Any) -> bool:

@@ -6,12 +6,14 @@ What is right and wrong is decided in protocol; this module finds the words.
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.strict_json import JsonFault
+from optimize_eval.strict_json import JsonFault, loads
 
 SAMPLE = '{"score": 0.5}'  # what an answer looks like
+PROTOCOL_KEYS = ("_capabilities", "_id")  # which are no side information
 
 _SHOWN = 80
 _SHOWN_KEYS = 10
@@ -19,6 +21,7 @@ _LONGEST_REPORT = 2000
 _LARGE = 10**300  # a larger integer has no float, and maybe no text either
 
 _REPORTED_HINT = "this is the evaluator's own word: it could give no score"
+_TEXT_HINT = 'where there is no score, answer {"error": "why"} without one'
 _NOISE_HINT = "only the answer may stand there: log to stderr instead"
 _PYTHON_HINT = "this looks like a Python dict: print json.dumps(answer) instead"
 _FINITE_HINT = 'score a finite number; to say that there is no score, answer {"error": "why"}'
@@ -43,7 +46,7 @@ def not_utf8(body: bytes, offset: int, source: str) -> EvaluationError:
 def not_json(text: str, fault: JsonFault, skipped: int, source: str, like: str = SAMPLE) -> EvaluationError:
     """Find the most useful thing to say about a text that is not one JSON value."""
     if _is_bad_score(text):
-        return not_finite(_lenient(text)["score"])
+        return _with_the_rest(not_finite(_lenient(text)["score"]), text)
     first, _, rest = text.partition("\n")
     if not text.startswith("{"):
         message, hint = f"{source} line {skipped + 1} is not JSON: {_quote(first)}", _NOISE_HINT
@@ -65,6 +68,15 @@ def _is_bad_score(text: str) -> bool:
     answer = _lenient(text)
     score = answer.get("score") if isinstance(answer, dict) else None
     return isinstance(score, float) and not math.isfinite(score)
+
+
+def _with_the_rest(error: EvaluationError, text: str) -> EvaluationError:
+    """Let a failure keep what stands beside a score that is no number, where that is JSON."""
+    with suppress(ValueError, RecursionError):
+        error.side_info = loads(
+            json.dumps(said_besides(_lenient(text), ""), allow_nan=False), unique_keys=False
+        )
+    return error
 
 
 def _is_object(text: str) -> bool:
@@ -106,15 +118,36 @@ def out_of_range(number: float) -> EvaluationError:
     )
 
 
+def said_besides(answer: Mapping[str, Any], message: str) -> dict[str, Any]:
+    """Give what a wrong answer holds besides its score and the text that is the failure's message."""
+    return {
+        key: value
+        for key, value in answer.items()
+        if not (key == "score" or key in PROTOCOL_KEYS or (key == "error" and value == message))
+    }
+
+
 def without_score(answer: Mapping[str, Any]) -> EvaluationError:
     if isinstance(error := answer.get("error"), str):
         said = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
         return EvaluationError(FailureKind.REPORTED, said, hint=_REPORTED_HINT)
+    if words := own_words(answer):
+        message = f'the answer has no "score"; it says: {words}'
+        return EvaluationError(FailureKind.MISSING_SCORE, message, hint=_TEXT_HINT)
     return EvaluationError(
         FailureKind.MISSING_SCORE,
         f'the answer has no "score"; it has {_keys_of(answer)}',
         hint='add "score", a number, to the object; every other key is kept as side information',
     )
+
+
+def own_words(answer: Mapping[str, Any]) -> str:
+    """Find an error that an answer tells of, as a text or as an object; empty where there is none."""
+    error = answer.get("error")
+    message = error.get("message") if isinstance(error, Mapping) else error
+    if error and not isinstance(message, str) and isinstance(error, Mapping | list):
+        message = json.dumps(error, ensure_ascii=False, default=str)
+    return _cut(message, _LONGEST_REPORT) if isinstance(message, str) else ""
 
 
 def without_text(answer: Mapping[str, Any]) -> EvaluationError:
@@ -134,14 +167,17 @@ def without_text(answer: Mapping[str, Any]) -> EvaluationError:
 
 
 def _keys_of(answer: Mapping[str, Any]) -> str:
-    shown = [_quote(str(key)) for key in list(answer)[:_SHOWN_KEYS]]
-    return ", ".join([*shown, *(["…"] if len(answer) > _SHOWN_KEYS else [])]) or "no key at all"
+    keys = [_quote(str(key)) for key in answer if key not in PROTOCOL_KEYS]
+    return ", ".join([*keys[:_SHOWN_KEYS], *(["…"] if len(keys) > _SHOWN_KEYS else [])]) or "no key at all"
 
 
-def wrong_type(score: Any) -> EvaluationError:
+def wrong_type(score: Any, answer: Mapping[str, Any] | None = None) -> EvaluationError:
+    message = f"score is {describe(score)}, not a number"
+    if words := own_words(answer or {}):
+        return EvaluationError(FailureKind.SCORE_TYPE, f"{message}; it says: {words}", hint=_TEXT_HINT)
     return EvaluationError(
         FailureKind.SCORE_TYPE,
-        f"score is {describe(score)}, not a number",
+        message,
         hint='write the number itself, without quotes: {"score": 0.7}',
     )
 

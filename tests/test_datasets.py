@@ -1,6 +1,7 @@
 """Datasets: every bad line is named with its place and reason, and good ones arrive untouched."""
 
 import gzip
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 
 from optimize_eval.datasets import (
     MAX_RECORDS,
+    copies_of,
+    describe_copies,
     load_dataset,
     load_example,
     load_examples,
@@ -77,6 +80,35 @@ def test_another_format_is_recognised_and_its_conversion_told(
     problems = problems_of(tmp_path / "my data.jsonl", data)
     assert expected in problems[0]
     assert len(problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "out"),
+    [
+        ("d.jsonl.gz", "d.jsonl"),
+        ("d.gz", "d.jsonl"),
+        ("d.jsonl", "d-lines.jsonl"),
+        ("my data", "my data.jsonl"),
+        ("there.jsonl.gz", "there-lines.jsonl"),
+    ],
+)
+def test_the_line_that_unpacks_a_file_works_whatever_the_file_is_called(
+    tmp_path: Path, name: str, out: str
+) -> None:
+    (tmp_path / "there.jsonl").write_text("{}\n")
+    line = problems_of(tmp_path / name, gzip.compress(b'{"a": 1}\n'))[0].partition("convert it: ")[2]
+    subprocess.run(["sh", "-c", line], check=True)
+    assert load_dataset(tmp_path / out) == [{"a": 1}]
+    assert (tmp_path / "there.jsonl").read_text() == "{}\n"
+
+
+def test_records_that_are_there_already_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_text('{"a": 1}\n\n{"a":1}\n{"a": 1}\n{"a": 2}\n{"a": 1}\n')
+    copies = copies_of(read_dataset(path).examples)
+    assert copies == {4: 1, 6: 1}
+    assert describe_copies(copies, 5) == "2 of 5 records are copies of others: line 4 equals line 1"
+    assert copies_of(read_dataset(path).examples[:2]) == {}
 
 
 def test_an_empty_file_is_a_problem(tmp_path: Path) -> None:

@@ -115,6 +115,35 @@ def test_an_edited_line_is_named_and_refused(
     assert journal(done).read_bytes() == edited
 
 
+def of_another_version(data: bytes, number: int, schema: str) -> bytes:
+    lines = data.splitlines(keepends=True)
+    told = {key: value for key, value in json.loads(lines[number - 1]).items() if key != "crc"}
+    lines[number - 1] = sealed(told | {"schema": schema})
+    return b"".join(lines)
+
+
+@pytest.mark.parametrize(("number", "what"), [(1, "journal"), (26, "footer")], ids=["header", "footer"])
+def test_a_journal_or_footer_of_another_version_is_refused_by_name(
+    cli: Cli, done: Project, number: int, what: str
+) -> None:
+    schema = f"optimize-eval.{what}.v9"
+    journal(done).write_bytes(odd := of_another_version(journal(done).read_bytes(), number, schema))
+    for command in ([*done.command, "--out", "r"], ["report", "r"], ["diff", "r", "r"]):
+        result = cli(*command, env=done.env())
+        assert (result.status, result.stdout) == (3, "")
+        assert result.stderr.startswith(
+            f"error: r/journal.jsonl:{number}: its schema is '{schema}', and this version knows "
+        )
+    assert not done.asked()
+    assert journal(done).read_bytes() == odd
+
+
+def test_a_footer_of_another_version_is_named_by_runs(cli: Cli, done: Project) -> None:
+    schema = "optimize-eval.footer.v9"
+    journal(done).write_bytes(of_another_version(journal(done).read_bytes(), 26, schema))
+    assert f"its schema is '{schema}'" in cli("runs", ".").stdout
+
+
 def test_a_damaged_journal_is_refused_by_the_check_too(cli: Cli, done: Project) -> None:
     edited = re.sub(rb'"side_info":\{"id":3\}', b'"side_info":{"id":4}', journal(done).read_bytes(), count=1)
     journal(done).write_bytes(edited)
@@ -285,3 +314,10 @@ def test_after_close_nothing_is_written(tmp_path: Path) -> None:
     with pytest.raises(CannotGoOn):
         written.append(b"x\n")
     assert len(list(entries(tmp_path / "j"))) == 2
+
+
+def test_integers_of_any_size_read_back_exactly_also_deep_inside() -> None:
+    value: object = 2**100 + 1
+    for _ in range(200):
+        value = [value]
+    assert decode(sealed({"side_info": {"x": value}}))["side_info"] == {"x": value}

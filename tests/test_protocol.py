@@ -2,6 +2,7 @@
 
 import json
 import math
+import pickle
 from typing import Any
 
 import orjson
@@ -232,3 +233,44 @@ def test_side_info_keeps_128_bit_integers_and_drops_what_belongs_to_the_protocol
     answer = parse_answer(b'{"score":1,"trace":%d,"_id":"7","_capabilities":{"persistent":true}}' % big)
     assert answer.side_info == {"trace": big}
     assert strict_json.dumps(answer.side_info) == b'{"trace":%d}' % big
+
+
+OWN_WORDS = {
+    "null score": (b'{"score":null,"error":"no key","m":1}', "score is null, not a number; it says: no key"),
+    "an object": (b'{"error":{"message":"quota","code":429}}', 'the answer has no "score"; it says: quota'),
+    "of codes only": (b'{"error":{"code":7}}', 'the answer has no "score"; it says: {"code": 7}'),
+    "wrong type": (
+        b'{"score":"n/a","error":"no key"}',
+        'score is the text "n/a", not a number; it says: no key',
+    ),
+}
+
+
+@pytest.mark.parametrize(("raw", "message"), OWN_WORDS.values(), ids=OWN_WORDS.keys())
+def test_an_evaluators_own_words_are_in_the_failures_message(raw: bytes, message: str) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        parse_answer(raw)
+    assert caught.value.message == message
+    assert caught.value.hint == 'where there is no score, answer {"error": "why"} without one'
+
+
+BESIDES = {
+    "out of range": (b'{"score":1.5,"reasoning":"why","_id":"1"}', {"reasoning": "why"}),
+    "reported": (b'{"error":"no","reasoning":"why"}', {"reasoning": "why"}),
+    "its words cut": (b'{"error":"' + b"x" * 3000 + b'"}', {"error": "x" * 3000}),
+    "wrong type": (b'{"score":null,"error":"no key"}', {"error": "no key"}),
+    "missing": (b'{"n":36893488147419103232,"_capabilities":{}}', {"n": 2**65}),
+    "NaN": (b'{"score":NaN,"n":36893488147419103232}', {"n": 2**65}),
+    "1e999": (b'{"score":1e999,"why":[1]}', {"why": [1]}),
+    "10^400": (b'{"score":1' + b"0" * 400 + b',"why":"x"}', {"why": "x"}),
+    "NaN besides, too": (b'{"score":NaN,"also":NaN}', {}),
+    "half a letter besides": (b'{"score":NaN,"also":"\\ud800"}', {}),
+}
+
+
+@pytest.mark.parametrize(("raw", "besides"), BESIDES.values(), ids=BESIDES.keys())
+def test_a_failure_keeps_what_its_answer_says_besides_the_score(raw: bytes, besides: dict[str, Any]) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        parse_answer(raw)
+    assert caught.value.side_info == besides
+    assert pickle.loads(pickle.dumps(caught.value)).side_info == besides

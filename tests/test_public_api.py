@@ -5,6 +5,7 @@ import pickle
 import threading
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -132,3 +133,23 @@ def test_env_is_added_to_the_environment() -> None:
         ["sh", "-c", 'cat >/dev/null; echo "{\\"score\\": $HALF}"'], env={"HALF": "0.5"}
     ) as evaluator:
         assert evaluator("x")[0] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("candidate", "what"),
+    [({"system": "a", "user": "b"}, "dict with 'system', 'user'"), (b"x", "bytes"), (None, "NoneType")],
+)
+def test_a_candidate_that_is_not_one_text_is_refused_in_words(candidate: Any, what: str) -> None:
+    with command_evaluator([str(PROGRAMS / "good.sh")], on_failure=0.0) as evaluator:
+        with pytest.raises(UsageError, match=f"the candidate is not a text but a {what}\n.*join them"):
+            evaluator(candidate)
+
+
+def test_wrong_arguments_and_wrong_data_are_value_errors(tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text("{}\n[]\n")
+    with pytest.raises(ValueError, match="a record must be a JSON object") as data:
+        load_dataset(tmp_path / "d.jsonl")
+    with pytest.raises(ValueError, match="the evaluator command is empty") as usage:
+        command_evaluator("")
+    assert (type(data.value), type(usage.value)) == (DataError, UsageError)
+    assert not issubclass(EvaluationError, ValueError)

@@ -5,6 +5,7 @@ import threading
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
@@ -124,6 +125,27 @@ def test_records_are_typed_and_may_be_read_again_and_again(results: RunResults) 
 def test_two_may_read_at_the_same_time(results: RunResults) -> None:
     for one, other in zip(results.records, results.records, strict=True):
         assert one == other
+
+
+def test_a_run_and_its_records_are_short_to_look_at(folder: Path, results: RunResults) -> None:
+    assert repr(results) == f"<run {str(folder)!r}: 210 of 210 calls done>"
+    assert repr(results.records) == f"<210 records of {str(folder)!r}>"
+
+
+def test_a_notebook_shows_the_verdict_and_the_tables_with_nothing_foreign_in_force(tmp_path: Path) -> None:
+    odd = "<img src=x onerror=alert(1)> & \x1b[2J"
+    run = made({LEAD: {"baseline": {"val": VAL}, odd: {"val": moved(VAL, 0.1)}}})
+    html = load_run(run.write(tmp_path / "n"))._repr_html_()
+    page = fromstring(f"<div>{html}</div>")  # noqa: S314  our own
+    summary = run.summary()
+    assert page.findtext("p/b") == summary["verdict"]["text"].replace("\x1b", "\\x1b") + "."
+    assert len(page.findall("ul/li")) == len(summary["verdict"]["points"])
+    assert [cell.text for cell in page.findall("table/tr/th")][:2] == ["candidate", "val"]
+    assert [row.findtext("td") for row in page.findall("table/tr")[1:]] == [
+        odd.replace("\x1b", "\\x1b"),
+        "baseline",
+    ]
+    assert not page.findall(".//img")
 
 
 def test_a_frame_of_pandas_has_the_columns_of_the_table_and_the_means_of_the_summary(

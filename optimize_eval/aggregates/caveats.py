@@ -14,12 +14,14 @@ NOTABLE_FAILURES = 0.01
 FEWEST_CLUSTERS = 20
 
 _MOST_NAMED = 5
+_SHOWN_ERROR = 80
 
 
 def caveats(summary: Mapping[str, Any], layout: Layout) -> Iterator[dict[str, str]]:
     """List them, the most telling first."""
     for text in [
         *_failures(summary, layout),
+        *_doubtful(summary, layout),
         *_coverage(summary, layout),
         *alike(summary, layout),
         *_leakage(summary),
@@ -47,6 +49,26 @@ def _failures(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
             yield _failure(row, failed, calls, layout)
     if told > _MOST_NAMED:
         yield f"{count(told - _MOST_NAMED, 'more row')} had failures above {percent(NOTABLE_FAILURES)}"
+
+
+def _doubtful(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
+    """Name each evaluator that told of errors beside its scores, or gave no score but 0."""
+    for evaluator in layout.evaluators:
+        said = [
+            one["errors"] for one in summary["side_info"] if one["evaluator"] == evaluator and "errors" in one
+        ]
+        splits = [s for r in summary["rows"] if r["evaluator"] == evaluator for s in r["splits"].values()]
+        scored = sum(s["scored"] for s in splits)
+        if said:
+            with_error = sum(one["n"] for one in said)
+            first = said[0]["first"][:_SHOWN_ERROR]
+            yield f"{evaluator}: {with_error:,} of {scored:,} scored replies carry error: {first}"
+        if scored > 1 and all(_is_zero(s) for s in splits if s["scored"]):
+            yield f"{evaluator}: all {scored:,} scores are 0; check that it works"
+
+
+def _is_zero(s: Mapping[str, Any]) -> bool:
+    return s["mean"] == 0 and not s["between_sd"] and not s["within_sd"]
 
 
 def _failure(row: Mapping[str, Any], failed: int, calls: int, layout: Layout) -> str:

@@ -16,10 +16,10 @@ from optimize_eval.aggregates.claims.duplicates import joined
 from optimize_eval.aggregates.claims.failures import lower_bounds
 from optimize_eval.aggregates.compare import MOST_FLIPPED_PAIRS, Comparison, compare, corrected
 from optimize_eval.aggregates.diff_verdict import judge
+from optimize_eval.aggregates.reasons import reason_of_lowest
 from optimize_eval.aggregates.regressions import is_regression
 from optimize_eval.aggregates.scores import Reading, Scores, Values
 from optimize_eval.aggregates.shapes import d_of, m_of
-from optimize_eval.aggregates.sideinfo import reason_of
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell, Layout
 from optimize_eval.run.ledger import Reader
@@ -65,7 +65,7 @@ class _Side:
             "score": score if is_scored else None,
             "kind": failed["kind"] if failed and not is_scored else None,
             "message": failed["message"] if failed and not is_scored else None,
-            "reason": _reason(records),
+            "reason": reason_of_lowest(records),
         }
 
 
@@ -244,14 +244,6 @@ def _worst(means: tuple[Values, Values], failed: Sequence[int], examples: Paired
         if after < before or (before == before and math.isnan(after) and failed[examples.b[place]])  # noqa: PLR0124
     )
     return [place for *_, place in heapq.nsmallest(_WORST_SHOWN, lost)]
-
-
-def _reason(records: Sequence[Mapping[str, Any]]) -> str | None:
-    """Find what was said of the lowest of an example's repeats."""
-    scored = sorted(
-        (record for record in records if record["outcome"] == "scored"), key=lambda record: record["score"]
-    )
-    return next((reason for record in scored if (reason := reason_of(record["side_info"]))), None)
 
 
 def _rows(paired: Paired, found: Sequence[_Compared], margins: Mapping[str, float]) -> list[dict[str, Any]]:

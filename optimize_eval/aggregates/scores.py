@@ -4,6 +4,7 @@ The unit of analysis is the example: its repeats are averaged here, first of all
 two bounds are what the scores would be if each failure counted as the worst or the best score.
 """
 
+import heapq
 import math
 from array import array
 from collections import Counter
@@ -11,12 +12,16 @@ from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimize_eval import strict_json
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.layout import Cell
 from optimize_eval.statistics.means import within_sd
 
 UNKNOWN = math.nan
+WORST_SHOWN = 5
 LINES_KEPT = 20
+
+_LONGEST_SHOWN = 500
 
 Values = MutableSequence[float]  # by example, UNKNOWN where there is none
 
@@ -27,6 +32,7 @@ class Failures:
 
     count: int = 0
     first_message: str = ""
+    first_side_info: str = ""  # as JSON, so much of it as is shown
     lines: list[int | None] = field(default_factory=list)
 
 
@@ -92,7 +98,11 @@ class Reading:
         )
 
     def _take_failure(self, record: Mapping[str, Any], line: int | None) -> None:
-        failures = self._failures.setdefault(record["kind"], Failures(first_message=record["message"]))
+        failures = self._failures.get(record["kind"])
+        if failures is None:
+            failures = self._failures[record["kind"]] = Failures(
+                first_message=record["message"], first_side_info=_shown(record.get("side_info"))
+            )
         failures.count += 1
         if line not in failures.lines and len(failures.lines) < LINES_KEPT:
             failures.lines.append(line)
@@ -107,11 +117,25 @@ class Reading:
         return means
 
 
+def _shown(side_info: Mapping[str, Any] | None) -> str:
+    return strict_json.dumps(side_info).decode()[:_LONGEST_SHOWN] if side_info else ""
+
+
 def _average(values: Sequence[float]) -> float:
     try:
         return math.fsum(values) / len(values)
     except (ZeroDivisionError, OverflowError):
         return UNKNOWN
+
+
+def worst_places(values: Values, before: Values | None) -> list[int]:
+    """Choose the examples that lost most against `before`; without it, those with the lowest values."""
+    if before is None:
+        return heapq.nsmallest(WORST_SHOWN, known(values), key=lambda place: (values[place], place))
+    lost = (place for place in known(values) if values[place] < before[place])  # no value is below NaN
+    return heapq.nsmallest(
+        WORST_SHOWN, lost, key=lambda place: (values[place] - before[place], values[place], place)
+    )
 
 
 def known(values: Values, places: Iterable[int] | None = None) -> list[int]:

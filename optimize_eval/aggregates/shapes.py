@@ -132,6 +132,7 @@ def failures_of(candidate: str, scores: Scores) -> list[dict[str, Any]]:
             "count": failures.count,
             "first_message": failures.first_message,
             "lines": failures.lines,
+            "first_side_info": failures.first_side_info,
         }
         for kind, failures in scores.failures.items()
     ]

@@ -6,18 +6,19 @@ lowest scores. Two levels of objects are followed, lists are counted by their it
 
 import heapq
 import math
-import operator
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimize_eval.wrong_answers import own_words
+
 LONGEST_SHORT = 80  # characters up to which a text is counted
 MOST_PATHS = 100
 WORST_KEPT = 5
+LONGEST_KEPT = 500
 
-_LONGEST_KEPT = 500
 _LONGEST_PATH = 120
 _MOST_DISTINCT = 1000
 _TOP = 5
@@ -144,10 +145,15 @@ class SideInfo:
         self._paths: dict[str, _Path] = {}
         self._scored = 0
         self._left_out = 0
+        self._errors = 0  # told beside a score
+        self._first_error = ""
 
     def take(self, record: Mapping[str, Any], line: int | None) -> None:
         self._scored += 1
-        for path, value in _flat(record["side_info"]):
+        if "error" in record["side_info"] and (words := own_words(record["side_info"])):
+            self._errors += 1
+            self._first_error = self._first_error or words[:LONGEST_KEPT]
+        for path, value in flat(record["side_info"]):
             if known := self._paths.get(path):
                 known.take(value, record["score"], self._scored, line)
             elif len(self._paths) < MOST_PATHS:
@@ -162,22 +168,17 @@ class SideInfo:
 
     def to_dict(self) -> dict[str, Any]:
         keys = {path: self._paths[path].to_dict(self._scored) for path in sorted(self._paths)}
-        return {"keys": keys, **({"values_left_out": self._left_out} if self._left_out else {})}
-
-
-def reason_of(side_info: Mapping[str, Any]) -> str | None:
-    """Find what an evaluator said about one answer: of its long texts the first by path, as in a summary."""
-    for _, value in sorted(_flat(side_info), key=operator.itemgetter(0)):
-        if isinstance(value, str) and (reason := _as_reason(value)):
-            return reason
-    return None
+        left_out = {"values_left_out": self._left_out} if self._left_out else {}
+        errors = {"errors": {"n": self._errors, "first": self._first_error}} if self._errors else {}
+        return {"keys": keys, **left_out, **errors}
 
 
 def _as_reason(text: str) -> str | None:
-    return text[:_LONGEST_KEPT] if len(text) > LONGEST_SHORT else None
+    return text[:LONGEST_KEPT] if len(text) > LONGEST_SHORT else None
 
 
-def _flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Give the values by their dotted paths, two levels deep."""
     for key, value in side_info.items():
         if isinstance(value, dict) and value:
             for inner, deeper in value.items():

@@ -4,9 +4,9 @@ Reads each cell once, in the order of units, and puts the numbers of the other m
 others rely on. What the numbers are called in words is verdict's.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 from optimize_eval.aggregates.additions import LeftOut, left_out_of, points_about, without
 from optimize_eval.aggregates.claims.against import Against
@@ -19,7 +19,8 @@ from optimize_eval.aggregates.gap import gap_between
 from optimize_eval.aggregates.latency import Latency
 from optimize_eval.aggregates.measures import Measures, of_cells
 from optimize_eval.aggregates.more_repeats import points_about_repeats
-from optimize_eval.aggregates.scores import Reading, Scores, known
+from optimize_eval.aggregates.reasons import reason_of_lowest
+from optimize_eval.aggregates.scores import Reading, Scores, known, worst_places
 from optimize_eval.aggregates.shapes import (
     d_of,
     despite_failures,
@@ -40,9 +41,13 @@ from optimize_eval.statistics.units import Clusters
 
 SCHEMA = "optimize-eval.summary.v2"
 
-_WORST_SHOWN = 5
 
-Records = Callable[[Cell], Iterable[tuple[int, Mapping[str, Any]]]]
+class Records(Protocol):
+    """A cell's newest records by their places in it, all or those at some places."""
+
+    def __call__(
+        self, cell: Cell, places: Iterable[int] | None = None, /
+    ) -> Iterable[tuple[int, Mapping[str, Any]]]: ...
 
 
 def summarise(
@@ -70,6 +75,7 @@ class _Summary:
 
     def __init__(self, layout: Layout, records: Records) -> None:
         self._layout = layout
+        self._records = records
         self._splits = {split.name: with_copies_joined(split) for split in layout.splits}
         self._latency = Latency()
         self._side_info: dict[tuple[Where, str], dict[str, Any]] = {}
@@ -171,7 +177,7 @@ class _Summary:
             "gap": None,
             "overfit": None,
             "groups": self._groups(families, candidate),
-            "worst": self._worst(families[self._layout.deciding], candidate),
+            "worst": self._worst(scores[self._layout.deciding].cell),
         }
         if {"train", "val"} <= means.keys():
             gap = gap_between(means["train"], means["val"])
@@ -219,31 +225,29 @@ class _Summary:
                     found["vs_baseline"][name] = d_of(compared)
         return groups
 
-    def _worst(self, family: Where, candidate: str) -> list[dict[str, Any]]:
-        """List the lowest scores, lost ones first, each with what the baseline had and what was said."""
-        means = self._scores[family, candidate].means
+    def _worst(self, cell: Cell) -> list[dict[str, Any]]:
+        """List the examples that got worse than the baseline, and why; of the baseline its lowest scores."""
+        family = Where(cell.evaluator, cell.task_model, cell.split)
+        means = self._scores[family, cell.candidate].means
         before = self._scores[family, self._layout.baseline].means
-        lines = self._splits[family.split].lines
-        lowest = sorted(
-            known(means), key=lambda place: (means[place], -(_or_none(before[place]) or 0.0), place)
-        )[:_WORST_SHOWN]
-        said = self._said(family, candidate)
+        split = self._splits[cell.split]
         return [
             {
-                "split": family.split,
-                "line": lines[place],
+                "split": split.name,
+                "line": split.lines[place],
+                "name": split.names[place] if split.names else "",
+                "input": split.inputs[place] if split.inputs else "",
                 "score": means[place],
                 "baseline": _or_none(before[place]),
-                "text": said.get(lines[place]),
+                "text": self._reason(cell, place),
             }
-            for place in lowest
+            for place in worst_places(means, None if cell.candidate == self._layout.baseline else before)
         ]
 
-    def _said(self, family: Where, candidate: str) -> dict[int | None, str]:
-        """Find the long texts that go with low scores, by line; of several keys the first."""
-        keys = self._side_info[family, candidate]["keys"]
-        texts = [said["long_texts"]["worst"] for said in keys.values() if "long_texts" in said]
-        return {one["line"]: one["text"] for worst in reversed(texts) for one in worst}
+    def _reason(self, cell: Cell, example: int) -> str | None:
+        start = example * self._layout.repeats
+        units = range(start, start + self._layout.repeats)
+        return reason_of_lowest([record for _, record in self._records(cell, units)])
 
 
 def _leakage(splits: Sequence[Split]) -> int:

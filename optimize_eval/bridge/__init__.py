@@ -1,25 +1,36 @@
 """A command evaluator behind HTTP: what `optimize-eval serve` runs.
 
 connections listens and holds a bounded number of connections; wire reads requests off one and writes
-replies to it; payloads reads what was asked; replies says which status and body an outcome is; service
-asks the evaluator, so many calls at a time. What is reached over HTTP is reach/endpoint's business.
+replies to it; hosts says whom a request may be for; payloads reads what was asked; replies says which status
+and body an outcome is; service asks the evaluator, so many calls at a time. What is reached over HTTP is
+reach/endpoint's business.
 
 The principle is that who asks judges: an answer that is wrong goes back as it came, so that the client
 finds the same failure in it. What never became an answer is a 500, which is a failure to every client.
 """
 
-from dataclasses import dataclass
+import resource
+from dataclasses import dataclass, field
+
+_MOST_CONNECTIONS = 512
+
+
+def _most_connections() -> int:
+    """Leave half of this process's descriptors to the programs that are asked."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MOST_CONNECTIONS if soft < 0 else max(1, min(_MOST_CONNECTIONS, soft // 2))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What one connection may cost, in bytes and seconds."""
 
-    connections: int = 128
+    connections: int = field(default_factory=_most_connections)
     head: int = 32 * 1024
     body: int = 16 * 1024 * 1024
     idle: float = 60.0  # until the next request begins
-    patience: float = 1.0  # idle for so long, it gives way where all places are taken
+    half_open: float = 5.0  # until the first one begins, for a head, and without a byte of a body
+    patience: float = 1.0  # idle or half-open for so long, it gives way where all places are taken
     request: float = 30.0  # for all of a request, however slowly it comes
     reply: float = 30.0  # for all of a reply to be taken
     linger: float = 1.0  # for what a refused client still sends, so that it reads why

@@ -1,12 +1,13 @@
 """Listening, and a bounded number of connections, each with a thread of its own.
 
-Where all places are taken, the connection that has been idle the longest gives way; while none is idle,
-who comes waits in the system's queue. What a request means is not known here.
+Where all places are taken, the connection that has been idle the longest gives way, else the one that has
+begun a request the longest ago and not ended it; while there is none, who comes waits in the system's queue,
+which does not last: service answers at once where it has too much to do. What a request means is not known
+here.
 """
 
 import contextlib
 import errno
-import math
 import select
 import socket
 import threading
@@ -19,7 +20,7 @@ from optimize_eval.bridge.replies import stopping
 from optimize_eval.bridge.wire import Channel, Refused, Reply, Request
 from optimize_eval.errors import UsageError
 
-_QUEUE = 128
+_QUEUE = 1024
 _OUT_OF_RESOURCES = 0.1  # seconds to wait where the system has no descriptor or thread for us
 _LOOK_EVERY = 0.05
 _LAST_WORDS = 2.0  # seconds in which connections say that they end
@@ -134,11 +135,11 @@ class Connections:
             return not self._is_stopping
 
     def _send_one_away(self) -> None:
-        """Hang up on who has been idle the longest; who has only just come is about to ask."""
-        idle = {since: one for one, _ in self._open.values() if (since := one.idle_since) is not None}
-        longest = min(idle, default=math.inf)
-        if time.monotonic() - longest >= self._limits.patience:
-            idle[longest].hang_up()
+        """Hang up on who has been idle the longest, else on who has begun a request and does not end it."""
+        pauses = {pause: one for one, _ in self._open.values() if (pause := one.pause)}
+        least = min(pauses, default=None)
+        if least and time.monotonic() - least.since >= self._limits.patience:  # else it is about to ask
+            pauses[least].send_away()
 
     def _rest(self) -> None:
         with self._changed:

@@ -11,7 +11,7 @@ import orjson
 
 from optimize_eval import strict_json
 from optimize_eval.bridge.payloads import BadPayload
-from optimize_eval.bridge.wire import Reply, error_reply
+from optimize_eval.bridge.wire import AGAIN_IN, Reply, error_reply
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.protocol import Answer, decode_answer
 
@@ -28,7 +28,7 @@ CARRIED = frozenset(
     }
 )
 _OBJECTS = frozenset({FailureKind.MISSING_SCORE, FailureKind.SCORE_TYPE, FailureKind.REPORTED})
-_AGAIN_IN = ("Retry-After", "1")
+_SHOWN_HOST = 100
 
 
 def scored(answer: Answer, concurrency: int) -> Reply:
@@ -56,7 +56,16 @@ def bad_payload(bad: BadPayload) -> Reply:
 
 def from_a_page() -> Reply:
     return error_reply(
-        403, "a web page asked (the request has an Origin), and pages may not run the evaluator"
+        403, "a web page asked (Origin or Sec-Fetch-Site tells it), and pages may not run the evaluator"
+    )
+
+
+def another_host(host: str) -> Reply:
+    name = host[:_SHOWN_HOST]
+    return error_reply(
+        403,
+        f"the request is for the host {name!r}, which is not this server: a web page may be behind it",
+        hint="if the host is this server, start it with --allow-host NAME",
     )
 
 
@@ -69,11 +78,15 @@ def no_such_method() -> Reply:
 
 
 def busy(seconds: float) -> Reply:
-    return error_reply(503, f"nothing was free to be asked for {seconds:g} s; nothing was asked", _AGAIN_IN)
+    return error_reply(503, f"nothing was free to be asked for {seconds:g} s; nothing was asked", AGAIN_IN)
+
+
+def overloaded(waiting: int) -> Reply:
+    return error_reply(503, f"{waiting} requests wait for their turn already; nothing was asked", AGAIN_IN)
 
 
 def stopping() -> Reply:
-    return error_reply(503, "the server is being stopped", _AGAIN_IN)
+    return error_reply(503, "the server is being stopped", AGAIN_IN)
 
 
 def broken() -> Reply:

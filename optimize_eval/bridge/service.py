@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from optimize_eval.bridge import replies
+from optimize_eval.bridge.hosts import Hosts, is_of_another_site
 from optimize_eval.bridge.payloads import BadPayload, parse_payload
 from optimize_eval.bridge.wire import Reply, Request
 from optimize_eval.errors import EvaluationError
@@ -19,6 +20,8 @@ from optimize_eval.version import VERSION
 SCHEMA = "optimize-eval.serve.v1"
 
 _NAME = "optimize-eval"
+_LOOKING = frozenset({"GET", "HEAD"})
+_MOST_WAITING = 256  # for their turn, beyond those in flight
 
 
 class Service:
@@ -31,6 +34,7 @@ class Service:
         *,
         concurrency: int,
         task_model: str | None,
+        hosts: Hosts,
         stop: Stop,
         say: Callable[[str], None],
     ) -> None:
@@ -38,10 +42,12 @@ class Service:
         self._spec = spec
         self._concurrency = concurrency
         self._task_model = task_model
+        self._hosts = hosts
         self._stop = stop
         self._say = say
         self._room = threading.Condition()  # guards what follows
         self._in_flight = 0
+        self._waiting = 0
         self._counts: Counter[str] = Counter()
         self._has_told_note = False
 
@@ -60,14 +66,10 @@ class Service:
             self._room.notify_all()
 
     def _route(self, request: Request) -> Reply:
-        if request.path != "/":
-            return self._refused(replies.no_such_path())
-        if request.method in {"GET", "HEAD"}:
+        if refusal := self._refusal(request):
+            return self._refused(refusal)
+        if request.method in _LOOKING:
             return replies.health(self._facts())
-        if request.method != "POST":
-            return self._refused(replies.no_such_method())
-        if "origin" in request.headers:  # browsers send it; a page must not run programs here
-            return self._refused(replies.from_a_page())
         try:
             payload = parse_payload(request.body)
         except BadPayload as bad:
@@ -76,15 +78,29 @@ class Service:
             payload = replace(payload, task_model=self._task_model)
         return self._in_turn(payload)
 
+    def _refusal(self, request: Request) -> Reply | None:
+        """Find what is wrong with a request before its body is read."""
+        if not self._hosts.admit(host := request.headers.get("host", "")):
+            return replies.another_host(host)
+        if is_of_another_site(request.headers):
+            return replies.from_a_page()
+        if request.path != "/":
+            return replies.no_such_path()
+        if request.method in _LOOKING:
+            return None
+        if request.method != "POST":
+            return replies.no_such_method()
+        return replies.from_a_page() if "origin" in request.headers else None  # browsers send it
+
     def _in_turn(self, payload: Payload) -> Reply:
-        """Ask when it is this payload's turn; where that takes longer than a call may, nothing is asked."""
+        """Ask when it is this payload's turn; where too many wait, or it takes too long, nothing is asked."""
         with self._room:
-            self._room.wait_for(
-                lambda: self._stop.is_asked or self._in_flight < self._concurrency, self._spec.timeout
-            )
+            if self._is_full() and self._waiting >= _MOST_WAITING:
+                return replies.overloaded(self._waiting)
+            self._await_turn()
             if self._stop.is_asked:
                 return replies.stopping()
-            if self._in_flight >= self._concurrency:
+            if self._is_full():
                 return replies.busy(self._spec.timeout)
             self._in_flight += 1
         try:
@@ -93,6 +109,15 @@ class Service:
             with self._room:
                 self._in_flight -= 1
                 self._room.notify()
+
+    def _is_full(self) -> bool:
+        return self._in_flight >= self._concurrency
+
+    def _await_turn(self) -> None:
+        """Wait for room, for as long as a call may take."""
+        self._waiting += 1
+        self._room.wait_for(lambda: self._stop.is_asked or not self._is_full(), self._spec.timeout)
+        self._waiting -= 1
 
     def _ask(self, payload: Payload) -> Reply:
         started = time.monotonic()

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import NamedTuple
 
 import orjson
 
@@ -21,6 +22,9 @@ _REQUEST_LINE = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/1\.([0
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\x00-\x08\x0a-\x1f\x7f]*?)[ \t]*")
 _ABSOLUTE = re.compile(r"https?://[^/?]*", re.IGNORECASE)
 _LENGTH = re.compile(r"[0-9]{1,18}")
+_ONE_VALUE = frozenset({"content-length", "host"})
+
+AGAIN_IN = ("Retry-After", "1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +57,16 @@ def error_reply(status: int, error: str, *headers: tuple[str, str], **more: str)
 class Refused(Exception):
     """A request that cannot be taken; nothing more can be read from its connection."""
 
-    def __init__(self, status: int, error: str) -> None:
+    def __init__(self, status: int, error: str, *headers: tuple[str, str]) -> None:
         super().__init__(error)
-        self.reply = error_reply(status, error)
+        self.reply = error_reply(status, error, *headers)
+
+
+class Pause(NamedTuple):
+    """Since when a client lets us wait, and whether in the middle of a request; the least gives way first."""
+
+    has_begun: bool
+    since: float
 
 
 class Channel:
@@ -65,17 +76,16 @@ class Channel:
         self._connection = connection
         self._limits = limits
         self._buffer = bytearray()
-        self.idle_since: float | None = None  # None: in the middle of something
+        self._is_first = True
+        self._is_sent_away = False
+        self.pause: Pause | None = None  # None: a request is being answered
 
     def next(self) -> Request | None:
         """Read the next request; None when the client has gone, or has been idle for too long."""
-        if not self._await_request():
-            return None
-        deadline = time.monotonic() + self._limits.request
         try:
-            return self._read_request(deadline)
-        except TimeoutError:
-            raise Refused(408, f"the request did not come whole within {self._limits.request:g} s") from None
+            return self._read_request() if self._await_request() else None
+        finally:
+            self.pause, self._is_first = None, False
 
     def send(self, reply: Reply, *, is_last: bool, without_body: bool = False) -> None:
         """Write a reply; raises OSError where it is not taken in time."""
@@ -103,10 +113,16 @@ class Channel:
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RD)
 
+    def send_away(self) -> None:
+        """Give its place to another: an idle client is ended, one in the middle of a request is told so."""
+        self._is_sent_away, self.pause = True, None
+        self.hang_up()
+
     def _await_request(self) -> bool:
         """Wait for the first byte; blank lines before a request are skipped, as the standard wants it."""
-        self.idle_since = time.monotonic()
-        deadline = self.idle_since + self._limits.idle
+        started = time.monotonic()
+        self.pause = Pause(has_begun=False, since=started)
+        deadline = started + (self._limits.half_open if self._is_first else self._limits.idle)
         try:
             while not self._has_begun():
                 data = self._receive(deadline)
@@ -115,16 +131,24 @@ class Channel:
                 self._buffer += data
         except TimeoutError:
             return False
-        finally:
-            self.idle_since = None
         return True
 
     def _has_begun(self) -> bool:
         self._buffer = self._buffer.lstrip(b"\r\n")
         return bool(self._buffer)
 
-    def _read_request(self, deadline: float) -> Request:
-        method, target, version, headers = _parse_head(self._read_head(deadline))
+    def _read_request(self) -> Request:
+        started = time.monotonic()
+        self.pause = Pause(has_begun=True, since=started)
+        try:
+            head = self._read_head(started + min(self._limits.half_open, self._limits.request))
+            return self._read_rest(head, started + self._limits.request)
+        except TimeoutError:
+            waited = time.monotonic() - started
+            raise Refused(408, f"the request did not come whole within {waited:.0f} s") from None
+
+    def _read_rest(self, head: bytes, deadline: float) -> Request:
+        method, target, version, headers = _parse_head(head)
         size = self._body_size(headers)
         if size > len(self._buffer) and headers.get("expect", "").lower() == "100-continue":
             self._connection.settimeout(self._limits.reply)
@@ -165,7 +189,9 @@ class Channel:
         return body
 
     def _fill(self, deadline: float) -> None:
-        data = self._receive(deadline)
+        data = self._receive(min(deadline, time.monotonic() + self._limits.half_open))
+        if not data and self._is_sent_away:
+            raise Refused(503, "too many clients, and this request took its time", AGAIN_IN)
         if not data:
             raise Refused(400, "the request ended in its middle")
         self._buffer += data
@@ -190,7 +216,7 @@ def _parse_head(head: bytes) -> tuple[str, str, int, dict[str, str]]:
         if not header:
             raise Refused(400, "a header of the request is none")
         name, value = header[1].decode().lower(), header[2].decode("latin-1")
-        if name == "content-length" and headers.get(name, value) != value:
-            raise Refused(400, "the request has two different Content-Lengths")
+        if name in _ONE_VALUE and headers.get(name, value) != value:
+            raise Refused(400, f"the request has two different headers {header[1].decode()}")
         headers[name] = value
     return request[1].decode(), request[2].decode(), int(request[3]), headers

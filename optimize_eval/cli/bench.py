@@ -141,7 +141,7 @@ def bench(
     }
     paths = {source.name: source.file for source in sources}
     names = {name: Path(path).name for name, path in paths.items()}
-    manifest = manifest_of(plan, names, {**kept, "bench": True, "paths": stored_paths(paths, None, None)})
+    manifest = manifest_of(plan, names, {**kept, "bench": True, "paths": stored_paths(paths, ())})
     settings = settings_of(
         plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
     )
@@ -156,7 +156,7 @@ def bench(
         called = {spec.name: spec.name for spec in specs}
         board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
         keep_and_tell(board, folder / LEADERBOARD, str(done.ended.status), quiet=quiet, as_json=as_json)
-    explain(done, plan)
+    explain(done, plan, folder=folder, out=out)
     end(done.ended)
 
 

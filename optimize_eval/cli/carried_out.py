@@ -159,16 +159,19 @@ def tell(
         )
 
 
-def explain(session: Session, plan: Plan) -> None:
-    """Say on stderr what went on beside the result, and what to do about it."""
+def explain(session: Session, plan: Plan, *, folder: Path | None = None, out: str | None = None) -> None:
+    """Say on stderr what went on beside the result, and what to do about it.
+
+    `folder` is the run's where the command has --out, and `out` what that said.
+    """
     if session.rechecked:
         from optimize_eval.reports.recheck import render  # noqa: PLC0415  only after a recheck
 
         output.say(render(session.rechecked))
-    _explain_end(session.ended, plan)
+    _explain_end(session.ended, plan, folder, out)
 
 
-def _explain_end(ended: Ended, plan: Plan) -> None:
+def _explain_end(ended: Ended, plan: Plan, folder: Path | None, out: str | None) -> None:
     for note in ended.notes:
         output.say(f"note: {note}")
     for progress in ended.broken:
@@ -178,9 +181,23 @@ def _explain_end(ended: Ended, plan: Plan) -> None:
     if ended.status is Status.INTERRUPTED:
         output.say(f"interrupted: {told}; to go on:\n  {_same_command()}")
     elif ended.reason and done < plan.layout.size:
-        output.say(f"stopped: {ended.reason}; {told}; when it is mended, go on:\n  {_same_command()}")
+        names = _half_scored(ended, plan)
+        here = (
+            () if out or names or folder is None else ("--out", str(folder))
+        )  # where a fix changes the plan
+        output.say(f"stopped: {ended.reason}; {told}; after fixing it, run:\n  {_same_command(*here)}")
+        if out and names:
+            fresh = _same_command("--fresh")
+            output.say(f"or, where the fix changes {names}, which has scores already:\n  {fresh}")
     elif ended.reason:
         output.say(f"too many failures: {ended.reason}")
+
+
+def _half_scored(ended: Ended, plan: Plan) -> str:
+    """Name the evaluators that failed and scored, and would not be the same ones once their files change."""
+    files = {one.name: one.files for one in plan.identities}
+    failed = [one for one in ended.progress if one.failed and one not in ended.broken]
+    return ", ".join(one.name for one in failed if files[one.name])
 
 
 def end(ended: Ended, *, anew: str = "start anew with --fresh") -> None:
@@ -215,7 +232,7 @@ def _explain_broken(progress: Progress, plan: Plan) -> None:
         )
 
 
-def _same_command() -> str:
-    command = shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh")])
+def _same_command(*more: str) -> str:
+    command = shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh"), *more])
     shown = masked(command)
     return command if shown == command else f"the same command again ({shown})"

@@ -27,6 +27,8 @@ _LINES = {  # name → what the list of commands says of it
     "new": "Write files to start from.",
 }
 NAMES = tuple(_LINES)
+ORDER = "optimize_eval.order"
+
 _OF_SEVERAL = ("evaluators", "new")
 
 
@@ -42,6 +44,15 @@ class Listed(TyperCommand):
         return _load(self._module).make_context(*arguments, **settings)
 
 
+class InOrder(TyperCommand):
+    """A command that keeps in which order its options were written, by their names."""
+
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        written = self.make_parser(context).parse_args(args=[*arguments])[2]
+        context.meta[ORDER] = [parameter.name for parameter in written]
+        return super().parse_args(context, arguments)
+
+
 class Commands(TyperGroup):
     """The commands of the table, in its order."""
 
@@ -55,5 +66,5 @@ def _load(name: str) -> Any:
     if name in _OF_SEVERAL:
         return get_command(module.app)
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(name, epilog=module.EXAMPLES)(getattr(module, name))
+    alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(getattr(module, name))
     return get_command(alone)

@@ -12,7 +12,7 @@ from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.run.ledger import Ledger
-from optimize_eval.run.manifest import Manifest, with_additions
+from optimize_eval.run.manifest import Manifest, journal_plan, with_additions
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.stored import open_stored, read_run
 
@@ -38,7 +38,7 @@ def show(
 def _ledger(plan: Plan, folder: Path, known: Manifest | None) -> Ledger:
     if known is None:
         return Ledger(plan.layout, plan.digest)
-    return read_run(folder, known, with_additions(plan.layout, known), plan.digest).ledger
+    return read_run(folder, known, with_additions(plan.layout, known), journal_plan(known)).ledger
 
 
 def _like(run: str, plan: Plan) -> Like:

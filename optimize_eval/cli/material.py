@@ -4,12 +4,20 @@ Where that was is kept in run.json, so that a later command finds the same files
 same is checked by run.again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from optimize_eval.candidates import STDIN, Candidate, field_candidates, load_candidates
-from optimize_eval.datasets import Reading, load_examples, read_dataset
+from optimize_eval.candidates import STDIN, Candidate, Named, field_candidates, load_candidates
+from optimize_eval.cli import output
+from optimize_eval.datasets import (
+    MAX_RECORDS,
+    Reading,
+    copies_of,
+    describe_copies,
+    load_examples,
+    read_dataset,
+)
 from optimize_eval.errors import UsageError
 from optimize_eval.run.manifest import Manifest
 from optimize_eval.run.plan import choose
@@ -21,8 +29,8 @@ def load_sources(
 ) -> tuple[Source, ...]:
     """Load the files of the splits that are named; all their problems are told at once."""
     files = {split: path for split, path in named.items() if path is not None}
-    loaded = load_examples(files.values())
-    return tuple(
+    loaded = load_examples(files.values(), most=MAX_RECORDS if limit is sample is None else None)
+    sources = tuple(
         Source(
             name=split,
             file=path,
@@ -30,30 +38,43 @@ def load_sources(
         )
         for (split, path), examples in zip(files.items(), loaded, strict=True)
     )
+    for source in sources:
+        _check_size(source)
+        _note_copies(source)
+    return sources
 
 
-def load_all_candidates(
-    paths: list[str] | None, lists: list[str] | None, fields: list[str] | None
-) -> tuple[Candidate, ...]:
+def _check_size(source: Source) -> None:
+    if (many := len(source.examples)) > MAX_RECORDS:
+        raise UsageError(
+            f"{source.file}: {many:,} records are too many for one run",
+            hint=f"take fewer of them: --sample or --limit of at most {MAX_RECORDS}",
+        )
+
+
+def _note_copies(source: Source) -> None:
+    if copies := copies_of(source.examples):
+        output.say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
+
+
+def load_all_candidates(named: Sequence[Named], fields: list[str] | None) -> tuple[Candidate, ...]:
     """Load candidates from files and lists, or take them from the examples' own fields."""
     if fields:
-        if paths or lists:
+        if named:
             raise UsageError(
                 "--candidate-field takes the candidates from the examples",
                 hint="leave --candidate and --candidates away",
             )
         return field_candidates(fields)
-    return load_candidates(paths or (), lists or ())
+    return load_candidates(named)
 
 
-def stored_paths(
-    named: Mapping[str, str | None], paths: list[str] | None, lists: list[str] | None
-) -> dict[str, Any]:
+def stored_paths(splits: Mapping[str, str | None], candidates: Sequence[Named]) -> dict[str, Any]:
     """Make of paths as they were given what run.json keeps of them; one that is not UTF-8 cannot be kept."""
     return {
-        "splits": {split: path for split, path in named.items() if path and _is_text(path)},
-        "candidate": [path for path in paths or () if _is_text(path)],
-        "candidates": [path for path in lists or () if _is_text(path)],
+        "splits": {split: path for split, path in splits.items() if path and _is_text(path)},
+        "candidate": [path for path, is_list in candidates if not is_list and _is_text(path)],
+        "candidates": [path for path, is_list in candidates if is_list and _is_text(path)],
     }
 
 
@@ -65,7 +86,7 @@ def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str,
         if path is not None and split not in splits:
             raise UsageError(f"{path}: the run has no {split} examples", hint="leave the option away")
     files = {split: named.get(split) or known.get(split) for split in splits}
-    return {split: None if path is None else read_dataset(path) for split, path in files.items()}
+    return {split: None if path is None else read_dataset(path, most=None) for split, path in files.items()}
 
 
 def load_candidates_again(
@@ -76,18 +97,23 @@ def load_candidates_again(
         raise UsageError("the run's candidates are fields of its examples", hint="leave the options away")
     known = _paths(manifest)
     were = [path for path in known.get("candidate") or () if path != STDIN]
-    return (*load_candidates(paths, lists), *_still_there(were, known.get("candidates") or ()))
+    here = load_candidates(_named(paths, lists))
+    return (*here, *_still_there(_named(were, known.get("candidates") or ())))
 
 
-def _still_there(paths: Sequence[str], lists: Sequence[str]) -> tuple[Candidate, ...]:
+def _named(paths: Iterable[str], lists: Iterable[str]) -> list[Named]:
+    return [*(Named(path) for path in paths), *(Named(path, is_list=True) for path in lists)]
+
+
+def _still_there(named: Sequence[Named]) -> tuple[Candidate, ...]:
     try:
-        return load_candidates(paths, lists)  # together, so that they are named as they were
+        return load_candidates(named)  # together, so that they are named as they were
     except UsageError:
         pass
     found: list[Candidate] = []
-    for one in [*(([path], []) for path in paths), *(([], [path]) for path in lists)]:
+    for one in named:
         with suppress(UsageError):
-            found += load_candidates(*one)
+            found += load_candidates([one])
     return tuple(found)
 
 

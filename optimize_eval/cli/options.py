@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from optimize_eval.candidates import Named
+from optimize_eval.cli import output
+from optimize_eval.cli.commands import ORDER
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
@@ -90,6 +93,7 @@ _OF_A_SPEC = {  # option → what it is called of an evaluator
     "persistent": "persistent",
     "workers": "workers",
 }
+_CANDIDATES = ("candidate", "candidates")
 _OF_A_JUDGE = ("objective", "rubric", "api_base")
 
 Concurrency = Annotated[
@@ -216,12 +220,16 @@ def _without_evaluator(where: str) -> UsageError:
 
 
 def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
-    """Refuse options of judges where no judge is named."""
+    """Refuse options of judges where no judge is named; tell other options that nothing named uses."""
     if defaults.judge and not any(spec.judge for spec in specs):
         raise UsageError(
             "--objective, --rubric and --api-base are for judges, and none is named",
             hint="name one: --judge-model PROVIDER/MODEL",
         )
+    if defaults.cwd is not None and all(spec.url or spec.judge for spec in specs):
+        output.say("note: --cwd has no effect: it is for programs, and none is named")
+    if defaults.headers and not any(spec.url for spec in specs):
+        output.say("note: --header has no effect: it is for URLs, and none is named")
     return specs
 
 
@@ -238,12 +246,18 @@ def _sweep_of(context: typer.Context) -> "Sweep | None":
 
 def candidates_named(
     context: typer.Context, files: list[str] | None, lists: list[str] | None, fields: list[str] | None
-) -> tuple[list[str] | None, list[str] | None, list[str] | None]:
-    """Let a flag that names candidates replace all of a sweep file's, whichever way it names them."""
-    flags = [is_flag(context, option) for option in ("candidate", "candidates", "candidate_field")]
-    if not any(flags):
-        return files, lists, fields
-    return files if flags[0] else None, lists if flags[1] else None, fields if flags[2] else None
+) -> tuple[tuple[Named, ...], list[str] | None]:
+    """Give the candidates in the order in which they are written, and the fields that have some.
+
+    A flag that names candidates replaces all of a sweep file's, whichever way it names them.
+    """
+    if not any(is_flag(context, option) for option in (*_CANDIDATES, "candidate_field")):
+        sweep = _sweep_of(context)
+        return sweep.candidates if sweep else (), fields
+    left = {"candidate": iter(files or ()), "candidates": iter(lists or ())}
+    order = [option for option in context.meta[ORDER] if option in _CANDIDATES]
+    named = tuple(Named(next(left[option]), is_list=option == "candidates") for option in order)
+    return named, fields if is_flag(context, "candidate_field") else None
 
 
 def is_flag(context: typer.Context, option: str) -> bool:

@@ -32,6 +32,14 @@ Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or dat
 
 _FAILED = 1
 _FIRST_EXAMPLES = 20
+_PLACEHOLDERS = tuple(
+    Candidate(name="placeholder", text=text)
+    for text in (
+        "Answer in one short sentence.",
+        "Answer politely, and say why.",
+        "Think step by step, then answer.",
+    )
+)
 
 
 def preflight(
@@ -63,9 +71,7 @@ def preflight(
     as_json: options.Json = False,
 ) -> None:
     """Check evaluators before a long run: right, safe to ask at once, and how fast."""
-    candidate, candidates, candidate_field = options.candidates_named(
-        context, candidate, candidates, candidate_field
-    )
+    named, candidate_field = options.candidates_named(context, candidate, candidates, candidate_field)
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -78,17 +84,19 @@ def preflight(
         rubric=rubric,
         api_base=api_base,
     )
-    specs = options.evaluators(context, evaluator, judge_model, defaults)
+    fields = candidate_field or ()
+    specs = [spec.hiding(fields) for spec in options.evaluators(context, evaluator, judge_model, defaults)]
     said = options.said_of_runs(context)
     chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
     sources = load_sources({"train": dataset, "val": valset}, **chosen_by)
     for source in sources:
-        check_fields(source, candidate_field or ())
+        check_fields(source, fields)
     splits = {one.name: one.examples for one in sources}
-    chosen = load_all_candidates(candidate, candidates, candidate_field)
-    material = _material(chosen, splits, check_task_model(task_model))
-    models = 1 if options.is_flag(context, "task_model") else len(said.get("task_model", [None]))
-    times = said.get("repeats", 1) * models
+    chosen = load_all_candidates(named, candidate_field)
+    is_one = options.is_flag(context, "task_model") or not said.get("task_model")
+    models = [check_task_model(name) for name in ([task_model] if is_one else said["task_model"])]
+    material = _material(chosen, splits, models)
+    times = said.get("repeats", 1) * len(models)
     material = replace(material, calls=material.calls * times, slots=said.get("concurrency", options.SLOTS))
     with owned_processes():
         examined = [examine(spec, material, budget) for spec in specs]
@@ -101,19 +109,34 @@ def preflight(
 
 
 def _material(
-    candidates: Sequence[Candidate], splits: dict[str, tuple[Example, ...]], task_model: str | None
+    candidates: Sequence[Candidate],
+    splits: dict[str, tuple[Example, ...]],
+    task_models: Sequence[str | None],
 ) -> Material:
-    candidates = candidates or [Candidate(name="sentinel", text=SENTINEL)]
+    """Put together what a run would ask; where there is no candidate, placeholders vary in its place."""
     payloads = {
         split: tuple(
-            Payload(candidate=_text(one, example), example=example.raw, task_model=task_model)
-            for example in examples[:_FIRST_EXAMPLES]
-            for one in candidates
+            Payload(candidate=_text(one, example), example=example.raw, task_model=model)
+            for place, example in enumerate(examples[:_FIRST_EXAMPLES])
+            for one in candidates or [_PLACEHOLDERS[place % len(_PLACEHOLDERS)]]
+            for model in task_models
         )
         for split, examples in splits.items()
-    } or {"single": tuple(Payload(candidate=one.text, task_model=task_model) for one in candidates)}
+    } or {
+        "single": tuple(
+            Payload(candidate=one.text, task_model=model)
+            for one in candidates or _PLACEHOLDERS
+            for model in task_models
+        )
+    }
+    first = next(iter(payloads.values()))[0]
     examples = sum(len(examples) for examples in splits.values()) or 1
-    return Material(splits=payloads, calls=len(candidates) * examples, slots=options.SLOTS)
+    return Material(
+        splits=payloads,
+        calls=(len(candidates) or 1) * examples,
+        slots=options.SLOTS,
+        sentinel=None if candidates else replace(first, candidate=SENTINEL),
+    )
 
 
 def _text(candidate: Candidate, example: Example) -> str:

@@ -92,12 +92,14 @@ def rescore(
         rubric=rubric,
         api_base=api_base,
     )
-    wanted = [
-        Wanted(spec=parse_evaluator(text, defaults), given=given_name(text))
-        for text in options.texts_of(evaluator, judge_model)
-    ]
-    options.check_meant([one.spec for one in wanted], defaults)
+    texts = options.texts_of(evaluator, judge_model)
+    specs = options.check_meant([parse_evaluator(text, defaults) for text in texts], defaults)
     opened = open_stored(run)
+    fields = [one["field"] for one in opened.manifest["candidates"] if one.get("field")]
+    wanted = [
+        Wanted(spec=spec.hiding(fields), given=given_name(text))
+        for spec, text in zip(specs, texts, strict=True)
+    ]
     folder = opened.folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
     bench = Bench(opened, wanted) if is_bench(opened.manifest) else None

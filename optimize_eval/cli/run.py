@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import gates, options
+from optimize_eval.cli import gates, options, output
 from optimize_eval.cli.carried_out import (
     check_reachable,
     check_slots,
@@ -114,9 +114,7 @@ def run(
     if like is not None and not dry_run:
         raise UsageError("--like is for planning a run", hint="add --dry-run, or omit --like")
     check_slots(concurrency)
-    candidate, candidates, candidate_field = options.candidates_named(
-        context, candidate, candidates, candidate_field
-    )
+    named, candidate_field = options.candidates_named(context, candidate, candidates, candidate_field)
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -131,7 +129,7 @@ def run(
     )
     plan = plan_run(
         options.evaluators(context, evaluator, judge_model, defaults),
-        load_all_candidates(candidate, candidates, candidate_field),
+        load_all_candidates(named, candidate_field),
         load_sources(
             files := {"train": dataset, "val": valset, "test": testset}, limit=limit, sample=sample, seed=seed
         ),
@@ -157,7 +155,7 @@ def run(
             "limit": limit,
             "sample": sample,
             "on_failure": on_failure,
-            "paths": stored_paths(files, candidate, candidates),
+            "paths": stored_paths(files, named),
             **({"margins": margins} if margins else {}),
             **gates.kept(fail_under, max_gap, no_regression_against),
         },
@@ -181,10 +179,12 @@ def run(
     check_reachable(plan)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
+        if there.get("plan", plan.digest) != plan.digest:
+            output.say("note: an evaluator has changed that had scored nothing: what failed is called anew")
         done = session(plan, stored, settings, again=recheck, quiet=quiet)
         summary = summarise(stored)
     judged = wanted.judge(stored, summary)
     tell(summary, done, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
-    explain(done, plan)
+    explain(done, plan, folder=folder, out=out)
     end(done.ended)
     gates.end(judged)

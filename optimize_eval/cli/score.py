@@ -25,7 +25,7 @@ Examples:
 
 \b
 stdout holds one JSON object: {"outcome": "scored", "score": …, "side_info": …, "seconds": …}
-or {"outcome": "failed", "kind": …, "message": …, "hint": …, "stderr": …, "seconds": …}.
+or {"outcome": "failed", "kind": …, "message": …, "hint": …, "stderr": …, "side_info": …, "seconds": …}.
 Exit codes: 0 scored, 2 wrong option or data, 4 the evaluator failed, 130 interrupted.
 """
 

@@ -2,11 +2,14 @@
 
 import contextlib
 import socket
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from optimize_eval.bridge.connections import Connections, is_loopback, listen, url_of
+from optimize_eval.bridge.hosts import hosts_of
 from optimize_eval.bridge.service import Service
 from optimize_eval.cli import options, output
 from optimize_eval.cli.interrupts import stoppable
@@ -14,7 +17,7 @@ from optimize_eval.cli.session import Reaper, owned_processes
 from optimize_eval.connect import connect
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
-from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.reach import DEFAULT_TIMEOUT, Evaluator, EvaluatorSpec
 from optimize_eval.run.stop import GivenUp, Stop
 
 EXAMPLES = """\b
@@ -25,6 +28,7 @@ Examples:
 
 \b
 stdout holds one line, the URL; GET it to see how it goes. Anybody who can reach it runs the evaluator.
+Requests for another host name are refused, for a web page may be behind them: --allow-host NAME.
 Exit codes: 0 stopped (Ctrl-C, SIGTERM) with everything answered, 2 wrong option or port in use,
 130 stopped with calls broken off: after 5 s, or at the second signal.
 """
@@ -39,6 +43,10 @@ def serve(
     evaluator: options.Evaluators = None,
     port: Annotated[int, typer.Option("--port", metavar="P", min=0, max=65535, help="0: a free one.")] = 0,
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen.")] = LOOPBACK,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Another name that clients may know it by."),
+    ] = None,
     concurrency: options.Concurrency = options.SLOTS,
     task_model: options.TaskModel = None,
     score_range: options.Range = ScoreRange.ANY,
@@ -70,7 +78,16 @@ def serve(
     check_task_model(task_model)
     stop = Stop()
     with listen(host, port) as listener, owned_processes(), stoppable(stop):
-        if not _serve(listener, spec, concurrency, task_model, stop):
+        service = partial(
+            Service,
+            spec=spec,
+            concurrency=concurrency,
+            task_model=task_model,
+            hosts=hosts_of(listener.getsockname()[0], host, allow_host or ()),
+            stop=stop,
+            say=output.say,
+        )
+        if not _serve(listener, spec, service, stop):
             raise typer.Exit(_BROKEN_OFF)
 
 
@@ -86,13 +103,11 @@ def _only_command(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
 
 
 def _serve(
-    listener: socket.socket, spec: EvaluatorSpec, concurrency: int, task_model: str | None, stop: Stop
+    listener: socket.socket, spec: EvaluatorSpec, service_of: Callable[[Evaluator], Service], stop: Stop
 ) -> bool:
     """Serve until the stop; tell whether everything was answered."""
     evaluator = connect(spec)
-    service = Service(
-        evaluator, spec, concurrency=concurrency, task_model=task_model, stop=stop, say=output.say
-    )
+    service = service_of(evaluator)
     connections = Connections(listener, service.answer)
     try:
         _announce(listener, spec)

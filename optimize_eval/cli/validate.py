@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from optimize_eval.cli import options, output
+from optimize_eval.datasets import describe_copies
 from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.preflight.data_files import Checked, check_data
 from optimize_eval.preflight.sweep_files import check_sweep
@@ -87,6 +88,8 @@ def _other_format(wrong: Sequence[Checked], kind: Format | None) -> str:
 def _show(one: Checked) -> None:
     if not one.first_problem:
         output.emit(f"{one.path}: ok, {_count(one)}")
+    if one.copies:
+        output.emit(f"{one.path}: {describe_copies(one.copies, one.count)}")
     for problem in one.problems[:SHOWN_PROBLEMS]:
         output.emit(str(problem))
     if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:
@@ -123,6 +126,7 @@ def _to_dict(one: Checked) -> dict[str, Any]:
         "kind": one.kind,
         "valid": one.count,
         "ids": list(one.ids),
+        "copies": [{"line_number": line, "of": first} for line, first in one.copies.items()],
         "errors": [*map(_error, one.problems), *(error.to_dict() for error in one.errors)],
     }
 

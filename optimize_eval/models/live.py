@@ -11,10 +11,10 @@ from typing import Any, Never, Protocol
 
 from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http import Connections, Response, shown
+from optimize_eval.http import SUCCESS, Connections, Response, shown
 from optimize_eval.models import forms, providers
 from optimize_eval.models.forms import Form
-from optimize_eval.models.refusals import SUCCESS, Asked, failed
+from optimize_eval.models.refusals import Asked, failed
 from optimize_eval.models.replies import parse_reply
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.redaction import redact, to_hide

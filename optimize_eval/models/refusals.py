@@ -14,8 +14,6 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http import Response, seconds_to_wait
 from optimize_eval.redaction import Secrets, redact
 
-SUCCESS = range(200, 300)
-
 _REDIRECTS = range(300, 400)
 _ERRORS = range(400, 600)
 _NO_ACCESS = frozenset({401, 403})

@@ -7,8 +7,8 @@ import orjson
 
 from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError
-from optimize_eval.http import Response
-from optimize_eval.models.refusals import SUCCESS, Asked, cut, error_inside, failed, refused
+from optimize_eval.http import SUCCESS, Response
+from optimize_eval.models.refusals import Asked, cut, error_inside, failed, refused
 from optimize_eval.models.spec import Reply
 from optimize_eval.redaction import redact
 

@@ -1,6 +1,6 @@
 """The checks themselves. CHECKS is the table of what is looked at, in which order, and what it costs.
 
-Judges are looked at otherwise, in judges.
+The first ones are in answers; judges are looked at otherwise, in judges.
 """
 
 import re
@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.preflight import DEFAULT_BUDGET
+from optimize_eval.preflight.answers import answers, more_answers
 from optimize_eval.preflight.examined import (
     AT_ONCE,
     BudgetSpent,
@@ -49,7 +50,8 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
             examined.checks.append(Check(name, Status.SKIP, f"left out: {why}"))
             continue
         try:
-            examined.checks.extend(look(examined, name))
+            for check in look(examined, name):
+                examined.checks.append(check)
         except BudgetSpent:
             examined.checks.append(Check(name, Status.SKIP, "left out: the budget is used up"))
     return examined
@@ -61,36 +63,6 @@ def _checks_of(spec: EvaluatorSpec) -> "Checks":
 
         return JUDGE_CHECKS
     return CHECKS
-
-
-def _answers(on: Examined, name: str) -> Iterator[Check]:
-    """Ask the first payload of each split, exactly as the run would."""
-    with live(on.spec, persistent=False) as evaluator:
-        for split, payloads in on.material.splits.items():
-            result = ask(evaluator, payloads[0], on.spec.timeout, on.seconds)
-            where = name if split == "single" else f"{name} {split}"
-            if isinstance(result, EvaluationError):
-                message = f"{result.kind}: {result.message}; {result.hint}"
-                yield Check(where, Status.FAIL, message, by_hand.ask_once(on.spec, payloads[0]))
-                return
-            on.first = on.first or result
-            yield Check(where, Status.PASS, f"score {result.score:g}")
-
-
-def _more_answers(on: Examined, name: str) -> Iterator[Check]:
-    """Ask about some more of what the run would ask, one by one."""
-    with live(on.spec, persistent=False) as evaluator:
-        on.one_by_one = on.ask_all(evaluator)
-    failed = [(p, r) for p, r in zip(on.sample, on.one_by_one, strict=True) if isinstance(r, EvaluationError)]
-    if not failed:
-        yield Check(name, Status.PASS, f"{AT_ONCE} of {AT_ONCE} scored")
-        return
-    payload, first = failed[0]
-    is_real = any(payload in payloads for payloads in on.material.splits.values())
-    is_told = all(result.kind is FailureKind.REPORTED for _, result in failed)
-    status = Status.FAIL if is_real and not is_told else Status.WARN
-    message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
-    yield Check(name, status, message, by_hand.ask_once(on.spec, payload))
 
 
 def _repeats(on: Examined, name: str) -> Iterator[Check]:
@@ -176,15 +148,17 @@ def _first_unlike(
 
 def _batches(on: Examined, name: str) -> Iterator[Check]:
     """Ask in batches, where the evaluator declares them."""
-    if on.first is None or on.first.capabilities.batch == 1 or on.sample[0].example is None:
+    alike = on.material.alike(AT_ONCE)
+    if on.first is None or on.first.capabilities.batch == 1 or alike[0].example is None:
         yield Check(name, Status.SKIP, "it does not declare batches, or there are no examples")
         return
     with live(on.spec, persistent=on.keep_alive) as evaluator:
-        ask(evaluator, on.sample[0], on.spec.timeout)  # declares
-        results = evaluator.call_many(on.sample, on.spec.timeout)
-    if differing := on.differing(results):
-        message = f"{differing} of {AT_ONCE} answers differ in a batch: {_first_difference(on, results)}"
-        yield Check(name, Status.WARN, message, by_hand.ask_batch(on.spec, on.sample))
+        singles = [ask(evaluator, payload, on.spec.timeout) for payload in alike]  # the first one declares
+        results = evaluator.call_many(alike, on.spec.timeout)
+    if unlike := on.first_unlike(singles, results):
+        single, other = map(_shown, unlike)
+        message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
+        yield Check(name, Status.WARN, message, by_hand.ask_batch(on.spec, alike))
     else:
         yield Check(name, Status.PASS, "same answers in batches")
 
@@ -196,7 +170,7 @@ def _candidates(on: Examined, name: str) -> Iterator[Check]:
     with live(on.spec, persistent=False) as evaluator:
         for what, text in odd.items():
             payload = replace(known, candidate=text)
-            result = on.ask(evaluator, payload, counts=True)
+            result = on.ask(evaluator, payload)  # which takes longer than what a run would ask
             if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
                 by = by_hand.ask_with_long_candidate if len(text) == _LONG else by_hand.ask_once
                 yield Check(
@@ -242,12 +216,12 @@ def _advice(on: Examined) -> str:
 Checks = tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...]
 
 CHECKS: Checks = (
-    ("answers", 1, _answers),  # name, calls that it takes, how it is looked at
-    ("more answers", AT_ONCE, _more_answers),
+    ("answers", 1, answers),  # name, calls that it takes, how it is looked at
+    ("more answers", AT_ONCE, more_answers),
     ("same answer twice", AT_ONCE, _repeats),
     ("at once", AT_ONCE, _at_once),
     ("kept alive", 2, _kept_alive),
-    ("batches", 2, _batches),
+    ("batches", AT_ONCE + 2, _batches),
     ("odd candidates", 3, _candidates),
     ("speed", 0, _speed),
 )

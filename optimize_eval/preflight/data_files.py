@@ -1,8 +1,9 @@
 """One file of data checked without asking anything: a dataset or a task file, all that is wrong at once."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from optimize_eval.datasets import NOT_JSONL, Reading, read_dataset
+from optimize_eval.datasets import NOT_JSONL, Reading, copies_of, read_dataset
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.tasks.faults import TaskError
 from optimize_eval.tasks.files import DATASET, TaskFile, read_task_file
@@ -24,6 +25,7 @@ class Checked:
     problems: tuple[Problem, ...] = ()
     errors: tuple[TaskError, ...] = ()
     ids: tuple[str, ...] = ()  # of the tasks that can be used
+    copies: Mapping[int, int] = field(default_factory=dict)  # lines of records that are there already
 
     @property
     def first_problem(self) -> str:
@@ -60,7 +62,13 @@ def check_dataset(path: str) -> Checked:
 
 
 def of_reading(one: Reading) -> Checked:
-    return Checked(path=one.path, kind=DATASET, count=len(one.examples), problems=one.problems)
+    return Checked(
+        path=one.path,
+        kind=DATASET,
+        count=len(one.examples),
+        problems=one.problems,
+        copies=copies_of(one.examples),
+    )
 
 
 def _of_tasks(file: TaskFile) -> Checked:

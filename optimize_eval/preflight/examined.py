@@ -57,6 +57,24 @@ class Material:
     splits: dict[str, tuple[Payload, ...]]
     calls: int
     slots: int
+    sentinel: Payload | None = None  # where no candidate is named, and placeholders stand in the payloads
+
+    @property
+    def firsts(self) -> list[tuple[str, Payload]]:
+        """List the first payload of each split and task model, and what tells it from the others."""
+        models = dict.fromkeys(one.task_model for payloads in self.splits.values() for one in payloads)
+        return [
+            (_where(split, model if len(models) > 1 else None), first)
+            for split, payloads in self.splits.items()
+            for model in models
+            for first in [next(one for one in payloads if one.task_model == model)]
+        ]
+
+    def alike(self, wanted: int) -> list[Payload]:
+        """Choose payloads that differ from the first one by their example only, so that they make a batch."""
+        first, *others = next(iter(self.splits.values()))
+        same = [one for one in others if replace(one, example=first.example) == first]
+        return [[first, *same][number % (1 + len(same))] for number in range(wanted)]
 
     def varied(self, wanted: int) -> list[Payload]:
         """Choose payloads that differ by their example where there are examples, else by their candidate."""
@@ -64,6 +82,10 @@ class Material:
         if len(known) > 1:
             return [known[number % len(known)] for number in range(wanted)]
         return [replace(known[0], candidate=known[0].candidate + " " * number) for number in range(wanted)]
+
+
+def _where(split: str, model: str | None) -> str:
+    return " ".join(word for word in ("" if split == "single" else split, model) if word)
 
 
 @dataclass(slots=True, kw_only=True)

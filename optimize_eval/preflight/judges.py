@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from optimize_eval.connect import connect
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.models import providers
-from optimize_eval.preflight.examined import Check, Examined, Status, in_words, live
+from optimize_eval.preflight.answers import first_answers
+from optimize_eval.preflight.examined import Check, Examined, Result, Status, in_words, live
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.judge import model_of
@@ -32,18 +33,16 @@ def _key(on: Examined, name: str) -> Iterator[Check]:
 
 
 def _answers(on: Examined, name: str) -> Iterator[Check]:
-    """Ask the first payload of each split, exactly as the run would."""
+    """Ask the first payloads, exactly as the run would."""
     with live(on.spec) as judge:
-        for split, payloads in on.material.splits.items():
-            result = on.ask(judge, payloads[0], counts=True)
-            where = name if split == "single" else f"{name} {split}"
-            if isinstance(result, EvaluationError):
-                message = f"{result.kind}: {result.message}; {result.hint}"
-                yield Check(where, Status.FAIL, message, by_hand.ask_once(on.spec, payloads[0]))
-                return
-            on.first = on.first or result
-            on.tokens.append(_tokens(result))
-            yield Check(where, Status.PASS, f"score {result.score:g}")
+
+        def put(payload: Payload) -> Result:
+            result = on.ask(judge, payload, counts=True)
+            if isinstance(result, Answer):
+                on.tokens.append(_tokens(result))
+            return result
+
+        yield from first_answers(on, name, put)
 
 
 def _answers_json(on: Examined, name: str) -> Iterator[Check]:

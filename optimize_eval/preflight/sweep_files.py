@@ -2,11 +2,11 @@
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from optimize_eval.candidates import Candidate, field_candidates, load_candidates
-from optimize_eval.datasets import Reading, read_dataset
+from optimize_eval.candidates import Candidate, Named, field_candidates, load_candidates
+from optimize_eval.datasets import MAX_RECORDS, Reading, read_dataset
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
 from optimize_eval.preflight.data_files import Checked, of_reading
@@ -22,9 +22,10 @@ SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}
 def check_sweep(path: str) -> list[Checked]:
     """Check a sweep file and what it names: datasets, candidates, programs."""
     sweep, problems = read_sweep(path)
-    readings = {key: read_dataset(sweep.options[key]) for key in SPLITS if key in sweep.options}
+    most = None if {"limit", "sample"} & sweep.options.keys() else MAX_RECORDS
+    readings = {key: read_dataset(sweep.options[key], most=most) for key in SPLITS if key in sweep.options}
     sources = [_source(SPLITS[key], reading) for key, reading in readings.items()]
-    listed = _candidates(sweep.options)
+    listed = [_loaded(one) for one in sweep.candidates]
     problems += [*_asked(sweep), *_between(sweep, sources, [one for _, found, _ in listed for one in found])]
     return [
         Checked(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
@@ -44,21 +45,14 @@ def _source(split: str, reading: Reading) -> Source:
     return Source(name=split, file=reading.path, examples=reading.examples)
 
 
-def _candidates(options: Mapping[str, Any]) -> list[tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]]:
-    """Load each pattern and each list by itself."""
-    patterns = [_loaded(pattern, [pattern], []) for pattern in options.get("candidate", ())]
-    return patterns + [_loaded(path, [], [path]) for path in options.get("candidates", ())]
-
-
-def _loaded(
-    name: str, files: list[str], lists: list[str]
-) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]:
+def _loaded(named: Named) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]:
+    """Load what one pattern or list names, by itself."""
     try:
-        return name, load_candidates(files, lists), ()
+        return named.path, load_candidates([named]), ()
     except DataError as error:
-        return name, (), error.problems
+        return named.path, (), error.problems
     except UsageError as error:
-        return name, (), (Problem(path=name, rule="no_candidate", reason=error.message),)
+        return named.path, (), (Problem(path=named.path, rule="no_candidate", reason=error.message),)
 
 
 def _asked(sweep: Sweep) -> Iterator[Problem]:

@@ -7,8 +7,8 @@ deadline or raises EvaluationError.
 """
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from optimize_eval.errors import EvaluationError, UsageError
@@ -96,6 +96,11 @@ class EvaluatorSpec:
             raise UsageError(
                 "the name of an environment variable is empty or holds =", hint="write NAME and value"
             )
+
+    def hiding(self, fields: Iterable[str]) -> "EvaluatorSpec":
+        """Let a judge not be shown the fields of examples that are candidates: they are rivals."""
+        hides = tuple(sorted({*fields}))
+        return replace(self, judge=replace(self.judge, hides=hides)) if self.judge and hides else self
 
     def _texts(self) -> list[tuple[str, object]]:
         return [

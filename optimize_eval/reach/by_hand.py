@@ -68,12 +68,15 @@ def _call(spec: EvaluatorSpec, payload: Payload) -> str:
 
 def _scored_by(spec: EvaluatorSpec, judge: "JudgeSpec", payload: Payload) -> str:
     """Write what scores a candidate on stdin with a judge; its key stays in the environment."""
+    from optimize_eval.reach.judge_prompt import shown_example  # noqa: PLC0415  commands need no judge
+
+    example = shown_example(judge, payload)
     options = {
         "--objective": judge.objective,
         "--rubric": judge.rubric_file,
         "--api-base": judge.api_base,
         "--task-model": payload.task_model,
-        "--example": None if payload.example is None else _plain(payload.example),
+        "--example": None if example is None else _plain(example),
         "--timeout": f"{spec.timeout:g}",
     }
     given = [word for option, value in options.items() if value for word in (option, value)]

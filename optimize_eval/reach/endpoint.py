@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http import Connections, Response, seconds_to_wait
+from optimize_eval.http import SUCCESS, Connections, Response, seconds_to_wait
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
     Answer,
@@ -26,7 +26,7 @@ from optimize_eval.redaction import redact, redact_values
 
 _SOURCE = "the response body"
 _SHOWN_BODY = 500
-_SUCCESS = range(200, 300)
+_READ_BODY = 1 << 16  # of one that is shown
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
@@ -74,7 +74,7 @@ class EndpointEvaluator:
     def _ask(self, body: bytes, seconds: float) -> dict[str, Any]:
         """Ask within so many seconds; waiting for room among the calls in flight does not count."""
         response = self._post_in_turn(body, seconds)
-        if response.status not in _SUCCESS:
+        if response.status not in SUCCESS:
             raise self._refused(response)
         answer = self._decode(response.body)
         if not self._secrets:
@@ -86,14 +86,15 @@ class EndpointEvaluator:
             return decode_answer(body, source=_SOURCE)
         except EvaluationError as error:
             error.message = redact(error.message, self._secrets)
+            error.side_info = redact_values(dict(error.side_info), self._secrets)
             raise
 
     def _refused(self, response: Response) -> EvaluationError:
-        text = response.body[:_SHOWN_BODY].decode("utf-8", "replace").strip()
-        said = _reported(response.body) or text or "no body"
+        said = _reported(response.body) or response.body[:_READ_BODY].decode("utf-8", "replace").strip()
+        said = redact(said[:_READ_BODY], self._secrets)[:_SHOWN_BODY]  # cut last: half a secret is one, too
         return EvaluationError(
             FailureKind.HTTP_STATUS,
-            redact(f"HTTP status {response.status}: {said}", self._secrets),
+            f"HTTP status {response.status}: {said or 'no body'}",
             hint=redact(_status_hint(response), self._secrets),
             retry_after=seconds_to_wait(response.retry_after) if response.status in _AGAIN else None,
         )
@@ -135,7 +136,7 @@ def _reported(said: bytes) -> str:
         return ""
     if isinstance(error, dict):
         error = error.get("message")
-    return error[:_SHOWN_BODY] if isinstance(error, str) else ""
+    return error if isinstance(error, str) else ""
 
 
 def _status_hint(response: Response) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from optimize_eval.errors import UsageError
@@ -50,7 +50,22 @@ def secrets(headers: tuple[tuple[str, str], ...], url: str) -> Secrets:
 
 def _confidential_parts(name: str, value: str) -> list[str]:
     variables = [os.environ.get(variable, "") for variable in VARIABLE.findall(value)]
-    return [_filled(name, value), *variables] if variables or _CONFIDENTIAL.search(name) else []
+    if not variables and not _CONFIDENTIAL.search(name):
+        return []
+    full = _filled(name, value)
+    return [full, *variables, *_decoded(full)]
+
+
+def _decoded(value: str) -> list[str]:
+    """Find user and password in the value of an Authorization header that has them in base64."""
+    scheme, _, digits = value.partition(" ")
+    if scheme.lower() != "basic":
+        return []
+    try:
+        pair = b64decode(digits, validate=True).decode()
+    except ValueError:
+        return []
+    return [pair, *pair.split(":", 1)]
 
 
 def _filled(name: str, value: str) -> str:

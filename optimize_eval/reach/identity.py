@@ -93,6 +93,8 @@ def _identify_judge(name: str, judge: "JudgeSpec") -> Identity:
 
     known = asdict(judge)
     del known["rubric_file"]  # a rubric may move
+    if not known["hides"]:
+        del known["hides"]  # so that a judge that is shown all is the one that it was in older runs
     known["api_base"] = shown(judge.api_base) if judge.api_base else ""
     told = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
     digest = hashlib.sha256(orjson.dumps([known, instructions(judge)], option=orjson.OPT_SORT_KEYS))

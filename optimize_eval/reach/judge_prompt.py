@@ -7,8 +7,10 @@ judged, fenced by lines with a marker that nobody who wrote a candidate or an ex
 import json
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from optimize_eval import strict_json
 from optimize_eval.protocol import Payload
 from optimize_eval.reach.rubric import Form, JudgeSpec, Rubric
 
@@ -30,10 +32,31 @@ _TEXT: Mapping[str, Any] = {"type": "string"}
 
 def messages(judge: JudgeSpec, payload: Payload) -> list[Message]:
     """Put one question; the marker is a fresh one each time."""
+    payload = replace(payload, example=shown_example(judge, payload))
     return [
         {"role": "system", "content": instructions(judge)},
         {"role": "user", "content": _question(payload, _marker(payload))},
     ]
+
+
+def shown_example(judge: JudgeSpec, payload: Payload) -> bytes | None:
+    """Give the example without the fields that the judge must not see; as it came where there are none."""
+    if payload.example is None or not judge.hides:
+        return payload.example
+    example = strict_json.loads(payload.example.decode(), unique_keys=False)
+    for path in judge.hides:
+        _drop(example, path)
+    return strict_json.dumps(example)
+
+
+def _drop(value: Any, path: str) -> None:
+    """Take out what stands at a dotted path; a key that itself has dots is found too."""
+    if isinstance(value, dict):
+        head, dot, rest = path.partition(".")
+        if path in value:
+            del value[path]
+        elif dot:
+            _drop(value.get(head), rest)
 
 
 def asked_again(said: str, reason: str) -> list[Message]:

@@ -13,7 +13,7 @@ from typing import Any, Never
 
 from optimize_eval import wrong_answers
 from optimize_eval.errors import EvaluationError
-from optimize_eval.reach.rubric import Form, Rubric
+from optimize_eval.reach.rubric import Constraint, Form, Rubric
 
 _OBJECT_STARTS = re.compile(r'\{\s*(?=["}])')
 _FENCED = re.compile(r"```\w*\s*\n(.*?)\n?\s*```", re.DOTALL)
@@ -47,7 +47,7 @@ def parse_reply(text: str, rubric: Rubric, candidate: str = "") -> Verdict:
     >>> parse_reply('{"reasoning": "short", "score": 0.5}', Rubric())
     Verdict(score=0.5, side_info={'reasoning': 'short'})
     """
-    said = _object_in(text, _main_key(rubric), candidate) or _bare(text, rubric)
+    said = _object_in(text, rubric, candidate) or _bare(text, rubric)
     noted = {**_reasoning(said), **_confidence(said)}
     match rubric.form:
         case Form.CLASSIFIER:
@@ -69,7 +69,9 @@ def _scored(said: Mapping[str, Any], noted: Mapping[str, Any]) -> Verdict:
 
 
 def _weighted(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Verdict:
-    given = said["dimensions"] if "dimensions" in said else _missing("dimensions")
+    given = said.get("dimensions", said)
+    if given is said and not _is_flat(said, rubric):
+        _missing("dimensions")
     if not isinstance(given, dict):
         raise Unusable("dimensions is not an object with a number for each dimension")
     numbers = {one.name: _number(given, one.name, "dimensions.") for one in rubric.dimensions}
@@ -98,10 +100,19 @@ def _constrained(verdict: Verdict, said: Mapping[str, Any], rubric: Rubric) -> V
     named = said["violated"] if "violated" in said else _missing("violated")
     if not isinstance(named, list):
         raise Unusable("violated is not a list of names")
-    keyed = rubric.keyed_constraints
-    violated = list(dict.fromkeys(keyed[_label(one, keyed, "violated")].shown for one in named))
+    violated = list(dict.fromkeys(_violated(one, rubric).shown for one in named))
     score = 0.0 if violated else verdict.score
     return Verdict(score=score, side_info={**verdict.side_info, "violated": violated})
+
+
+def _violated(given: Any, rubric: Rubric) -> Constraint:
+    """Find a constraint by its name, else by its whole text."""
+    texts = {one.text.strip().casefold(): one for one in rubric.constraints}
+    keyed = rubric.keyed_constraints
+    said = given.strip().casefold() if isinstance(given, str) else ""
+    if said in texts and said not in map(str.casefold, keyed):
+        return texts[said]
+    return keyed[_label(given, keyed, "violated")]
 
 
 def _classified(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Verdict:
@@ -123,16 +134,26 @@ def _labelled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any])
     return Verdict(score=1.0, side_info={**noted, "label": _unicode(given.strip())})
 
 
-def _object_in(text: str, key: str, candidate: str) -> dict[str, Any] | None:
+def _object_in(text: str, rubric: Rubric, candidate: str) -> dict[str, Any] | None:
     """Find the answer among whatever else was said; None where there is no JSON object at all."""
     written = list(_objects(text))
     found = [one for _, one in written]
-    answers = [one for one in found if key in one]
-    if answers and all(spelt in candidate for spelt, one in written if key in one) and _has_words(text):
+    spellings = [spelt for spelt, one in written if _is_answer(one, rubric)]
+    answers = [one for one in found if _is_answer(one, rubric)]
+    if answers and all(spelt in candidate for spelt in spellings) and _has_words(text):
         raise Unusable("it only quotes an answer that the candidate holds")
     if any(one != answers[0] for one in answers[1:]):
         raise Unusable(f"it holds {len(answers)} different answers")
     return answers[0] if answers else (found[0] if found else None)
+
+
+def _is_answer(one: Mapping[str, Any], rubric: Rubric) -> bool:
+    return _main_key(rubric) in one or _is_flat(one, rubric)
+
+
+def _is_flat(one: Mapping[str, Any], rubric: Rubric) -> bool:
+    """Return True if the dimensions stand beside the other keys, not in an object of their own."""
+    return bool(rubric.dimensions) and all(dimension.name in one for dimension in rubric.dimensions)
 
 
 def _has_words(text: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
+from optimize_eval import shipped
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.reach import EvaluatorSpec
 
@@ -207,13 +208,20 @@ def _meant_instead(spec: EvaluatorSpec, search: str | None) -> str:
         return f"no shell expands ~ here: write {os.path.expanduser(name)}"  # noqa: PTH111  never raises
     if spec.name.isupper():
         return f"if {spec.name}= was meant as a variable: env {spec.name}={spec.text}"
-    if "/" not in name and exists(here / name):
-        return f"did you mean ./{name}? A program in this folder needs its ./"
+    if hint := _needs_a_sign(name, here):
+        return hint
     folder, pool = _neighbours(name, here, search)
     close = get_close_matches(Path(name).name, pool, n=1)
     if close == [Path(name).name]:
         return f"{name} is a link that leads nowhere"
     return f"did you mean {folder}{close[0]}?" if close else ""
+
+
+def _needs_a_sign(name: str, here: Path) -> str:
+    """Say which sign must stand before the name of a program in this folder, or of one that ships."""
+    if "/" not in name and exists(here / name):
+        return f"did you mean ./{name}? A program in this folder needs its ./"
+    return f"did you mean @{name}? What ships is named with @" if name in shipped.programs() else ""
 
 
 def _neighbours(name: str, here: Path, search: str | None) -> tuple[str, list[str]]:

@@ -82,6 +82,7 @@ class JudgeSpec:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    hides: tuple[str, ...] = ()  # fields of examples that it is not shown, by dotted paths
 
 
 def check_judge(judge: JudgeSpec) -> JudgeSpec:

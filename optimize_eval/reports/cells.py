@@ -6,7 +6,8 @@ from typing import Any
 from optimize_eval.aggregates import compare, gap
 from optimize_eval.aggregates.claims.failures import IF_ALIKE, SURELY
 from optimize_eval.aggregates.rows import MARKS
-from optimize_eval.aggregates.wording import number, signed
+from optimize_eval.aggregates.wording import count, number, signed
+from optimize_eval.run.layout import SINGLE
 
 Row = Mapping[str, Any]
 Summary = Mapping[str, Any]
@@ -14,6 +15,9 @@ Summary = Mapping[str, Any]
 MOST_ROWS = 30
 MOST_FAILURES = 6
 SHOWN_TEXT = 300
+
+_ALIKE = ("evaluator", "task_model", "split", "kind", "first_message")
+_MOST_NAMED = 3
 
 _OVERFIT = {
     gap.OVERFITS: "OVERFITS",
@@ -90,10 +94,40 @@ def failed(row: Row) -> int:
 
 
 def worst_of(row: Row, summary: Summary) -> list[Mapping[str, Any]]:
-    """Choose the examples on which a candidate did worse than it does on average."""
-    return [one for one in row["worst"] if one["line"] is not None and one["score"] < mean_of(row, summary)]
+    """Choose the examples that got worse; of the baseline those where it does worse than on average."""
+    limit = mean_of(row, summary) if is_baseline(row, summary) else float("inf")
+    return [one for one in row["worst"] if one["line"] is not None and one["score"] < limit]
+
+
+def got_worse_nowhere(row: Row, summary: Summary) -> str:
+    """Say that a candidate lost on no example, where that is so; else nothing."""
+    split = summary["decided_on"]
+    d = row["vs_baseline"] and row["vs_baseline"][split]
+    if not d or d["losses"] or not d["n_pairs"] or split == SINGLE:
+        return ""
+    pairs = count(d["n_pairs"], f"{split} pair")
+    return f"{row['candidate']} is below {summary['baseline']} on none of {pairs}"
+
+
+def words_of(failures: Mapping[str, Any]) -> str:
+    """Put together what the first of some failures said, and what it said besides."""
+    besides = failures.get("first_side_info")
+    return f"{failures['first_message']} {besides}" if besides else str(failures["first_message"])
 
 
 def most_frequent(summary: Summary) -> list[Mapping[str, Any]]:
-    """Sort the kinds of failures, the most frequent first."""
-    return sorted(summary["failures"], key=lambda entry: -entry["count"])
+    """Sort the failures, the most frequent first; what failed alike on several candidates is one entry."""
+    alike: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for entry in summary["failures"]:
+        key = tuple(entry[name] for name in _ALIKE)
+        merged = alike.setdefault(key, {**entry, "count": 0, "candidates": {}})
+        merged["count"] += entry["count"]
+        merged["candidates"][entry["candidate"]] = None
+    return sorted(alike.values(), key=lambda entry: -entry["count"])
+
+
+def who_failed(entry: Mapping[str, Any]) -> str:
+    """Name the candidates of an entry; of many the first."""
+    names = list(entry["candidates"])
+    more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+    return ", ".join([*names[:_MOST_NAMED], *more])

@@ -12,6 +12,7 @@ from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.aggregates.wording import MINUS, count, number, signed
 from optimize_eval.reports.cells import p_value, short_interval
 from optimize_eval.reports.columns import columns, wrapped
+from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.table import Column, layout_table
 
 _MOST_ROWS = 30
@@ -111,9 +112,9 @@ def _example(one: Mapping[str, Any], width: int) -> list[str]:
     before, after = one["a"], one["b"]
     scores = f"{number(before['score'])} → {after['kind'] or number(after['score'])}"
     said = (after["reason"] if after["kind"] is None else after["message"]) or ""
-    lines = _beside(f"   {_place(one)}{scores}  ", said[:_SHOWN_TEXT], width)
+    lines = _beside(f"   {_place(one)}{scores}  ", shortened(said, _SHOWN_TEXT), width)
     if before["reason"]:
-        lines += wrapped("      A said: ", before["reason"][:_SHOWN_TEXT], width)
+        lines += wrapped("      A said: ", shortened(before["reason"], _SHOWN_TEXT), width)
     return lines
 
 

@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.aggregates.wording import count
+from optimize_eval.reports.cells import words_of
 from optimize_eval.reports.inert import inert_xml, shortened
 
 Row = Mapping[str, Any]
@@ -113,7 +114,7 @@ def _add_failures(suite: Element, entry: Mapping[str, Any]) -> None:
     told = [
         f"{count(entry['count'], 'call')} failed: {entry['kind']}",
         *([f"{entry['split']} lines, the first of them: {lines}"] if lines else []),
-        f"the first said: {entry['first_message']}",
+        f"the first said: {words_of(entry)}",
     ]
     _add_properties(case, [("count", entry["count"])])
     title = f"{entry['count']:,} × {entry['kind']}: {entry['first_message']}"

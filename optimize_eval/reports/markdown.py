@@ -22,6 +22,8 @@ from optimize_eval.reports.cells import (
     p_value,
     shown_rows,
     tables_of,
+    who_failed,
+    words_of,
     worst_of,
 )
 from optimize_eval.reports.inert import inert_code, inert_markdown
@@ -39,6 +41,7 @@ _OF_TEXTS = {
     "first",
     "what it said",
     "example",
+    "input",
     "what was said",
 }
 
@@ -104,7 +107,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     table = _layout(
         {
             "candidate": [_name(row["candidate"]) for row in shown],
-            split: [_or_nothing(row["splits"][split]["mean"]) for row in shown],
+            split: [_mean(row["splits"][split]["mean"]) for row in shown],
             "95 % CI": [_ci(row["splits"][split]["ci"], number) for row in shown],
             **(_compared(shown, split) if has_others else {}),
             "n": [f"{row['splits'][split]['n']:,}" for row in shown],
@@ -138,6 +141,10 @@ def _overfit(row: Row) -> str:
     return f"{overfit(row)} ({signed(row['overfit']['value'])})" if row["overfit"] else overfit(row)
 
 
+def _mean(value: float | None) -> str:
+    return "" if value is None else number(value)
+
+
 def _ci(ci: Sequence[float] | None, write: Any) -> str:
     return "" if ci is None else interval(ci, write)
 
@@ -156,9 +163,9 @@ def _failures(summary: Summary) -> str:
             "calls": [f"{entry['count']:,}" for entry in shown],
             "kind": [_name(entry["kind"]) for entry in shown],
             "evaluator": [_name(asked_with(entry["evaluator"], entry["task_model"])) for entry in shown],
-            "candidate": [_name(entry["candidate"]) for entry in shown],
+            "candidate": [_name(who_failed(entry)) for entry in shown],
             "first": [_place(entry["split"], entry["lines"][0]) for entry in shown],
-            "what it said": [inert_markdown(entry["first_message"], SHOWN_TEXT) for entry in shown],
+            "what it said": [inert_markdown(words_of(entry), SHOWN_TEXT) for entry in shown],
         }
     )
     return f"{title}\n\n{table}{_more(len(entries) - len(shown), 'kind')}"
@@ -169,23 +176,21 @@ def _place(split: str, line: int | None) -> str:
 
 
 def _worst(best: Row, summary: Summary) -> Iterator[str]:
-    """Fold away where the best candidate did worst, and what the evaluator said there."""
+    """Fold away where the best candidate got worse than the baseline, and why."""
     low = worst_of(best, summary)
     if not low:
         return
     columns = {
-        "example": [_place(one["split"], one["line"]) for one in low],
-        **({} if is_baseline(best, summary) else {"baseline": [_or_nothing(one["baseline"]) for one in low]}),
+        "example": [" ".join([_place(one["split"], one["line"]), _name(one["name"])]).strip() for one in low],
+        "input": [inert_markdown(one["input"], SHOWN_TEXT) for one in low],
+        **({} if is_baseline(best, summary) else {"baseline": [number(one["baseline"]) for one in low]}),
         "score": [number(one["score"]) for one in low],
         "what was said": [inert_markdown(one["text"] or "", SHOWN_TEXT) for one in low],
     }
     asked = _name(asked_with(best["evaluator"], best["task_model"]))
-    title = f"Where {_name(best['candidate'])} did worst on {asked}"
+    did = "did worst" if is_baseline(best, summary) else f"got worse than {_name(summary['baseline'])}"
+    title = f"Where {_name(best['candidate'])} {did} on {asked}"
     yield f"<details><summary>{title}</summary>\n\n{_layout(columns)}\n\n</details>"
-
-
-def _or_nothing(value: float | None) -> str:
-    return "" if value is None else number(value)
 
 
 def _name(text: str) -> str:

@@ -17,6 +17,7 @@ from optimize_eval.reports.cells import (
     difference,
     ends,
     failed,
+    got_worse_nowhere,
     is_baseline,
     most_frequent,
     overfit,
@@ -24,9 +25,12 @@ from optimize_eval.reports.cells import (
     short_interval,
     shown_rows,
     tables_of,
+    who_failed,
+    words_of,
     worst_of,
 )
 from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.table import Column, layout_table
 
 WIDE = 110
@@ -142,9 +146,9 @@ def _failures(summary: Summary, width: int) -> list[str]:
     lines: list[str] = []
     for entry in entries[:MOST_FAILURES]:
         at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
-        who = " · ".join([entry["evaluator"], entry["candidate"], *at])
+        who = " · ".join([entry["evaluator"], who_failed(entry), *at])
         head = f"{_head('failures', lines)}{entry['count']:,} × {entry['kind']}  "
-        lines += wrapped(head, f"{who}: {entry['first_message'][:SHOWN_TEXT]}", width)
+        lines += wrapped(head, f"{who}: {shortened(words_of(entry), SHOWN_TEXT)}", width)
     if len(entries) > MOST_FAILURES:
         more = count(len(entries) - MOST_FAILURES, "more kind")
         lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)
@@ -152,9 +156,11 @@ def _failures(summary: Summary, width: int) -> list[str]:
 
 
 def _worst(best: Row, summary: Summary, width: int) -> list[str]:
-    """Show where the best candidate did worst, and what the evaluator said there."""
+    """Show where the best candidate got worse than the baseline, and why; of the baseline where it is low."""
     lines: list[str] = []
     low = worst_of(best, summary)
+    if none := got_worse_nowhere(best, summary):
+        return wrapped(_head("worst", []), none, width)
     if low:
         what = "" if is_baseline(best, summary) else f" ({summary['baseline']} → {best['candidate']})"
         lines += wrapped(
@@ -163,10 +169,12 @@ def _worst(best: Row, summary: Summary, width: int) -> list[str]:
             width,
         )
     for one in low[:_SHOWN_WORST]:
-        is_compared = one["baseline"] is not None and not is_baseline(best, summary)
-        before = f"{number(one['baseline'])} → " if is_compared else ""
-        head = f"{_head('worst', lines)}{one['split']} {one['line']}  {before}{number(one['score'])}  "
-        lines += wrapped(head, (one["text"] or "")[:SHOWN_TEXT], width)
+        before = "" if is_baseline(best, summary) else f"{number(one['baseline'])} → "
+        place = f"{one['split']} {' '.join(filter(None, [str(one['line']), one['name']]))}"
+        head = f"{_head('worst', lines)}{place}  {before}{number(one['score'])}  "
+        lines += wrapped(head, shortened(one["text"] or "", SHOWN_TEXT), width)
+        if one["input"]:
+            lines += wrapped(f"{_head('', lines)}  input: ", one["input"], width)
     return lines
 
 

@@ -90,6 +90,7 @@ def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) ->
             message=answer.message,
             hint=answer.hint,
             stderr=_tail(answer.detail),
+            side_info=answer.side_info,
             seconds=seconds,
             attempts=attempts,
             retry_after=answer.retry_after,

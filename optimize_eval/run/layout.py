@@ -21,13 +21,26 @@ Label = str
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """The examples of one dataset, by their physical lines; a run without examples has one line: None."""
+    """The examples of one dataset, by their physical lines; a run without examples has one line: None.
+
+    `names` and `inputs` are by what people know the examples, a short text each; older runs have none.
+    """
 
     name: str
     lines: tuple[int | None, ...]
     sha256: tuple[str, ...]
     clusters: tuple[Label, ...] | None = None
     groups: Mapping[str, tuple[Label, ...]] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def has_sound_texts(self) -> bool:
+        """Return True if names and inputs are texts, one for each example or none at all."""
+        return all(
+            len(texts) in {0, len(self.lines)} and all(isinstance(text, str) for text in texts)
+            for texts in (self.names, self.inputs)
+        )
 
 
 class Cell(NamedTuple):

@@ -24,7 +24,7 @@ class Ledger:
     def __init__(self, layout: Layout, plan: str, since: Mapping[str, int] | None = None) -> None:
         self.layout = layout
         self.plan = plan  # the digest that the journal's headers must have
-        self._since = since or {}  # where records of an evaluator that took an unused name begin
+        self._since = since or {}  # where records of an evaluator that took an unused place begin
         self._states = bytearray(layout.size)
         self._offsets = array("q", [0]) * layout.size
         self._lengths = array("I", [0]) * layout.size
@@ -82,16 +82,21 @@ class Ledger:
 
     def _enter_line(self, path: Path, entry: journal.Entry) -> None:
         try:
-            record = journal.decode(entry.line)
+            record = journal.glance(entry.line)
         except ValueError:
             raise self._foreign(path, entry) from None
         self.end = entry.offset + entry.length
         if "outcome" not in record:
+            journal.check_schema(record, journal.SCHEMA, f"{path}:{entry.number}")
             if record.get("plan", self.plan) != self.plan:
                 raise self._foreign(path, entry)
             self._has_header = self._has_header or "plan" in record
             changed = record.get("changed", [])
-            self.changed.update(changed if isinstance(changed, list) else ())
+            self.changed.update(
+                name
+                for name in (changed if isinstance(changed, list) else ())
+                if isinstance(name, str) and entry.offset >= self._since.get(name, 0)
+            )
             return
         number = self.layout.number(record)
         if number is None or not self._has_header or not _is_whole(record):
@@ -113,7 +118,7 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
         case {"outcome": "scored", "score": int() | float(), "side_info": dict(), "seconds": int() | float()}:
             return True
         case {"outcome": "failed", "kind": str(), "message": str(), "seconds": int() | float()}:
-            return True
+            return isinstance(record.get("side_info", {}), dict)
         case {"outcome": "skipped"}:
             return True
     return False
@@ -172,10 +177,12 @@ class Reader:
         self._path = path
         self._descriptor = descriptor
 
-    def records(self, cell: Cell) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def records(
+        self, cell: Cell, places: Iterable[int] | None = None
+    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
         start = self._ledger.layout.start(cell)
-        for place in range(cell.size):
+        for place in range(cell.size) if places is None else places:
             if record := self.record(start + place):
                 yield place, record
 

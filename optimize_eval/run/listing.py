@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import OptimizeEvalError, UsageError
-from optimize_eval.journal import decode, last_line
+from optimize_eval.journal import SCHEMA, check_schema, decode, last_line
 from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, has_our_files, holder, read_manifest
 from optimize_eval.run.manifest import Manifest, layout_of
 
@@ -109,7 +109,10 @@ def _footer(folder: Path) -> dict[str, Any]:
     path = folder / JOURNAL
     line = last_line(path) if path.is_file() else None
     record = _object(decode(line)) if line else {}
-    return {} if "outcome" in record else record
+    if "outcome" in record:
+        return {}
+    check_schema(record, SCHEMA, str(path))
+    return record
 
 
 def _state(footer: Mapping[str, Any]) -> State:

@@ -64,7 +64,7 @@ def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any
 def layout_of(manifest: Manifest) -> tuple[Layout, str]:
     """Read the axes and the plan's digest back; a report needs no more than these and the journal."""
     try:
-        plan = str(manifest["plan"])
+        plan = journal_plan(manifest)
         layout = Layout(
             evaluators=tuple(one["name"] for one in evaluators_of(manifest)),
             score_ranges=tuple(ScoreRange(one["score_range"]) for one in evaluators_of(manifest)),
@@ -85,6 +85,11 @@ def layout_of(manifest: Manifest) -> tuple[Layout, str]:
     except _MISSHAPEN as error:
         raise _edited(error) from None
     return layout, plan
+
+
+def journal_plan(manifest: Manifest) -> str:
+    """Give the digest that stands in the journal's headers: of the plan as the run was begun."""
+    return str(manifest.get("journal_plan", manifest["plan"]))
 
 
 def with_additions(layout: Layout, manifest: Manifest) -> Layout:
@@ -113,16 +118,17 @@ def is_bench(manifest: Manifest) -> bool:
 def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
     """List the evaluators that were added to a run, which are no part of its plan."""
     added = [*manifest.get("additions", ())]
-    names = [one["name"] for one in (*manifest["evaluators"], *added)]
-    is_sound = all(isinstance(one["name"], str) and isinstance(one.get("since", 0), int) for one in added)
+    entries = [*manifest["evaluators"], *added]
+    names = [one["name"] for one in entries]
+    is_sound = all(isinstance(one["name"], str) and isinstance(one.get("since", 0), int) for one in entries)
     if not is_sound or len(set(names)) < len(names):
         raise ValueError("its additions are not evaluators of their own")
     return added
 
 
 def since_of(manifest: Manifest) -> dict[str, int]:
-    """Tell from where in the journal on records are of an added evaluator."""
-    return {one["name"]: one.get("since", 0) for one in additions_of(manifest)}
+    """Tell from where in the journal on records are of an evaluator as it is now."""
+    return {one["name"]: one.get("since", 0) for one in evaluators_of(manifest)}
 
 
 def entry_of(identity: Identity, score_range: ScoreRange) -> dict[str, Any]:
@@ -153,6 +159,7 @@ def _check_layout(layout: Layout) -> None:
         and all(len(split.sha256) == len(split.lines) for split in layout.splits)
         and all(isinstance(digest, str) for split in layout.splits for digest in split.sha256)
         and all(set(layout.group_by) == set(split.groups) for split in layout.splits)
+        and all(split.has_sound_texts for split in layout.splits)
         and layout.repeats > 0
         and 0 < sum(sizes) * layout.repeats * len(layout.evaluators) * len(layout.candidates) <= MOST_UNITS
     )
@@ -223,6 +230,8 @@ def _split(split: Split, file: str | None) -> dict[str, Any]:
         "sha256": list(split.sha256),
         "clusters": None if split.clusters is None else list(split.clusters),
         "groups": {path: list(labels) for path, labels in split.groups.items()},
+        "names": list(split.names),
+        "inputs": list(split.inputs),
     }
 
 
@@ -233,6 +242,8 @@ def _read_split(split: Mapping[str, Any]) -> Split:
         sha256=tuple(split["sha256"]),
         clusters=None if split["clusters"] is None else tuple(split["clusters"]),
         groups={path: tuple(labels) for path, labels in split["groups"].items()},
+        names=tuple(split.get("names", ())),  # an older run has neither these
+        inputs=tuple(split.get("inputs", ())),  # nor these
     )
 
 

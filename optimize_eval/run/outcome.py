@@ -1,7 +1,7 @@
 """What became of a unit: scored, failed, or skipped on purpose. Three types, all the way to the reports."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from optimize_eval.errors import FailureKind
@@ -35,6 +35,7 @@ class Failed:
     hint: str
     stderr: str
     seconds: float
+    side_info: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
     retry_after: float | None = None  # seconds for which it asked to be left alone
 
@@ -45,6 +46,7 @@ class Failed:
             "message": self.message,
             "hint": self.hint,
             "stderr": self.stderr,
+            "side_info": dict(self.side_info),
             "seconds": round(self.seconds, 6),
         }
 

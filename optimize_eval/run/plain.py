@@ -37,6 +37,7 @@ class PlainEvaluator:
     def __call__(
         self, candidate: str, example: Mapping[str, Any] | Example | None = None
     ) -> tuple[float, dict[str, Any]]:
+        _check_candidate(candidate)
         payload = Payload(candidate=candidate, example=_bytes_of(example), task_model=self._task_model)
         deadline = time.monotonic() + self._spec.timeout
         try:
@@ -44,7 +45,7 @@ class PlainEvaluator:
         except EvaluationError as error:
             if self._on_failure is None:
                 raise
-            return self._on_failure, {"failure": str(error.kind), "error": error.message}
+            return self._on_failure, {**error.side_info, "failure": str(error.kind), "error": error.message}
         return answer.score, dict(answer.side_info)
 
     def __reduce__(self) -> tuple[Callable[..., "PlainEvaluator"], tuple[object, ...]]:
@@ -60,6 +61,17 @@ class PlainEvaluator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _check_candidate(candidate: object) -> None:
+    """Refuse what is not one text, such as a candidate of several components."""
+    if isinstance(candidate, str):
+        return
+    parts = f" with {', '.join(map(repr, candidate))}" if isinstance(candidate, Mapping) else ""
+    raise UsageError(
+        f"the candidate is not a text but a {type(candidate).__name__}{parts}",
+        hint="an evaluator scores one text: pass one of its parts, or join them into one text",
+    )
 
 
 def _check_on_failure(score: object) -> float | None:
@@ -133,6 +145,8 @@ def llm_judge_evaluator(
     model: str,
     dimensions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
     constraints: Mapping[str, str] | Sequence[str] | None = None,
+    quality_dimensions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    hard_constraints: Mapping[str, str] | Sequence[str] | None = None,
     rubric: str | Path | Mapping[str, Any] | None = None,
     api_base: str | None = None,
     temperature: float | None = None,
@@ -146,15 +160,16 @@ def llm_judge_evaluator(
 ) -> PlainEvaluator:
     """Make an evaluator of a language model that judges by an objective; scores are always from 0 to 1.
 
-    `rubric` is a file, or what such a file would say; what is given beside it wins.
+    `rubric` is a file, or what such a file would say; what is given beside it wins. `quality_dimensions` and
+    `hard_constraints` are other names of `dimensions` and `constraints`.
     """
     from optimize_eval.reach.rubric_file import read_rubric, said_in  # noqa: PLC0415  a command needs no judge
 
     source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
     given = {
         "objective": objective,
-        "dimensions": dimensions,
-        "constraints": constraints,
+        "dimensions": _either("dimensions", dimensions, "quality_dimensions", quality_dimensions),
+        "constraints": _either("constraints", constraints, "hard_constraints", hard_constraints),
         "temperature": temperature,
         "max_tokens": max_tokens,
         "seed": seed,
@@ -167,6 +182,12 @@ def llm_judge_evaluator(
         timeout=timeout, score_range=parse_score_range(score_range), retries=retries, judge=judge
     )
     return PlainEvaluator(judge_spec(model, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def _either(name: str, value: object, other_name: str, other: object) -> object:
+    if value is not None and other is not None:
+        raise UsageError(f"{name} and {other_name} are one thing", hint="pass one of them")
+    return other if value is None else value
 
 
 def _check_model(name: object) -> None:

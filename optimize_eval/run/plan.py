@@ -6,7 +6,7 @@ makes two runs the same. How the axes are counted is layout's, what is written o
 
 import hashlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -21,7 +21,15 @@ from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.identity import Identity
 from optimize_eval.run.layout import SINGLE, Cell, Layout, Split
-from optimize_eval.run.source import Source, check_fields, check_labels, label_at, value_at
+from optimize_eval.run.source import (
+    Source,
+    check_fields,
+    check_labels,
+    inputs_of,
+    label_at,
+    name_of,
+    value_at,
+)
 from optimize_eval.tasks.identity import identify
 
 MOST_UNITS = 10_000_000
@@ -154,6 +162,7 @@ def plan_run(
     group_by: Sequence[str] = (),
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
+    specs = [spec.hiding(one.field for one in candidates if one.field) for spec in specs]
     if not sources and any(candidate.field for candidate in candidates):
         raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")
     if not candidates:
@@ -165,7 +174,10 @@ def plan_run(
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)
     examples = tuple(_planned(source, candidates) for source in sources)
-    splits = tuple(_split(*pair, cluster_by, group_by) for pair in zip(sources, examples, strict=True))
+    fields = {part for one in candidates for part in (one.field, one.field.partition(".")[0])}
+    splits = tuple(
+        _split(*pair, cluster_by, group_by, fields) for pair in zip(sources, examples, strict=True)
+    )
     layout = Layout(
         evaluators=tuple(spec.name for spec in specs),
         score_ranges=tuple(spec.score_range for spec in specs),
@@ -232,6 +244,7 @@ def _split(
     examples: Sequence[PlannedExample],
     cluster_by: str | None,
     group_by: Sequence[str],
+    fields: Container[str],
 ) -> Split:
     def labels(path: str) -> tuple[str, ...]:
         return tuple(label_at(example.value, path) for example in source.examples)
@@ -242,6 +255,8 @@ def _split(
         sha256=tuple(example.sha256 for example in examples),
         clusters=labels(cluster_by) if cluster_by else None,
         groups={path: labels(path) for path in group_by},
+        names=tuple(name_of(example.value, fields) for example in source.examples),
+        inputs=tuple(inputs_of(source, fields)),
     )
 
 

@@ -66,6 +66,9 @@ class Records:
 
     run: StoredRun
 
+    def __repr__(self) -> str:
+        return f"<{len(self):,} records of {str(self.run.folder)!r}>"
+
     def __len__(self) -> int:
         return self.run.layout.size - self.run.owed
 

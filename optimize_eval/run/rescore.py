@@ -13,7 +13,6 @@ from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.folder import MANIFEST, write_json
 from optimize_eval.run.layout import Layout
-from optimize_eval.run.ledger import SCORED, SKIPPED
 from optimize_eval.run.manifest import additions_of, entry_of, evaluators_of, layout_of
 from optimize_eval.run.plan import MOST_UNITS
 from optimize_eval.run.stored import StoredRun, read_run
@@ -89,10 +88,7 @@ def _new_name(wanted: Wanted, taken: Sequence[str]) -> str:
 
 def _is_unused(run: StoredRun, name: str) -> bool:
     """Tell whether an addition has never scored anything: its name is free for the program as mended."""
-    if all(one["name"] != name for one in additions_of(run.manifest)):
-        return False
-    units = run.layout.units_of(name)
-    return not (run.ledger.count(SCORED, units) or run.ledger.count(SKIPPED, units))
+    return any(one["name"] == name for one in additions_of(run.manifest)) and run.is_unused(name)
 
 
 def _put(additions: list[dict[str, Any]], entry: dict[str, Any], end: int) -> None:

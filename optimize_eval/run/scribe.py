@@ -90,6 +90,8 @@ def record_of(unit: Unit, outcome: Scored | Failed, started_at: str) -> Record:
     else:
         told["kind"] = str(outcome.kind)
         told["message"] = outcome.message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
+        if outcome.side_info:
+            told["side_info"] = outcome.side_info
     if outcome.stderr:
         told["stderr"] = outcome.stderr
     told["seconds"] = round(outcome.seconds, 6)

@@ -1,9 +1,9 @@
-"""A split's examples, and what a run looks up in them: clusters and groups as labels, candidates as fields.
+"""A split's examples, and what a run looks up in them: labels for clusters and groups, candidates, names.
 
 What cannot be found is refused with its line, before anything is asked.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,14 @@ from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.run.layout import NO_VALUE
 
 MOST_GROUPS = 100
+LONGEST_NAME = 40
+LONGEST_INPUT = 160
+
+_ROOM = 1_000_000  # letters of inputs that run.json keeps of one split
+_LEAST = 20
+_MOST_READ = 1_000
+_NAMES = ("id", "name")
+_INPUTS = ("input", "question", "prompt", "query", "message", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,3 +100,47 @@ def label_at(value: Any, path: str) -> str:
     if isinstance(found, str):
         return found
     return strict_json.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
+
+
+def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
+    """Find by what people know an example: its id or name, else its first short field that is no input.
+
+    >>> name_of({"id": "t-7", "input": "Ada"}, ())
+    't-7'
+    >>> name_of({"input": "Ada", "team": "billing"}, ())
+    'team=billing'
+    """
+    for key in _NAMES:
+        if shown := _short(example.get(key)):
+            return shown
+    others = (key for key in example if key not in fields and key != _input_key(example, fields))
+    named = (f"{key}={shown}" for key in others if (shown := _short(example[key])))
+    return next((name for name in named if len(name) <= LONGEST_NAME), "")
+
+
+def inputs_of(source: Source, fields: Container[str]) -> Iterator[str]:
+    """Give the start of each example's input; of many examples so much that all of them have room."""
+    most = max(_LEAST, min(LONGEST_INPUT, _ROOM // max(1, len(source.examples))))
+    for example in source.examples:
+        key = _input_key(example.value, fields)
+        yield "" if key is None else _start(example.value[key], most)
+
+
+def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None:
+    """Choose the field that is the input: one that is called so, else the first one that is no name."""
+    keys = [key for key in (*_INPUTS, *example) if key in example and key not in fields]
+    return next((key for key in keys if key not in _NAMES), None)
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        return ""
+    shown = _start(value, LONGEST_NAME + 1)
+    return shown if len(shown) <= LONGEST_NAME else ""
+
+
+def _start(value: Any, most: int) -> str:
+    """Write the start of a value on one line."""
+    text = value if isinstance(value, str) else strict_json.dumps(value).decode()
+    shown = " ".join(text[:_MOST_READ].split())
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"

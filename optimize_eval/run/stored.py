@@ -11,7 +11,7 @@ from pathlib import Path
 from optimize_eval.errors import UsageError
 from optimize_eval.run.folder import JOURNAL, MANIFEST, read_manifest
 from optimize_eval.run.layout import Layout
-from optimize_eval.run.ledger import OWED, Ledger, Reader
+from optimize_eval.run.ledger import OWED, SCORED, SKIPPED, Ledger, Reader
 from optimize_eval.run.manifest import Manifest, NotARun, layout_of, since_of
 
 
@@ -35,6 +35,11 @@ class StoredRun:
     def set_margins(self, margins: Mapping[str, float]) -> None:
         """Look at the run with other margins than those it was given."""
         self.ledger.layout = replace(self.ledger.layout, margins=margins)
+
+    def is_unused(self, evaluator: str) -> bool:
+        """Return True if an evaluator has scored and skipped nothing: another may have its place."""
+        units = self.layout.units_of(evaluator)
+        return not (self.ledger.count(SCORED, units) or self.ledger.count(SKIPPED, units))
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from optimize_eval.candidates import Named
 from optimize_eval.connect import (
     command_spec,
     endpoint_spec,
@@ -42,9 +43,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sweep:
-    """What a sweep file says: options by their names, and one entry for each evaluator."""
+    """What a sweep file says: options by their names, the candidates, and one entry for each evaluator."""
 
     path: str
+    candidates: tuple[Named, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     entries: tuple[Entry, ...] = field(default=(), repr=False)
     lines: Mapping[Where, int] = field(default_factory=dict, repr=False)

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.candidates import Named
 from optimize_eval.datasets import read_bytes
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
@@ -69,7 +70,10 @@ class _Reading:
         run = self._table(Where("run"), tables.get("run", {}), run_keys(self._folder))
         gates = self._table(Where("gates"), tables.get("gates", {}), gate_keys())
         entries = self._entries(tables.get("evaluator", []))
-        sweep = replace(self._sweep, options=_options(run, gates), entries=tuple(entries))
+        candidates = tuple(Named(path, path.endswith(_LIST)) for path in run.pop("candidates", ()))
+        sweep = replace(
+            self._sweep, candidates=candidates, options=_options(run, gates), entries=tuple(entries)
+        )
         self._check_bounds(
             gates.get("fail_under", {}), [spec.name for spec in sweep.specs(EvaluatorSpec(), {})]
         )
@@ -121,10 +125,10 @@ class _Reading:
         for key in table.keys() & keys.keys():
             try:
                 checked[key] = keys[key](table[key])
+            except UsageError as error:  # a ValueError, too: it comes first
+                self._complain(where._replace(key=key), f"{key}: {error.message}")
             except ValueError as error:
                 self._complain(where._replace(key=key), f"{key}: {error}")
-            except UsageError as error:
-                self._complain(where._replace(key=key), f"{key}: {error.message}")
         return checked
 
     def _refuse_unknown(self, where: Where, table: Mapping[str, Any], known: Iterable[str]) -> None:
@@ -141,9 +145,6 @@ class _Reading:
 def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]:
     """Name what the file says as the commands' options are named."""
     options = {_OPTIONS.get(key, key): value for key, value in {**run, **gates}.items()}
-    if listed := options.pop("candidates", None):
-        options["candidate"] = [path for path in listed if not path.endswith(_LIST)]
-        options["candidates"] = [path for path in listed if path.endswith(_LIST)]
     if least := options.pop("fail_under", None):
         options["fail_under"] = [f"{name}={bound!r}" for name, bound in least.items()]
     if "score_range" in options:

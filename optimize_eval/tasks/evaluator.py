@@ -136,11 +136,14 @@ class TaskEvaluator:
         task = asked.task
         prediction = post_process(task.post_process, output.text)
         metric = self._task.scorer.name if self._task.scorer else task.metric
-        with _stage("metric"):
-            scored = self._metric(metric).call(
-                Payload(candidate=prediction, example=asked.payload.example), deadline
-            )
-        told = _told(scored, metric, output, prediction)
+        question = Payload(candidate=prediction, example=asked.payload.example)
+        try:
+            with _stage("metric"):
+                scored = self._metric(metric).call(question, deadline)
+        except EvaluationError as error:
+            error.side_info = _told(error.side_info, metric, output, prediction)
+            raise
+        told = _told(scored.side_info, metric, output, prediction)
         return Answer(score=scored.score, side_info=told, stderr=output.stderr)
 
     def _model(self, text: str) -> ModelUnderTest:
@@ -184,7 +187,7 @@ def _stage(name: str) -> Iterator[None]:
         raise
 
 
-def _told(scored: Answer, metric: str, output: Output, prediction: str) -> Mapping[str, Any]:
+def _told(side_info: Mapping[str, Any], metric: str, output: Output, prediction: str) -> Mapping[str, Any]:
     """Put together what the metric said and what it was said of."""
     said = {"output": output.text, "prediction": prediction, "metric": metric}
-    return {**scored.side_info, **said, **({"model": output.side} if output.side else {})}
+    return {**side_info, **said, **({"model": output.side} if output.side else {})}

@@ -138,13 +138,12 @@ class Outputs:
 
     def _enter(self, entry: journal.Entry) -> None:
         record = _record(entry.line)
-        if record.get("schema") != SCHEMA and entry.number == 1:
-            raise self._foreign(entry)
+        journal.check_schema(record, SCHEMA, f"{self._path}:{entry.number}")
+        if entry.number == 1 and "schema" in record:
+            self._end = entry.length
+            return
         with suppress(KeyError, TypeError, ValueError):
-            if entry.number == 1:
-                self._end = entry.length
-                return
-            if isinstance(record["output"], str):
+            if entry.number > 1 and isinstance(record["output"], str):
                 self._index.setdefault(bytes.fromhex(record["key"]), entry.offset << _LENGTH | entry.length)
                 self._end = entry.offset + entry.length
                 return

@@ -1,7 +1,7 @@
 """Runs made by hand: a layout and its journal's records from scores that a test writes down."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum, auto
 from pathlib import Path
@@ -58,8 +58,15 @@ class Made:
     layout: Layout
     told: Mapping[Asked, Candidates] = field(repr=False)
 
-    def records(self, cell: Cell) -> Iterator[tuple[int, dict[str, Any]]]:
+    def records(
+        self, cell: Cell, places: Iterable[int] | None = None
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
         """Give a cell's records as the journal's reader does."""
+        every = dict(self._records(cell))
+        wanted = every if places is None else places
+        yield from ((place, every[place]) for place in wanted if place in every)
+
+    def _records(self, cell: Cell) -> Iterator[tuple[int, dict[str, Any]]]:
         asked = cell.evaluator if cell.task_model is None else (cell.evaluator, cell.task_model)
         entries = self.told[asked][cell.candidate][cell.split]
         lines = self.layout.split(cell.split).lines

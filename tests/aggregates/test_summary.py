@@ -333,6 +333,7 @@ def test_failures_are_listed_by_kind_with_a_message_and_lines() -> None:
             "kind": kind,
             "count": count,
             "first_message": message,
+            "first_side_info": "",
             "lines": lines,
         }
         for kind, count, message, lines in [("timeout", 2, "first", [1, 3]), ("exit_code", 1, "boom", [4])]
@@ -355,18 +356,30 @@ def test_units_and_latency_are_counted() -> None:
     }
 
 
-def test_the_worst_examples_come_with_what_the_baseline_had_and_what_was_said() -> None:
+def test_the_examples_that_got_worse_come_with_what_the_baseline_had_and_what_was_said() -> None:
     reason = "the answer names a person who does not exist, and then quotes a book that nobody ever wrote"
     scores: list[Entry] = [0.9, 0.8, Says(0.1, {"reasoning": reason}), 0.7, 0.2, 0.6, 0.5]
     worst = row_of(on_val(a=[0.95, 0.85, 0.75, 0.65, 0.55, 0.45, Fails()], b=scores).summary(), "b")["worst"]
     assert [(one["split"], one["line"], one["score"], one["baseline"]) for one in worst] == [
         ("val", 3, 0.1, 0.75),
         ("val", 5, 0.2, 0.55),
-        ("val", 7, 0.5, None),
-        ("val", 6, 0.6, 0.45),
-        ("val", 4, 0.7, 0.65),
+        ("val", 2, 0.8, 0.85),
+        ("val", 1, 0.9, 0.95),
     ]
-    assert [one["text"] for one in worst] == [reason, None, None, None, None]
+    assert [one["text"] for one in worst] == [reason, None, None, None]
+
+
+def test_of_the_baseline_the_lowest_scores_are_kept() -> None:
+    worst = row_of(on_val(a=[0.9, 0.2, Fails(), 0.5, 0.1, 0.7, 0.4, 0.8], b=[1.0] * 8).summary(), "a")[
+        "worst"
+    ]
+    assert [(one["line"], one["score"]) for one in worst] == [
+        (5, 0.1),
+        (2, 0.2),
+        (7, 0.4),
+        (4, 0.5),
+        (6, 0.7),
+    ]
 
 
 def test_records_of_the_same_run_give_the_same_bytes() -> None:

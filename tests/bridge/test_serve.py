@@ -1,10 +1,12 @@
 """`optimize-eval serve` through its front door: what it answers, refuses, says, and how it ends."""
 
 import os
+import selectors
 import signal
 import socket
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,13 @@ def exact_match(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ("PUT", "/", {}, 405),
         ("OPTIONS", "/", {}, 405),
         ("POST", "/", {"Origin": "http://evil.example"}, 403),
+        ("POST", "/", {"Sec-Fetch-Site": "cross-site"}, 403),
+        ("GET", "/", {"Sec-Fetch-Site": "cross-site"}, 403),
+        ("POST", "/", {"Host": "evil.example"}, 403),
+        ("GET", "/", {"Host": "evil.example:80"}, 403),
+        ("GET", "/", {"Host": "192.0.2.1"}, 403),
+        ("GET", "/", {"Host": "localhost.evil.example"}, 403),
+        ("GET", "/", {"Host": "127.0.0.1, evil.example"}, 403),
         ("POST", "/", {"Content-Length": "-1"}, 400),
         ("POST", "/", {"Content-Length": "999999999999999999"}, 413),
         ("POST", "/", {"Transfer-Encoding": "chunked"}, 411),
@@ -134,6 +143,22 @@ def test_what_is_not_taken_is_refused_in_json(
     assert said.status == status
     assert isinstance(said.body["error"], str)
     assert (status == 405) == (said.headers.get("allow") == "GET, HEAD, POST")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:8000", "[::1]:80", "127.9.9.9", ""])
+def test_this_machine_is_asked_for_by_any_of_its_names(host: str, exact_match: "tuple[Any, ...]") -> None:
+    (served,) = exact_match
+    assert served.ask("GET", "/", headers={"Host": host, "Sec-Fetch-Site": "same-origin"}).status == 200
+
+
+def test_a_name_that_is_not_the_servers_is_refused_until_it_is_allowed(tmp_path: Path) -> None:
+    payload = {"candidate": "x", "example": {"target": "x"}}
+    with serve(tmp_path, "-e", "@exact_match", "--allow-host", "Scores.internal") as served:
+        assert served.post(payload, Host="scores.internal:8000").body["score"] == 1
+        refused = served.post(payload, Host="rebound.example")
+    assert refused.status == 403
+    assert "the request is for the host 'rebound.example'" in refused.body["error"]
+    assert "--allow-host" in refused.body["hint"]
 
 
 def test_the_bound_on_a_body_is_told_to_a_client_of_ours(cli: Cli, exact_match: "tuple[Any, ...]") -> None:
@@ -257,6 +282,42 @@ def test_no_turn_within_the_time_of_a_call_is_said_to_be_busy(tmp_path: Path) ->
     assert go.exists()
 
 
+def test_five_hundred_clients_at_once_are_answered_or_told_to_come_again(tmp_path: Path) -> None:
+    program, begun, _ = waiting_program(tmp_path)
+    clients, waiting = 500, 1 + 256
+    payload = b'{"candidate": ""}'
+    head = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % len(payload)
+    with ExitStack() as open_, serve(tmp_path, "-e", program, "--concurrency", "1", status=130) as served:
+        connections = [
+            open_.enter_context(socket.create_connection(served.address, timeout=30)) for _ in range(clients)
+        ]
+        for one in connections:
+            one.sendall(head + payload)
+        begun.read_text()
+        replies = await_replies(connections, clients - waiting)
+        assert all(reply.startswith(b"HTTP/1.1 503 ") for reply in replies)
+        assert all(b"\r\nRetry-After: 1\r\n" in reply for reply in replies)
+        assert served.ask("GET", "/").body["in_flight"] == 1
+        served.ask_to_stop()
+        served.await_refusal()
+        served.ask_to_stop()
+
+
+def await_replies(connections: list[socket.socket], count: int) -> list[bytes]:
+    """Read the first replies that come, one of each connection."""
+    with selectors.DefaultSelector() as selector:
+        for one in connections:
+            selector.register(one, selectors.EVENT_READ)
+        replies: list[bytes] = []
+        while len(replies) < count:
+            came = selector.select(30)
+            assert came, f"only {len(replies)} replies came"
+            for key, _ in came:
+                selector.unregister(key.fileobj)
+                replies.append(os.read(key.fd, 65536))
+        return replies
+
+
 def test_a_port_in_use_says_what_to_do(cli: Cli) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -273,6 +334,7 @@ def test_a_port_in_use_says_what_to_do(cli: Cli) -> None:
     [
         (["-e", "http://127.0.0.1:1/"], "a URL needs no server"),
         (["-e", "@exact_match", "-e", "@routing"], "one evaluator is served, and 2 were named"),
+        (["-e", "@exact_match", "--allow-host", "http://x/"], "'http://x/' is no host"),
         (["-e", "@exact_match", "--host", "no such host"], "no host is called 'no such host'"),
         (["-e", "@exact_match", "--host", "192.0.2.1"], "cannot listen at 192.0.2.1 port 0: "),
     ],
@@ -288,6 +350,8 @@ def test_listening_beyond_this_machine_is_warned_of(tmp_path: Path) -> None:
     with serve(tmp_path, "-e", "@exact_match", "--host", "0.0.0.0") as served:  # noqa: S104  it is the point
         assert served.url.startswith("http://0.0.0.0:")
         assert served.ask("GET", "/").status == 200
+        assert served.ask("GET", "/", headers={"Host": "192.0.2.1"}).status == 200
+        assert served.ask("GET", "/", headers={"Host": "rebound.example"}).status == 403
     assert served.log.startswith("warning: it listens beyond this machine, and anybody who can reach it runs")
 
 
@@ -342,6 +406,7 @@ def test_the_same_examples_give_the_same_outcomes_through_the_bridge(
             assert other["message"].startswith(f"HTTP status 500: {record['kind']}: {record['message'][:40]}")
         else:
             assert (record["kind"], dos[line - 1]) == (other["kind"], dos[line - 1])
+            assert record.get("side_info") == other.get("side_info"), dos[line - 1]
     assert {key: value for key, value in mean.items() if key != "failures"} == {
         key: value for key, value in bridged_mean.items() if key != "failures"
     }

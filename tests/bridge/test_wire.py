@@ -1,6 +1,7 @@
 """Clients that are slow, rude or gone, over raw sockets: each gets its reply or its end, others theirs."""
 
 import contextlib
+import select
 import socket
 from collections.abc import Callable, Iterator
 
@@ -13,7 +14,9 @@ from optimize_eval.bridge.wire import Reply, Request
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s"
 PATIENT = Limits(body=1000)
-HASTY = Limits(body=1000, idle=0.2, request=0.2, reply=0.2, linger=0.2)
+HASTY = Limits(body=1000, idle=0.2, half_open=0.2, request=0.2, reply=0.2, linger=0.2)
+WARY = Limits(half_open=0.2, idle=600, request=600, linger=0.2)  # of clients that begin and do not go on
+BEGINNINGS = [b"G", b"POST / HTTP/1.1\r\nA: ", b"POST / HTTP/1.1\r\nContent-Length: 900\r\n\r\n"]
 
 Open = Callable[[], socket.socket]
 
@@ -115,6 +118,7 @@ def test_a_connection_ends_after_its_last_request(request_bytes: bytes) -> None:
         (b"GET / HTTP/1.1\r\nA: b\r\n folded\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\nA: \0\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nContent-Length: +5\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nContent-Length: 1_0\r\n\r\n", 400),
         (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411),
@@ -145,9 +149,7 @@ def test_a_request_cut_off_in_its_middle_is_told_so() -> None:
         assert b"the request ended in its middle" in everything(client)
 
 
-@pytest.mark.parametrize(
-    "beginning", [b"G", b"POST / HTTP/1.1\r\nA: ", b"POST / HTTP/1.1\r\nContent-Length: 900\r\n\r\n"]
-)
+@pytest.mark.parametrize("beginning", BEGINNINGS)
 def test_a_slow_request_has_one_deadline_for_all_of_it(beginning: bytes) -> None:
     with opened(HASTY) as connect:
         client = connect()
@@ -160,6 +162,39 @@ def test_a_slow_request_has_one_deadline_for_all_of_it(beginning: bytes) -> None
                 break
             client.sendall(b"a")
         assert said.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("beginning", BEGINNINGS)
+def test_a_request_that_stands_still_is_dropped_long_before_that(beginning: bytes) -> None:
+    with opened(WARY) as connect:
+        client = connect()
+        client.sendall(beginning)
+        assert everything(client).startswith(b"HTTP/1.1 408 ")
+
+
+def test_who_connects_and_asks_nothing_is_dropped_but_who_has_asked_may_rest() -> None:
+    with opened(WARY) as connect:
+        resting, silent = connect(), connect()
+        resting.sendall(GET % 1)
+        one_reply(resting)
+        assert everything(silent) == b""
+        assert everything(connect()) == b""
+        resting.sendall(GET % 2)
+        assert one_reply(resting).endswith(b"/2 ")
+
+
+def test_half_open_clients_give_way_to_who_comes() -> None:
+    with opened(Limits(connections=3, patience=0.1, half_open=600, request=600)) as connect:
+        half_open = [connect() for _ in BEGINNINGS]
+        for client, beginning in zip(half_open, BEGINNINGS, strict=True):
+            client.sendall(beginning)
+        good = connect()
+        good.sendall(b"GET /1 HTTP/1.0\r\n\r\n")
+        assert everything(good).endswith(b"/1 ")
+        gone, *_ = select.select(half_open, [], [], 30)[0]
+        said = everything(gone)
+        assert said.startswith(b"HTTP/1.1 503 ")
+        assert b"\r\nRetry-After: 1\r\n" in said
 
 
 def test_an_idle_client_is_ended_without_a_word() -> None:

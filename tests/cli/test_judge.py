@@ -388,8 +388,58 @@ def test_a_judge_is_a_plain_function(fake_model: StartModel) -> None:
         assert caught.value.retry_after is None
 
 
+def test_quality_dimensions_and_hard_constraints_are_names_of_a_judges_parts(fake_model: StartModel) -> None:
+    model = fake_model(
+        [
+            {"when": {"any": "Wazzup"}, "json": {"warmth": 1, "brevity": 1, "violated": ["no slang"]}},
+            {"json": {"warmth": 1, "brevity": 0, "violated": []}},
+        ]
+    )
+    parts: dict[str, Any] = {
+        "quality_dimensions": [{"name": "warmth", "weight": 3}, {"name": "brevity", "weight": 1}],
+        "hard_constraints": ["No slang"],
+    }
+    with llm_judge_evaluator("It greets", model="openai/m", api_base=model.base, **parts) as judge:
+        assert judge("Hello")[0] == 0.75
+        assert judge("Wazzup")[0] == 0
+    with pytest.raises(ValueError, match="constraints and hard_constraints are one thing"):
+        llm_judge_evaluator("It greets", model="openai/m", constraints=["No slang"], **parts)
+
+
 @pytest.mark.parametrize("wrong", [{"model": 5}, {"on_failure": "0"}, {"on_failure": float("nan")}])
 def test_what_no_judge_can_be_made_of_is_refused_before_it_is_asked(wrong: dict[str, Any]) -> None:
     given = {"model": "vllm/m", **wrong}
     with pytest.raises(UsageError, match="is not a text" if "model" in wrong else "is no score"):
         llm_judge_evaluator("It greets", **given)
+
+
+def test_a_judge_is_not_shown_the_rivals_of_a_candidate(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = fake_model(WARM)
+    example = (
+        '{"q": "how?", "old": "dear rival", "sys": {"new": "kind rival", "kept": 12345678901234567890123}}\n'
+    )
+    (tmp_path / "d.jsonl").write_text(example)
+    judge = (*JUDGE, "--api-base", model.base)
+    fields = ("--candidate-field", "old", "--candidate-field", "sys.new", "--dataset", "d.jsonl")
+    done = cli("run", *judge, *fields, "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    preflight = cli("preflight", *judge, *fields, "--json")
+    assert preflight.status == 0, preflight.stdout
+    again = cli("rescore", "r", *judge, "--json")
+    assert "the run has m already" in again.stderr
+    assert cli("rescore", "r", *JUDGE, "--objective", "Other", "--api-base", model.base).status == 0
+    asked = [body["messages"][1]["content"] for body in model.bodies()]
+    assert len(asked) > 4
+    for text in asked:
+        assert '{"q":"how?","sys":{"kept":12345678901234567890123}}' in text
+        assert text.count("rival") == 1
+    assert {score["side_info.reasoning"] for score in jsonl(cli("report", "r", "--format", "jsonl"))} == {
+        "warm",
+        "cold",
+    }
+
+
+def jsonl(result: Any) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]

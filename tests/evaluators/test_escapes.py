@@ -170,6 +170,26 @@ def test_nobody_gets_out_or_scores_where_the_sandbox_is_strict(
     said = scores_of(shared, ALL, options, ordinary=ordinary)
     assert {name: one for name, one in said.items() if one.get("score") != 0} == {}
     assert all(one["missing"] == [] for one in said.values())
+    assert all(("visible" in one) == (layers != "all") for one in said.values())
+
+
+@pytest.mark.parametrize("layers", ["namespaces,landlock,seccomp,rlimits", "landlock,seccomp,rlimits"])
+def test_where_stat_tells_sizes_it_is_told_so(layers: str, shared: Path) -> None:
+    options = ["--sandbox", "strict", "--layers", layers]
+    if not offered(shared, options, ordinary=False):
+        pytest.skip("this machine does not offer these layers")
+    harness = shared / "code_exec.py"
+    looks = "def f(path):\n    import os\n    return [os.stat(path).st_size, os.access(path, 4)]"
+    reads = "def f(path):\n    return open(path).read()"
+    payloads = [
+        json.dumps({"candidate": program, "example": {"io_pairs": [[str(harness), wanted]]}}).encode()
+        for program, wanted in ((looks, [harness.stat().st_size, True]), (reads, harness.read_text()))
+    ]
+    judge = [sys.executable, str(harness), *options]
+    said = [json.loads(subprocess.check_output(judge, input=payload, cwd="/")) for payload in payloads]
+    assert [one["score"] for one in said] == [1, 0]
+    assert [one["missing"] for one in said] == [[], []]
+    assert all(one["visible"][0].startswith("files: which names there are, with sizes") for one in said)
 
 
 @need("bwrap")

@@ -5,12 +5,16 @@
 
 import contextlib
 import gzip
+import html
 import json
 import socket
 import ssl
 import threading
+from base64 import b64decode, b64encode, urlsafe_b64encode
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import BinaryIO
+from urllib.parse import quote, quote_plus
 
 ANSWER = b'{"score": 0.5, "note": "fine"}'
 BOMB = gzip.compress(b" " * 64_000_000, 1)
@@ -23,6 +27,7 @@ class Server:
         self._tls = tls
         self.requests: list[tuple[str, dict[str, str], bytes]] = []
         self.connections = 0
+        self.requests_on: Counter[socket.socket] = Counter()
         self._closing = threading.Event()
         self._asked = threading.Event()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -68,6 +73,7 @@ class Server:
         ):
             while request := _read_request(stream):
                 self.requests.append(request)
+                self.requests_on[connection] += 1
                 self._asked.set()
                 trait = TRAITS.get(request[0].lstrip("/").split("?")[0], TRAITS["ok"])
                 if not trait(self, connection, request[2]):
@@ -127,6 +133,16 @@ def _close_after(_server: Server, connection: socket.socket, _body: bytes) -> bo
     return False
 
 
+def _three_each(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    """Answer three requests on a connection, and end it at the fourth without having said so."""
+    return server.requests_on[connection] <= 3 and reply(connection, ANSWER)
+
+
+def _first_only(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    """Answer the first request of all, and end its connection as told; every other one is dropped."""
+    return len(server.requests) == 1 and reply(connection, ANSWER, headers=("Connection: close",)) and False
+
+
 def _close_mid_body(_server: Server, connection: socket.socket, _body: bytes) -> bool:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + ANSWER)
     return False
@@ -134,6 +150,13 @@ def _close_mid_body(_server: Server, connection: socket.socket, _body: bytes) ->
 
 def _endless(server: Server, connection: socket.socket, _body: bytes) -> bool:
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+    while not server.wait(0):
+        connection.sendall(b" " * 65536)
+    return False
+
+
+def _endless_error(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    connection.sendall(b"HTTP/1.1 502 Bad Gateway\r\n\r\n<html>the proxy has lost the model")
     while not server.wait(0):
         connection.sendall(b" " * 65536)
     return False
@@ -179,6 +202,50 @@ def _escaped_header(server: Server, connection: socket.socket, _body: bytes) -> 
     return reply(connection, b'{"score": 0.25, "0.25": "score", "said": %s}' % token.encode())
 
 
+ENCODINGS: dict[str, Callable[[str], str]] = {  # what servers make of a header that they send back
+    "base64": lambda said: b64encode(said.encode()).decode(),
+    "base64 of a pair": lambda said: b64encode(f"me:{said}".encode()).decode(),
+    "base64 for URLs": lambda said: urlsafe_b64encode(f"k={said}~".encode()).decode(),
+    "hex": lambda said: said.encode().hex(),
+    "HEX": lambda said: said.encode().hex().upper(),
+    "named entities": html.escape,
+    "entities twice": lambda said: html.escape(html.escape(said)),
+    "decimal entities": lambda said: "".join(f"&#{ord(char)};" for char in said),
+    "hex entities": lambda said: "".join(f"&#x{ord(char):X};" for char in said),
+    "URL": quote_plus,
+    "URL twice": lambda said: quote(quote(said, safe=""), safe=""),
+    "base64 in a URL": lambda said: quote(b64encode(f"{said}~~~~".encode()), safe=""),
+    "JSON in JSON": lambda said: json.dumps(json.dumps(said)),
+    "Python": lambda said: "".join(f"\\x{ord(char):02x}" for char in said),
+}
+
+
+def _encoded(server: Server) -> dict[str, str]:
+    _, _, key = server.requests[-1][1].get("authorization", "").partition(" ")
+    return {name: f"sent <{form(key)}> by you" for name, form in ENCODINGS.items()}
+
+
+def _echo_encoded(server: Server, connection: socket.socket, body: bytes) -> bool:
+    """Send the key back in all encodings, or, for the candidate `refuse`, one of them as an error."""
+    said = _encoded(server)
+    if b'"candidate":"refuse"' not in body:
+        return reply(connection, json.dumps({"score": 0.5, "echo": [said]}).encode())
+    number = json.loads(body)["example"]["n"]
+    return reply(connection, list(said.values())[number].encode(), "401 Unauthorized")
+
+
+def _basic(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    user, _, password = b64decode(server.requests[-1][1]["authorization"][6:]).decode().partition(":")
+    said = {"score": 0.5, "said": f"hello {user}, your password is {password}"}
+    return reply(connection, json.dumps(said).encode())
+
+
+def _refuse_at_the_edge(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    """Send the key back where the shown part of a body ends."""
+    token = server.requests[-1][1].get("authorization", "").partition(" ")[2]
+    return reply(connection, (b"x" * 490 + b" " + token.encode()), "401 Unauthorized")
+
+
 def _length(_server: Server, connection: socket.socket, body: bytes) -> bool:
     candidate = json.loads(body)["candidate"]
     return reply(connection, json.dumps({"score": 1, "characters": len(candidate)}).encode())
@@ -198,7 +265,10 @@ TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
     "close-after": _close_after,
     "close-mid-body": _close_mid_body,
     "close-at-once": lambda _server, _connection, _body: False,
+    "three-each": _three_each,
+    "first-only": _first_only,
     "endless": _endless,
+    "endless-error": _endless_error,
     "bomb": _bomb,
     "bad-gzip": _says(b"no gzip", "200 OK", "Content-Encoding: gzip"),
     "silent": _silent,
@@ -208,6 +278,9 @@ TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
     "busy-for-long": _says(b"", "503 Service Unavailable", "Retry-After: 3600"),
     "echo-header": _echo_header,
     "refuse-with-header": _refuse_with_header,
+    "echo-encoded": _echo_encoded,
+    "basic": _basic,
+    "refuse-at-the-edge": _refuse_at_the_edge,
     "length": _length,
     "500": _says(b'{"error": "the model is not loaded"}', "500 Internal Server Error"),
     "500-nested": _says(b'{"error": {"message": "no such model"}}', "500 Internal Server Error"),

@@ -1,17 +1,19 @@
 """Misbehaving servers over real sockets: each comes out as its kind, in time, and leaves nothing behind."""
 
+import json
 import signal
 import ssl
 import subprocess
 import sys
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from optimize_eval import EvaluationError, UsageError, http_evaluator
-from tests.faults.servers import Server, served
+from tests.faults.servers import ENCODINGS, Server, served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAM, ROOT
 from tests.programs import need
@@ -68,6 +70,7 @@ FAILURES = {  # path → kind, what is said
     "bad-gzip": ("http_protocol", "gzip"),
     "endless": ("output_too_large", "more than 8 MiB"),
     "bomb": ("output_too_large", "more than 8 MiB"),
+    "endless-error": ("http_status", "HTTP status 502: <html>the proxy has lost the model"),
 }
 
 
@@ -165,6 +168,47 @@ def test_only_confidential_values_are_struck_out(score: Cli, server: Server) -> 
     assert result.json["side_info"] == {"0.25": "score", "said": "***"}
 
 
+ODD_SECRET = "sk/7f+3a9~ca&na<ry>\"pa%ss'w\\ord"  # noqa: S105  each encoding changes some of it
+
+
+def test_a_secret_is_struck_out_of_everything_in_whatever_encoding_it_comes_back(
+    cli: Cli, server: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "score.txt").write_text("score")
+    (tmp_path / "refuse.txt").write_text("refuse")
+    (tmp_path / "d.jsonl").write_text("".join(f'{{"n": {n}}}\n' for n in range(len(ENCODINGS))))
+    url, header = f"{server.url}/echo-encoded", ("--header", "Authorization: Bearer ${CANARY}")
+    candidates = ("--candidate", "score.txt", "--candidate", "refuse.txt")
+    ran = cli(
+        *("run", "-e", url, *candidates, "--dataset", "d.jsonl", *header, "--out", "r", "--no-preflight"),
+        env={"CANARY": ODD_SECRET},
+    )
+    told = [ran, *(cli("report", "r", "--format", form) for form in ("md", "csv", "jsonl", "junit"))]
+    left = [path.read_text() for path in (tmp_path / "r").iterdir()]
+    assert ran.status == 0, ran.stderr
+    everything = "".join([*left, *(one.stdout + one.stderr for one in told)])
+    for name, encoded in ENCODINGS.items():
+        assert encoded(ODD_SECRET) not in everything, name
+    journal = [json.loads(line) for line in (tmp_path / "r" / "journal.jsonl").read_text().splitlines()]
+    echoes = [record["side_info"]["echo"][0] for record in journal if record.get("outcome") == "scored"]
+    assert len(echoes) == len(ENCODINGS)
+    for name, said in echoes[0].items():
+        around = {"base64 in a URL": "%2Bfn4%3D", "JSON in JSON": '"\\"\\""'}.get(name, "")
+        assert said.replace("***", "") == f"sent <{around}> by you"
+
+
+def test_what_basic_authorization_encodes_is_struck_out_as_plain_text_too(score: Cli, server: Server) -> None:
+    pair = b64encode(f"me:{SECRET}".encode()).decode()
+    said = score(f"{server.url}/basic", "--header", f"Authorization: Basic {pair}").json["side_info"]["said"]
+    assert said == "hello me, your password is ***"
+
+
+def test_a_secret_is_struck_out_before_a_body_is_cut(score: Cli, server: Server) -> None:
+    header = ("--header", "Authorization: Bearer ${CANARY}")
+    result = score(f"{server.url}/refuse-at-the-edge", *header, env={"CANARY": SECRET})
+    assert result.json["message"].endswith("x ***")
+
+
 def test_what_a_url_hides_is_not_shown(score: Cli, server: Server) -> None:
     url = server.url.replace("http://", f"http://user:{SECRET}@")
     for odd in (
@@ -207,6 +251,25 @@ def test_connections_are_kept_and_none_is_left(server: Server) -> None:
 def test_a_server_that_closes_after_each_answer_loses_none(server: Server) -> None:
     with http_evaluator(f"{server.url}/close-after", retries=0) as evaluator:
         assert [evaluator("x")[0] for _ in range(200)] == [0.5] * 200
+
+
+def test_connections_that_end_after_some_answers_lose_none(cli: Cli, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "c.txt").write_text("x")
+    (tmp_path / "d.jsonl").write_text("{}\n" * 150)
+    options = ("--retries", "0", "--concurrency", "8", "--no-preflight", "--json")
+    done = cli(
+        "run", "-e", f"{server.url}/three-each", "--candidate", "c.txt", "--dataset", "d.jsonl", *options
+    )
+    assert (done.status, done.json["summary"]["units"]["scored"]) == (0, 150), done.stderr
+    assert max(server.requests_on.values()) == 4
+
+
+def test_a_fresh_connection_that_ends_unanswered_is_not_asked_again(server: Server) -> None:
+    with http_evaluator(f"{server.url}/first-only", retries=0) as evaluator:
+        assert evaluator("x")[0] == 0.5
+        with pytest.raises(EvaluationError, match="no complete HTTP answer"):
+            evaluator("x")
+    assert len(server.requests) == 2
 
 
 def test_a_capability_that_says_nothing_of_concurrency_limits_nothing(server: Server) -> None:

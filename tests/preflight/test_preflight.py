@@ -4,19 +4,22 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from unicodedata import east_asian_width
 
 import pytest
 
+from optimize_eval.connect import parse_evaluator
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.preflight.checks import CHECKS
 from optimize_eval.preflight.examined import AT_ONCE, Examined, Material, Sameness
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import EvaluatorSpec
 from tests.faults.servers import served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAMS, ROOT
-from tests.programs import need
+from tests.programs import need, write_program
 
 CANARY = {"CANARY": "canary-123456"}
 
@@ -255,9 +258,76 @@ def test_wrong_data_is_told_before_anything_is_asked(preflight: Cli, tmp_path: P
     assert result.stderr.startswith("bad.jsonl:1:1: ")
 
 
-def test_without_a_candidate_the_sentinel_is_sent(preflight: Cli) -> None:
-    result = preflight(f"{PROGRAMS}/echoes_payload.py", "--json", examples=False)
-    assert "answers" in findings(result)
+ANSWERS_THE_SENTINEL = [
+    f"#!{sys.executable}",
+    "import json, sys",
+    "payload = json.load(sys.stdin)",
+    "print(payload['candidate'], payload.get('task_model'), file=open('seen', 'a'))",
+    "if payload['candidate'] == '__optimize_anything_preflight__':",
+    "    print('{\"score\": 0.0}')",
+    "    sys.exit()",
+]
+
+
+@pytest.mark.parametrize("check", ["answers train", "answers"])
+def test_a_green_sentinel_proves_nothing(preflight: Cli, tmp_path: Path, check: str) -> None:
+    examples = check == "answers train"
+    fails = "json.loads(payload['candidate'])  # a real one is JSON"
+    judge = write_program(tmp_path / "judge.py", [*ANSWERS_THE_SENTINEL, fails])
+    result = preflight(f"{judge}", "--json", examples=examples)
+    found = findings(result)[check]
+    assert (result.status, found["status"]) == (1, "fail")
+    assert found["message"].startswith("exit_code: ")
+    assert found["message"].endswith("a placeholder: name a real one with --candidate FILE")
+    assert "JSONDecodeError" in pasted(found["reproduce"], tmp_path)
+    (tmp_path / "real.txt").write_text("{}")
+    (tmp_path / "seen").unlink()
+    real = preflight(f"{judge}", "--json", "--candidate", "real.txt", examples=examples)
+    assert "placeholder" not in real.stdout
+    assert "__optimize_anything_preflight__" not in (tmp_path / "seen").read_text()
+
+
+def test_without_a_candidate_the_sentinel_comes_first_then_placeholders_vary(
+    preflight: Cli, tmp_path: Path
+) -> None:
+    judge = write_program(tmp_path / "judge.py", [*ANSWERS_THE_SENTINEL, "print('{\"score\": 0.5}')"])
+    result = preflight(f"{judge}", "--json", "--task-model", "m", examples=False)
+    assert result.status == 0, result.stdout
+    seen = (tmp_path / "seen").read_text().splitlines()
+    assert seen[0] == "__optimize_anything_preflight__ m"
+    assert seen.count(seen[0]) == 1
+    assert len({line for line in seen[1:] if line.endswith(". m")}) == 3
+    (one,) = result.json["evaluators"]
+    assert one["estimate"]["calls"] == 1
+
+
+def test_every_task_model_of_a_sweep_is_tried(cli: Cli, tmp_path: Path) -> None:
+    lines = [
+        f"#!{sys.executable}",
+        "import json, sys",
+        "print(json.dumps({'score': {'a': 0.5}[json.load(sys.stdin)['task_model']]}))",
+    ]
+    write_program(tmp_path / "judge.py", lines)
+    (tmp_path / "data.jsonl").write_text('{"x": 1}\n')
+    (tmp_path / "sweep.toml").write_text(
+        '[run]\ndataset = "data.jsonl"\ntask_models = ["a", "b"]\n[[evaluator]]\ncommand = "./judge.py"\n'
+    )
+    result = cli("preflight", "sweep.toml", "--json")
+    assert result.status == 1
+    found = findings(result)
+    assert (found["answers train a"]["status"], found["answers train b"]["status"]) == ("pass", "fail")
+    assert "KeyError" in pasted(found["answers train b"]["reproduce"], tmp_path)
+
+
+def test_the_long_candidate_is_not_in_the_times() -> None:
+    on = Examined(
+        spec=parse_evaluator(f"{PROGRAMS}/good.sh", EvaluatorSpec()),
+        material=Material(splits={"single": (Payload(candidate="x"),)}, calls=1, slots=1),
+        until=time.monotonic() + 30,
+    )
+    (look,) = (look for name, _, look in CHECKS if name == "odd candidates")
+    assert [check.status for check in look(on, "odd candidates")] == ["pass"]
+    assert on.seconds == []
 
 
 def test_a_version_managers_shim_is_named_as_what_costs_time(preflight: Cli, tmp_path: Path) -> None:

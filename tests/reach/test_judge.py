@@ -71,6 +71,18 @@ USABLE = {  # rubric, reply → score, some of the side info
         0.75,
         {"clarity": 1.0, "clamped_from": {"clarity": 3.0}},
     ),
+    "dimensions beside the other keys": (
+        PARTS,
+        'It is\n{"reasoning": "ok", "clarity": 1, "tone": 0}',
+        0.75,
+        {"reasoning": "ok", "clarity": 1.0, "tone": 0.0},
+    ),
+    "violated, by its text": (
+        TEXTS,
+        '{"score": 1, "violated": ["it is in english "]}',
+        0.0,
+        {"violated": ["It is in English"]},
+    ),
     "nothing violated": (BOUND, '{"score": 0.5, "violated": []}', 0.5, {"violated": []}),
     "violated": (BOUND, '{"score": 0.5, "violated": ["refund"]}', 0.0, {"violated": ["refund"]}),
     "violated, without a name": (
@@ -132,6 +144,13 @@ UNUSABLE = {  # rubric, reply → why
     "a bare number for dimensions": (PARTS, "0.5", "it is no JSON object"),
     "constraints passed over": (BOUND, '{"score": 1}', 'it has no "violated"'),
     "a bare number for constraints": (BOUND, "1", 'it has no "violated"'),
+    "one dimension beside the other keys": (PARTS, '{"clarity": 1}', 'it has no "dimensions"'),
+    "two answers of dimensions": (
+        PARTS,
+        '{"clarity": 1, "tone": 1} {"clarity": 0, "tone": 1}',
+        "it holds 2 different answers",
+    ),
+    "a constraint's text in part": (TEXTS, '{"score": 1, "violated": ["English"]}', "is none of"),
     "an unknown constraint": (BOUND, '{"score": 1, "violated": ["other"]}', "is none of"),
     "violated is no list": (BOUND, '{"score": 1, "violated": "refund"}', "violated is not a list"),
 }

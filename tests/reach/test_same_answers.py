@@ -18,7 +18,8 @@ from tests.programs import behind_http
 
 FIVE_LINES = f"{sys.executable} {ROOT}/tests/faults/programs/five_lines.py"
 WINDOWED = f"{sys.executable} {ROOT}/tests/faults/programs/worker_window.py"
-EVALUATORS = ["@exact_match", "@exact_match@strict", "@f1", FIVE_LINES, WINDOWED]
+SAYS_MORE = f"{sys.executable} {ROOT}/tests/faults/programs/says_more.py"
+EVALUATORS = ["@exact_match", "@exact_match@strict", "@f1", FIVE_LINES, WINDOWED, SAYS_MORE]
 
 
 def payloads() -> list[Payload]:
@@ -29,7 +30,7 @@ def payloads() -> list[Payload]:
 
 def outcome(result: Answer | EvaluationError) -> object:
     if isinstance(result, EvaluationError):
-        return str(result.kind), result.message
+        return str(result.kind), result.message, result.hint, dict(result.side_info)
     return result.score, dict(result.side_info)
 
 
@@ -52,11 +53,13 @@ def outcomes(spec: EvaluatorSpec, *, slots: int) -> list[object]:
         evaluator.close()
 
 
-@pytest.mark.parametrize("text", EVALUATORS, ids=["normalised", "strict", "f1", "five lines", "windowed"])
+@pytest.mark.parametrize(
+    "text", EVALUATORS, ids=["normalised", "strict", "f1", "five lines", "windowed", "wrong"]
+)
 def test_one_shot_kept_alive_windowed_batched_and_over_http_agree(text: str) -> None:
     spec = parse_evaluator(text, EvaluatorSpec())
     one_by_one = outcomes(replace(spec, persistent=False), slots=1)
-    assert len({str(found) for found in one_by_one}) > 1
+    assert len({str(found) for found in one_by_one}) > (6 if text == SAYS_MORE else 1)
     assert outcomes(replace(spec, persistent=False), slots=8) == one_by_one
     assert outcomes(spec, slots=1) == one_by_one
     assert outcomes(spec, slots=8) == one_by_one

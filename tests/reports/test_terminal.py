@@ -236,6 +236,19 @@ def test_failures_have_their_count_kind_place_and_message() -> None:
     ]
 
 
+def test_what_failed_alike_on_several_candidates_is_one_paragraph() -> None:
+    fails: list[Example] = [Fails("not_found", "no program x"), *VAL[1:]]
+    names = {f"c{n}": fails for n in range(5)}
+    lines = shown(
+        on_val(base=VAL, **names, other=[Fails("not_found", "no program y"), *VAL[1:]]).summary(), 120
+    )
+    start = next(place for place, line in enumerate(lines) if line.startswith(" failures "))
+    assert [line[12:] for line in lines[start : start + 2]] == [
+        "5 × not_found  judge · c0, c1, c2, 2 more · val 1: no program x",
+        "1 × not_found  judge · other · val 1: no program y",
+    ]
+
+
 def test_the_worst_examples_of_the_best_candidate_are_shown_with_what_was_said() -> None:
     lines = shown(SUMMARIES["rich"], 120)
     worst = row_of(SUMMARIES["rich"], "v3-structured")["worst"]

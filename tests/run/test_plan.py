@@ -121,13 +121,43 @@ def test_candidates_come_from_files_globs_lists_and_stdin_and_are_named_apart(
     ]
     assert names(cli, "--candidate", "more/[odd].txt") == ["[odd]"]
     assert names(cli, "--candidate", "**/z.txt", "--candidate", "-", stdin=b"text") == ["z", "stdin"]
-    assert names(cli, "--candidates", "list.jsonl", "--candidate", "a.txt") == ["a", "v1", "a-2"]
+    assert names(cli, "--candidates", "list.jsonl", "--candidate", "a.txt") == ["v1", "a", "a-2"]
     assert names(
         cli, "--candidate-field", "id.x", "--candidate-field", "id.x", "--dataset", field(tmp_path)
     ) == [
         "id.x",
         "id.x-2",
     ]
+
+
+def test_candidates_keep_the_order_in_which_they_are_written(cli: Cli, tmp_path: Path) -> None:
+    project(tmp_path)
+    (tmp_path / "l.jsonl").write_text('{"id": "l", "candidate": "x"}\n')
+    (tmp_path / "m.jsonl").write_text('{"id": "m", "candidate": "y"}\n')
+    written = ["--candidate=b.txt", "--candidates", "m.jsonl", "--candidate", "a.txt", "--candidates=l.jsonl"]
+    assert names(cli, *written) == ["b", "m", "a", "l"]
+    assert names(cli, *written[1:]) == ["m", "a", "l"]
+
+
+def test_a_list_is_no_candidate_and_is_told_how_it_is_one(cli: Cli, tmp_path: Path) -> None:
+    project(tmp_path)
+    listed = '{"id": "v1", "candidate": "x", "note": 1}\n\n{"id": "v2", "candidate": "y"}\n'
+    (tmp_path / "my list.txt").write_text(listed)
+    done = cli("run", "-e", "true", "--candidate", "my list.txt", "--out", "r")
+    assert (done.status, done.stdout) == (2, "")
+    assert "error: my list.txt is a list of 2 candidates, not one candidate" in done.stderr
+    assert "  try: --candidates 'my list.txt' takes each" in done.stderr
+    assert names(cli, "--candidates", "my list.txt") == ["v1", "v2"]
+    assert names(cli, "--candidate", "-", stdin=listed.encode()) == ["stdin"]
+
+
+@pytest.mark.parametrize(
+    "text", ['{"id": "v1", "candidate": 5}', '{"id": "v1", "candidate": "x"}\nand more', "{", '{"id": "v1"}']
+)
+def test_what_only_looks_like_a_list_is_a_candidate(cli: Cli, tmp_path: Path, text: str) -> None:
+    project(tmp_path)
+    (tmp_path / "c.jsonl").write_text(text)
+    assert names(cli, "--candidate", "c.jsonl") == ["c"]
 
 
 def field(folder: Path) -> str:

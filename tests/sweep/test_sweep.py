@@ -268,6 +268,18 @@ def test_without_an_evaluator_there_is_nothing_to_run(cli: Cli, tmp_path: Path) 
     assert json.dumps("no evaluator is named")[1:-1] in done.stderr
 
 
+def test_paths_count_from_the_file_and_its_first_candidate_is_the_baseline(cli: Cli, folder: Path) -> None:
+    text = SWEEP.replace('"*.txt", "more.jsonl"', '"more.jsonl", "*.txt"').replace(
+        'baseline = "b"', 'out = "o/r"'
+    )
+    (folder / "compare.toml").write_text(text)
+    done = run(cli, "--json")
+    assert done.status == 0, done.stderr
+    assert (done.json["run"], done.json["summary"]["baseline"]) == ("project/o/r", "c")
+    assert (folder / "o" / "r" / "run.json").exists()
+    assert list(dict.fromkeys(row["candidate"] for row in done.json["summary"]["rows"])) == ["c", "a", "b"]
+
+
 def test_validate_checks_a_sweep_file_and_every_file_it_names(cli: Cli, folder: Path) -> None:
     done = cli("validate", "project/compare.toml")
     assert done.status == 0, done.stderr
@@ -308,15 +320,15 @@ def test_validate_tells_the_problems_of_all_named_files_at_once(cli: Cli, folder
         "project/compare.toml:19",
         "project/data/train.jsonl:2:1",
         "project/bad.txt",
-        "project/q*.md",
         "project/more.jsonl",
+        "project/q*.md",
         "project/more.jsonl",
     ]
     assert "no candidate is called 'z'" in told[0]
     assert "did you mean ./judge.sh?" in told[2]
     assert "there is no file strict.py" in told[3]
     assert "did you mean 'weight'?" in told[4]
-    assert "no file matches" in told[7]
+    assert "no file matches" in told[8]
 
 
 def test_validate_takes_a_file_for_what_it_is_told_to_be(cli: Cli, folder: Path) -> None:

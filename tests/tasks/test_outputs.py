@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from optimize_eval.errors import CannotGoOn, EvaluationError, UsageError
-from optimize_eval.journal import Damaged
+from optimize_eval.journal import Damaged, sealed
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.tasks.kinds import connect_model
 from optimize_eval.tasks.model import Output, Prompt
@@ -108,6 +108,9 @@ def test_files_of_others_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "outputs.jsonl"
     path.write_text('{"id": "a", "output": "4"}\n')
     with pytest.raises(CannotGoOn):
+        Outputs(path)
+    path.write_bytes(sealed({"schema": "optimize-eval.outputs.v9"}))
+    with pytest.raises(CannotGoOn, match=r"jsonl:1: its schema is 'optimize-eval\.outputs\.v9'"):
         Outputs(path)
     path.unlink()
     path.mkdir()

@@ -103,6 +103,18 @@ def test_the_candidate_stands_before_the_prompt_and_an_empty_one_leaves_nothing(
     assert [orjson.loads(line) for line in seen.read_text().splitlines()] == ["Think.\n\nsay a", "say a"]
 
 
+def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_path: Path) -> None:
+    reply = """echo '{"error": "no", "why": "odd", "prediction": 7}'"""
+    fails = parse_evaluator(str(write_program(tmp_path / "m.sh", ["#!/bin/sh", reply])), DEFAULTS)
+    task = TaskSpecification(model=MODEL, metrics=(replace(fails, name="exact_match@normalised"),))
+    with live(replace(DEFAULTS, task=task)) as evaluator, pytest.raises(EvaluationError) as caught:
+        ask(evaluator, record("say a", "a"))
+    assert caught.value.message == "metric: no"
+    kept = caught.value.side_info
+    assert (kept["why"], kept["prediction"]) == ("odd", kept["output"])
+    assert isinstance(kept["output"], str)
+
+
 def test_a_failure_says_at_which_stage() -> None:
     sleeps, slow = shlex.quote(str(FAULTS / "sleeps.sh")), f"{sys.executable} {FAULTS / 'model.py'} one-shot"
     late = replace(DEFAULTS, timeout=0.5)

@@ -1,0 +1,82 @@
+"""The first checks: whether an evaluator answers what a run would ask it, and what its replies carry."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.preflight.examined import AT_ONCE, Check, Examined, Result, Status, ask, live
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.reach import by_hand
+from optimize_eval.wrong_answers import own_words
+
+_BOTH = "error with score"
+_NO_CANDIDATE = "the candidate was a placeholder: name a real one with --candidate FILE"
+
+
+def answers(on: Examined, name: str) -> Iterator[Check]:
+    """Send the sentinel where there is no candidate, then the first payloads, exactly as the run would."""
+    with live(on.spec, persistent=False) as evaluator:
+
+        def put(payload: Payload) -> Result:
+            return ask(evaluator, payload, on.spec.timeout, on.seconds)
+
+        if on.material.sentinel:
+            where, _ = on.material.firsts[0]
+            result = put(on.material.sentinel)
+            if isinstance(result, EvaluationError):
+                yield _failed(on, f"{name} {where}".strip(), on.material.sentinel, result)
+                return
+            on.seconds.clear()  # which many answer at once, without doing their work
+        yield from first_answers(on, name, put)
+
+
+def first_answers(on: Examined, name: str, put: Callable[[Payload], Result]) -> Iterator[Check]:
+    """Send the first payload of each split and task model; the first failure ends it."""
+    for where, payload in on.material.firsts:
+        result = put(payload)
+        title = f"{name} {where}".strip()
+        if isinstance(result, EvaluationError):
+            yield _failed(on, title, payload, result)
+            return
+        on.first = on.first or result
+        yield Check(title, Status.PASS, f"score {result.score:g}")
+        yield from _error_with_score(on, [(payload, result)])
+
+
+def more_answers(on: Examined, name: str) -> Iterator[Check]:
+    """Ask about some more of what the run would ask, one by one."""
+    with live(on.spec, persistent=False) as evaluator:
+        on.one_by_one = on.ask_all(evaluator)
+    asked = list(zip(on.sample, on.one_by_one, strict=True))
+    yield from _error_with_score(on, asked)
+    failed = [(payload, result) for payload, result in asked if isinstance(result, EvaluationError)]
+    if not failed:
+        yield Check(name, Status.PASS, f"{AT_ONCE} of {AT_ONCE} scored")
+        return
+    payload, first = failed[0]
+    is_real = any(payload in payloads for payloads in on.material.splits.values())
+    is_told = all(result.kind is FailureKind.REPORTED for _, result in failed)
+    status = Status.FAIL if is_real and not is_told else Status.WARN
+    message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
+    yield Check(name, status, message + _advice(on, payload), by_hand.ask_once(on.spec, payload))
+
+
+def _failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> Check:
+    message = f"{error.kind}: {error.message}; {error.hint}{_advice(on, payload)}"
+    return Check(title, Status.FAIL, message, by_hand.ask_once(on.spec, payload))
+
+
+def _advice(on: Examined, payload: Payload) -> str:
+    """Say of an evaluator that answered the sentinel that it was not given a real candidate."""
+    is_placeholder = on.material.sentinel is not None and payload != on.material.sentinel
+    return f"; {_NO_CANDIDATE}" if is_placeholder and not on.spec.judge else ""
+
+
+def _error_with_score(on: Examined, asked: Sequence[tuple[Payload, Result]]) -> Iterator[Check]:
+    """Warn, once, of a reply that has a score and an error: the score counts."""
+    told = ((p, own_words(r.side_info)) for p, r in asked if isinstance(r, Answer))
+    payload, words = next(((p, words) for p, words in told if words), (None, ""))
+    if payload and all(check.name != _BOTH for check in on.checks):
+        message = (
+            f"the score counts, though the reply carries error: {words}; without a score it is a failure"
+        )
+        yield Check(_BOTH, Status.WARN, message, by_hand.ask_once(on.spec, payload))

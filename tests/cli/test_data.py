@@ -1,0 +1,83 @@
+"""What commands say of data and options that fit badly: long files, copies, options that nothing uses."""
+
+from pathlib import Path
+
+import pytest
+
+from optimize_eval.datasets import MAX_RECORDS
+from tests.front_door import Cli
+
+NO_URL = "note: --header has no effect: it is for URLs, and none is named\n"
+NO_PROGRAM = "note: --cwd has no effect: it is for programs, and none is named\n"
+RUN = ["run", "-e", "@exact_match", "--candidate", "c.txt"]
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write more records than a run calls."""
+    path = tmp_path_factory.mktemp("long") / "long.jsonl"
+    path.write_text("".join(f'{{"target": "{n}"}}\n' for n in range(MAX_RECORDS + 1)))
+    return path
+
+
+@pytest.fixture(autouse=True)
+def candidate(tmp_path: Path) -> None:
+    (tmp_path / "c.txt").write_text("7")
+
+
+@pytest.mark.parametrize("option", ["--limit", "--sample"])
+def test_of_a_long_file_so_many_can_be_run_and_scored_again(cli: Cli, long: Path, option: str) -> None:
+    done = cli(*RUN, "--dataset", long, option, "2", "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    assert done.json["summary"]["units"]["scored"] == 2
+    again = cli("rescore", "r", "-e", "@contains", "--json")
+    assert again.status == 0, again.stderr
+    assert again.json["summary"]["units"]["scored"] == 4
+
+
+def test_a_long_file_is_refused_whole_and_told_what_works(cli: Cli, long: Path, tmp_path: Path) -> None:
+    done = cli(*RUN, "--dataset", long, "--out", "r")
+    assert done.status == 2
+    assert "more than 10,000 records: `run --sample 10000` or --limit takes so many of them" in done.stderr
+    assert cli(*RUN, "--dataset", long, "--out", "r", "--sample", "10000", "--dry-run").status == 0
+    done = cli(*RUN, "--dataset", long, "--out", "r", "--limit", "10001")
+    assert done.status == 2
+    assert "10,001 records are too many for one run" in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_sweep_file_may_sample_a_long_file(cli: Cli, long: Path, tmp_path: Path) -> None:
+    text = f'run = {{dataset = "{long}", candidates = ["c.txt"]SAMPLE}}\n[[evaluator]]\nuse = "@contains"\n'
+    (tmp_path / "s.toml").write_text(text.replace("SAMPLE", ", sample = 3"))
+    assert cli("validate", "s.toml").status == 0
+    assert cli("run", "s.toml", "--dry-run").status == 0
+    (tmp_path / "s.toml").write_text(text.replace("SAMPLE", ""))
+    assert cli("validate", "s.toml").status == 2
+
+
+def test_records_that_are_copies_are_told(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text('{"target": "7"}\n{"target": "8"}\n{"target": "7"}\n')
+    said = "d.jsonl: 1 of 3 records is a copy of another: line 3 equals line 1\n"
+    checked = cli("validate", "d.jsonl")
+    assert (checked.status, checked.stdout) == (0, f"d.jsonl: ok, 3 records\n{said}")
+    assert cli("validate", "d.jsonl", "--json").json["files"][0]["copies"] == [{"line_number": 3, "of": 1}]
+    assert cli(*RUN, "--dataset", "d.jsonl", "--dry-run").stderr == f"note: {said}"
+    assert cli(*RUN, "--dataset", "d.jsonl", "--limit", "2", "--dry-run").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "notes"),
+    [
+        (["-e", "http://127.0.0.1:9/", "--cwd", "."], NO_PROGRAM),
+        (["-e", "true", "--header", "A: b"], NO_URL),
+        (["-e", "true", "-e", "http://127.0.0.1:9/", "--cwd", ".", "--header", "A: b"], ""),
+        (["-e", "true", "--cwd", "."], ""),
+        (
+            ["--judge-model", "vllm/m", "--objective", "It greets", "--cwd", ".", "--header", "A: b"],
+            NO_PROGRAM + NO_URL,
+        ),
+    ],
+)
+def test_options_that_nothing_named_uses_are_told(cli: Cli, options: list[str], notes: str) -> None:
+    done = cli("run", *options, "--candidate", "c.txt", "--dry-run")
+    assert (done.status, done.stderr) == (0, notes)
