@@ -8,11 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from optimize_eval.aggregates import compare
 from optimize_eval.aggregates.rows import Row, known_difference, lead_name, on_split, survives_failures
 from optimize_eval.aggregates.wording import count, evidence, interval, number, p_value, signed
 from optimize_eval.run.layout import Layout
-from optimize_eval.statistics.families import ALPHA
+from optimize_eval.statistics.families import ALPHA, can_decide
 
 BETTER, NOT_SHOWN = "better", "not_shown"
 
@@ -71,9 +70,7 @@ def _on_test(winner: Row, summary: Mapping[str, Any], layout: Layout) -> Said:
         text = f"{chosen} cannot be compared with {baseline} on test data: {count(d['n_pairs'], 'pair')}"
         return Said(text=text, state=NOT_SHOWN)
     low = d["ci"][0] if d["ci"] else d["diff"]
-    is_shown = (
-        survives_failures(winner, "test") and low > 0 and d["p"] < ALPHA and d["mark"] != compare.TOO_FEW
-    )
+    is_shown = survives_failures(winner, "test") and low > 0 and d["p"] < ALPHA and can_decide(d["units"])
     verb = "beats" if is_shown else "is not shown to beat"
     told = evidence({**d, "p_holm": None})
     text = f"{chosen} {verb} {baseline} on test data: {signed(d['diff'])} {lead_name(layout)} ({told})"

@@ -73,7 +73,7 @@ def report(
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(run)
-    gates.set_margins(stored, margin)
+    gates.set_margins(stored, None if check else margin)  # what is checked has its own
     wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen is Format.TERMINAL and not check and wanted == gates.Demands() and _has_board(stored):
         _emit_board(stored)

@@ -263,10 +263,12 @@ def test_leakage_is_a_point() -> None:
 
 
 def test_the_plain_gain_of_the_best_of_several_is_said_to_be_optimistic() -> None:
-    summary = on_val(a=BASE, b=BETTER, c=SAME).summary()
+    rival = moved(BASE, 0.09, sd=0.1, seed=5)
+    summary = on_val(a=BASE, b=BETTER, c=rival).summary()
     (found,) = saying(summary, "is optimistic: it was chosen on val among 2")
     assert found.startswith("· its plain gain, +0.100 (")
     assert "after correcting for the choice among 2 (95 % CI " in headline(summary)
+    assert not saying(on_val(a=BASE, b=BETTER, c=SAME).summary(), "optimistic")  # every half chose b
     assert "choice" not in everything(on_val(a=BASE, b=BETTER).summary())
 
 

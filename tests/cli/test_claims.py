@@ -229,6 +229,45 @@ def test_a_margin_turns_no_difference_into_a_statement(scene: Scene) -> None:
     assert tighter["verdict"]["state"] == "not_shown"
 
 
+def test_a_margin_says_of_each_candidate_whether_it_is_no_worse(scene: Scene) -> None:
+    base = noisy(100)
+    candidates = {"near": moved(base, -0.005, sd=0.03), "worse": moved(base, -0.05, sd=0.03, seed=4)}
+    told = points(scene.summary({"val": {"base": base, **candidates}}, "--margin=0.02"))
+    assert "· near is no worse than base by more than 0.020: \N{MINUS SIGN}0.005, 90 % CI " in told
+    assert "worse is no worse" not in told
+
+
+def test_a_diff_with_a_margin_says_that_nothing_has_changed_by_more(scene: Scene) -> None:
+    base = noisy(100)
+    (scene.folder / "d.jsonl").write_text(
+        "".join(
+            json.dumps({"n": n, "scores": {"a": x, "b": y}}) + "\n"
+            for n, (x, y) in enumerate(zip(base, moved(base, 0.002, sd=0.03), strict=True))
+        )
+    )
+    for name in "ab":
+        (scene.folder / "v.txt").write_text(name)
+        scene.cli(
+            *("run", "-e", "judge=python3 judge.py", "--candidate=v.txt", "--dataset=d.jsonl"),
+            *("--no-preflight", "--quiet", f"--out={name}"),
+        )
+    assert " v does not differ on train by more than 0.020: +0.002 (90 % CI " in (
+        scene.cli("diff", "a", "b", "--margin=0.02").stdout
+    )
+
+
+def test_a_summary_by_older_rules_is_told_beside_the_newer_numbers(scene: Scene) -> None:
+    scene.run({"val": {"base": noisy(12)}})
+    path = scene.folder / "out" / "summary.json"
+    assert scene.cli("report", "out").stderr == ""
+    path.write_text(path.read_text().replace("summary.v2", "summary.v1"))
+    done = scene.cli("report", "out")
+    assert (done.status, "95 % CI" in done.stdout) == (0, True)
+    assert done.stderr.startswith(
+        "note: computed by newer rules than its summary.json, from the same journal"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -111,7 +111,8 @@ def test_the_tables_of_a_comment_have_the_rounded_numbers_of_the_summary(cli: Cl
             assert row["coverage"] == "100 %"
             if against:
                 assert row["Δ val"].endswith(signed(against["val"]["diff"]))
-                assert row["95 % CI of Δ"] == interval(against["val"]["ci"])
+                ci = against["val"]["ci"]
+                assert row["95 % CI of Δ"] == ("" if ci is None else interval(ci))
                 assert signed(told[row["candidate"]]["overfit"]["value"]) in row["overfit?"]
     assert [(row["calls"], row["kind"], row["first"]) for row in failures[:2]] == [
         ("1", "exit_code", "train 1"),

@@ -83,7 +83,7 @@ def _won(winner: Told, selection: Told | None, run: Run) -> Told:
         if t["diff"] is None or t["p"] is None:
             return {"state": "not_shown"}
         low = t["ci"][0] if t["ci"] else t["diff"]
-        is_sure = t.get("despite_failures", "surely") == "surely" and t["mark"] != "too_few"
+        is_sure = t.get("despite_failures", "surely") == "surely" and 2 ** (1 - t["units"]) <= numerics.ALPHA
         by = {"diff": t["diff"], "ci": t["ci"], "p": t["p"], "from": "test"}
         if is_sure and low > 0 and t["p"] < numerics.ALPHA:
             return {"state": "better", "winner": name, "by": by}
