@@ -15,7 +15,7 @@ from optimize_eval.statistics.power import examples_needed, examples_needed_for_
 _WANTED = 0.05  # the difference for which the needed number of examples is told
 _LOPSIDED = 0.25  # of skewness over the root of the units, from which on intervals are off
 _SKEWED = 1.5
-_MUCH_NOISIER = 1.5
+_MUCH_NOISIER = 1.3
 _MOST_NAMED = 5
 
 
@@ -28,10 +28,10 @@ def alike(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:
         if same and layout.deciding != SINGLE:
             who = ", ".join(same[:_MOST_NAMED]) + ", …" * (len(same) > _MOST_NAMED)
             verb = "scores" if len(same) == 1 else "score"
-            yield (
-                f"{who} {verb} the same as {layout.baseline} on every example: "
-                f"{evaluator} may ignore the candidate, or the texts are the same"
-            )
+            why = f"{evaluator} may ignore the candidate, or the texts are the same"
+            if len(same) < len(names):
+                why = f"{evaluator} may not see what differs, or the texts are the same"
+            yield f"{who} {verb} the same as {layout.baseline} on every example: {why}"
 
 
 def lopsided(summary: Mapping[str, Any], layout: Layout) -> Iterator[str]:

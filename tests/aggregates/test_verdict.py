@@ -120,6 +120,8 @@ def test_equal_scores_are_no_difference_and_a_reason_to_look_again() -> None:
     )
     assert summary["verdict"]["state"] == "no_difference"
     assert saying(summary, "! b scores the same as a on every example: judge may ignore the candidate, or")
+    beside = on_val(a=BASE, b=BASE, c=BETTER).summary()
+    assert saying(beside, "! b scores the same as a on every example: judge may not see what differs, or")
 
 
 def test_pairs_of_one_cluster_are_not_said_to_be_the_same() -> None:
