@@ -62,7 +62,7 @@ def _cells(found: Measured) -> Iterator[str]:
     yield scene.cell
     yield f"{found.draws:,}"
     if not found.draws:
-        yield "refused before any call"
+        yield "refused before any call, or never found"
     else:
         beside = "" if found.beside is None else f" (exact Wilson {found.beside:.3f})"
         yield f"{found.value:+.4f}" if not scene.is_share else f"{found.value:.3f}{beside}"
