@@ -95,7 +95,7 @@ class Runner:
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
-            with contextlib.closing(Scribe(self._write)) as self._scribe, self._asked:
+            with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._asked:
                 self._journal.append(journal.sealed(self._header()))
                 if self._settings.probe:
                     self._probe()
