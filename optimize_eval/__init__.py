@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from optimize_eval.datasets import load_dataset
     from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
-    from optimize_eval.reach.process import adopt_orphans
+    from optimize_eval.reach.leftovers import adopt_orphans
     from optimize_eval.results import RunResults, load_run
     from optimize_eval.run.plain import command_evaluator, http_evaluator, llm_judge_evaluator
     from optimize_eval.run.records import RunRecord
@@ -46,7 +46,7 @@ _HOMES = {
     "RunResults": "results",
     "ScoreRange": "protocol",
     "UsageError": "errors",
-    "adopt_orphans": "reach.process",
+    "adopt_orphans": "reach.leftovers",
     "command_evaluator": "run.plain",
     "evaluate": "assertions",
     "has_forbidden": "assertions",
