@@ -1,5 +1,6 @@
 """The engine's laws: each unit once, never more than a lane can take, fair over lanes, and out when told."""
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize_eval.engines import Lane
+from optimize_eval.engines import CrowdedOut, Lane
 from optimize_eval.engines.local import LocalEngine, Queues
 from optimize_eval.reach import Capacity
 
@@ -187,6 +188,29 @@ def test_an_error_anywhere_ends_the_run_and_is_raised(where: str) -> None:
             engine.run([lane], attempt, done, lambda: False)
     finally:
         waiting.set()
+
+
+def test_a_unit_that_finds_no_room_is_attempted_again_with_fewer_slots_and_fails_only_alone() -> None:
+    """Units 1 to 3 find none at first; unit 5 finds none even alone."""
+    together = threading.Barrier(8)
+    tries: Counter[int] = Counter()
+    done: list[tuple[int, bool]] = []
+
+    def attempt(numbers: Sequence[int]) -> Sequence[tuple[int, bool]]:
+        (number,) = numbers
+        tries[number] += 1
+        if number < 8 and tries[number] == 1:
+            together.wait(20)
+        return [(number, number != 5 and (number not in {1, 2, 3} or tries[number] > 1))]
+
+    def crowded_out(record: tuple[int, bool]) -> CrowdedOut | None:
+        return None if record[1] else CrowdedOut(record[0], "too few chairs")
+
+    engine = LocalEngine(8, lambda: None)
+    lane = Lane(units=range(40), capacity=Capacity)
+    engine.run([lane], attempt, done.append, lambda: False, crowded_out)
+    assert sorted(done) == [(number, number != 5) for number in range(40)]
+    assert re.fullmatch(r"--concurrency was lowered from 8 to 1: too few chairs; .*", engine.note)
 
 
 def test_nothing_to_do_is_done_at_once() -> None:
