@@ -9,12 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
+from optimize_eval import files
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.run.folder import LEADERBOARD
@@ -46,7 +47,7 @@ def load_board(path: str) -> Board:
     if not file.is_file():  # nor a pipe, which would never end
         raise UsageError(f"there is no leaderboard {file}", hint=_HINT)
     try:
-        board = orjson.loads(file.read_bytes())
+        board = orjson.loads(files.load(file, files.OF_A_RUN))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
         raise UsageError(f"{file} cannot be read as a leaderboard: {reason}", hint=_HINT) from None
@@ -230,7 +231,8 @@ def _pinned(board: Board) -> dict[str, set[str]]:
 def _check(path: str, digests: set[str], folder: Path) -> Checked:
     for place in _places(path, folder):
         if place.is_file():
-            same = {sha256(place.read_bytes()).hexdigest()} == digests
+            with place.open("rb") as stream:
+                same = {file_digest(stream, "sha256").hexdigest()} == digests
             return Checked(path=path, state="ok" if same else "changed", found=str(place))
     return Checked(path=path, state="gone", found="")
 

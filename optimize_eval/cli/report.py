@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from optimize_eval import files
 from optimize_eval.aggregates import rederive
 from optimize_eval.aggregates.boards import load_board
 from optimize_eval.aggregates.gates import Gate
@@ -144,7 +145,7 @@ def _emit_summary(summary: Mapping[str, Any], judged: Sequence[Gate], run: str, 
 def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as_json: bool) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
     try:
-        stored = dict(json.loads((folder / SUMMARY).read_bytes()))
+        stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise CannotGoOn(
             f"{folder / SUMMARY} cannot be read: {error}", hint="write it anew: the run's own command again"

@@ -13,8 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import strict_json
-from optimize_eval.datasets import read_bytes
+from optimize_eval import files, strict_json
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.reach.rubric import Constraint, Dimension, Form, JudgeSpec, Rubric
 
@@ -60,7 +59,7 @@ def load_rubric(path: str) -> JudgeSpec:
 
 def said_in(path: str) -> dict[str, Any]:
     """Decode a rubric's file; raises DataError."""
-    raw = read_bytes(path)
+    raw = files.read(path, files.SETTINGS)
     try:
         return _decoded(path, raw)
     except ValueError as error:

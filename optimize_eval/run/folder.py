@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from optimize_eval import files
 from optimize_eval.errors import UsageError
 from optimize_eval.journal import no_room, sync_folder
 from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
@@ -128,12 +129,13 @@ def write_json(path: Path, value: Any) -> None:
 def read_manifest(folder: Path) -> Manifest | None:
     """Read run.json; None where there is none."""
     try:
-        manifest = orjson.loads((folder / MANIFEST).read_bytes())
+        manifest = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, orjson.JSONDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise NotARun(
-            f"{folder / MANIFEST} cannot be read: {error}", hint="choose another folder with --out"
+            f"{folder / MANIFEST} cannot be read: {reason}", hint="choose another folder with --out"
         ) from None
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         told = manifest.get("schema") if isinstance(manifest, dict) else None
@@ -152,7 +154,7 @@ def has_our_files(folder: Path) -> bool:
 
 
 def _glance(path: Path) -> bytes:
-    with path.open("rb") as stream:
+    with files.opened(path) as stream:
         return stream.read(_GLANCE)
 
 

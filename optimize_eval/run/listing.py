@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from optimize_eval import files
 from optimize_eval.errors import OptimizeEvalError, UsageError
 from optimize_eval.journal import SCHEMA, check_schema, decode, last_line
 from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, has_our_files, holder, read_manifest
@@ -124,7 +125,7 @@ def _summary(folder: Path) -> dict[str, Any]:
     """Read the stored summary; a run without a readable one has no verdict, and is a run all the same."""
     path = folder / SUMMARY
     try:
-        return _object(orjson.loads(path.read_bytes())) if path.is_file() else {}
+        return _object(orjson.loads(files.load(path, files.OF_A_RUN))) if path.is_file() else {}
     except (OSError, ValueError):
         return {}
 

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from optimize_eval import files
 from optimize_eval.candidates import Named
-from optimize_eval.datasets import read_bytes
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.sweep import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
@@ -39,7 +39,7 @@ def load_sweep(path: str) -> Sweep:
 def read_sweep(path: str) -> tuple[Sweep, list[Problem]]:
     """Read what can be used of a sweep file, and list what is wrong with the rest."""
     try:
-        text = read_bytes(path).decode()
+        text = files.read(path, files.SETTINGS).decode()
         tables = tomllib.loads(text)
     except UnicodeDecodeError as error:
         reason = f"not UTF-8: byte 0x{error.object[error.start]:02X} at offset {error.start}"
