@@ -3,10 +3,11 @@
 The public names; each is imported from its module when it is first used, so importing the package is cheap.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as typing has it, which takes long to load: until then Ctrl-C is not quiet
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from optimize_eval.assertions import evaluate, has_forbidden, label_in_set
     from optimize_eval.datasets import load_dataset
     from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
@@ -59,7 +60,9 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module  # noqa: PLC0415  until the program is there, Ctrl-C is not quiet
+
     if name == "__version__":
         return import_module(f"{__name__}.version").VERSION
     if name not in _HOMES:
