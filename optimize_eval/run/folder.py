@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -113,7 +114,7 @@ def write_json(path: Path, value: Any) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as stream:
-            stream.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+            stream.write(_indented(value) + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(path)
@@ -124,6 +125,13 @@ def write_json(path: Path, value: Any) -> None:
             raise no_room(path, error) from error
         raise
     sync_folder(path.parent)
+
+
+def _indented(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except TypeError:  # an integer beyond 64 bits, such as --limit 99999999999999999999
+        return json.dumps(value, ensure_ascii=False, indent=2).encode()
 
 
 def read_manifest(folder: Path) -> Manifest | None:

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 from optimize_eval import journal
@@ -15,6 +16,7 @@ from optimize_eval.run.layout import Cell, Layout
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 
+_BESIDE = {"message": str, "stderr": str, "started_at": str, "attempts": int, "side_info": dict}
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
 
@@ -115,13 +117,19 @@ class Ledger:
 def _is_whole(record: Mapping[str, Any]) -> bool:
     """Tell whether a record has what its outcome needs."""
     match record:
-        case {"outcome": "scored", "score": int() | float(), "side_info": dict(), "seconds": int() | float()}:
-            return True
-        case {"outcome": "failed", "kind": str(), "message": str(), "seconds": int() | float()}:
-            return isinstance(record.get("side_info", {}), dict)
+        case {"outcome": "scored", "score": score, "side_info": dict(), "seconds": seconds}:
+            is_whole = _is_number(score) and _is_number(seconds)
+        case {"outcome": "failed", "kind": str(), "message": str(), "seconds": seconds}:
+            is_whole = _is_number(seconds)
         case {"outcome": "skipped"}:
-            return True
-    return False
+            is_whole = True
+        case _:
+            is_whole = False
+    return is_whole and all(type(record[key]) is kind for key, kind in _BESIDE.items() if key in record)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in {int, float} and abs(value) <= float_info.max
 
 
 class Part:

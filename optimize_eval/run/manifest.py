@@ -9,6 +9,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.reach.identity import Identity
 from optimize_eval.run.layout import Layout, Split
+from optimize_eval.run.manifest_shape import check_shape
 from optimize_eval.run.plan import MOST_UNITS, Plan
 from optimize_eval.version import VERSION
 
@@ -64,6 +65,7 @@ def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any
 def layout_of(manifest: Manifest) -> tuple[Layout, str]:
     """Read the axes and the plan's digest back; a report needs no more than these and the journal."""
     try:
+        check_shape(manifest)
         plan = journal_plan(manifest)
         layout = Layout(
             evaluators=tuple(one["name"] for one in evaluators_of(manifest)),
