@@ -48,7 +48,9 @@ class LocalEngine:
         wanted = min(self._slots, queues.left)
         threads = [threading.Thread(target=serve, name=f"slot-{n}", daemon=True) for n in range(wanted)]
         try:
-            self._watch(_started(threads), queues)
+            started = _started(threads)
+            queues.settle_for(len(started), wanted)
+            self._watch(started, queues)
         finally:
             self._remember(queues)
 
@@ -148,6 +150,12 @@ class Queues:
                 self._changed.wait(_LOOK_AGAIN)
             self._changed.notify_all()
             return None
+
+    def settle_for(self, slots: int, wanted: int) -> None:
+        """Go on with the slots that the system let us have."""
+        if slots < wanted:
+            self.crowded = "too many processes and threads"
+            self.pace.most = self.pace.slots = slots
 
     def take_back(self, queue: _Queue, crowded_out: CrowdedOut | None) -> bool:
         """Put a unit that found no room back, and lower the slots; false where it was the only one."""

@@ -16,7 +16,9 @@ from optimize_eval.run.layout import Cell, Layout
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 
-_BESIDE = {"message": str, "stderr": str, "started_at": str, "attempts": int, "side_info": dict}
+_NONE: dict[str, Any] = {}
+_NUMBERS = frozenset({int, float})
+_LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
 
@@ -125,11 +127,22 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
             is_whole = True
         case _:
             is_whole = False
-    return is_whole and all(type(record[key]) is kind for key, kind in _BESIDE.items() if key in record)
+    return is_whole and _is_as_written(record.get)
+
+
+def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
+    """Return True if what any outcome may have is of its type; spelled out, as it is asked of each line."""
+    return (
+        type(get("attempts", 1)) is int
+        and type(get("started_at", "")) is str
+        and type(get("stderr", "")) is str
+        and type(get("message", "")) is str
+        and type(get("side_info", _NONE)) is dict
+    )
 
 
 def _is_number(value: Any) -> bool:
-    return type(value) in {int, float} and abs(value) <= float_info.max
+    return type(value) in _NUMBERS and abs(value) <= _LARGEST
 
 
 class Part:

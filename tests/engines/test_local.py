@@ -213,6 +213,24 @@ def test_a_unit_that_finds_no_room_is_attempted_again_with_fewer_slots_and_fails
     assert re.fullmatch(r"--concurrency was lowered from 8 to 1: too few chairs; .*", engine.note)
 
 
+def test_slots_that_the_system_does_not_give_are_done_without_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = threading.Thread.start
+
+    def start_some(thread: threading.Thread) -> None:
+        if thread.name in {"slot-2", "slot-3"}:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    done: list[int] = []
+    engine = LocalEngine(4, lambda: None)
+    engine.run([Lane(units=range(20), capacity=Capacity)], list, done.append, lambda: False)
+    assert sorted(done) == list(range(20))
+    assert engine.note.startswith("--concurrency was lowered from 4 to 2: too many processes and threads; ")
+
+
 def test_nothing_to_do_is_done_at_once() -> None:
     LocalEngine(4, lambda: None).run([], list, print, lambda: False)
     Watched([0, 0], [Capacity()] * 2).run(3)
