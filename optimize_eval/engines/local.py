@@ -59,9 +59,7 @@ class LocalEngine:
         if queues.crowded:
             self._slots = queues.pace.most
             fewer = f"--concurrency was lowered from {self._wanted} to {self._slots}"
-            self.note = (
-                f"{fewer}: {queues.crowded}; every call was made (ulimit -n, ulimit -u show the limits)"
-            )
+            self.note = f"{fewer}: {queues.crowded}; what found no room was called again (see ulimit -n, -u)"
 
     def _watch(self, threads: Sequence[threading.Thread], queues: "Queues") -> None:
         try:

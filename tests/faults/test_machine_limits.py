@@ -30,7 +30,7 @@ def test_calls_that_find_no_descriptor_lower_the_concurrency_and_none_fails(tmp_
     assert done.returncode == 0, told
     assert json.loads(done.stdout)["summary"]["units"]["scored"] == 80
     assert "note: --concurrency was lowered from 64 to " in told
-    assert ": too many open files; every call was made" in told
+    assert ": too many open files; what found no room was called again" in told
     assert '"failed"' not in (tmp_path / "r" / "journal.jsonl").read_text()
 
 
