@@ -72,7 +72,7 @@ EDITS: dict[str, Change] = {
     "a label that is a number": lambda run: run["splits"][0]["groups"]["group"].__setitem__(0, 5),
     "settings that are a text": lambda run: run.update(settings="x"),
     "gates that are a number": lambda run: run["settings"].update(gates=5),
-    "a file's digest that is null": lambda run: run["evaluators"][0]["files"][0].update(sha256=None),
+    "an evaluator's text that is null": lambda run: run["evaluators"][0].update(text=None),
     "a candidate that is a list": lambda run: run["candidates"].__setitem__(0, []),
 }
 

@@ -1,6 +1,7 @@
 """Of what types the values of a run.json have to be, so that nothing that reads one meets a surprise.
 
-Keys that are not there are for their readers to miss; whether axes fit each other is manifest's.
+Keys that are not there are for their readers to miss, an evaluator's files for who compares them; whether
+axes fit each other is manifest's.
 """
 
 from collections.abc import Callable, Mapping
@@ -46,12 +47,10 @@ def _with(checks: Mapping[str, Check]) -> Check:
     )
 
 
-_FILE = _with({"name": _text, "sha256": _text})
 _EVALUATOR = _with(
     {
         "name": _text,
         "text": _text,
-        "files": _list_of(_FILE),
         "sha256": _text,
         "score_range": _text,
         "judge": _table,
