@@ -18,15 +18,7 @@ EDITED = "its run.json is of another version, or was edited"
 
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 _SHOWN = 3
-_MISSHAPEN = (
-    AttributeError,
-    IndexError,
-    KeyError,
-    MemoryError,
-    OverflowError,
-    TypeError,
-    ValueError,
-)
+_MISSHAPEN = (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError)
 _MOST_DIFFERENCES = 10
 
 Manifest = dict[str, Any]
