@@ -22,7 +22,7 @@ from optimize_eval.cli.carried_out import (
 from optimize_eval.cli.leaderboards import keep_and_tell, make_board
 from optimize_eval.cli.material import stored_paths
 from optimize_eval.cli.task_files import chosen, find_task, load_task_files
-from optimize_eval.connect import task_spec
+from optimize_eval.connect import parse_headers, task_spec
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
@@ -35,6 +35,7 @@ EXAMPLES = """\b
 Examples:
   optimize-eval bench tasks.jsonl --model toy
   optimize-eval bench tasks/ --model cmd:./my_model --model openai/gpt-4o-mini --out runs/models
+  optimize-eval bench tasks.jsonl --model m=http://127.0.0.1:8000/ --header 'Authorization: Bearer ${KEY}'
   optimize-eval bench tasks.jsonl --model cmd:./my_model --show arith_001
 
 \b
@@ -58,7 +59,7 @@ class Sandbox(StrEnum):
 def bench(
     files: Annotated[list[str], typer.Argument(metavar="FILE|DIR", help="Task files, or folders of them.")],
     model: Annotated[
-        list[str], typer.Option("--model", metavar="MODEL", help="toy, cmd:…, replay:…, PROVIDER/…")
+        list[str], typer.Option("--model", metavar="MODEL", help="toy, cmd:…, http://…, replay:…, PROVIDER/…")
     ],
     format_: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="spec or examples, if not as it looks.")
@@ -93,6 +94,7 @@ def bench(
     max_failures: options.MaxFailures = None,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
+    header: options.Headers = None,
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
@@ -115,7 +117,14 @@ def bench(
         raise UsageError("--out needs a name", hint="leave the option away, or give it one")
     loaded = load_task_files(files, dialect=format_, allow_bad=allow_bad_tasks)
     taken, sources = chosen(loaded, limit=limit, sample=sample, seed=seed)
-    how = EvaluatorSpec(timeout=timeout, cwd=cwd, retries=retries, persistent=persistent, workers=workers)
+    how = EvaluatorSpec(
+        timeout=timeout,
+        cwd=cwd,
+        headers=parse_headers(header or ()),
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
     task = TaskSpecification(
         api_base=api_base or "", temperature=temperature, max_tokens=max_tokens, batch_size=batch_size
     )

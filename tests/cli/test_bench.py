@@ -3,67 +3,18 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
+from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
 from tests.programs import write_program
 
 TASKS = ROOT / "datasets" / "tasks"
-TIMES = {"timestamp", "latency_ms", "run", "status"}
-MODEL = """#!{python}
-import json, os, sys
-log = os.environ.get("CALLS")
-for line in sys.stdin:
-    asked = json.loads(line)
-    if log:
-        with open(log, "a") as calls:
-            calls.write(asked["prompt"][-20:] + "\\n")
-    said = {answer}
-    said = said if isinstance(said, dict) else {{"text": said}}
-    said |= {{"_id": asked.get("_id"), "_capabilities": {{"persistent": True}}}}
-    print(json.dumps(said), flush=True)
-"""
-
-
-def model(path: Path, answer: str) -> str:
-    """Write a model that answers with the value of a Python expression about `asked`."""
-    write_program(path, MODEL.format(python=sys.executable, answer=answer).splitlines())
-    return f"cmd:./{path.name}"
-
-
-def arithmetic(folder: Path, *, size: int = 12, name: str = "sums.jsonl") -> Path:
-    path = folder / name
-    records = [
-        {"id": f"q{n}", "prompt": f"{n} + {n} =", "targets": [str(2 * n)], "metric": "exact_match"}
-        for n in range(size)
-    ]
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    return path
-
-
-RIGHT = "str(2 * int(asked['prompt'].split()[0]))"
-OFTEN_WRONG = "str(2 * int(asked['prompt'].split()[0]) + (int(asked['prompt'].split()[0]) % 3 == 0))"
-
-
-def board_in(folder: Path) -> dict[str, Any]:
-    board: dict[str, Any] = orjson.loads((folder / "leaderboard.json").read_bytes())
-    return board
-
-
-def timeless(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: timeless(item) for key, item in value.items() if key not in TIMES}
-        case list():
-            return [timeless(item) for item in value]
-    return value
 
 
 @pytest.mark.parametrize("files", [[ROOT / "datasets" / "tasks.jsonl"], [TASKS]], ids=["spec", "examples"])
