@@ -136,6 +136,8 @@ def _faults(board: Board) -> Iterator[str]:
             yield from _wrong_fields(task, _OF_A_TASK, "a task")
             for example in task.get("per_example") or ():
                 yield from _wrong_fields(example, _OF_AN_EXAMPLE, "an example")
+                for one in example.get("predictions") or ():
+                    yield from _wrong_fields(one, _OF_A_PREDICTION, "a prediction")
     yield from _unlike(board.get("files") or [], "files", _is_list_of_objects)
     for file in board.get("files") or ():
         yield from _wrong_fields(file, _OF_A_FILE, "a file")
@@ -209,11 +211,11 @@ _OF_A_TASK = {
     **_FILE,
     **_SPREAD,
 }
+_OF_A_PREDICTION = {"score": _SCORE, "prediction": _Kind(_or_null(_is_id)), "error": _A_TEXT}
 _OF_AN_EXAMPLE = {
     "id": _Kind(_is_id, is_needed=True),
-    "score": _SCORE,
-    "prediction": _Kind(_or_null(_is_id)),
-    "error": _A_TEXT,
+    **_OF_A_PREDICTION,
+    "predictions": _Kind(_or_null(_is_list_of_objects)),
 }
 
 

@@ -48,7 +48,7 @@ class _Moved:
 
     @property
     def changed(self) -> list[Couple]:
-        return [pair for pair in self.examples if pair[0].get("prediction") != pair[1].get("prediction")]
+        return [differing for pair in self.examples if (differing := _differing(*pair))]
 
 
 def compared(a: Board, b: Board, *, force: bool = False) -> dict[str, Any]:
@@ -121,6 +121,21 @@ def _pairs(before: Task, after: Task) -> Iterator[Couple]:
     for one in after.get("per_example") or []:
         if unmatched.get(one["id"]):
             yield unmatched[one["id"]].pop(), one
+
+
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> Couple | None:
+    """Find the first prediction of an example that is another now, among those that both boards have.
+
+    An example that was repeated has one for each repeat.
+    """
+    for pair in zip(_predictions(before), _predictions(after), strict=False):
+        if pair[0].get("prediction") != pair[1].get("prediction"):
+            return {**before, **pair[0]}, {**after, **pair[1]}
+    return None
+
+
+def _predictions(example: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return example.get("predictions") or [example]
 
 
 def _paired(moved: Sequence[_Moved]) -> Comparison:

@@ -99,7 +99,7 @@ def bench(
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     include_per_example: Annotated[
-        bool, typer.Option("--include-per-example", help="Put prompts and predictions on the board.")
+        bool, typer.Option("--include-per-example", help="Put prompts and all predictions on the board.")
     ] = False,
     show: Annotated[
         str | None, typer.Option("--show", metavar="ID", help="Show one task, step by step, instead.")

@@ -270,6 +270,30 @@ def test_diff_tells_what_moved_and_which_predictions_changed(cli: Cli, tmp_path:
     assert cli("diff", boards[0], boards[0], "--json").json["models"][0]["tasks"][0]["diff"] == 0.0
 
 
+def test_with_repeats_every_prediction_is_on_the_board_and_diff_looks_at_each(
+    cli: Cli, tmp_path: Path
+) -> None:
+    arithmetic(tmp_path, size=2)
+    count = "len(open('calls', 'a+').write('.') and open('calls').read())"
+    third_differs = f"'x' if {count} % 3 == 0 and os.path.exists('moody') else {RIGHT}"
+    moody = model(tmp_path / "model", third_differs)
+    bench = ["bench", "sums.jsonl", "--model", moody, "--repeats", "3", "--include-per-example"]
+    bench += ["--concurrency", "1", "--workers", "1", "--no-preflight"]
+    assert cli(*bench, "--out", "before").status == 0
+    (tmp_path / "moody").touch()
+    assert cli(*bench, "--out", "after").status == 0
+    row = board_in(tmp_path / "after")["tasks"][0]["per_example"][1]
+    assert (row["prediction"], row["score"]) == ("2", pytest.approx(2 / 3))
+    assert row["predictions"] == [
+        {"prediction": "2", "score": 1.0},
+        {"prediction": "2", "score": 1.0},
+        {"prediction": "x", "score": 0.0},
+    ]
+    (moved,) = cli("diff", "before/leaderboard.json", "after/leaderboard.json", "--json").json["models"]
+    assert moved["predictions_changed"] == 2
+    assert moved["changed"][0]["b"] == {"prediction": "x", "score": 0.0, "error": None}
+
+
 def test_diff_refuses_boards_that_measure_something_else(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     assert cli("bench", "sums.jsonl", "--model", "toy", "--out", "a").status == 0
