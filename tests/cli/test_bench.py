@@ -207,10 +207,21 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(
     assert not (tmp_path / "run" / "leaderboard.json").exists()
     told = cli("report", "run")
     assert (told.status, "of 12 calls done" in told.stdout) == (0, True), told.stderr
-    assert (
-        "the prompt"
-        in cli(*bench, model(tmp_path / "mine", RIGHT), "--fresh").stdout + cli("runs", ".").stdout
-    )
+    (listed,) = cli("runs", ".", "--json").json["runs"]
+    assert (listed["state"], "mine" in (listed["verdict"] or "")) == ("unfinished", False)
+
+
+def test_runs_shows_the_verdict_of_a_benchs_board(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    often = model(tmp_path / "often", OFTEN_WRONG)
+    assert cli("bench", "sums.jsonl", "--model", "silent", "--model", often, "--out", "run").status == 0
+    verdict = board_in(tmp_path / "run")["verdict"]["text"]
+    assert "often leads" in verdict
+    assert cli("runs", ".", "--json").json["runs"][0]["verdict"] == verdict
+    assert f"   {verdict}"[:70] in cli("runs", ".").stdout
+    for board in (b"[]", b'{"verdict": 5}', b"{"):
+        (tmp_path / "run" / "leaderboard.json").write_bytes(board)
+        assert cli("runs", ".").status == 0
 
 
 def test_a_board_that_was_edited_is_not_reported(cli: Cli, tmp_path: Path) -> None:
