@@ -62,7 +62,7 @@ def compared(a: Board, b: Board, *, force: bool = False) -> dict[str, Any]:
     models = [_told(before, after) for before, after in _couples(a, b)]
     return {
         "schema": SCHEMA,
-        "caveats": [*reasons, *_unpaired(models)],
+        "caveats": [*reasons, *_changed(a, "A"), *_changed(b, "B"), *_unpaired(models)],
         "verdict": _verdict(models),
         "models": models,
         "only_in_a": _only(a, b),
@@ -114,13 +114,17 @@ def _tasks(before: Model, after: Model) -> list[_Moved]:
 
 
 def _pairs(before: Task, after: Task) -> Iterator[Couple]:
-    """Match examples by their ids, the k-th of a kind with the k-th."""
+    """Match examples of one file by their lines, others by their ids, the k-th of a kind with the k-th."""
+    rows = [task.get("per_example") or [] for task in (before, after)]
+    is_one_file = before.get("sha256") is not None and before.get("sha256") == after.get("sha256")
+    has_lines = all(one.get("line") is not None for one in (*rows[0], *rows[1]))
+    key = "line" if is_one_file and has_lines else "id"
     unmatched: dict[Any, list[Mapping[str, Any]]] = {}
-    for one in reversed(before.get("per_example") or []):
-        unmatched.setdefault(one["id"], []).append(one)
-    for one in after.get("per_example") or []:
-        if unmatched.get(one["id"]):
-            yield unmatched[one["id"]].pop(), one
+    for one in reversed(rows[0]):
+        unmatched.setdefault(one[key], []).append(one)
+    for one in rows[1]:
+        if unmatched.get(one[key]):
+            yield unmatched[one[key]].pop(), one
 
 
 def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> Couple | None:
@@ -198,6 +202,11 @@ def _gain(change: tuple[str, Couple]) -> float:
     if after is None:
         return -math.inf
     return math.inf if before is None else float(after - before)
+
+
+def _changed(board: Board, side: str) -> Iterator[str]:
+    if names := ", ".join(map(str, board.get("changed") or ())):
+        yield f"{names} changed while being called in {side}: its scores are of different programs"
 
 
 def _unpaired(models: Sequence[Model]) -> Iterator[str]:

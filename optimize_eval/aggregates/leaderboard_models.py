@@ -152,17 +152,23 @@ def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[s
 def _per_example(task: Counted, split: Split) -> Iterator[dict[str, Any]]:
     parts = task.items, task.of(split.said), task.of(split.scores.means)
     for item, records, score in zip(*parts, strict=True):
-        shown = next((record for record in records if record["outcome"] == "scored"), records[0])
-        several = {"predictions": [_said(record) for record in records]} if len(records) > 1 else {}
+        said = said_of(records, score)
         yield {
             "id": item.id,
             "prompt": item.prompt,
-            **_said(shown),
+            "prediction": said["prediction"],
             "targets": list(item.targets),
-            "score": None if math.isnan(score) else score,
+            "score": said["score"],
             "line": item.line,
-            **several,
+            **said,
         }
+
+
+def said_of(records: Sequence[Mapping[str, Any]], mean: float) -> dict[str, Any]:
+    """Tell an example's prediction and score, or why it has none; of several repeats each."""
+    shown = next((record for record in records if record["outcome"] == "scored"), records[0])
+    several = {"predictions": [_said(record) for record in records]} if len(records) > 1 else {}
+    return {**_said(shown), "score": None if math.isnan(mean) else mean, **several}
 
 
 def _said(record: Mapping[str, Any]) -> dict[str, Any]:

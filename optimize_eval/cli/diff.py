@@ -1,10 +1,12 @@
 """`optimize-eval diff`: two runs on disk, or two leaderboards, against each other, example by example."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from optimize_eval.aggregates.boards import is_board, load_board
+from optimize_eval.aggregates.board_examples import load_with_examples
+from optimize_eval.aggregates.boards import is_board
 from optimize_eval.aggregates.boards_compared import compared as compared_boards
 from optimize_eval.aggregates.runs_compared import compared
 from optimize_eval.aggregates.summary import summarise_stored
@@ -12,6 +14,7 @@ from optimize_eval.cli import gates, options, output
 from optimize_eval.errors import UsageError
 from optimize_eval.reports import boards as boards_report
 from optimize_eval.reports import diff as report
+from optimize_eval.run.folder import MANIFEST
 from optimize_eval.run.stored import open_stored
 
 EXAMPLES = """\b
@@ -19,6 +22,7 @@ Examples:
   optimize-eval diff runs/before runs/after
   optimize-eval diff runs/before runs/after --no-regression-against runs/before
   optimize-eval diff runs/run-1f3a9c02 runs/run-77b0e415 --force --json
+  optimize-eval diff runs/bench-before runs/bench-after
   optimize-eval diff old/leaderboard.json new/leaderboard.json
 
 \b
@@ -29,8 +33,8 @@ Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a jo
 
 
 def diff(
-    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run or leaderboard before.")],
-    run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run or leaderboard after.")],
+    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run, bench or leaderboard before.")],
+    run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run, bench or leaderboard after.")],
     force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
@@ -38,6 +42,7 @@ def diff(
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
+    run_a, run_b = (str(Path(run).parent) if Path(run).name == MANIFEST else run for run in (run_a, run_b))
     if is_board(run_a) or is_board(run_b):
         _refuse_gates(fail_under, max_gap, no_regression_against)
         _diff_boards(run_a, run_b, force=force, as_json=as_json)
@@ -59,7 +64,7 @@ def _refuse_gates(*given: object) -> None:
 
 
 def _diff_boards(a: str, b: str, *, force: bool, as_json: bool) -> None:
-    found = compared_boards(load_board(a), load_board(b), force=force)
+    found = compared_boards(load_with_examples(a), load_with_examples(b), force=force)
     if as_json:
         output.emit_json(found)
     else:

@@ -281,6 +281,31 @@ def test_diff_tells_what_moved_and_which_predictions_changed(cli: Cli, tmp_path:
     assert cli("diff", boards[0], boards[0], "--json").json["models"][0]["tasks"][0]["diff"] == 0.0
 
 
+def test_diff_takes_benches_by_their_folders_and_pairs_them_by_their_journals(
+    cli: Cli, tmp_path: Path
+) -> None:
+    arithmetic(tmp_path)
+    bench = ["bench", "sums.jsonl", ROOT / "datasets" / "tasks.jsonl", "--model", "silent", "--model"]
+    for out, answer, extra in (("a", RIGHT, ["--include-per-example"]), ("b", OFTEN_WRONG, [])):
+        said = f"{answer} if '+' in asked['prompt'][:5] else ''"
+        named = f"m={model(tmp_path / f'model-{out}', said)}"
+        assert cli(*bench, named, "--out", out, *extra).status == 0
+    done = cli("diff", "a", "b", "--json")
+    assert done.status == 0, done.stderr
+    moved = {one["model"]: one for one in done.json["models"]}
+    assert (moved["m"]["paired"], moved["silent"]["predictions_changed"]) == (True, 0)
+    sums = next(task for task in moved["m"]["tasks"] if task["task"] == "sums")
+    assert (sums["losses"], sums["ties"], sums["predictions_changed"]) == (4, 8, 4)
+    assert ("sums", "line 1") in [(one["task"], one["id"]) for one in moved["m"]["changed"]]
+    assert cli("diff", "a/run.json", "b", "--json").stdout == done.stdout
+    unpaired = cli("diff", "a", "b/leaderboard.json", "--json").json
+    assert "nothing is paired" in unpaired["caveats"][0]
+    (tmp_path / "b" / "leaderboard.json").unlink()
+    refused = cli("diff", "a", "b")
+    assert (refused.status, "did not come to its end" in refused.stderr) == (2, True)
+    assert cli("diff", "a", "nothing").status == 2
+
+
 def test_with_repeats_every_prediction_is_on_the_board_and_diff_looks_at_each(
     cli: Cli, tmp_path: Path
 ) -> None:
