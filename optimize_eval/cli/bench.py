@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.aggregates.leaderboard import expected_board
 from optimize_eval.candidates import Candidate
-from optimize_eval.cli import options, output, show_task
+from optimize_eval.cli import board_gates, gates, options, output, show_task
 from optimize_eval.cli.carried_out import (
     check_reachable,
     check_slots,
@@ -19,7 +20,7 @@ from optimize_eval.cli.carried_out import (
     settings_of,
     summarise,
 )
-from optimize_eval.cli.leaderboards import keep_and_tell, make_board
+from optimize_eval.cli.leaderboards import drop_outdated, keep, make_board, tell
 from optimize_eval.cli.material import stored_paths
 from optimize_eval.cli.task_files import chosen, find_task, load_task_files
 from optimize_eval.connect import parse_headers, task_spec
@@ -36,12 +37,13 @@ Examples:
   optimize-eval bench tasks.jsonl --model toy
   optimize-eval bench tasks/ --model cmd:./my_model --model openai/gpt-4o-mini --out runs/models
   optimize-eval bench tasks.jsonl --model m=http://127.0.0.1:8000/ --header 'Authorization: Bearer ${KEY}'
+  optimize-eval bench tasks/ --model m=cmd:./m --fail-under m=0.8 --no-regression-against runs/before
   optimize-eval bench tasks.jsonl --model cmd:./my_model --show arith_001
 
 \b
 The same command again continues the same run: what is scored is not asked again, what failed is.
-Exit codes: 0 done, 2 wrong option or task file, 3 it could not go on, 4 a model failed on every task or
-too many calls failed, 130 interrupted.
+Exit codes: 0 done, 1 a gate missed, 2 wrong option or task file, 3 it could not go on, 4 a model failed on
+every task or too many calls failed, 130 interrupted.
 """
 
 
@@ -92,6 +94,8 @@ def bench(
     concurrency: options.Concurrency = options.SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
+    fail_under: board_gates.FailUnder = None,
+    no_regression_against: board_gates.NoRegression = None,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
     header: options.Headers = None,
@@ -150,23 +154,44 @@ def bench(
     }
     paths = {source.name: source.file for source in sources}
     names = {name: Path(path).name for name, path in paths.items()}
-    manifest = manifest_of(plan, names, {**kept, "bench": True, "paths": stored_paths(paths, None, None)})
+    manifest = manifest_of(
+        plan,
+        names,
+        {
+            **kept,
+            "bench": True,
+            "paths": stored_paths(paths, None, None),
+            **gates.kept(fail_under, None, no_regression_against),
+        },
+    )
     settings = settings_of(
         plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
     )
     refuse_foreign(folder)
+    wanted = board_gates.demands(expected_board(taken, plan.layout), fail_under, no_regression_against)
     check_reachable(plan)
     _note_twice(specs)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
         (folder / LEADERBOARD).unlink(missing_ok=True)  # while calls are made it would tell of another time
         done = session(_writing_outputs(plan, folder), stored, settings, quiet=quiet)
+        drop_outdated(folder)
         summarise(stored)
         called = {spec.name: spec.name for spec in specs}
         board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
-        keep_and_tell(board, folder / LEADERBOARD, str(done.ended.status), quiet=quiet, as_json=as_json)
+        keep(board, folder / LEADERBOARD)
+        judged = board_gates.judged(wanted, stored, board)
+        tell(
+            {"": board} if board else {},
+            folder / LEADERBOARD,
+            str(done.ended.status),
+            quiet=quiet,
+            as_json=as_json,
+            beside=gates.to_dict(judged),
+        )
     explain(done, plan)
     end(done.ended)
+    gates.end(judged)
 
 
 def _named_apart(specs: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:

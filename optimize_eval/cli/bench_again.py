@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.cli import output
-from optimize_eval.cli.leaderboards import keep_and_tell, make_board
+from optimize_eval.cli.leaderboards import keep, make_board, path_of, tell
 from optimize_eval.connect import task_spec
 from optimize_eval.datasets import Example, Reading
 from optimize_eval.errors import UsageError
@@ -48,8 +48,9 @@ class Bench:
         called = [one["name"] for one in self._models]
         names = dict(zip(models, called, strict=True))
         board = make_board(run, self._files, names, settings=settings, metric=name)
-        path = run.folder / f"leaderboard.{name}.json"
-        keep_and_tell(board, path, status, quiet=quiet, as_json=as_json)
+        path = path_of(run.folder, name)
+        keep(board, path)
+        tell({"": board} if board else {}, path, status, quiet=quiet, as_json=as_json)
 
 
 def _files_again(manifest: Manifest) -> list[TaskFile]:

@@ -298,7 +298,8 @@ def test_diff_takes_benches_by_their_folders_and_pairs_them_by_their_journals(
     assert (sums["losses"], sums["ties"], sums["predictions_changed"]) == (4, 8, 4)
     assert ("sums", "line 1") in [(one["task"], one["id"]) for one in moved["m"]["changed"]]
     assert cli("diff", "a/run.json", "b", "--json").stdout == done.stdout
-    unpaired = cli("diff", "a", "b/leaderboard.json", "--json").json
+    (tmp_path / "alone.json").write_bytes((tmp_path / "b" / "leaderboard.json").read_bytes())
+    unpaired = cli("diff", "a/leaderboard.json", "alone.json", "--json").json
     assert "nothing is paired" in unpaired["caveats"][0]
     (tmp_path / "b" / "leaderboard.json").unlink()
     refused = cli("diff", "a", "b")
