@@ -11,7 +11,9 @@ import typer
 from optimize_eval.aggregates.leaderboard import expected_board
 from optimize_eval.candidates import Candidate
 from optimize_eval.cli import board_gates, gates, options, output, show_task
+from optimize_eval.cli.bench_again import score_by
 from optimize_eval.cli.carried_out import (
+    Session,
     check_reachable,
     check_slots,
     end,
@@ -20,10 +22,10 @@ from optimize_eval.cli.carried_out import (
     settings_of,
     summarise,
 )
-from optimize_eval.cli.leaderboards import drop_outdated, keep, make_board, tell
+from optimize_eval.cli.leaderboards import drop_outdated, keep, make_board, path_of, tell
 from optimize_eval.cli.material import stored_paths
 from optimize_eval.cli.task_files import chosen, find_task, load_task_files
-from optimize_eval.connect import parse_headers, task_spec
+from optimize_eval.connect import parse_evaluators, parse_headers, task_spec
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
@@ -31,6 +33,7 @@ from optimize_eval.run.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreig
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
+from optimize_eval.run.runner import Settings, Status
 
 EXAMPLES = """\b
 Examples:
@@ -38,6 +41,7 @@ Examples:
   optimize-eval bench tasks/ --model cmd:./my_model --model openai/gpt-4o-mini --out runs/models
   optimize-eval bench tasks.jsonl --model m=http://127.0.0.1:8000/ --header 'Authorization: Bearer ${KEY}'
   optimize-eval bench tasks/ --model m=cmd:./m --fail-under m=0.8 --no-regression-against runs/before
+  optimize-eval bench tasks.jsonl --model cmd:./my_model -e 'polite=./polite.py'
   optimize-eval bench tasks.jsonl --model cmd:./my_model --show arith_001
 
 \b
@@ -63,6 +67,10 @@ def bench(
     model: Annotated[
         list[str], typer.Option("--model", metavar="MODEL", help="toy, cmd:…, http://…, replay:…, PROVIDER/…")
     ],
+    evaluator: Annotated[
+        list[str] | None,
+        typer.Option("-e", "--evaluator", metavar="SPEC", help="Score what models said by this, too."),
+    ] = None,
     format_: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="spec or examples, if not as it looks.")
     ] = None,
@@ -164,34 +172,51 @@ def bench(
             **gates.kept(fail_under, None, no_regression_against),
         },
     )
-    settings = settings_of(
-        plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
-    )
+
+    def settings(plan: Plan) -> Settings:
+        return settings_of(
+            plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+        )
+
     refuse_foreign(folder)
-    wanted = board_gates.demands(expected_board(taken, plan.layout), fail_under, no_regression_against)
-    check_reachable(plan)
+    own = parse_evaluators(evaluator or (), how)
+    expected, metrics = expected_board(taken, plan.layout), [spec.name for spec in own]
+    wanted = board_gates.demands(expected, fail_under, no_regression_against, metrics)
+    check_reachable(replace(plan, specs=(*plan.specs, *own)))
     _note_twice(specs)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
-        (folder / LEADERBOARD).unlink(missing_ok=True)  # while calls are made it would tell of another time
-        done = session(_writing_outputs(plan, folder), stored, settings, quiet=quiet)
+        for path in (folder / LEADERBOARD, *(path_of(folder, name) for name in metrics)):
+            path.unlink(missing_ok=True)  # while calls are made it would tell of another time
+        done = session(_writing_outputs(plan, folder), stored, settings(plan), quiet=quiet)
         drop_outdated(folder)
         summarise(stored)
         called = {spec.name: spec.name for spec in specs}
         board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
         keep(board, folder / LEADERBOARD)
-        judged = board_gates.judged(wanted, stored, board)
+        scored = {spec.name: score_by(spec, folder, taken, settings, quiet=quiet) for spec in own if board}
+        others = {name: one.board for name, one in scored.items() if one.board}
+        judged = board_gates.judged(wanted, stored, board, others)
+        sessions = [(done, plan), *((one.done, one.plan or plan) for one in scored.values())]
         tell(
-            {"": board} if board else {},
+            {"": board, **others} if board else {},
             folder / LEADERBOARD,
-            str(done.ended.status),
+            _status([one for one, _ in sessions]),
             quiet=quiet,
             as_json=as_json,
             beside=gates.to_dict(judged),
         )
-    explain(done, plan)
-    end(done.ended)
+    for one, of_session in sessions:
+        explain(one, of_session)
+    for one, _ in sessions:
+        end(one.ended)
     gates.end(judged)
+
+
+def _status(sessions: Sequence[Session]) -> str:
+    """Say how sessions ended: the first that did not come to its end speaks for all."""
+    ends = [one.ended.status for one in sessions]
+    return str(next((status for status in ends if status is not Status.DONE), Status.DONE))
 
 
 def _named_apart(specs: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
