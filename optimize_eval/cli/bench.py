@@ -194,7 +194,7 @@ def bench(
         called = {spec.name: spec.name for spec in specs}
         board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
         keep(board, folder / LEADERBOARD)
-        scored = {spec.name: score_by(spec, folder, taken, settings, quiet=quiet) for spec in own if board}
+        scored = score_by(own if board else (), folder, taken, settings, quiet=quiet)
         others = {name: one.board for name, one in scored.items() if one.board}
         judged = board_gates.judged(wanted, stored, board, others)
         sessions = [(done, plan), *((one.done, one.plan or plan) for one in scored.values())]

@@ -75,6 +75,23 @@ class Own(NamedTuple):
 
 
 def score_by(
+    metrics: Sequence[EvaluatorSpec],
+    folder: Path,
+    files: Sequence[TaskFile],
+    settings: Callable[[Plan], Settings],
+    *,
+    quiet: bool,
+) -> dict[str, Own]:
+    """Score by further evaluators what the models of a bench said, up to Ctrl-C; its folder is locked."""
+    scored: dict[str, Own] = {}
+    for metric in metrics:
+        own = scored[metric.name] = _score_by(metric, folder, files, settings, quiet=quiet)
+        if own.done.ended.status is Status.INTERRUPTED:
+            break
+    return scored
+
+
+def _score_by(
     metric: EvaluatorSpec,
     folder: Path,
     files: Sequence[TaskFile],
@@ -82,7 +99,6 @@ def score_by(
     *,
     quiet: bool,
 ) -> Own:
-    """Score by one more evaluator what the models of a bench said; its folder is locked."""
     run = open_stored(folder)
     bench = Bench(run, [Wanted(spec=metric, given=None)], files)
     settled = settle(run, bench.wanted)

@@ -19,7 +19,9 @@ MISSED = 1
 
 FailUnder = Annotated[
     list[str] | None,
-    typer.Option("--fail-under", metavar="NAME=MEAN", help="A least mean; NAME: EVALUATOR[@CANDIDATE]."),
+    typer.Option(
+        "--fail-under", metavar="NAME=MEAN", help="A least mean; NAME: EVALUATOR[@CANDIDATE], MODEL[@TASK]."
+    ),
 ]
 MaxGap = Annotated[
     float | None, typer.Option("--max-gap", metavar="GAP", help="How far train may be above val, at most.")
@@ -28,7 +30,7 @@ MaxGap = Annotated[
 
 NoRegression = Annotated[
     str | None,
-    typer.Option("--no-regression-against", metavar="RUN", help="A run to be no worse than."),
+    typer.Option("--no-regression-against", metavar="RUN", help="A run, or bench, to be no worse than."),
 ]
 
 

@@ -61,7 +61,7 @@ _WITH_GATES = {Format.JSON, Format.MD, Format.JUNIT}  # those that the run had, 
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run or bench.")],
     check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
     format_: Annotated[
         Format | None,
@@ -74,7 +74,7 @@ def report(
 ) -> None:
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
-    stored = open_stored(run)
+    stored = open_stored(board_gates.place_of(run))
     if is_bench(stored.manifest):
         board_gates.refuse_gap(max_gap)
         _report_bench(stored, chosen, fail_under, no_regression_against, check=check)

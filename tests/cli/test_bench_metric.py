@@ -91,6 +91,25 @@ def test_a_broken_own_metric_costs_no_model_call_and_is_scored_when_it_is_fixed(
     assert len((tmp_path / "calls").read_text().splitlines()) == 12
 
 
+def test_ctrl_c_in_one_own_metric_ends_the_bench_and_the_same_command_goes_on(
+    program: Cli, cli: Cli, tmp_path: Path
+) -> None:
+    arithmetic(tmp_path, size=3)
+    write_program(
+        tmp_path / "first", ["#!/bin/sh", "[ -e go ] || kill -INT $PPID", "echo '{\"score\": 0.5}'"]
+    )
+    write_program(tmp_path / "second", ["#!/bin/sh", "touch called", "echo '{\"score\": 1}'"])
+    bench = ["bench", "sums.jsonl", "--model", "toy", "-e", "./first", "-e", "./second", "--out", "run"]
+    stopped = program(*bench, "--concurrency", "1")
+    assert (stopped.status, (tmp_path / "called").exists()) == (130, False), stopped.stderr
+    assert "interrupted: " in stopped.stderr
+    (tmp_path / "go").touch()
+    done = cli(*bench, "--json")
+    assert done.status == 0, done.stderr
+    scores = {name: one["overall_score"] for name, one in done.json["boards"].items()}
+    assert scores == {"first": 0.5, "second": 1.0}
+
+
 def test_what_an_own_metric_did_not_score_misses_its_gate(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     bench = ["bench", "sums.jsonl", "--model", "toy", "--model", "toy", "-e", SHORT, "--out", "run"]

@@ -42,6 +42,7 @@ def board(bench: Path) -> dict[str, Any]:
 def test_json_is_the_board(here: Cli, board: dict[str, Any]) -> None:
     done = here("report", "run", "--format", "json")
     assert (done.status, done.json) == (0, board)
+    assert here("report", "run/leaderboard.json", "--json").json == board
 
 
 def test_csv_has_a_row_for_each_model_overall_by_category_and_by_task(
