@@ -65,7 +65,7 @@ class Sandbox(StrEnum):
 def bench(
     files: Annotated[list[str], typer.Argument(metavar="FILE|DIR", help="Task files, or folders of them.")],
     model: Annotated[
-        list[str], typer.Option("--model", metavar="MODEL", help="toy, cmd:…, http://…, replay:…, PROVIDER/…")
+        list[str], typer.Option("--model", metavar="MODEL", help="cmd:…, URL, replay:…, PROVIDER/…")
     ],
     evaluator: Annotated[
         list[str] | None,
@@ -111,7 +111,7 @@ def bench(
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     include_per_example: Annotated[
-        bool, typer.Option("--include-per-example", help="Put prompts and all predictions on the board.")
+        bool, typer.Option("--include-per-example", help="Put each prediction on the board.")
     ] = False,
     show: Annotated[
         str | None, typer.Option("--show", metavar="ID", help="Show one task, step by step, instead.")

@@ -19,9 +19,7 @@ MISSED = 1
 
 FailUnder = Annotated[
     list[str] | None,
-    typer.Option(
-        "--fail-under", metavar="NAME=MEAN", help="A least mean; NAME: EVALUATOR[@CANDIDATE], MODEL[@TASK]."
-    ),
+    typer.Option("--fail-under", metavar="NAME=MEAN", help="A least mean; NAME: EVALUATOR[@CANDIDATE]."),
 ]
 MaxGap = Annotated[
     float | None, typer.Option("--max-gap", metavar="GAP", help="How far train may be above val, at most.")
