@@ -209,6 +209,9 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(
     assert (told.status, "of 12 calls done" in told.stdout) == (0, True), told.stderr
     (listed,) = cli("runs", ".", "--json").json["runs"]
     assert (listed["state"], "mine" in (listed["verdict"] or "")) == ("unfinished", False)
+    assert cli(*bench, model(tmp_path / "mine", RIGHT), "--fresh").status == 0
+    (listed,) = cli("runs", ".", "--json").json["runs"]
+    assert (listed["state"], listed["verdict"].split(" (")[0]) == ("done", "mine scores 1.000")
 
 
 def test_runs_shows_the_verdict_of_a_benchs_board(cli: Cli, tmp_path: Path) -> None:
