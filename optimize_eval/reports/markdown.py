@@ -108,7 +108,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     table = layout(
         {
             "candidate": [name_cell(row["candidate"]) for row in shown],
-            split: [score_cell(row["splits"][split]) for row in shown],
+            split: [_mean(row["splits"][split]) for row in shown],
             "95 % CI": [interval_cell(row["splits"][split]["ci"], number) for row in shown],
             **(_compared(shown, split) if has_others else {}),
             "n": [f"{row['splits'][split]['n']:,}" for row in shown],
@@ -142,7 +142,7 @@ def _overfit(row: Row) -> str:
     return f"{overfit(row)} ({signed(row['overfit']['value'])})" if row["overfit"] else overfit(row)
 
 
-def score_cell(s: Mapping[str, Any]) -> str:
+def _mean(s: Mapping[str, Any]) -> str:
     if s["mean"] is None:
         return ""
     return f"{number(s['mean'])} ± {half_width(s)}" if s["ci"] else number(s["mean"])

@@ -21,7 +21,6 @@ from optimize_eval.reports.markdown import (
     listed,
     more,
     name_cell,
-    score_cell,
     share_cell,
 )
 
@@ -59,7 +58,7 @@ def _models(board: Board) -> str:
     table = layout(
         {
             "model": [name_cell(model["adapter"]) for model in models],
-            "overall": [score_cell({**model, "mean": model["overall_score"]}) for model in models],
+            "overall": [_score(model["overall_score"]) for model in models],
             "95 % CI": [interval_cell(model["ci"], number) for model in models],
             **(_against_first(board, models) if len(models) > 1 else {}),
             "perfect": [f"{model['perfect']:,}/{model['total']:,}" for model in models],
