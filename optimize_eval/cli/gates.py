@@ -28,7 +28,7 @@ MaxGap = Annotated[
 
 NoRegression = Annotated[
     str | None,
-    typer.Option("--no-regression-against", metavar="RUN", help="A run to be no worse than."),
+    typer.Option("--no-regression-against", metavar="RUN", help="A run, or bench, to be no worse than."),
 ]
 
 

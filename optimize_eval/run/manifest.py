@@ -102,7 +102,8 @@ def evaluators_of(manifest: Manifest) -> list[dict[str, Any]]:
 
 def is_bench(manifest: Manifest) -> bool:
     """Tell whether a run's evaluators are models and its splits task files."""
-    return bool(manifest.get("settings", {}).get("bench"))
+    settings = manifest.get("settings")
+    return isinstance(settings, dict) and bool(settings.get("bench"))
 
 
 def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
