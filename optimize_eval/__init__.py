@@ -3,15 +3,16 @@
 The public names; each is imported from its module when it is first used, so importing the package is cheap.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # as typing has it, which takes long to load: until then Ctrl-C is not quiet
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from optimize_eval.assertions import evaluate, has_forbidden, label_in_set
     from optimize_eval.datasets import load_dataset
     from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
-    from optimize_eval.reach.process import adopt_orphans
+    from optimize_eval.reach.leftovers import adopt_orphans
     from optimize_eval.results import RunResults, load_run
     from optimize_eval.run.plain import command_evaluator, http_evaluator, llm_judge_evaluator
     from optimize_eval.run.records import RunRecord
@@ -46,7 +47,7 @@ _HOMES = {
     "RunResults": "results",
     "ScoreRange": "protocol",
     "UsageError": "errors",
-    "adopt_orphans": "reach.process",
+    "adopt_orphans": "reach.leftovers",
     "command_evaluator": "run.plain",
     "evaluate": "assertions",
     "has_forbidden": "assertions",
@@ -59,7 +60,9 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module  # noqa: PLC0415  until the program is there, Ctrl-C is not quiet
+
     if name == "__version__":
         return import_module(f"{__name__}.version").VERSION
     if name not in _HOMES:

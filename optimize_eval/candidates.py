@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from optimize_eval import strict_json
-from optimize_eval.datasets import Example, read_bytes, read_dataset
+from optimize_eval import files, strict_json
+from optimize_eval.datasets import Example, read_dataset
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
 
@@ -49,7 +49,7 @@ def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
 
 def load_candidate(path: str) -> str:
     """Read one candidate from a path, or from stdin for `-`."""
-    data = sys.stdin.buffer.read() if path == STDIN else _read(path)
+    data = _read_stdin() if path == STDIN else _read(path)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -74,10 +74,10 @@ def _files(pattern: str) -> list[str]:
     if not glob.has_magic(pattern) or _exists(pattern):
         return [pattern]
     found = glob.glob(pattern, recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
-    files = sorted(path for path in found if Path(path).is_file())
-    if not files:
+    matches = sorted(path for path in found if Path(path).is_file())
+    if not matches:
         raise UsageError(f"no file matches {pattern!r}", hint="look at the folder and the pattern")
-    return files
+    return matches
 
 
 def _load_files(pattern: str) -> Iterator[Candidate]:
@@ -134,7 +134,14 @@ def _read(path: str) -> bytes:
             f"there is no file {path!r}",
             hint="a candidate is named by its file; to score a text, pipe it in and write - for the file",
         )
-    return read_bytes(path)
+    return files.read(path, files.CANDIDATE)
+
+
+def _read_stdin() -> bytes:
+    try:
+        return files.capped(sys.stdin.buffer, files.CANDIDATE)
+    except files.Refused as error:
+        raise DataError([Problem(path="stdin", rule="unreadable", reason=error.reason)]) from None
 
 
 def _exists(path: str) -> bool:

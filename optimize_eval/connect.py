@@ -75,9 +75,9 @@ def parse_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
 def connect(spec: EvaluatorSpec) -> Evaluator:
     """Make the live evaluator of a specification."""
     if spec.url:
-        from optimize_eval.reach.endpoint import EndpointEvaluator
+        from optimize_eval.reach.endpoint import Endpoint
 
-        return EndpointEvaluator(spec)
+        return Endpoint(spec, evaluating(spec.score_range))
     if spec.task:
         from optimize_eval.tasks.evaluator import TaskEvaluator
 
@@ -100,10 +100,14 @@ def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe an HTTP endpoint; its name is its host and path, never a user, a password or a query."""
     from optimize_eval.http import check_url
 
-    parts = urlsplit(check_url(url))
-    name = _NOT_IN_NAME.sub("-", f"{parts.hostname}{parts.path}").strip("-")
+    name = _endpoint_name(check_url(url))
     retries = HTTP_RETRIES if defaults.retries is None else defaults.retries
-    return replace(defaults, name=name or "endpoint", text=url, url=url, judge=None, retries=retries)
+    return replace(defaults, name=name, text=url, url=url, judge=None, retries=retries)
+
+
+def _endpoint_name(url: str) -> str:
+    parts = urlsplit(url)
+    return _NOT_IN_NAME.sub("-", f"{parts.hostname}{parts.path}").strip("-") or "endpoint"
 
 
 def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
@@ -161,9 +165,11 @@ def task_spec(
 
 
 def _model_name(kind: str, rest: str) -> str:
-    """Name a program after its script, recorded outputs after their file; others are called as written."""
+    """Name a program by its script, outputs by their file, a URL by host and path, others as written."""
     if kind == "cmd:":
         return _default_name(split_command(rest) or ("",))
+    if kind == "http":
+        return _endpoint_name(rest)
     return Path(rest).stem if kind == "replay:" else ""
 
 

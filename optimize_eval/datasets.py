@@ -9,11 +9,10 @@ import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import strict_json
+from optimize_eval import files, strict_json
 from optimize_eval.errors import DataError, Problem, UsageError
 
 MAX_RECORDS = 10_000
@@ -85,7 +84,7 @@ def load_examples(
 
 def load_example(path: str | Path, line: int) -> Example:
     """Load the one record on a physical line, whatever the state of the others."""
-    data = read_bytes(path)
+    data = files.read(path, files.DATASET)
     if foreign := _foreign(str(path), data):
         raise DataError([foreign])
     lines = data.removeprefix(_BOM).split(b"\n")
@@ -124,11 +123,14 @@ def make_example(value: Mapping[str, Any]) -> Example:
 
 def read_dataset(path: str | Path, *, most: int | None = MAX_RECORDS) -> Reading:
     """Read a whole file: good lines become examples, everything wrong a problem, as is more than `most`."""
-    name = str(path)
     try:
-        data = read_bytes(path)
+        return parse_dataset(str(path), files.read(path, files.DATASET), most=most)
     except DataError as error:
-        return Reading(path=name, examples=(), problems=error.problems)
+        return Reading(path=str(path), examples=(), problems=error.problems)
+
+
+def parse_dataset(name: str, data: bytes, *, most: int | None = MAX_RECORDS) -> Reading:
+    """Read what a whole file holds; see read_dataset."""
     if foreign := _foreign(name, data):
         return Reading(path=name, examples=(), problems=(foreign,))
     parsed = list(_parse_lines(name, data.removeprefix(_BOM), most))
@@ -196,30 +198,6 @@ _JSON_NAMES = {
     bool: "a boolean",
     type(None): "null",
 }
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """Read a file; one that cannot be read is a DataError with the nearest name there is."""
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError:
-        reason = f"no such file{_nearest(Path(path))}"
-    except IsADirectoryError:
-        reason = "this is a folder, a file is needed"
-    except ValueError:
-        reason = "this cannot be a path"
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
-    raise DataError([Problem(path=str(path), rule="unreadable", reason=reason)]) from None
-
-
-def _nearest(path: Path) -> str:
-    try:
-        names = [entry.name for entry in path.parent.iterdir()]
-    except OSError:
-        return f", nor a folder {path.parent}"
-    close = get_close_matches(path.name, names, n=1)
-    return f"; did you mean {path.with_name(close[0])}?" if close else ""
 
 
 def _foreign(path: str, data: bytes) -> Problem | None:

@@ -100,7 +100,8 @@ class EvaluationError(OptimizeEvalError):
 
     `retry_after` is None where asking again is pointless, else the seconds to wait before. `answered` is
     what was answered, as it came, where a program ended well and its answer is what is wrong; `side_info`
-    is what such an answer says besides.
+    is what such an answer says besides. `no_room` is what this machine has too few of, where that alone is
+    why a program was not started.
     """
 
     def __init__(
@@ -119,6 +120,7 @@ class EvaluationError(OptimizeEvalError):
         self.retry_after = retry_after
         self.answered: bytes | None = None
         self.side_info: Mapping[str, Any] = side_info or {}
+        self.no_room = ""
 
     def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, object]]:
         return type(self), (self.kind, self.message), vars(self).copy()

@@ -11,18 +11,20 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Never
+from typing import Any, BinaryIO, NamedTuple, Never
 from zlib import crc32
 
 import orjson
 
-from optimize_eval import strict_json
+from optimize_eval import files, strict_json
 from optimize_eval.errors import CannotGoOn
 
 SCHEMA = "optimize-eval.journal.v1"
 _LONGEST_FOOTER = 1 << 16
 _LONGEST_NAME = 60
+_LONGEST_LINE = 1 << 26  # bytes: an answer at its cap, with every letter escaped, is shorter
 SYNC_EVERY = 0.05  # seconds that a power cut may cost
 
 _CRC = b',"crc":"'
@@ -55,9 +57,9 @@ def sealed(record: Mapping[str, Any]) -> bytes:
 def entries(path: Path) -> Iterator[Entry]:
     """Read the lines of a journal that are whole; raises Damaged at the first that is not as written."""
     offset = 0
-    with path.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.endswith(b"\n"):
+    with _opened(path) as stream:
+        for number, line in enumerate(iter(partial(stream.readline, _LONGEST_LINE), b""), 1):
+            if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
                 return  # torn: it never counted
             if not is_sound(line):
                 raise Damaged(
@@ -70,7 +72,7 @@ def entries(path: Path) -> Iterator[Entry]:
 
 def last_line(path: Path) -> bytes | None:
     """Read the last whole line from the file's end; None where it is longer than any footer."""
-    with path.open("rb") as stream:
+    with _opened(path) as stream:
         start = max(0, stream.seek(0, os.SEEK_END) - _LONGEST_FOOTER)
         stream.seek(start)
         before, _, _torn = stream.read().rpartition(b"\n")
@@ -83,6 +85,14 @@ def last_line(path: Path) -> bytes | None:
             f"{path}: its last line is not as it was written", hint="restore it, or delete the line"
         )
     return line
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return files.opened(path)
+    except files.Refused as error:
+        hint = "put the file back that stood there, or start anew with --fresh"
+        raise Damaged(f"{path}: {error.strerror}", hint=hint) from None
 
 
 def decode(line: bytes) -> dict[str, Any]:

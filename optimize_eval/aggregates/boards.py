@@ -9,15 +9,17 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
+from optimize_eval import files
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
-from optimize_eval.run.folder import LEADERBOARD
+from optimize_eval.run.folder import LEADERBOARD, MANIFEST, read_manifest
+from optimize_eval.run.manifest import NotARun, is_bench
 from optimize_eval.wrong_answers import describe
 
 SCHEMA = "leaderboard.v1"
@@ -44,9 +46,11 @@ def load_board(path: str) -> Board:
     """Read a leaderboard, by its file or the folder that has it; raises UsageError where it is none."""
     file = Path(path, LEADERBOARD) if Path(path).is_dir() else Path(path)
     if not file.is_file():  # nor a pipe, which would never end
-        raise UsageError(f"there is no leaderboard {file}", hint=_HINT)
+        raise UsageError(
+            f"there is no leaderboard {file}", hint=_UNFINISHED if is_bench_folder(path) else _HINT
+        )
     try:
-        board = orjson.loads(file.read_bytes())
+        board = orjson.loads(files.load(file, files.OF_A_RUN))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not JSON"
         raise UsageError(f"{file} cannot be read as a leaderboard: {reason}", hint=_HINT) from None
@@ -56,8 +60,17 @@ def load_board(path: str) -> Board:
 
 
 def is_board(path: str) -> bool:
-    """Tell whether a path is rather meant as a leaderboard than as a run."""
-    return path.endswith(".json") and Path(path).name != "run.json"
+    """Tell whether a path is meant as a leaderboard: its file, the folder that has it, a bench's folder."""
+    if path.endswith(".json") and Path(path).name != MANIFEST:
+        return True
+    return Path(path, LEADERBOARD).is_file() or is_bench_folder(path)
+
+
+def is_bench_folder(path: str) -> bool:
+    try:
+        return is_bench(read_manifest(Path(path)) or {})
+    except NotARun:
+        return False
 
 
 def check_files(board: Board, beside: str) -> list[Checked]:
@@ -100,6 +113,7 @@ def by_name(tasks: Sequence[Task]) -> dict[str, Task]:
     return dict(zip(distinct(named), tasks, strict=True))
 
 
+_UNFINISHED = "the bench did not come to its end: its command goes on where it was, and writes the board"
 _HINT = "name what `optimize-eval bench` wrote: its --out folder, or the leaderboard.json in it"
 
 
@@ -136,6 +150,8 @@ def _faults(board: Board) -> Iterator[str]:
             yield from _wrong_fields(task, _OF_A_TASK, "a task")
             for example in task.get("per_example") or ():
                 yield from _wrong_fields(example, _OF_AN_EXAMPLE, "an example")
+                for one in example.get("predictions") or ():
+                    yield from _wrong_fields(one, _OF_A_PREDICTION, "a prediction")
     yield from _unlike(board.get("files") or [], "files", _is_list_of_objects)
     for file in board.get("files") or ():
         yield from _wrong_fields(file, _OF_A_FILE, "a file")
@@ -209,11 +225,12 @@ _OF_A_TASK = {
     **_FILE,
     **_SPREAD,
 }
+_OF_A_PREDICTION = {"score": _SCORE, "prediction": _Kind(_or_null(_is_id)), "error": _A_TEXT}
 _OF_AN_EXAMPLE = {
     "id": _Kind(_is_id, is_needed=True),
-    "score": _SCORE,
-    "prediction": _Kind(_or_null(_is_id)),
-    "error": _A_TEXT,
+    **_OF_A_PREDICTION,
+    "line": _A_NUMBER,
+    "predictions": _Kind(_or_null(_is_list_of_objects)),
 }
 
 
@@ -230,7 +247,8 @@ def _pinned(board: Board) -> dict[str, set[str]]:
 def _check(path: str, digests: set[str], folder: Path) -> Checked:
     for place in _places(path, folder):
         if place.is_file():
-            same = {sha256(place.read_bytes()).hexdigest()} == digests
+            with place.open("rb") as stream:
+                same = {file_digest(stream, "sha256").hexdigest()} == digests
             return Checked(path=path, state="ok" if same else "changed", found=str(place))
     return Checked(path=path, state="gone", found="")
 

@@ -21,6 +21,7 @@ from optimize_eval.statistics.gaps import gap_of
 SCHEMA = "optimize-eval.board-diff.v1"
 
 _MOST_CHANGED = 100
+_NEWLY_FAILING, _FIXED = (False, True), (True, False)
 _MARKS = {compare.BETTER: "▲", compare.HINT_BETTER: "△", compare.WORSE: "▼", compare.HINT_WORSE: "▽"}
 _WORDS = {
     compare.BETTER: "{name} is better: {by}",
@@ -47,27 +48,43 @@ class _Moved:
         return [pair for pair in self.examples if all(one["score"] is not None for one in pair)]
 
     @property
+    def fates(self) -> list[tuple[bool, ...]]:
+        """Tell of each example on which of the boards it has no score."""
+        return [tuple(one["score"] is None for one in pair) for pair in self.examples]
+
+    @property
     def changed(self) -> list[Couple]:
-        return [pair for pair in self.examples if pair[0].get("prediction") != pair[1].get("prediction")]
+        return [differing for pair in self.examples if (differing := _differing(*pair))]
 
 
 def compared(a: Board, b: Board, *, force: bool = False) -> dict[str, Any]:
     """Compare, a before and b after; raises UsageError where their scores are not of the same."""
     reasons = differences(a, b)
     if reasons and not force:
-        raise UsageError(
-            "\n".join(["the two boards do not measure the same:", *(f"  {one}" for one in reasons)]),
-            hint="run `optimize-eval bench` on the same files for both; --force compares what is common",
-        )
+        raise _not_the_same(reasons)
     models = [_told(before, after) for before, after in _couples(a, b)]
     return {
         "schema": SCHEMA,
-        "caveats": [*reasons, *_unpaired(models)],
+        "caveats": [*reasons, *_changed(a, "A"), *_changed(b, "B"), *_unpaired(models)],
         "verdict": _verdict(models),
         "models": models,
         "only_in_a": _only(a, b),
         "only_in_b": _only(b, a),
     }
+
+
+def check_comparable(a: Board, b: Board) -> None:
+    """Refuse boards that cannot be compared; of the second no more than names has to be known."""
+    if reasons := differences(a, b):
+        raise _not_the_same(reasons)
+    _couples(a, b)
+
+
+def _not_the_same(reasons: Sequence[str]) -> UsageError:
+    return UsageError(
+        "\n".join(["the two boards do not measure the same:", *(f"  {one}" for one in reasons)]),
+        hint="run `optimize-eval bench` on the same files for both; diff --force compares what is common",
+    )
 
 
 def _couples(a: Board, b: Board) -> list[tuple[Model, Model]]:
@@ -89,6 +106,8 @@ def _told(before: Model, after: Model) -> dict[str, Any]:
     changed = [(one.name, pair) for one in moved for pair in one.changed]
     is_paired = bool(moved) and all(one.examples for one in moved)
     whole = len(moved) == len(before["tasks"]) == len(after["tasks"])
+    fates = [fate for one in moved for fate in one.fates]
+    low = d_of(corrected([_paired(moved, as_zeros=True)])[0]) if is_paired else None
     return {
         "model": after["adapter"],
         "model_in_a": before["adapter"],
@@ -99,6 +118,10 @@ def _told(before: Model, after: Model) -> dict[str, Any]:
             **(d_of(corrected([_paired(moved)])[0]) if is_paired else _apart(before, after, "overall_score")),
         },
         "tasks": [_row(one, d) for one, d in zip(moved, comparisons, strict=True)],
+        "at_lower_bound": low or _apart(before, after, "lower_bound"),
+        "newly_failing": fates.count(_NEWLY_FAILING) if is_paired else None,
+        "fixed": fates.count(_FIXED) if is_paired else None,
+        "failed_calls": {"a": before.get("failed") or 0, "b": after.get("failed") or 0},
         "predictions_changed": len(changed) if is_paired else None,
         "changed": [_change(*one) for one in sorted(changed, key=_gain)[:_MOST_CHANGED]],
     }
@@ -114,24 +137,54 @@ def _tasks(before: Model, after: Model) -> list[_Moved]:
 
 
 def _pairs(before: Task, after: Task) -> Iterator[Couple]:
-    """Match examples by their ids, the k-th of a kind with the k-th."""
+    """Match examples of one file by their lines, others by their ids, the k-th of a kind with the k-th."""
+    rows = [task.get("per_example") or [] for task in (before, after)]
+    is_one_file = before.get("sha256") is not None and before.get("sha256") == after.get("sha256")
+    has_lines = all(one.get("line") is not None for one in (*rows[0], *rows[1]))
+    key = "line" if is_one_file and has_lines else "id"
     unmatched: dict[Any, list[Mapping[str, Any]]] = {}
-    for one in reversed(before.get("per_example") or []):
-        unmatched.setdefault(one["id"], []).append(one)
-    for one in after.get("per_example") or []:
-        if unmatched.get(one["id"]):
-            yield unmatched[one["id"]].pop(), one
+    for one in reversed(rows[0]):
+        unmatched.setdefault(one[key], []).append(one)
+    for one in rows[1]:
+        if unmatched.get(one[key]):
+            yield unmatched[one[key]].pop(), one
 
 
-def _paired(moved: Sequence[_Moved]) -> Comparison:
-    """Compare on the examples that both have a score for; tasks count alike."""
-    difference = difference_over([[(a["score"], b["score"]) for a, b in one.scored] for one in moved])
+def _differing(before: Mapping[str, Any], after: Mapping[str, Any]) -> Couple | None:
+    """Find the first prediction of an example that is another now, among those that both boards have.
+
+    An example that was repeated has one for each repeat.
+    """
+    for pair in zip(_predictions(before), _predictions(after), strict=False):
+        if pair[0].get("prediction") != pair[1].get("prediction"):
+            return {**before, **pair[0]}, {**after, **pair[1]}
+    return None
+
+
+def _predictions(example: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return example.get("predictions") or [example]
+
+
+def _paired(moved: Sequence[_Moved], *, as_zeros: bool = False) -> Comparison:
+    """Compare on the examples that both have a score for, or on all with failures as 0; tasks count alike."""
+    taken = [one.examples if as_zeros else one.scored for one in moved]
+    value = _low if as_zeros else _score
+    difference = difference_over([[(value(a), value(b)) for a, b in pairs] for pairs in taken])
     examples = sum(len(one.examples) for one in moved)
     return Comparison(difference=difference, dropped=examples - difference.n_pairs)
 
 
+def _score(example: Mapping[str, Any]) -> float:
+    return float(example["score"])
+
+
+def _low(example: Mapping[str, Any]) -> float:
+    """Give an example's score with what failed, of its repeats too, as 0."""
+    scores = [one["score"] or 0.0 for one in _predictions(example)]
+    return math.fsum(scores) / len(scores)
+
+
 def _row(moved: _Moved, comparison: Comparison) -> dict[str, Any]:
-    fates = [tuple(one["score"] is None for one in pair) for pair in moved.examples]
     return {
         "task": moved.name,
         "metric_id": moved.after.get("metric_id"),
@@ -139,8 +192,8 @@ def _row(moved: _Moved, comparison: Comparison) -> dict[str, Any]:
         "b": moved.after["score"],
         **(d_of(comparison) if moved.examples else _apart(moved.before, moved.after, "score")),
         "predictions_changed": len(moved.changed) if moved.examples else None,
-        "newly_failing": fates.count((False, True)) if moved.examples else None,
-        "fixed": fates.count((True, False)) if moved.examples else None,
+        "newly_failing": moved.fates.count(_NEWLY_FAILING) if moved.examples else None,
+        "fixed": moved.fates.count(_FIXED) if moved.examples else None,
     }
 
 
@@ -182,6 +235,11 @@ def _gain(change: tuple[str, Couple]) -> float:
     return math.inf if before is None else float(after - before)
 
 
+def _changed(board: Board, side: str) -> Iterator[str]:
+    if names := ", ".join(map(str, board.get("changed") or ())):
+        yield f"{names} changed while being called in {side}: its scores are of different programs"
+
+
 def _unpaired(models: Sequence[Model]) -> Iterator[str]:
     if not all(model["paired"] for model in models):
         yield "nothing is paired: a board has no examples (`bench --include-per-example` keeps them)"
@@ -191,16 +249,17 @@ def _verdict(models: Sequence[Model]) -> dict[str, Any]:
     """Say what came out for each model; the one that lost most is the headline."""
     gravest = sorted(models, key=lambda model: (not _has_moved(model), model["overall"]["diff"] or 0.0))
     points = [
-        {"mark": _MARKS.get(model["overall"]["mark"], "·"), "text": _sentence(model)} for model in gravest[1:]
+        {"mark": _MARKS.get(model["overall"]["mark"], "·"), "text": sentence(model)} for model in gravest[1:]
     ]
-    return {"text": _sentence(gravest[0]), "points": points}
+    return {"text": sentence(gravest[0]), "points": points}
 
 
 def _has_moved(model: Model) -> bool:
     return any(task["a"] != task["b"] for task in model["tasks"])
 
 
-def _sentence(model: Model) -> str:
+def sentence(model: Model) -> str:
+    """Say what came out for one model."""
     name, overall, tasks = model["model"], model["overall"], model["tasks"]
     moved = sum(task["a"] != task["b"] for task in tasks)
     changed = model["predictions_changed"]

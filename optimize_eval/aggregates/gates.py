@@ -7,16 +7,30 @@ regression_gates'; what a missed gate does to an exit code is cli's.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from optimize_eval.aggregates.wording import MINUS, count, interval, number, signed
 from optimize_eval.errors import UsageError
 from optimize_eval.run.layout import Layout
 
-_BOUND_HINT = "write --fail-under EVALUATOR=0.8, or EVALUATOR@CANDIDATE=0.8"
 _SHOWN = 20
 _ROUNDING = 1e-12  # what is smaller is what sums leave
 _DIGITS = (6, 9, 17)  # the last are all that a float has
+
+
+class Axes(NamedTuple):
+    """What a bound may name, in what."""
+
+    whole: str
+    first: str
+    second: str
+
+    @property
+    def form(self) -> str:
+        return f"{self.first.upper()}@{self.second.upper()}"
+
+
+_OF_A_RUN = Axes("run", "evaluator", "candidate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,24 +55,33 @@ class Bound:
 
 
 def parse_bound(text: str, layout: Layout) -> Bound:
-    """Read NAME=LEAST or NAME@CANDIDATE=LEAST of a run; names may have = and @ themselves."""
+    """Read NAME=LEAST or NAME@CANDIDATE=LEAST of a run."""
+    evaluator, candidate, least = read_bound(text, _OF_A_RUN, layout.evaluators, layout.candidates)
+    return Bound(evaluator=evaluator, candidate=candidate, least=least)
+
+
+def read_bound(
+    text: str, axes: Axes, firsts: Sequence[str], seconds: Sequence[str]
+) -> tuple[str, str | None, float]:
+    """Read FIRST=LEAST or FIRST@SECOND=LEAST; names may have = and @ themselves."""
     name, _, said = text.rpartition("=")
     try:
         least = float(said)
     except ValueError:
         least = float("nan")
     if not name or not abs(least) < float("inf"):
-        raise UsageError(f"--fail-under needs EVALUATOR=NUMBER, not {text!r}", hint=_BOUND_HINT)
-    if name in layout.evaluators:
-        return Bound(evaluator=name, candidate=None, least=least)
+        hint = f"write --fail-under {axes.first.upper()}=0.8, or {axes.form}=0.8"
+        raise UsageError(f"--fail-under needs {axes.first.upper()}=NUMBER, not {text!r}", hint=hint)
+    if name in firsts:
+        return name, None, least
     for place in (at for at, letter in enumerate(name) if letter == "@"):
-        evaluator, candidate = name[:place], name[place + 1 :]
-        if evaluator in layout.evaluators and candidate in layout.candidates:
-            return Bound(evaluator=evaluator, candidate=candidate, least=least)
-    evaluators, candidates = (", ".join(names[:_SHOWN]) for names in (layout.evaluators, layout.candidates))
+        first, second = name[:place], name[place + 1 :]
+        if first in firsts and second in seconds:
+            return first, second, least
+    there = [", ".join(names[:_SHOWN]) for names in (firsts, seconds)]
     raise UsageError(
-        f"{name!r} is no evaluator of the run, nor EVALUATOR@CANDIDATE",
-        hint=f"its evaluators are {evaluators}; its candidates {candidates}",
+        f"{name!r} is no {axes.first} of the {axes.whole}, nor {axes.form}",
+        hint=f"its {axes.first}s are {there[0]}; its {axes.second}s {there[1]}",
     )
 
 
@@ -99,20 +122,15 @@ def _fail_under(summary: Mapping[str, Any], bound: Bound) -> Iterator[Gate]:
         text = f"{who}, {split}: its mean cannot be known, so it is below {_plain(bound.least)}"
         yield Gate(name=f"fail-under {who}, {split}", is_met=False, text=text)
     for row in rows:
-        told = row["splits"][split]
-        value, what = _value(told, bound.least)
-        is_met = value is not None and _is_at_least(value, bound.least)
-        verb = (
-            "is at least"
-            if is_met
-            else "is below"
-            if value is not None
-            else "cannot be known, so it is below"
-        )
-        where = f"{_where(row)}, {split}"
-        yield Gate(
-            name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verb} {_plain(bound.least)}"
-        )
+        yield bound_gate(f"{_where(row)}, {split}", row["splits"][split], bound.least)
+
+
+def bound_gate(where: str, told: Mapping[str, Any], least: float) -> Gate:
+    """Hold a mean against the lowest that it may be; `told` is as a summary tells of a split."""
+    value, what = _value(told, least)
+    is_met = value is not None and _is_at_least(value, least)
+    verb = "is at least" if is_met else "is below" if value is not None else "cannot be known, so it is below"
+    return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verb} {_plain(least)}")
 
 
 def _value(told: Mapping[str, Any], least: float) -> tuple[float | None, str]:

@@ -23,6 +23,7 @@ from optimize_eval.aggregates.leaderboard_models import (
 )
 from optimize_eval.aggregates.leaderboard_verdict import judge
 from optimize_eval.aggregates.shapes import d_of
+from optimize_eval.run.layout import Layout
 from optimize_eval.run.stored import StoredRun
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.paired import Difference
@@ -72,6 +73,20 @@ def board_of(
         "task_errors": [{"path": file.path, **error.to_dict()} for file in files for error in file.errors],
         "settings": dict(settings),
     }
+
+
+def expected_board(files: Sequence[TaskFile], layout: Layout) -> dict[str, Any]:
+    """Make of a leaderboard what is known of it before anything is called: its models and its tasks."""
+    tasks = [
+        {
+            "task": task.name,
+            "metric_id": task.items[0].metric,
+            "path": task.file.path,
+            "sha256": task.file.sha256,
+        }
+        for task in tasks_of(files, layout)
+    ]
+    return {"models": [{"adapter": name, "tasks": tasks} for name in layout.evaluators]}
 
 
 def _standing(model: Model) -> tuple[float, ...]:

@@ -53,7 +53,7 @@ class Split:
     scores: Scores
     seconds: Sequence[Sequence[float]]  # of scored calls
     kinds: Sequence[Counter[str]]  # of failures
-    said: Sequence[Mapping[str, Any]]  # the first record, where predictions are wanted
+    said: Sequence[Sequence[Mapping[str, Any]]]  # the records by repeat, where predictions are wanted
     measures: Measures
 
 
@@ -84,7 +84,7 @@ def read_split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> 
     measures = Measures(len(lines), layout.repeats, score_range)
     seconds: list[list[float]] = [[] for _ in lines]
     kinds: list[Counter[str]] = [Counter() for _ in lines]
-    said: list[Mapping[str, Any]] = [{}] * len(lines)
+    said: list[list[Mapping[str, Any]]] = [[] for _ in lines]
     for place, record in reader.records(cell):
         reading.take(place, record)
         example = place // layout.repeats
@@ -93,8 +93,8 @@ def read_split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> 
             measures.take(example, record)
         elif record["outcome"] == "failed":
             kinds[example][record["kind"]] += 1
-        if is_told and not said[example]:
-            said[example] = record
+        if is_told:
+            said[example].append(record)
     return Split(scores=reading.done(), seconds=seconds, kinds=kinds, said=said, measures=measures)
 
 
@@ -155,7 +155,9 @@ def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[s
         "path": task.file.path,
         "sha256": task.file.sha256,
         **_spread(mean),
+        "lower_bound": mean_of(task.of(_lows(split.scores))).mean,
         "perfect": scores.count(1.0),
+        "scored": sum(map(len, task.of(split.seconds))),
         "failed": errors.total(),
         "timeouts": errors[FailureKind.TIMEOUT],
         "errors": dict(errors),
@@ -167,17 +169,31 @@ def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[s
 
 def _per_example(task: Counted, split: Split) -> Iterator[dict[str, Any]]:
     parts = task.items, task.of(split.said), task.of(split.scores.means)
-    for item, record, score in zip(*parts, strict=True):
-        failed = {"error": record["kind"]} if "kind" in record else {}
+    for item, records, score in zip(*parts, strict=True):
+        said = said_of(records, score)
         yield {
             "id": item.id,
             "prompt": item.prompt,
-            "prediction": record.get("side_info", {}).get("prediction"),
+            "prediction": said["prediction"],
             "targets": list(item.targets),
-            "score": None if math.isnan(score) else score,
+            "score": said["score"],
             "line": item.line,
-            **failed,
+            **said,
         }
+
+
+def said_of(records: Sequence[Mapping[str, Any]], mean: float) -> dict[str, Any]:
+    """Tell an example's prediction and score, or why it has none; of several repeats each."""
+    shown = next((record for record in records if record["outcome"] == "scored"), records[0])
+    several = {"predictions": [_said(record) for record in records]} if len(records) > 1 else {}
+    return {**_said(shown), "score": None if math.isnan(mean) else mean, **several}
+
+
+def _said(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Tell the prediction of one call and its score, or why there is none."""
+    failed = {"error": record["kind"]} if "kind" in record else {}
+    prediction = record.get("side_info", {}).get("prediction")
+    return {"prediction": prediction, "score": record.get("score"), **failed}
 
 
 def _lows(scores: Scores) -> Values:

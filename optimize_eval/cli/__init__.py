@@ -1,14 +1,35 @@
 """The command line: parse, call, print, exit code. One module per command; app puts them together."""
 
+import os
+import signal
 import sys
+
+_INTERRUPTED = 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main() -> None:
-    """Run the program and exit; also an interrupt while its modules load ends without a traceback."""
-    try:
-        from optimize_eval.cli.app import execute  # noqa: PLC0415  guarded: this is what takes time
+    """Run the program and exit; an interrupt never ends in a traceback, while modules load as at the end."""
+    _leave_on(signal.SIGINT)  # what takes time now is loading, which needs no cleaning up
+    from optimize_eval.cli.app import execute  # noqa: PLC0415  see above
 
-        status = execute()
-    except KeyboardInterrupt:
-        status = 130
+    status = _INTERRUPTED
+    try:
+        try:
+            status = execute()
+        finally:
+            _leave_on(*_SIGNALS)  # nothing is left to be cleaned up
+    except KeyboardInterrupt:  # the last that could be raised, within these lines
+        _leave_on(*_SIGNALS)
     sys.exit(status)
+
+
+def _leave_on(*numbers: signal.Signals) -> None:
+    """Let signals end the process at once, but for those that are ignored, as nohup and a shell's & want."""
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
+
+
+def _leave(*_: object) -> None:
+    os._exit(_INTERRUPTED)

@@ -56,7 +56,8 @@ def execute() -> int:
     streams.complete()
     interrupts.end_like_ctrl_c()
     try:
-        return _carried_out()
+        with interrupts.never_lost():
+            return _carried_out()
     finally:
         streams.release()
 

@@ -8,9 +8,12 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.aggregates.leaderboard import expected_board
 from optimize_eval.candidates import Candidate
-from optimize_eval.cli import options, output, show_task
+from optimize_eval.cli import board_gates, gates, options, output, show_task
+from optimize_eval.cli.bench_again import score_by
 from optimize_eval.cli.carried_out import (
+    Session,
     check_reachable,
     check_slots,
     end,
@@ -19,10 +22,10 @@ from optimize_eval.cli.carried_out import (
     settings_of,
     summarise,
 )
-from optimize_eval.cli.leaderboards import keep_and_tell, make_board
+from optimize_eval.cli.leaderboards import drop_outdated, keep, make_board, path_of, tell
 from optimize_eval.cli.material import stored_paths
 from optimize_eval.cli.task_files import chosen, find_task, load_task_files
-from optimize_eval.connect import task_spec
+from optimize_eval.connect import parse_evaluators, parse_headers, task_spec
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
@@ -30,17 +33,21 @@ from optimize_eval.run.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreig
 from optimize_eval.run.manifest import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
+from optimize_eval.run.runner import Settings, Status
 
 EXAMPLES = """\b
 Examples:
   optimize-eval bench tasks.jsonl --model toy
   optimize-eval bench tasks/ --model cmd:./my_model --model openai/gpt-4o-mini --out runs/models
+  optimize-eval bench tasks.jsonl --model m=http://127.0.0.1:8000/ --header 'Authorization: Bearer ${KEY}'
+  optimize-eval bench tasks/ --model m=cmd:./m --fail-under m=0.8 --no-regression-against runs/before
+  optimize-eval bench tasks.jsonl --model cmd:./my_model -e 'polite=./polite.py'
   optimize-eval bench tasks.jsonl --model cmd:./my_model --show arith_001
 
 \b
 The same command again continues the same run: what is scored is not asked again, what failed is.
-Exit codes: 0 done, 2 wrong option or task file, 3 it could not go on, 4 a model failed on every task or
-too many calls failed, 130 interrupted.
+Exit codes: 0 done, 1 a gate missed, 2 wrong option or task file, 3 it could not go on, 4 a model failed on
+every task or too many calls failed, 130 interrupted.
 """
 
 
@@ -58,8 +65,12 @@ class Sandbox(StrEnum):
 def bench(
     files: Annotated[list[str], typer.Argument(metavar="FILE|DIR", help="Task files, or folders of them.")],
     model: Annotated[
-        list[str], typer.Option("--model", metavar="MODEL", help="toy, cmd:…, replay:…, PROVIDER/…")
+        list[str], typer.Option("--model", metavar="MODEL", help="cmd:…, URL, replay:…, PROVIDER/…")
     ],
+    evaluator: Annotated[
+        list[str] | None,
+        typer.Option("-e", "--evaluator", metavar="SPEC", help="Score what models said by this, too."),
+    ] = None,
     format_: Annotated[
         str | None, typer.Option("--format", metavar="FORMAT", help="spec or examples, if not as it looks.")
     ] = None,
@@ -91,13 +102,16 @@ def bench(
     concurrency: options.Concurrency = options.SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
+    fail_under: board_gates.FailUnder = None,
+    no_regression_against: board_gates.NoRegression = None,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
+    header: options.Headers = None,
     retries: options.Retries = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     include_per_example: Annotated[
-        bool, typer.Option("--include-per-example", help="Put prompts and predictions on the board.")
+        bool, typer.Option("--include-per-example", help="Put each prediction on the board.")
     ] = False,
     show: Annotated[
         str | None, typer.Option("--show", metavar="ID", help="Show one task, step by step, instead.")
@@ -115,7 +129,14 @@ def bench(
         raise UsageError("--out needs a name", hint="leave the option away, or give it one")
     loaded = load_task_files(files, dialect=format_, allow_bad=allow_bad_tasks)
     taken, sources = chosen(loaded, limit=limit, sample=sample, seed=seed)
-    how = EvaluatorSpec(timeout=timeout, cwd=cwd, retries=retries, persistent=persistent, workers=workers)
+    how = EvaluatorSpec(
+        timeout=timeout,
+        cwd=cwd,
+        headers=parse_headers(header or ()),
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
     task = TaskSpecification(
         api_base=api_base or "", temperature=temperature, max_tokens=max_tokens, batch_size=batch_size
     )
@@ -141,23 +162,61 @@ def bench(
     }
     paths = {source.name: source.file for source in sources}
     names = {name: Path(path).name for name, path in paths.items()}
-    manifest = manifest_of(plan, names, {**kept, "bench": True, "paths": stored_paths(paths, ())})
-    settings = settings_of(
-        plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+    manifest = manifest_of(
+        plan,
+        names,
+        {
+            **kept,
+            "bench": True,
+            "paths": stored_paths(paths, ()),
+            **gates.kept(fail_under, None, no_regression_against),
+        },
     )
+
+    def settings(plan: Plan) -> Settings:
+        return settings_of(
+            plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+        )
+
     refuse_foreign(folder)
-    check_reachable(plan)
+    own = parse_evaluators(evaluator or (), how)
+    expected, metrics = expected_board(taken, plan.layout), [spec.name for spec in own]
+    wanted = board_gates.demands(expected, fail_under, no_regression_against, metrics)
+    check_reachable(replace(plan, specs=(*plan.specs, *own)))
     _note_twice(specs)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
-        (folder / LEADERBOARD).unlink(missing_ok=True)  # while calls are made it would tell of another time
-        done = session(_writing_outputs(plan, folder), stored, settings, quiet=quiet)
+        for path in (folder / LEADERBOARD, *(path_of(folder, name) for name in metrics)):
+            path.unlink(missing_ok=True)  # while calls are made it would tell of another time
+        done = session(_writing_outputs(plan, folder), stored, settings(plan), quiet=quiet)
+        drop_outdated(folder)
         summarise(stored)
         called = {spec.name: spec.name for spec in specs}
         board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
-        keep_and_tell(board, folder / LEADERBOARD, str(done.ended.status), quiet=quiet, as_json=as_json)
-    explain(done, plan, folder=folder, out=out)
-    end(done.ended)
+        keep(board, folder / LEADERBOARD)
+        scored = score_by(own if board else (), folder, taken, settings, quiet=quiet)
+        others = {name: one.board for name, one in scored.items() if one.board}
+        judged = board_gates.judged(wanted, stored, board, others)
+        sessions = [(done, plan), *((one.done, one.plan or plan) for one in scored.values())]
+        tell(
+            {"": board, **others} if board else {},
+            folder / LEADERBOARD,
+            _status([one for one, _ in sessions]),
+            quiet=quiet,
+            as_json=as_json,
+            beside=gates.to_dict(judged),
+        )
+    for one, of_session in sessions:
+        explain(one, of_session, folder=folder, out=out)
+    for one, _ in sessions:
+        end(one.ended)
+    gates.end(judged)
+
+
+def _status(sessions: Sequence[Session]) -> str:
+    """Say how sessions ended: the first that did not come to its end speaks for all."""
+    ends = [one.ended.status for one in sessions]
+    return str(next((status for status in ends if status is not Status.DONE), Status.DONE))
 
 
 def _named_apart(specs: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:

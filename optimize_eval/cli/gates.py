@@ -34,7 +34,7 @@ Margin = Annotated[
 
 NoRegression = Annotated[
     str | None,
-    typer.Option("--no-regression-against", metavar="RUN", help="Fail if worse than this run."),
+    typer.Option("--no-regression-against", metavar="RUN", help="Fail if worse than this run, or bench."),
 ]
 
 

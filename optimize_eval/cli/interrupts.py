@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sys
 from collections.abc import Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from optimize_eval.run.stop import Stop
 
+_A_MOMENT = 0.005  # seconds
 _LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -18,9 +20,23 @@ class Interrupted(Exception):
 
 def end_like_ctrl_c() -> None:
     """Let SIGTERM and SIGHUP act like Ctrl-C, but leave ignored what was ignored from the start (nohup)."""
-    for number in _LIKE_CTRL_C:
+    for number in (signal.SIGINT, *_LIKE_CTRL_C):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+
+
+@contextlib.contextmanager
+def never_lost() -> Iterator[None]:
+    """Interrupt again where Python drops an interrupt that came within a destructor or a callback."""
+    former, sys.unraisablehook = sys.unraisablehook, _interrupt_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = former
+        if _lost:
+            _lost.clear()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
@@ -45,6 +61,18 @@ def uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+_lost: list[type[KeyboardInterrupt]] = []  # interrupts that were dropped
+
+
+def _interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    if unraisable.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(unraisable)
+        return
+    _lost.append(KeyboardInterrupt)
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, _A_MOMENT)
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from optimize_eval.aggregates.boards import SCHEMA
+from optimize_eval.aggregates.boards import SCHEMA, load_board
 from optimize_eval.aggregates.leaderboard import board_of
 from optimize_eval.cli import output
 from optimize_eval.reports import leaderboard
-from optimize_eval.run.folder import write_json
+from optimize_eval.run.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
 from optimize_eval.run.ledger import OWED
 from optimize_eval.run.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 
 Board = dict[str, Any]
+
+_STEM = LEADERBOARD.removesuffix("json")
 
 
 def make_board(
@@ -33,19 +36,77 @@ def make_board(
     )
 
 
-def keep_and_tell(board: Board | None, path: Path, status: str, *, quiet: bool, as_json: bool) -> None:
-    """Write a board down and print it; without one only JSON has something to say on stdout."""
+def stored_board(stored: StoredRun) -> Board | None:
+    """Load the board of a bench; None where it did not come to its end."""
+    own = [one["name"] for one in stored.manifest["evaluators"]]
+    if any(stored.ledger.count(OWED, stored.layout.units_of(name)) for name in own):
+        return None
+    return load_board(str(stored.folder)) if (stored.folder / LEADERBOARD).exists() else None
+
+
+def own_boards(stored: StoredRun) -> dict[str, Board]:
+    """Load what else a bench was scored by, by the metrics' names."""
+    paths = sorted(stored.folder.glob(BOARDS))
+    return {
+        path.stem.removeprefix(_STEM): load_board(str(path)) for path in paths if path.name != LEADERBOARD
+    }
+
+
+def drop_outdated(folder: Path) -> None:
+    """Remove the boards of own metrics that are older than what the models said last."""
+    outputs = folder / OUTPUTS
+    if outputs.exists():
+        said_at = outputs.stat().st_mtime_ns
+        for path in folder.glob(BOARDS):
+            if path.stat().st_mtime_ns < said_at:
+                path.unlink()
+
+
+def path_of(folder: Path, metric: str) -> Path:
+    """Say where the board of an own metric is."""
+    return folder / f"{_STEM}{metric}.json"
+
+
+def keep(board: Board | None, path: Path) -> None:
     if board:
         write_json(path, board)
+
+
+def tell(
+    boards: Mapping[str, Board],
+    path: Path,
+    status: str,
+    *,
+    quiet: bool,
+    as_json: bool,
+    beside: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Print boards by their metrics' names, the bench's own without one, which is in `path`.
+
+    Without any only JSON has something to say on stdout; it has `beside`, too.
+    """
     if as_json:
-        none: Board = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
-        output.emit_json({**(board or none), "run": str(path.parent), "status": status})
-    elif board and quiet:
-        output.emit(f"{board['verdict']['text']}\n{path.parent}")
-    elif board:
-        emit(board)
+        output.emit_json({**to_dict(boards), "run": str(path.parent), "status": status, **beside})
+    elif boards and quiet:
+        verdicts = [
+            f"{f'by {name}: ' * bool(name)}{board['verdict']['text']}" for name, board in boards.items()
+        ]
+        output.emit("\n".join([*verdicts, str(path.parent)]))
+    elif boards:
+        emit(boards)
         output.say(f"the board is {path}")
 
 
-def emit(board: Board) -> None:
-    output.emit(leaderboard.render(output.fitted(board), width=output.width()))
+def emit(boards: Mapping[str, Board]) -> None:
+    """Write boards for people, those of own metrics below their names."""
+    for name, board in boards.items():
+        if name:
+            output.emit(f"\n by {name}")
+        output.emit(leaderboard.render(output.fitted(board), width=output.width()))
+
+
+def to_dict(boards: Mapping[str, Board]) -> dict[str, Any]:
+    """Make one value of boards: the bench's own, with those of own metrics in it."""
+    none: Board = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
+    others = {name: board for name, board in boards.items() if name}
+    return {**boards.get("", none), **({"boards": others} if others else {})}

@@ -12,13 +12,18 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from optimize_eval import files
 from optimize_eval.aggregates import rederive
-from optimize_eval.aggregates.boards import load_board
+from optimize_eval.aggregates.board_examples import ANEW
+from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
-from optimize_eval.cli import gates, leaderboards, options, output
+from optimize_eval.cli import board_gates, gates, leaderboards, options, output
 from optimize_eval.errors import CannotGoOn, UsageError
 from optimize_eval.reports import junit, markdown, rows, terminal
+from optimize_eval.reports.board import junit as board_junit
+from optimize_eval.reports.board import markdown as board_markdown
+from optimize_eval.reports.board import rows as board_rows
 from optimize_eval.run.folder import LEADERBOARD, SUMMARY
 from optimize_eval.run.manifest import is_bench
 from optimize_eval.run.records import Records
@@ -31,6 +36,7 @@ Examples:
   optimize-eval report runs/run-1f3a9c02 --fail-under judge=0.8 --format junit > junit.xml
   optimize-eval report runs/run-1f3a9c02 --format csv > records.csv
   optimize-eval report runs/run-1f3a9c02 --format md | gh pr comment --body-file -
+  optimize-eval report runs/bench-9c1d44e0 --fail-under my_model=0.8 --format csv > board.csv
 
 \b
 Exit codes: 0 done, 1 a gate missed or --check found a difference, 2 no such run, 3 the journal is damaged.
@@ -58,7 +64,7 @@ _WITH_GATES = {Format.JSON, Format.MD, Format.JUNIT}  # those that the run had, 
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
+    run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run or bench.")],
     check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
     format_: Annotated[
         Format | None,
@@ -72,12 +78,14 @@ def report(
 ) -> None:
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
-    stored = open_stored(run)
+    stored = open_stored(board_gates.place_of(run))
+    if is_bench(stored.manifest):
+        board_gates.refuse_gap(max_gap)
+        board_gates.refuse_margin(margin)
+        _report_bench(stored, chosen, fail_under, no_regression_against, check=check)
+        return
     gates.set_margins(stored, None if check else margin)  # what is checked has its own
     wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
-    if chosen is Format.TERMINAL and not check and wanted == gates.Demands() and _has_board(stored):
-        _emit_board(stored)
-        return
     if chosen in {Format.CSV, Format.JSONL}:
         _emit_records(stored, chosen)
         if wanted == gates.Demands():
@@ -85,12 +93,10 @@ def report(
     _note_newer_rules(stored)
     summary = summarise_stored(stored)
     judged = wanted.judge(stored, summary)
-    shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
     if check:
         _check(stored.folder, summary, judged, as_json=chosen is Format.JSON)
-    elif chosen is Format.JSON:
-        output.emit_json({**summary, **gates.to_dict(shown)})
     elif chosen not in {Format.CSV, Format.JSONL}:
+        shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
         _emit_summary(summary, shown, shlex.quote(str(stored.folder)), chosen)
     gates.end(judged)
 
@@ -108,21 +114,46 @@ def _note_newer_rules(stored: StoredRun) -> None:
         )
 
 
-def _has_board(stored: StoredRun) -> bool:
-    """Tell whether it is a bench that came to its end; one that did not is reported as the run that it is."""
-    return is_bench(stored.manifest) and not stored.owed and (stored.folder / LEADERBOARD).exists()
-
-
-def _emit_board(stored: StoredRun) -> None:
-    """Show the leaderboard of a bench, which is what its report is for people."""
-    board = load_board(str(stored.folder))
-    try:
-        leaderboards.emit(board)
-    except (LookupError, TypeError, ValueError, AttributeError, StopIteration):  # somebody edited it
+def _report_bench(
+    stored: StoredRun, chosen: Format, fail_under: Sequence[str] | None, against: str | None, *, check: bool
+) -> None:
+    """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
+    board, others = leaderboards.stored_board(stored), leaderboards.own_boards(stored)
+    judged = board_gates.judged_as_asked(stored, board, others, fail_under, against)
+    if check:
+        _check(stored.folder, summarise_stored(stored), judged, as_json=chosen is Format.JSON)
+    elif chosen is Format.JSONL:
+        _emit_records(stored, chosen)
+    elif board:
+        shown = judged or (board_gates.recalled(stored, board, others) if chosen in _WITH_GATES else ())
+        _emit_board(stored.folder, {"": board, **others}, shown, chosen)
+    elif chosen is Format.CSV:
         raise UsageError(
-            f"{stored.folder / LEADERBOARD} is not as bench wrote it",
-            hint="give the bench's command again: it writes the board anew, and asks for nothing twice",
-        ) from None
+            "the csv of a bench is its board, and there is none yet",
+            hint="give the bench's command again: it goes on where it was; --format jsonl has the records",
+        )
+    else:
+        _emit_summary(summarise_stored(stored), judged, shlex.quote(str(stored.folder)), chosen)
+    gates.end(judged)
+
+
+def _emit_board(folder: Path, boards: Mapping[str, Board], shown: Sequence[Gate], chosen: Format) -> None:
+    """Write leaderboards, the bench's own first, the others by the names of their metrics."""
+    run = shlex.quote(str(folder))
+    try:
+        match chosen:
+            case Format.JSON:
+                output.emit_json({**leaderboards.to_dict(boards), **gates.to_dict(shown)})
+            case Format.CSV:
+                output.emit_pieces(board_rows.csv_pieces(boards, ci=output.under_ci()))
+            case Format.MD:
+                output.emit_document(board_markdown.render(boards, shown, run))
+            case Format.JUNIT:
+                output.emit_document(board_junit.render(boards, shown, run))
+            case _:
+                leaderboards.emit(boards)
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration):  # somebody edited it
+        raise UsageError(f"{folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
 
 
 def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
@@ -151,7 +182,9 @@ def _emit_records(stored: StoredRun, chosen: Format) -> None:
 
 
 def _emit_summary(summary: Mapping[str, Any], judged: Sequence[Gate], run: str, chosen: Format) -> None:
-    if chosen is Format.MD:
+    if chosen is Format.JSON:
+        output.emit_json({**summary, **gates.to_dict(judged)})
+    elif chosen is Format.MD:
         output.emit_document(markdown.render(summary, judged, run))
     elif chosen is Format.JUNIT:
         output.emit_document(junit.render(summary, judged, run))
@@ -162,7 +195,7 @@ def _emit_summary(summary: Mapping[str, Any], judged: Sequence[Gate], run: str, 
 def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as_json: bool) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
     try:
-        stored = dict(json.loads((folder / SUMMARY).read_bytes()))
+        stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise CannotGoOn(
             f"{folder / SUMMARY} cannot be read: {error}", hint="write it anew: the run's own command again"

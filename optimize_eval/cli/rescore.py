@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import options, output
-from optimize_eval.cli.bench_again import Bench
+from optimize_eval.cli.bench_again import Bench, is_owed, nothing_called
 from optimize_eval.cli.carried_out import (
     Session,
     check_reachable,
@@ -25,7 +25,6 @@ from optimize_eval.run.again import plan_again
 from optimize_eval.run.folder import locked, refuse_foreign
 from optimize_eval.run.manifest import is_bench
 from optimize_eval.run.rescore import Settled, Wanted, add, settle
-from optimize_eval.run.runner import Ended, Status
 from optimize_eval.run.stored import StoredRun, open_stored
 
 EXAMPLES = """\b
@@ -107,8 +106,8 @@ def rescore(
         stored = open_stored(folder)
         settled = settle(stored, bench.wanted if bench else wanted)
         _note_done(stored, settled)
-        if not _is_owed(stored, settled):
-            done, plan = Session(ended=_nothing_asked(stored, settled)), None
+        if not is_owed(stored, settled):
+            done, plan = Session(ended=nothing_called(stored, settled)), None
         else:
             where = {"train": dataset, "val": valset, "test": testset}
             plan = plan_again(
@@ -138,16 +137,3 @@ def _note_done(stored: StoredRun, settled: Settled) -> None:
     for name in settled.known:
         if not stored.ledger.owed(stored.layout.units_of(name)):
             output.say(f"note: the run has {name} already, and nothing of it is owed")
-
-
-def _is_owed(stored: StoredRun, settled: Settled) -> bool:
-    """Tell whether there is anything to ask: without it no file of the run's is needed."""
-    names = [spec.name for spec in settled.specs]
-    return any(
-        name not in settled.known or stored.ledger.owed(stored.layout.units_of(name)) for name in names
-    )
-
-
-def _nothing_asked(stored: StoredRun, settled: Settled) -> Ended:
-    changed = tuple(name for name in settled.known if name in stored.ledger.changed)
-    return Ended(status=Status.DONE, reason="", progress=(), broken=(), notes=(), changed=changed)

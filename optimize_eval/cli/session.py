@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from optimize_eval.cli.interrupts import uninterrupted
-from optimize_eval.reach.process import adopt_orphans, end_orphans, own_children, reap_adopted
+from optimize_eval.reach.leftovers import adopt_orphans, end_orphans, own_children, reap_adopted
 
 _REAP_EVERY = 5.0  # seconds
 

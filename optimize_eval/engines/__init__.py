@@ -1,12 +1,14 @@
 """Where units are executed. An engine knows nothing of scores and disk: it calls what it is given.
 
 `attempt` is called with units that are to be asked together and returns their records; `done` is called
-with each record, in the process that called `run`; `stop` ends the handing out of units.
+with each record, in the process that called `run`; `stop` ends the handing out of units. A record that
+`crowded_out` knows as a call that this machine had no room for is not done: its unit is attempted again
+with fewer calls in flight, and only where it was alone its record stands.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from optimize_eval.reach import Capacity
 
@@ -22,8 +24,17 @@ class Lane:
     weight: float = 1.0
 
 
+class CrowdedOut(NamedTuple):
+    """A unit whose call found no room on this machine, and what there was too little of."""
+
+    unit: int
+    reason: str
+
+
 class Engine(Protocol):
-    """Something that executes units."""
+    """Something that executes units; `note` is what people should be told of how it did."""
+
+    note: str
 
     def run(
         self,
@@ -31,6 +42,7 @@ class Engine(Protocol):
         attempt: Callable[[Sequence[int]], Sequence[Record]],
         done: Callable[[Record], None],
         stop: Callable[[], bool],
+        crowded_out: Callable[[Record], CrowdedOut | None] = lambda _record: None,
     ) -> None:
         """Return when every unit is done, or when those in flight are after `stop` said so."""
         ...

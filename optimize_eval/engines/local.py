@@ -8,7 +8,7 @@ calls in flight are of no use, pace lets slots rest.
 import threading
 from collections.abc import Callable, Sequence
 
-from optimize_eval.engines import Lane, Record
+from optimize_eval.engines import CrowdedOut, Lane, Record
 from optimize_eval.engines.pace import Pace
 
 TICK = 0.1
@@ -20,8 +20,9 @@ class LocalEngine:
     """So many slots; `tick` is called every 100 ms in the thread that runs."""
 
     def __init__(self, slots: int, tick: Callable[[], None]) -> None:
-        self._slots = slots
+        self._wanted = self._slots = slots
         self._tick = tick
+        self.note = ""
 
     def run(
         self,
@@ -29,6 +30,7 @@ class LocalEngine:
         attempt: Callable[[Sequence[int]], Sequence[Record]],
         done: Callable[[Record], None],
         stop: Callable[[], bool],
+        crowded_out: Callable[[Record], CrowdedOut | None] = lambda _record: None,
     ) -> None:
         queues = Queues(lanes, self._slots, stop)
 
@@ -38,13 +40,26 @@ class LocalEngine:
                 while taken := queues.take(queue):
                     queue, units = taken
                     for record in attempt(units):
-                        done(record)
+                        if not queues.take_back(queue, crowded_out(record)):
+                            done(record)
             except BaseException as error:  # noqa: BLE001  raised again in the thread that runs
                 queues.fail(error)
 
         wanted = min(self._slots, queues.left)
         threads = [threading.Thread(target=serve, name=f"slot-{n}", daemon=True) for n in range(wanted)]
-        self._watch(_started(threads), queues)
+        try:
+            started = _started(threads)
+            queues.settle_for(len(started), wanted)
+            self._watch(started, queues)
+        finally:
+            self._remember(queues)
+
+    def _remember(self, queues: "Queues") -> None:
+        """Keep what this machine has room for, for the next run of units."""
+        if queues.crowded:
+            self._slots = queues.pace.most
+            fewer = f"--concurrency was lowered from {self._wanted} to {self._slots}"
+            self.note = f"{fewer}: {queues.crowded}; what found no room was called again (see ulimit -n, -u)"
 
     def _watch(self, threads: Sequence[threading.Thread], queues: "Queues") -> None:
         try:
@@ -77,20 +92,29 @@ def _started(threads: Sequence[threading.Thread]) -> list[threading.Thread]:
 class _Queue:
     """A lane, how far it was handed out, and its calls in flight."""
 
-    __slots__ = ("in_flight", "lane", "next")
+    __slots__ = ("again", "in_flight", "lane", "next")
 
     def __init__(self, lane: Lane) -> None:
         self.lane = lane
         self.next = 0
+        self.again: list[int] = []  # units that were handed out in vain
         self.in_flight = 0
 
     @property
     def left(self) -> int:
-        return len(self.lane.units) - self.next
+        return len(self.lane.units) - self.next + len(self.again)
 
     @property
     def load(self) -> float:
         return self.in_flight / self.lane.weight
+
+    def hand_out(self, most: int) -> Sequence[int]:
+        """Give the next units, at most so many."""
+        if self.again:
+            return [self.again.pop()]
+        units = self.lane.units[self.next : self.next + most]
+        self.next += len(units)
+        return units
 
 
 class Queues:
@@ -104,6 +128,7 @@ class Queues:
         self._in_flight = 0
         self._changed = threading.Condition()
         self.error: BaseException | None = None
+        self.crowded = ""  # what there was too little of
 
     @property
     def left(self) -> int:
@@ -123,6 +148,24 @@ class Queues:
                 self._changed.wait(_LOOK_AGAIN)
             self._changed.notify_all()
             return None
+
+    def settle_for(self, slots: int, wanted: int) -> None:
+        """Go on with the slots that the system let us have."""
+        if slots < wanted:
+            self.crowded = "too many processes and threads"
+            self.pace.most = self.pace.slots = slots
+
+    def take_back(self, queue: _Queue, crowded_out: CrowdedOut | None) -> bool:
+        """Put a unit that found no room back, and lower the slots; false where it was the only one."""
+        if crowded_out is None:
+            return False
+        with self._changed:
+            if self._in_flight <= 1:
+                return False
+            self.crowded = crowded_out.reason
+            self.pace.lower()
+            queue.again.append(crowded_out.unit)
+            return True
 
     def give_back(self, queue: _Queue) -> None:
         queue.in_flight -= 1
@@ -144,8 +187,7 @@ class Queues:
             capacity = queue.lane.capacity()
             if capacity.calls is None or queue.in_flight < capacity.calls:
                 share = -(-queue.left // self._slots)  # at the end no slot has a batch while others have none
-                units = queue.lane.units[queue.next : queue.next + min(capacity.batch, share)]
-                queue.next += len(units)
+                units = queue.hand_out(min(capacity.batch, share))
                 queue.in_flight += 1
                 self._in_flight += 1
                 return queue, units

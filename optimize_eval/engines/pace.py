@@ -38,7 +38,7 @@ class Pace:
 
     def __init__(self, slots: int, measure: Callable[[], Spent] = spent) -> None:
         self.slots = slots
-        self._most = slots
+        self.most = slots
         self._measure = measure
         self._last = measure()
         self._processors = processors()
@@ -53,9 +53,14 @@ class Pace:
         everything = (now.all - last.all) / seconds / self._processors / _ALL
         busy = max(own, everything)
         if busy >= 1:
-            self.slots = max(min(FEWEST, self._most), self.slots // 2)
+            self.slots = max(min(FEWEST, self.most), self.slots // 2)
         elif busy < _SPARE:
-            self.slots = min(self._most, self.slots + self.slots // 2 + 1)
+            self.slots = min(self.most, self.slots + self.slots // 2 + 1)
+
+    def lower(self) -> None:
+        """Take one slot away for good, unless it is the last."""
+        self.most = max(1, self.most - 1)
+        self.slots = min(self.slots, self.most)
 
 
 def processors() -> int:

@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from optimize_eval.datasets import NOT_JSONL, Reading, copies_of, read_dataset
+from optimize_eval import files
+from optimize_eval.datasets import NOT_JSONL, Reading, copies_of, parse_dataset, read_dataset
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.tasks.faults import TaskError
-from optimize_eval.tasks.files import DATASET, TaskFile, read_task_file
+from optimize_eval.tasks.files import DATASET, TaskFile, parse_task_file
 
 _EMPTY = "the file holds no record"
 _LONGEST_NAME = 80
@@ -42,11 +43,12 @@ def check_data(path: str, kind: str | None = None) -> Checked:
     if kind == DATASET:
         return check_dataset(path)
     try:
-        file = read_task_file(path, format=kind)
+        data = files.read(path, files.DATASET)  # once: of a pipe there is no second time
     except DataError as error:
         return Checked(path=path, kind=kind or DATASET, count=0, problems=error.problems)
+    file = parse_task_file(path, data, format=kind)
     if kind is None and (file.dialect == DATASET or _has_bad_json(file)):
-        dataset = read_dataset(path)
+        dataset = parse_dataset(path, data)
         if file.dialect == DATASET or any(one.rule == NOT_JSONL for one in dataset.problems):
             return of_reading(dataset)
     return _of_tasks(file)

@@ -24,7 +24,7 @@ from optimize_eval.protocol import (
     Capabilities,
     decode_answer,
 )
-from optimize_eval.reach import Capacity, EvaluatorSpec, not_started, one_shot, process, verdict
+from optimize_eval.reach import Capacity, EvaluatorSpec, leftovers, not_started, one_shot, process, verdict
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
 from optimize_eval.reach.contract import Answered, Asked, Contract
 from optimize_eval.reach.pool import CLOSED, Living, Pool
@@ -66,7 +66,7 @@ class Command(Generic[Asked, Answered]):
         """Start afresh, at first and after a fork: what a parent started is not the child's to use or end."""
         self._pid = os.getpid()
         self._generation = _FORKS[0]
-        outer = os.environ.get(process.CALL_VARIABLE.decode(), "")
+        outer = os.environ.get(leftovers.CALL_VARIABLE.decode(), "")
         self._tag = f"{outer}.{secrets.token_hex(6)}".lstrip(".")
         self._starts = itertools.count(1)
         self._pools: dict[str | None, Pool] = {}  # by task model, which a program gets in its environment
@@ -110,7 +110,7 @@ class Command(Generic[Asked, Answered]):
         self._is_closed = True
         if self._pid == os.getpid():
             self._ending()
-            process.sweep(self._tag)
+            leftovers.sweep(self._tag)
 
     def _keeps_alive(self) -> bool:
         if self._generation != _FORKS[0]:

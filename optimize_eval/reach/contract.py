@@ -1,4 +1,4 @@
-"""What is said to a program and how its words are understood: one value for each kind of program.
+"""What is said to a program or an endpoint and how its words are understood: one value for each kind.
 
 Evaluators are given payloads and answer with scores; models under test, whose contract stands in tasks, are
 given prompts and answer with texts. How a program is started, kept alive, limited and ended is the same for
@@ -23,6 +23,7 @@ from optimize_eval.protocol import (
     parse_answer,
     split_batch,
 )
+from optimize_eval.wrong_answers import SAMPLE
 
 
 class Question(Protocol):
@@ -58,6 +59,7 @@ class Contract(Generic[Asked, Answered]):
     split: Callable[[Mapping[str, Any], int], list[Answered | EvaluationError]]  # or raises ValueError
     groups: Callable[[Sequence[Asked], int], Iterator[Sequence[Asked]]]  # what may be asked together
     mend: Callable[[Asked, str], str]  # what to do about a program that failed and said this on stderr
+    sample: str = SAMPLE  # what a reply looks like, for messages
 
 
 def evaluating(score_range: ScoreRange) -> Contract[Payload, Answer]:

@@ -1,27 +1,20 @@
-"""An evaluator that is an HTTP endpoint: payload as the body of a POST, answer as the body of the reply.
+"""A program behind HTTP: what it is asked as the body of a POST, its answer as the body of the reply.
 
+An evaluator or a model under test, as the contract says.
 Says what a status and a body mean; connections and deadlines are http's business, asking again is run's.
 """
 
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Generic
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http import SUCCESS, Connections, Response, seconds_to_wait
-from optimize_eval.protocol import (
-    NO_CAPABILITIES,
-    Answer,
-    Capabilities,
-    Payload,
-    decode_answer,
-    encode,
-    encode_batch,
-)
+from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.reach import ANSWER_CAP, Capacity, EvaluatorSpec, headers
 from optimize_eval.reach.batch import Unanswered, ask_in_batches
-from optimize_eval.reach.contract import evaluating
+from optimize_eval.reach.contract import Answered, Asked, Contract
 from optimize_eval.redaction import redact, redact_values
 
 _SOURCE = "the response body"
@@ -30,14 +23,14 @@ _READ_BODY = 1 << 16  # of one that is shown
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
-class EndpointEvaluator:
+class Endpoint(Generic[Asked, Answered]):
     """Asks a URL."""
 
     note = ""
 
-    def __init__(self, spec: EvaluatorSpec) -> None:
+    def __init__(self, spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> None:
         self._spec = spec
-        self._contract = evaluating(spec.score_range)
+        self._contract = contract
         self._headers = headers.expand(spec.headers)
         self._secrets = headers.secrets(spec.headers, spec.url)
         self._connections = Connections(spec.url)
@@ -45,13 +38,14 @@ class EndpointEvaluator:
         self._room = threading.Condition()
         self._in_flight = 0
 
-    def call(self, payload: Payload, deadline: float) -> Answer:
-        answer = self._contract.judge(self._ask(encode(payload), deadline - time.monotonic()))
+    def call(self, payload: Asked, deadline: float) -> Answered:
+        body = self._contract.encode(payload, None)
+        answer = self._contract.judge(self._ask(body, deadline - time.monotonic()))
         if answer.capabilities is not NO_CAPABILITIES:
             self._learn(answer.capabilities)
         return answer
 
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+    def call_many(self, payloads: Sequence[Asked], timeout: float) -> list[Answered | EvaluationError]:
         """Ask in batches where the endpoint declared them, else one by one."""
         return ask_in_batches(
             payloads,
@@ -65,9 +59,9 @@ class EndpointEvaluator:
     def close(self) -> None:
         self._connections.close()
 
-    def _ask_batch(self, payloads: Sequence[Payload], seconds: float) -> Mapping[str, Any]:
+    def _ask_batch(self, payloads: Sequence[Asked], seconds: float) -> Mapping[str, Any]:
         try:
-            return self._ask(encode_batch(payloads), seconds)
+            return self._ask(self._contract.encode_batch(payloads, None), seconds)
         except EvaluationError as error:
             raise Unanswered from error
 
@@ -83,7 +77,7 @@ class EndpointEvaluator:
 
     def _decode(self, body: bytes) -> dict[str, Any]:
         try:
-            return decode_answer(body, source=_SOURCE)
+            return decode_answer(body, source=_SOURCE, like=self._contract.sample)
         except EvaluationError as error:
             error.message = redact(error.message, self._secrets)
             error.side_info = redact_values(dict(error.side_info), self._secrets)

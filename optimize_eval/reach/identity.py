@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from optimize_eval import shipped
+from optimize_eval import files, shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.masked import masked
@@ -124,9 +124,13 @@ def _file_named(word: str, place: int, spec: EvaluatorSpec) -> Path | None:
 def digest_of(file: Path) -> str:
     digest = hashlib.sha256()
     try:
-        with file.open("rb") as stream:
+        with files.opened(file) as stream:
             while chunk := stream.read(_CHUNK):
                 digest.update(chunk)
+    except files.Refused as error:
+        raise UsageError(
+            f"{file}: {error.reason}", hint="look at what the evaluator or model names"
+        ) from None
     except OSError as error:
         raise UsageError(
             f"{file}, which an evaluator names, cannot be read: {error.strerror}",

@@ -40,6 +40,7 @@ _SYSTEM_LIMITS = {
     errno.ENOMEM: ("not enough memory to start it", "lower the concurrency"),
     errno.ETXTBSY: ("it is still being written", "wait until the build or copy has finished"),
 }
+_OUR_DOING = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})  # fewer calls at a time would do
 _BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")
 _HEAD = 256
 
@@ -79,7 +80,10 @@ def explain_refusal(spec: EvaluatorSpec, executable: str, error: OSError) -> Eva
     if not exists(executable):
         return explain_missing(spec, None)
     message, hint = _refusal(Path(executable), spec.argv[0], error)
-    return EvaluationError(FailureKind.START_FAILED, message, hint=hint)
+    refused = EvaluationError(FailureKind.START_FAILED, message, hint=hint)
+    if error.errno in _OUR_DOING:
+        refused.no_room = _SYSTEM_LIMITS[error.errno][0]
+    return refused
 
 
 def shell_hint(text: str) -> str:

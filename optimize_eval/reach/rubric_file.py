@@ -5,7 +5,6 @@ A check returns what it reads, and complains of what is wrong with it; what the 
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
@@ -13,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import strict_json
-from optimize_eval.datasets import read_bytes
+from optimize_eval import files, strict_json, strict_toml
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.reach.rubric import Constraint, Dimension, Form, JudgeSpec, Rubric
 
@@ -60,7 +58,7 @@ def load_rubric(path: str) -> JudgeSpec:
 
 def said_in(path: str) -> dict[str, Any]:
     """Decode a rubric's file; raises DataError."""
-    raw = read_bytes(path)
+    raw = files.read(path, files.SETTINGS)
     try:
         return _decoded(path, raw)
     except ValueError as error:
@@ -97,9 +95,9 @@ def _decoded(path: str, raw: bytes) -> dict[str, Any]:
     match Path(path).suffix:
         case ".toml":
             try:
-                return tomllib.loads(text)
-            except (tomllib.TOMLDecodeError, RecursionError) as error:
-                raise ValueError(f"not TOML: {error}") from None
+                return strict_toml.loads(text)
+            except strict_toml.TomlFault as fault:
+                raise ValueError(f"not TOML: {fault}") from None
         case ".json":
             return _json_object(text)
     raise ValueError("a rubric is a .toml or a .json file")

@@ -23,11 +23,22 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
     """Write the document; `run` is the folder as people name it."""
+    root = begun(gates)
+    for evaluator in dict.fromkeys(row["evaluator"] for row in summary["rows"]):
+        _add_evaluator(root, evaluator, summary, run)
+    return written(root)
+
+
+def begun(gates: Sequence[Gate]) -> Element:
+    """Begin a document with its gates."""
     root = Element("testsuites", name="optimize-eval")
     if gates:
         _add_gates(root, gates)
-    for evaluator in dict.fromkeys(row["evaluator"] for row in summary["rows"]):
-        _add_evaluator(root, evaluator, summary, run)
+    return root
+
+
+def written(root: Element) -> str:
+    """Count the test cases of a document, and write it."""
     for suite in (*root, root):
         _count(suite)
     indent(root)
@@ -37,18 +48,18 @@ def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
 def _add_gates(root: Element, gates: Sequence[Gate]) -> None:
     suite = SubElement(root, "testsuite", name="gates")
     for gate in gates:
-        case = _add_case(suite, "gates", gate.name)
+        case = add_case(suite, "gates", gate.name)
         if gate.is_met:
-            _add_text(case, "system-out", gate.text)
+            add_text(case, "system-out", gate.text)
         else:
-            _add_outcome(case, "failure", "gate", gate.text)
+            add_outcome(case, "failure", "gate", gate.text)
 
 
 def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) -> None:
     seconds = sum(entry["total"] for entry in summary["latency"] if entry["evaluator"] == evaluator)
     suite = SubElement(root, "testsuite", name=inert_xml(evaluator), time=f"{seconds:.6f}")
     verdict = summary["verdict"]
-    _add_properties(
+    add_properties(
         suite,
         [("run", run), ("baseline", summary["baseline"]), ("decided_on", summary["decided_on"])],
     )
@@ -60,16 +71,16 @@ def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) ->
         if entry["evaluator"] == evaluator:
             _add_failures(suite, entry)
     said = (verdict["text"], *(f"{point['mark']} {point['text']}" for point in verdict["points"]))
-    _add_text(suite, "system-out", "\n".join(said))
+    add_text(suite, "system-out", "\n".join(said))
 
 
 def _add_row(suite: Element, row: Row, split: str, summary: Summary) -> None:
-    case = _add_case(suite, asked_with(row["evaluator"], row["task_model"]), row["candidate"], split)
+    case = add_case(suite, asked_with(row["evaluator"], row["task_model"]), row["candidate"], split)
     s = row["splits"][split]
     why = _why_unknown(s, summary)
-    _add_properties(case, _counts(s) if why else _numbers(row, split))
+    add_properties(case, _counts(s) if why else _numbers(row, split))
     if why:
-        _add_outcome(case, "skipped", "", why)
+        add_outcome(case, "skipped", "", why)
 
 
 def _why_unknown(s: Mapping[str, Any], summary: Summary) -> str:
@@ -88,57 +99,57 @@ def _counts(s: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _numbers(row: Row, split: str) -> Iterator[tuple[str, Any]]:
     s = row["splits"][split]
     yield from ((name, s[name]) for name in ("mean", "se", "n", "coverage", "method"))
-    yield from _interval("ci", s["ci"])
-    yield from _interval("bounds", s["bounds"])
+    yield from interval_properties("ci", s["ci"])
+    yield from interval_properties("bounds", s["bounds"])
     yield from _counts(s)
     if row["vs_baseline"] is not None:
         d = row["vs_baseline"][split]
         yield from ((f"vs_baseline.{name}", d[name]) for name in ("diff", "se", "p", "p_holm", "n_pairs"))
-        yield from _interval("vs_baseline.ci", d["ci"])
+        yield from interval_properties("vs_baseline.ci", d["ci"])
         yield "vs_baseline.mark", d["mark"]
     if row["overfit"] is not None and split == "val":
         yield "overfit", row["overfit"]["value"]
-        yield from _interval("overfit.ci", row["overfit"]["ci"])
+        yield from interval_properties("overfit.ci", row["overfit"]["ci"])
         yield "overfit.state", row["overfit"]["state"]
 
 
-def _interval(name: str, ends: Sequence[float] | None) -> Iterator[tuple[str, Any]]:
+def interval_properties(name: str, ends: Sequence[float] | None) -> Iterator[tuple[str, Any]]:
     if ends is not None:
         yield from zip((f"{name}.low", f"{name}.high"), ends, strict=True)
 
 
 def _add_failures(suite: Element, entry: Mapping[str, Any]) -> None:
     asked = asked_with(entry["evaluator"], entry["task_model"])
-    case = _add_case(suite, asked, entry["candidate"], entry["split"], entry["kind"])
+    case = add_case(suite, asked, entry["candidate"], entry["split"], entry["kind"])
     lines = ", ".join(str(line) for line in entry["lines"] if line is not None)
     told = [
         f"{count(entry['count'], 'call')} failed: {entry['kind']}",
         *([f"{entry['split']} lines, the first of them: {lines}"] if lines else []),
         f"the first said: {words_of(entry)}",
     ]
-    _add_properties(case, [("count", entry["count"])])
+    add_properties(case, [("count", entry["count"])])
     title = f"{entry['count']:,} × {entry['kind']}: {entry['first_message']}"
-    _add_outcome(case, "error", entry["kind"], title, "\n".join(told))
+    add_outcome(case, "error", entry["kind"], title, "\n".join(told))
 
 
-def _add_case(suite: Element, classname: str, *names: str) -> Element:
+def add_case(suite: Element, classname: str, *names: str) -> Element:
     return SubElement(suite, "testcase", classname=inert_xml(classname), name=inert_xml(" · ".join(names)))
 
 
-def _add_outcome(case: Element, what: str, kind: str, message: str, text: str = "") -> None:
-    outcome = _add_text(case, what, text or message)
+def add_outcome(case: Element, what: str, kind: str, message: str, text: str = "") -> None:
+    outcome = add_text(case, what, text or message)
     outcome.set("message", inert_xml(shortened(message, _TITLE)))
     if kind:
         outcome.set("type", inert_xml(kind))
 
 
-def _add_text(parent: Element, name: str, text: str) -> Element:
+def add_text(parent: Element, name: str, text: str) -> Element:
     child = SubElement(parent, name)
     child.text = inert_xml(text)
     return child
 
 
-def _add_properties(parent: Element, known: Iterable[tuple[str, Any]]) -> None:
+def add_properties(parent: Element, known: Iterable[tuple[str, Any]]) -> None:
     """Add what is known; a number is written so that reading it gives the same float."""
     properties = SubElement(parent, "properties")
     for name, value in known:

@@ -31,10 +31,13 @@ from optimize_eval.reports.inert import inert_code, inert_markdown
 LONGEST = 65_000  # letters; GitHub takes 65,536 in a comment
 
 _NAME = 100
-_SENTENCE = 600
+SENTENCE = 600
 _LEFT_OUT = "_More than a comment can hold; the rest is in summary.json._"
 _OF_TEXTS = {
     "candidate",
+    "model",
+    "task",
+    "metric",
     "overfit?",
     "kind",
     "evaluator",
@@ -51,10 +54,10 @@ Cells = Mapping[str, Sequence[str]]  # the columns of a table by their titles
 def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
     """Write the comment; `run` is the folder as people name it."""
     end = f"The whole result: {inert_code(f'optimize-eval report {run}')}"
-    return "\n\n".join([*_fitting(_blocks(summary, gates), LONGEST - len(end)), end])
+    return "\n\n".join([*fitting(_blocks(summary, gates), LONGEST - len(end)), end])
 
 
-def _fitting(blocks: Iterator[str], room: int) -> Iterator[str]:
+def fitting(blocks: Iterator[str], room: int) -> Iterator[str]:
     """Leave out what does not fit any more, and say so."""
     room -= len(_LEFT_OUT) + 4
     is_whole = True
@@ -71,11 +74,11 @@ def _fitting(blocks: Iterator[str], room: int) -> Iterator[str]:
 def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     """Give what is divided by empty lines."""
     verdict = summary["verdict"]
-    yield f"**{inert_markdown(verdict['text'], _SENTENCE)}.**"
+    yield f"**{inert_markdown(verdict['text'], SENTENCE)}.**"
     if verdict["points"]:
-        yield _list((point["mark"], point["text"]) for point in verdict["points"])
+        yield listed((point["mark"], point["text"]) for point in verdict["points"])
     if gates:
-        yield _gates(gates)
+        yield gates_block(gates)
     tables = tables_of(summary)
     for rows in tables:
         yield _table(rows, summary)
@@ -85,40 +88,40 @@ def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
         yield from _worst(tables[0][0], summary)
 
 
-def _gates(gates: Sequence[Gate]) -> str:
+def gates_block(gates: Sequence[Gate]) -> str:
     missed = sum(not gate.is_met for gate in gates)
     title = f"**Gates:** {missed} of {len(gates)} missed" if missed else f"**Gates:** {len(gates)} met"
-    return f"{title}\n\n" + _list(
+    return f"{title}\n\n" + listed(
         ("✓", gate.text) if gate.is_met else ("✕", f"missed: {gate.text}") for gate in gates
     )
 
 
-def _list(entries: Any) -> str:
-    return "\n".join(f"- {mark} {inert_markdown(text, _SENTENCE)}" for mark, text in entries)
+def listed(entries: Any) -> str:
+    return "\n".join(f"- {mark} {inert_markdown(text, SENTENCE)}" for mark, text in entries)
 
 
 def _table(rows: Sequence[Row], summary: Summary) -> str:
     split = summary["decided_on"]
     shown = shown_rows(rows, summary)
     has_others = len(rows) > 1
-    where = _name(asked_with(rows[0]["evaluator"], rows[0]["task_model"]))
+    where = name_cell(asked_with(rows[0]["evaluator"], rows[0]["task_model"]))
     how = ", sorted by mean; Δ against the baseline" if has_others else ""
     how += "; intervals by cluster" * (split in summary["clusters"])
-    table = _layout(
+    table = layout(
         {
-            "candidate": [_name(row["candidate"]) for row in shown],
+            "candidate": [name_cell(row["candidate"]) for row in shown],
             split: [_mean(row["splits"][split]["mean"]) for row in shown],
-            "95 % CI": [_ci(row["splits"][split]["ci"], number) for row in shown],
+            "95 % CI": [interval_cell(row["splits"][split]["ci"], number) for row in shown],
             **(_compared(shown, split) if has_others else {}),
             "n": [f"{row['splits'][split]['n']:,}" for row in shown],
             "failed": [f"{row['splits'][split]['failed']:,}" for row in shown],
-            "coverage": [_share(row["splits"][split]["coverage"]) for row in shown],
+            "coverage": [share_cell(row["splits"][split]["coverage"]) for row in shown],
         }
     )
-    return f"**{where}: {split}**{how}\n\n{table}{_more(len(rows) - len(shown), 'candidate')}"
+    return f"**{where}: {split}**{how}\n\n{table}{more(len(rows) - len(shown), 'candidate')}"
 
 
-def _more(many: int, what: str) -> str:
+def more(many: int, what: str) -> str:
     return f"\n\n… and {count(many, f'more {what}')}: see summary.json" if many else ""
 
 
@@ -126,7 +129,7 @@ def _compared(rows: Sequence[Row], split: str) -> dict[str, list[str]]:
     against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
     columns = {
         f"Δ {split}": ["baseline" if d is None else difference(d) for d in against],
-        "95 % CI of Δ": ["" if d is None else _ci(d["ci"], signed) for d in against],
+        "95 % CI of Δ": ["" if d is None else interval_cell(d["ci"], signed) for d in against],
         "p (Holm)": ["" if d is None else p_value(d["p_holm"]).replace("<", "&lt;") for d in against],
     }
     if "test" in rows[0]["splits"] and split != "test":
@@ -145,11 +148,11 @@ def _mean(value: float | None) -> str:
     return "" if value is None else number(value)
 
 
-def _ci(ci: Sequence[float] | None, write: Any) -> str:
+def interval_cell(ci: Sequence[float] | None, write: Any) -> str:
     return "" if ci is None else interval(ci, write)
 
 
-def _share(share: float | None) -> str:
+def share_cell(share: float | None) -> str:
     return "" if share is None else percent(share)
 
 
@@ -158,17 +161,17 @@ def _failures(summary: Summary) -> str:
     shown = entries[:MOST_FAILURES]
     total = sum(entry["count"] for entry in entries)
     title = f"**{count(total, 'call')} failed**, left out of every mean"
-    table = _layout(
+    table = layout(
         {
             "calls": [f"{entry['count']:,}" for entry in shown],
-            "kind": [_name(entry["kind"]) for entry in shown],
-            "evaluator": [_name(asked_with(entry["evaluator"], entry["task_model"])) for entry in shown],
-            "candidate": [_name(who_failed(entry)) for entry in shown],
+            "kind": [name_cell(entry["kind"]) for entry in shown],
+            "evaluator": [name_cell(asked_with(entry["evaluator"], entry["task_model"])) for entry in shown],
+            "candidate": [name_cell(who_failed(entry)) for entry in shown],
             "first": [_place(entry["split"], entry["lines"][0]) for entry in shown],
             "what it said": [inert_markdown(words_of(entry), SHOWN_TEXT) for entry in shown],
         }
     )
-    return f"{title}\n\n{table}{_more(len(entries) - len(shown), 'kind')}"
+    return f"{title}\n\n{table}{more(len(entries) - len(shown), 'kind')}"
 
 
 def _place(split: str, line: int | None) -> str:
@@ -181,24 +184,28 @@ def _worst(best: Row, summary: Summary) -> Iterator[str]:
     if not low:
         return
     columns = {
-        "example": [" ".join([_place(one["split"], one["line"]), _name(one["name"])]).strip() for one in low],
+        "example": [
+            " ".join([_place(one["split"], one["line"]), name_cell(one["name"])]).strip() for one in low
+        ],
         "input": [inert_markdown(one["input"], SHOWN_TEXT) for one in low],
         **({} if is_baseline(best, summary) else {"baseline": [number(one["baseline"]) for one in low]}),
         "score": [number(one["score"]) for one in low],
         "what was said": [inert_markdown(one["text"] or "", SHOWN_TEXT) for one in low],
     }
-    asked = _name(asked_with(best["evaluator"], best["task_model"]))
-    did = "did worst" if is_baseline(best, summary) else f"got worse than {_name(summary['baseline'])}"
-    title = f"Where {_name(best['candidate'])} {did} on {asked}"
-    yield f"<details><summary>{title}</summary>\n\n{_layout(columns)}\n\n</details>"
+    asked = name_cell(asked_with(best["evaluator"], best["task_model"]))
+    baseline = name_cell(summary["baseline"])
+    did = "did worst" if is_baseline(best, summary) else f"got worse than {baseline}"
+    title = f"Where {name_cell(best['candidate'])} {did} on {asked}"
+    yield f"<details><summary>{title}</summary>\n\n{layout(columns)}\n\n</details>"
 
 
-def _name(text: str) -> str:
+def name_cell(text: str) -> str:
     return inert_markdown(text, _NAME)
 
 
-def _layout(columns: Cells) -> str:
+def layout(columns: Cells | Sequence[tuple[str, Sequence[str]]]) -> str:
     """Lay out a table: numbers stand at the right."""
-    sides = [":--" if title in _OF_TEXTS else "--:" for title in columns]
-    rows = [list(columns), sides, *map(list, zip(*columns.values(), strict=True))]
+    titles, cells = zip(*(columns.items() if isinstance(columns, Mapping) else columns), strict=True)
+    sides = [":--" if title in _OF_TEXTS else "--:" for title in titles]
+    rows = [titles, sides, *zip(*cells, strict=True)]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from optimize_eval.connect import connect
+from optimize_eval.engines import CrowdedOut
 from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.run.attempt import attempt_many
 from optimize_eval.run.outcome import Failed, Scored
@@ -18,6 +19,12 @@ from optimize_eval.run.plan import Unit
 from optimize_eval.run.stop import Stop
 
 _BUSY = Capacity(calls=0)
+
+
+def crowded_out(unit: Unit, outcome: Scored | Failed) -> CrowdedOut | None:
+    """Find out whether a call failed only because this machine had no room for it."""
+    reason = outcome.no_room if isinstance(outcome, Failed) else ""
+    return CrowdedOut(unit.number, reason) if reason else None
 
 
 class Asked:

@@ -94,6 +94,7 @@ def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) ->
             seconds=seconds,
             attempts=attempts,
             retry_after=answer.retry_after,
+            no_room=answer.no_room,
         )
     return Scored(
         score=answer.score,

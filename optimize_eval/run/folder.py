@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from optimize_eval import files
 from optimize_eval.errors import UsageError
 from optimize_eval.journal import no_room, sync_folder
 from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
@@ -112,7 +114,7 @@ def write_json(path: Path, value: Any) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as stream:
-            stream.write(orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n")
+            stream.write(_indented(value) + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(path)
@@ -125,15 +127,23 @@ def write_json(path: Path, value: Any) -> None:
     sync_folder(path.parent)
 
 
+def _indented(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+    except TypeError:  # an integer beyond 64 bits, such as --limit 99999999999999999999
+        return json.dumps(value, ensure_ascii=False, indent=2).encode()
+
+
 def read_manifest(folder: Path) -> Manifest | None:
     """Read run.json; None where there is none."""
     try:
-        manifest = orjson.loads((folder / MANIFEST).read_bytes())
+        manifest = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, orjson.JSONDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
         raise NotARun(
-            f"{folder / MANIFEST} cannot be read: {error}", hint="choose another folder with --out"
+            f"{folder / MANIFEST} cannot be read: {reason}", hint="choose another folder with --out"
         ) from None
     if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
         told = manifest.get("schema") if isinstance(manifest, dict) else None
@@ -152,7 +162,7 @@ def has_our_files(folder: Path) -> bool:
 
 
 def _glance(path: Path) -> bytes:
-    with path.open("rb") as stream:
+    with files.opened(path) as stream:
         return stream.read(_GLANCE)
 
 

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from sys import float_info
 from typing import Any
 
 from optimize_eval import journal
@@ -15,6 +16,9 @@ from optimize_eval.run.layout import Cell, Layout
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 
+_NONE: dict[str, Any] = {}
+_NUMBERS = frozenset({int, float})
+_LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
 
@@ -115,13 +119,30 @@ class Ledger:
 def _is_whole(record: Mapping[str, Any]) -> bool:
     """Tell whether a record has what its outcome needs."""
     match record:
-        case {"outcome": "scored", "score": int() | float(), "side_info": dict(), "seconds": int() | float()}:
-            return True
-        case {"outcome": "failed", "kind": str(), "message": str(), "seconds": int() | float()}:
-            return isinstance(record.get("side_info", {}), dict)
+        case {"outcome": "scored", "score": score, "side_info": dict(), "seconds": seconds}:
+            is_whole = _is_number(score) and _is_number(seconds)
+        case {"outcome": "failed", "kind": str(), "message": str(), "seconds": seconds}:
+            is_whole = _is_number(seconds)
         case {"outcome": "skipped"}:
-            return True
-    return False
+            is_whole = True
+        case _:
+            is_whole = False
+    return is_whole and _is_as_written(record.get)
+
+
+def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
+    """Return True if what any outcome may have is of its type; spelled out, as it is asked of each line."""
+    return (
+        type(get("attempts", 1)) is int
+        and type(get("started_at", "")) is str
+        and type(get("stderr", "")) is str
+        and type(get("message", "")) is str
+        and type(get("side_info", _NONE)) is dict
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in _NUMBERS and abs(value) <= _LARGEST
 
 
 class Part:

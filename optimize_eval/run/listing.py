@@ -13,10 +13,19 @@ from typing import Any
 
 import orjson
 
+from optimize_eval import files
 from optimize_eval.errors import OptimizeEvalError, UsageError
 from optimize_eval.journal import SCHEMA, check_schema, decode, last_line
-from optimize_eval.run.folder import JOURNAL, MANIFEST, SUMMARY, has_our_files, holder, read_manifest
-from optimize_eval.run.manifest import Manifest, layout_of
+from optimize_eval.run.folder import (
+    JOURNAL,
+    LEADERBOARD,
+    MANIFEST,
+    SUMMARY,
+    has_our_files,
+    holder,
+    read_manifest,
+)
+from optimize_eval.run.manifest import Manifest, is_bench, layout_of
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")
 
@@ -90,14 +99,15 @@ def _read(folder: Path) -> ListedRun:
     manifest = read_manifest(folder) or {}
     footer = _footer(folder)
     state = State.RUNNING if held_by is not None else _state(footer)
-    summary = {} if state is State.RUNNING else _summary(folder)  # what stands there is of a former session
+    summary = {} if state is State.RUNNING else _stored(folder / SUMMARY)  # it is of a former session
+    board = _stored(folder / LEADERBOARD) if state in _ENDED and is_bench(manifest) else {}
     return ListedRun(
         folder=folder,
         state=state,
         changed_at=_changed_at(folder),
         bytes=_size(folder),
         pid=int(held_by) if held_by and held_by.isascii() and held_by.isdigit() else None,
-        verdict=_text(_object(summary.get("verdict")).get("text")),
+        verdict=_text(_object((board or summary).get("verdict")).get("text")),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
         units=_counts(summary) if state in _ENDED and "units" in summary else _total(manifest),
@@ -120,11 +130,10 @@ def _state(footer: Mapping[str, Any]) -> State:
     return next((state for state in _ENDED if state == status), State.UNFINISHED)
 
 
-def _summary(folder: Path) -> dict[str, Any]:
-    """Read the stored summary; a run without a readable one has no verdict, and is a run all the same."""
-    path = folder / SUMMARY
+def _stored(path: Path) -> dict[str, Any]:
+    """Read a summary or a board; a run without a readable one has no verdict, and is a run all the same."""
     try:
-        return _object(orjson.loads(path.read_bytes())) if path.is_file() else {}
+        return _object(orjson.loads(files.load(path, files.OF_A_RUN))) if path.is_file() else {}
     except (OSError, ValueError):
         return {}
 

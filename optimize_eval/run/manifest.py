@@ -9,6 +9,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.reach.identity import Identity
 from optimize_eval.run.layout import Layout, Split
+from optimize_eval.run.manifest_shape import check_shape
 from optimize_eval.run.plan import MOST_UNITS, Plan
 from optimize_eval.version import VERSION
 
@@ -17,15 +18,7 @@ EDITED = "its run.json is of another version, or was edited"
 
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 _SHOWN = 3
-_MISSHAPEN = (
-    AttributeError,
-    IndexError,
-    KeyError,
-    MemoryError,
-    OverflowError,
-    TypeError,
-    ValueError,
-)
+_MISSHAPEN = (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError)
 _MOST_DIFFERENCES = 10
 
 Manifest = dict[str, Any]
@@ -64,6 +57,7 @@ def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any
 def layout_of(manifest: Manifest) -> tuple[Layout, str]:
     """Read the axes and the plan's digest back; a report needs no more than these and the journal."""
     try:
+        check_shape(manifest)
         plan = journal_plan(manifest)
         layout = Layout(
             evaluators=tuple(one["name"] for one in evaluators_of(manifest)),
@@ -112,7 +106,8 @@ def evaluators_of(manifest: Manifest) -> list[dict[str, Any]]:
 
 def is_bench(manifest: Manifest) -> bool:
     """Tell whether a run's evaluators are models and its splits task files."""
-    return bool(manifest.get("settings", {}).get("bench"))
+    settings = manifest.get("settings")
+    return isinstance(settings, dict) and bool(settings.get("bench"))
 
 
 def additions_of(manifest: Manifest) -> list[dict[str, Any]]:

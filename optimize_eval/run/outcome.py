@@ -38,6 +38,7 @@ class Failed:
     side_info: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
     retry_after: float | None = None  # seconds for which it asked to be left alone
+    no_room: str = ""  # what this machine had too few of to make the call
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -15,7 +15,7 @@ from typing import Any
 from optimize_eval import journal
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run.asked import Asked
+from optimize_eval.run.asked import Asked, crowded_out
 from optimize_eval.run.folder import JOURNAL
 from optimize_eval.run.layout import Layout
 from optimize_eval.run.ledger import Part
@@ -120,6 +120,7 @@ def _ask(
             lambda numbers: asked.answers([plan.unit(number) for number in numbers]),
             done,
             lambda: stop.is_asked,
+            lambda answer: crowded_out(*answer),
         )
     return answers
 

@@ -16,7 +16,7 @@ from typing import Any
 from optimize_eval import journal
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run.asked import Asked
+from optimize_eval.run.asked import Asked, crowded_out
 from optimize_eval.run.ledger import SCORED, SKIPPED, Ledger
 from optimize_eval.run.outcome import Failed
 from optimize_eval.run.plan import Plan
@@ -95,7 +95,7 @@ class Runner:
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
-            with contextlib.closing(Scribe(self._write)) as self._scribe, self._asked:
+            with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._asked:
                 self._journal.append(journal.sealed(self._header()))
                 if self._settings.probe:
                     self._probe()
@@ -103,7 +103,8 @@ class Runner:
             status = self._status()
             self._journal.append(journal.sealed(self._footer(status)))
         self._ledger.end = self._journal.end
-        return self._ended(status, self._asked.notes)
+        notes = [*self._asked.notes, *filter(None, [self._engine.note])]
+        return self._ended(status, tuple(notes))
 
     def _ended(self, status: Status, notes: tuple[str, ...]) -> Ended:
         broken = self._broken()
@@ -184,7 +185,13 @@ class Runner:
             )
             for place, owed in zip(places, units, strict=True)
         ]
-        self._engine.run(lanes, self._attempt, self._done, self._is_stopped)
+        self._engine.run(
+            lanes,
+            self._attempt,
+            self._done,
+            self._is_stopped,
+            lambda record: crowded_out(record.unit, record.outcome),
+        )
         self._scribe.settle()
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:

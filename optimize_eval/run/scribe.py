@@ -1,7 +1,7 @@
 """Records on their way to the journal: a thread of its own writes down what has come, some at a time.
 
-So no slot waits for a disk or for another slot's write. What a kill finds still on its way was asked a
-millisecond ago and is asked again. What is done with a record beside is the runner's.
+A slot waits for the disk only where more records than `most` are unwritten: what a kill finds on its way is
+called again, and that is to be no more than a few. What is done with a record beside is the runner's.
 """
 
 import threading
@@ -30,8 +30,9 @@ class Record(NamedTuple):
 class Scribe:
     """Calls `write` with records in the order they came, never twice at a time; thread-safe."""
 
-    def __init__(self, write: Callable[[Sequence[Record]], None]) -> None:
+    def __init__(self, write: Callable[[Sequence[Record]], None], most: int) -> None:
         self._write = write
+        self._most = most
         self._waiting: deque[Record] = deque()
         self._writing = threading.Lock()
         self._has_come = threading.Event()
@@ -41,12 +42,14 @@ class Scribe:
         self._thread.start()
 
     def put(self, record: Record) -> None:
-        """Take a record over; raises what writing an earlier one has met."""
+        """Take a record over, and wait where too many are unwritten; raises what writing has met."""
         if self._error:
             raise self._error
         self._waiting.append(record)
         if not self._has_come.is_set():
             self._has_come.set()
+        if len(self._waiting) > self._most:
+            self.settle()
 
     def settle(self) -> None:
         """Return when all that was put is written; raises what writing has met."""
@@ -76,8 +79,10 @@ class Scribe:
 
     def _write_all(self) -> None:
         try:
-            if records := [self._waiting.popleft() for _ in range(len(self._waiting))]:
+            if records := [self._waiting[place] for place in range(len(self._waiting))]:  # it grows meanwhile
                 self._write(records)
+                for _ in records:  # only now: until they are written, they count as waiting
+                    self._waiting.popleft()
         except BaseException as error:  # noqa: BLE001  raised where records come from
             self._error = error
 

@@ -14,6 +14,8 @@ Keys = Mapping[str, Check]
 
 HOTTEST = 2.0
 
+_TOO_LARGE = 10**18  # so that it fits everywhere into 64 bits
+
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _COUNT_OR_SHARE = re.compile(r"\d+|\d{1,3}(\.\d+)?%")
 
@@ -109,6 +111,7 @@ def integer(value: Any, least: int | None = None) -> int:
     what = "a whole number" if least is None else f"a whole number from {least}"
     _demand(isinstance(value, int) and not isinstance(value, bool), f"write {what}")
     _demand(least is None or value >= least, f"write {what}")
+    _demand(abs(value) < _TOO_LARGE, "write a number of at most 18 digits")
     return int(value)
 
 

@@ -1,7 +1,6 @@
 """Reading a sweep file: every problem at once, each at its line, and what can be used of the rest."""
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -9,8 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from optimize_eval import files, strict_toml
 from optimize_eval.candidates import Named
-from optimize_eval.datasets import read_bytes
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.sweep import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
@@ -20,7 +19,6 @@ _TABLES = ("run", "evaluator", "gates")
 _LIST = ".jsonl"
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w-]+)(?:\s*\.\s*([\w-]+))?")
 _KEY = re.compile(r"\s*([\w-]+)\s*=")
-_SYNTAX = re.compile(r"(.*) \(at line (\d+), column (\d+)\)", re.DOTALL)
 _OPTIONS = {  # key of [run] → the option that it stands for, where that is called otherwise
     "candidate_fields": "candidate_field",
     "task_models": "task_model",
@@ -39,22 +37,17 @@ def load_sweep(path: str) -> Sweep:
 def read_sweep(path: str) -> tuple[Sweep, list[Problem]]:
     """Read what can be used of a sweep file, and list what is wrong with the rest."""
     try:
-        text = read_bytes(path).decode()
-        tables = tomllib.loads(text)
+        text = files.read(path, files.SETTINGS).decode()
+        tables = strict_toml.loads(text)
     except UnicodeDecodeError as error:
         reason = f"not UTF-8: byte 0x{error.object[error.start]:02X} at offset {error.start}"
         return Sweep(path=path), [Problem(path=path, rule="bad_utf8", reason=reason)]
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return Sweep(path=path), [_syntax_problem(path, str(error))]
+    except strict_toml.TomlFault as fault:
+        reason = f"not TOML: {fault.reason}"
+        problem = Problem(path=path, rule="bad_toml", reason=reason, line=fault.line, column=fault.column)
+        return Sweep(path=path), [problem]
     reading = _Reading(path, text)
     return reading.sweep(tables), sorted(reading.problems, key=lambda problem: problem.line or 0)
-
-
-def _syntax_problem(path: str, said: str) -> Problem:
-    if found := _SYNTAX.fullmatch(said):
-        line, column = int(found[2]), int(found[3])
-        return Problem(path=path, rule="bad_toml", reason=f"not TOML: {found[1]}", line=line, column=column)
-    return Problem(path=path, rule="bad_toml", reason=f"not TOML: {said}")
 
 
 class _Reading:

@@ -6,8 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import shipped
-from optimize_eval.datasets import read_bytes
+from optimize_eval import files, shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.tasks import examples, spec
 from optimize_eval.tasks.examples import TaskExample
@@ -74,7 +73,7 @@ def validate_file(
     >>> len(tasks), errors
     (10, [])
     """
-    _, pairs, errors = _read(read_bytes(path), format)
+    _, pairs, errors = _read(files.read(path, files.DATASET), format)
     return [record for _, record in pairs], errors
 
 
@@ -86,7 +85,11 @@ def load_fixtures() -> list[TaskSpec]:
 
 def read_task_file(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
     """Read a file whatever it holds; one that shows no dialect is a dataset, and has no tasks."""
-    data = read_bytes(path)
+    return parse_task_file(path, files.read(path, files.DATASET), format=format)
+
+
+def parse_task_file(path: str | Path, data: bytes, *, format: str | None) -> TaskFile:  # noqa: A002  a fixed name
+    """Read what a whole file holds; see read_task_file."""
     dialect, pairs, errors = _read(data, format)
     return TaskFile(
         path=str(path),

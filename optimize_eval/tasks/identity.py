@@ -13,7 +13,9 @@ import orjson
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification, identity
 from optimize_eval.reach.identity import Identity, digest_of
-from optimize_eval.tasks.kinds import CMD, REPLAY, parse_model, program_spec, replayed
+from optimize_eval.tasks.kinds import CMD, HTTP, REPLAY, endpoint_spec, parse_model, program_spec, replayed
+
+_SHOWN = 8  # of a digest
 
 _Files = tuple[tuple[str, str], ...]
 
@@ -53,6 +55,10 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
     if named.kind == CMD:
         program = identity.identify(program_spec(named.rest, spec))
         return _identity(f"{CMD}{program.text}", [CMD, program.sha256], program.files)
+    if named.kind == HTTP:
+        endpoint = identity.identify(endpoint_spec(named.rest, spec))
+        query = f"?{endpoint.sha256[:_SHOWN]}" if "?" in named.rest else ""  # it may be all that differs
+        return _identity(f"{endpoint.text}{query}", [HTTP, endpoint.sha256], ())
     if named.kind == REPLAY:
         path, chosen = replayed(named.rest, spec)
         file = path.name, digest_of(path)

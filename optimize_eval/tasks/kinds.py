@@ -2,7 +2,7 @@
 
 cmd:COMMAND     a program (see program)          toy       knows the answers of what ships
 replay:FILE     recorded outputs (see replay)    silent    always says nothing
-PROVIDER/MODEL  a provider's model (see models)
+http(s)://…     a program behind HTTP            PROVIDER/MODEL  a provider's model (see models)
 """
 
 from collections.abc import Callable, Mapping
@@ -19,10 +19,13 @@ from optimize_eval.tasks.model import ModelUnderTest
 if TYPE_CHECKING:
     from optimize_eval.models import ModelSpec
 
-CMD, REPLAY, TOY, SILENT = "cmd:", "replay:", "toy", "silent"
-WHAT_THERE_IS = "a model is cmd:'./my_model', replay:outputs.jsonl, toy, silent or PROVIDER/MODEL"
+CMD, REPLAY, HTTP, TOY, SILENT = "cmd:", "replay:", "http", "toy", "silent"
+WHAT_THERE_IS = (
+    "a model is cmd:'./my_model', http://HOST/PATH, replay:outputs.jsonl, toy, silent or PROVIDER/MODEL"
+)
 
 _HTTP_RETRIES = 2
+_URLS = ("http://", "https://")
 
 
 class Named(NamedTuple):
@@ -46,6 +49,8 @@ def parse_model(text: str) -> Named:
             if rest := text[len(kind) :].strip():
                 return Named(kind, rest)
             raise UsageError(f"the model {text!r} names nothing behind {kind}", hint=WHAT_THERE_IS)
+    if text.startswith(_URLS):
+        return Named(HTTP, text)
     provider, slash, model = text.partition("/")
     if slash and provider and model and ":" not in provider and not provider.startswith("."):
         return Named("", text)
@@ -54,7 +59,7 @@ def parse_model(text: str) -> Named:
 
 def retries_of(text: str) -> int:
     """Tell how often a model is asked again by default where that may help."""
-    return _HTTP_RETRIES if text and not parse_model(text).kind else 0
+    return _HTTP_RETRIES if text and parse_model(text).kind in {"", HTTP} else 0
 
 
 def connect_model(text: str, spec: EvaluatorSpec) -> ModelUnderTest:
@@ -69,6 +74,11 @@ def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     if not argv or not argv[0]:
         raise UsageError("the model's command is empty", hint=WHAT_THERE_IS)
     return replace(spec, text=command, argv=argv, url="", task=None, judge=None)
+
+
+def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe the endpoint of a model that is a URL."""
+    return replace(spec, text=url, argv=(), url=url, task=None, judge=None)
 
 
 def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
@@ -95,9 +105,18 @@ def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
 
 
 def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    from optimize_eval.tasks.program import ProgramModel
+    from optimize_eval.reach.command import Command
+    from optimize_eval.tasks.program import CONTRACT, ProgramModel
 
-    return ProgramModel(program_spec(command, spec))
+    return ProgramModel(Command(program_spec(command, spec), CONTRACT))
+
+
+def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.http import check_url
+    from optimize_eval.reach.endpoint import Endpoint
+    from optimize_eval.tasks.program import CONTRACT, ProgramModel
+
+    return ProgramModel(Endpoint(endpoint_spec(check_url(url), spec), CONTRACT))
 
 
 def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
@@ -126,6 +145,7 @@ def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
 
 _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {
     CMD: _program,
+    HTTP: _endpoint,
     REPLAY: _replay,
     TOY: _toy,
     SILENT: _silent,

@@ -1,5 +1,7 @@
 """A program as a model, in any language: a prompt as one line of JSON in, its text as JSON out.
 
+Behind a URL the same JSON is the body of a POST and of its reply.
+
     {"prompt": "…", "messages": [{"role": "user", "content": "…"}][, "_id": "…"]}
     {"text": "…"[, "_capabilities": {"persistent": true, "concurrency": 4, "batch": 8}][, "_id": "…"]}
 
@@ -8,38 +10,41 @@ How the program is run is reach.command's business, as it is for evaluators; thi
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
-from optimize_eval.reach import Capacity, EvaluatorSpec
-from optimize_eval.reach.command import Command
+from optimize_eval.reach import Capacity
 from optimize_eval.reach.contract import Contract
 from optimize_eval.tasks.model import Output, Prompt
 from optimize_eval.wrong_answers import not_an_object, without_text
+
+if TYPE_CHECKING:  # a program behind a URL needs no processes, and a command no HTTP client
+    from optimize_eval.reach.command import Command
+    from optimize_eval.reach.endpoint import Endpoint
 
 _SAMPLE = '{"text": "…"}'
 _PROTOCOL_KEYS = ("_capabilities", "_id")
 
 
 class ProgramModel:
-    """Asks a program."""
+    """Asks a program, which may be behind a URL."""
 
-    def __init__(self, spec: EvaluatorSpec) -> None:
-        self._command = Command(spec, CONTRACT)
-        self.generate = self._command.call
-        self.generate_many = self._command.call_many
-        self.close = self._command.close
+    def __init__(self, program: "Command[Prompt, Output] | Endpoint[Prompt, Output]") -> None:
+        self._program = program
+        self.generate = program.call
+        self.generate_many = program.call_many
+        self.close = program.close
 
     @property
     def capacity(self) -> Capacity:
-        return self._command.capacity
+        return self._program.capacity
 
     @property
     def note(self) -> str:
-        return self._command.note
+        return self._program.note
 
 
 def encode_prompt(prompt: Prompt, identity: str | None = None) -> bytes:
@@ -113,4 +118,5 @@ CONTRACT: Contract[Prompt, Output] = Contract(
     split=split_outputs,
     groups=_together,
     mend=_mend,
+    sample=_SAMPLE,
 )

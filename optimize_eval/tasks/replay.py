@@ -9,8 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval import journal
-from optimize_eval.datasets import read_bytes
+from optimize_eval import files, journal
 from optimize_eval.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.reach import Capacity
 from optimize_eval.reach.batch import ask_singly
@@ -73,7 +72,7 @@ class ReplayModel:
 
 
 def _read(path: Path, chosen: str) -> Mapping[_Place, _Recorded]:
-    data = read_bytes(path)
+    data = files.read(path, files.DATASET)
     lines = list(read_lines(data))
     is_ours = bool(lines) and isinstance(lines[0].value, dict) and lines[0].value.get("schema") == SCHEMA
     if is_ours:

@@ -3,67 +3,18 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
+from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
 from tests.programs import write_program
 
 TASKS = ROOT / "datasets" / "tasks"
-TIMES = {"timestamp", "latency_ms", "run", "status"}
-MODEL = """#!{python}
-import json, os, sys
-log = os.environ.get("CALLS")
-for line in sys.stdin:
-    asked = json.loads(line)
-    if log:
-        with open(log, "a") as calls:
-            calls.write(asked["prompt"][-20:] + "\\n")
-    said = {answer}
-    said = said if isinstance(said, dict) else {{"text": said}}
-    said |= {{"_id": asked.get("_id"), "_capabilities": {{"persistent": True}}}}
-    print(json.dumps(said), flush=True)
-"""
-
-
-def model(path: Path, answer: str) -> str:
-    """Write a model that answers with the value of a Python expression about `asked`."""
-    write_program(path, MODEL.format(python=sys.executable, answer=answer).splitlines())
-    return f"cmd:./{path.name}"
-
-
-def arithmetic(folder: Path, *, size: int = 12, name: str = "sums.jsonl") -> Path:
-    path = folder / name
-    records = [
-        {"id": f"q{n}", "prompt": f"{n} + {n} =", "targets": [str(2 * n)], "metric": "exact_match"}
-        for n in range(size)
-    ]
-    path.write_bytes(b"".join(orjson.dumps(record) + b"\n" for record in records))
-    return path
-
-
-RIGHT = "str(2 * int(asked['prompt'].split()[0]))"
-OFTEN_WRONG = "str(2 * int(asked['prompt'].split()[0]) + (int(asked['prompt'].split()[0]) % 3 == 0))"
-
-
-def board_in(folder: Path) -> dict[str, Any]:
-    board: dict[str, Any] = orjson.loads((folder / "leaderboard.json").read_bytes())
-    return board
-
-
-def timeless(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: timeless(item) for key, item in value.items() if key not in TIMES}
-        case list():
-            return [timeless(item) for item in value]
-    return value
 
 
 @pytest.mark.parametrize("files", [[ROOT / "datasets" / "tasks.jsonl"], [TASKS]], ids=["spec", "examples"])
@@ -256,10 +207,24 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_board_of_another_time(
     assert not (tmp_path / "run" / "leaderboard.json").exists()
     told = cli("report", "run")
     assert (told.status, "of 12 calls done" in told.stdout) == (0, True), told.stderr
-    assert (
-        "the prompt"
-        in cli(*bench, model(tmp_path / "mine", RIGHT), "--fresh").stdout + cli("runs", ".").stdout
-    )
+    (listed,) = cli("runs", ".", "--json").json["runs"]
+    assert (listed["state"], "mine" in (listed["verdict"] or "")) == ("unfinished", False)
+    assert cli(*bench, model(tmp_path / "mine", RIGHT), "--fresh").status == 0
+    (listed,) = cli("runs", ".", "--json").json["runs"]
+    assert (listed["state"], listed["verdict"].split(" (")[0]) == ("done", "mine scores 1.000")
+
+
+def test_runs_shows_the_verdict_of_a_benchs_board(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    often = model(tmp_path / "often", OFTEN_WRONG)
+    assert cli("bench", "sums.jsonl", "--model", "silent", "--model", often, "--out", "run").status == 0
+    verdict = board_in(tmp_path / "run")["verdict"]["text"]
+    assert "often leads" in verdict
+    assert cli("runs", ".", "--json").json["runs"][0]["verdict"] == verdict
+    assert f"   {verdict}"[:70] in cli("runs", ".").stdout
+    for board in (b"[]", b'{"verdict": 5}', b"{"):
+        (tmp_path / "run" / "leaderboard.json").write_bytes(board)
+        assert cli("runs", ".").status == 0
 
 
 def test_a_board_that_was_edited_is_not_reported(cli: Cli, tmp_path: Path) -> None:
@@ -317,6 +282,56 @@ def test_diff_tells_what_moved_and_which_predictions_changed(cli: Cli, tmp_path:
     assert "often" in text
     assert "1 of 1 task moved, 4 predictions changed" in " ".join(text.split())
     assert cli("diff", boards[0], boards[0], "--json").json["models"][0]["tasks"][0]["diff"] == 0.0
+
+
+def test_diff_takes_benches_by_their_folders_and_pairs_them_by_their_journals(
+    cli: Cli, tmp_path: Path
+) -> None:
+    arithmetic(tmp_path)
+    bench = ["bench", "sums.jsonl", ROOT / "datasets" / "tasks.jsonl", "--model", "silent", "--model"]
+    for out, answer, extra in (("a", RIGHT, ["--include-per-example"]), ("b", OFTEN_WRONG, [])):
+        said = f"{answer} if '+' in asked['prompt'][:5] else ''"
+        named = f"m={model(tmp_path / f'model-{out}', said)}"
+        assert cli(*bench, named, "--out", out, *extra).status == 0
+    done = cli("diff", "a", "b", "--json")
+    assert done.status == 0, done.stderr
+    moved = {one["model"]: one for one in done.json["models"]}
+    assert (moved["m"]["paired"], moved["silent"]["predictions_changed"]) == (True, 0)
+    sums = next(task for task in moved["m"]["tasks"] if task["task"] == "sums")
+    assert (sums["losses"], sums["ties"], sums["predictions_changed"]) == (4, 8, 4)
+    assert ("sums", "line 1") in [(one["task"], one["id"]) for one in moved["m"]["changed"]]
+    assert cli("diff", "a/run.json", "b", "--json").stdout == done.stdout
+    (tmp_path / "alone.json").write_bytes((tmp_path / "b" / "leaderboard.json").read_bytes())
+    unpaired = cli("diff", "a/leaderboard.json", "alone.json", "--json").json
+    assert "nothing is paired" in unpaired["caveats"][0]
+    (tmp_path / "b" / "leaderboard.json").unlink()
+    refused = cli("diff", "a", "b")
+    assert (refused.status, "did not come to its end" in refused.stderr) == (2, True)
+    assert cli("diff", "a", "nothing").status == 2
+
+
+def test_with_repeats_every_prediction_is_on_the_board_and_diff_looks_at_each(
+    cli: Cli, tmp_path: Path
+) -> None:
+    arithmetic(tmp_path, size=2)
+    count = "len(open('calls', 'a+').write('.') and open('calls').read())"
+    third_differs = f"'x' if {count} % 3 == 0 and os.path.exists('moody') else {RIGHT}"
+    moody = model(tmp_path / "model", third_differs)
+    bench = ["bench", "sums.jsonl", "--model", moody, "--repeats", "3", "--include-per-example"]
+    bench += ["--concurrency", "1", "--workers", "1", "--no-preflight"]
+    assert cli(*bench, "--out", "before").status == 0
+    (tmp_path / "moody").touch()
+    assert cli(*bench, "--out", "after").status == 0
+    row = board_in(tmp_path / "after")["tasks"][0]["per_example"][1]
+    assert (row["prediction"], row["score"]) == ("2", pytest.approx(2 / 3))
+    assert row["predictions"] == [
+        {"prediction": "2", "score": 1.0},
+        {"prediction": "2", "score": 1.0},
+        {"prediction": "x", "score": 0.0},
+    ]
+    (moved,) = cli("diff", "before/leaderboard.json", "after/leaderboard.json", "--json").json["models"]
+    assert moved["predictions_changed"] == 2
+    assert moved["changed"][0]["b"] == {"prediction": "x", "score": 0.0, "error": None}
 
 
 def test_diff_refuses_boards_that_measure_something_else(cli: Cli, tmp_path: Path) -> None:

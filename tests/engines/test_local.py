@@ -1,5 +1,6 @@
 """The engine's laws: each unit once, never more than a lane can take, fair over lanes, and out when told."""
 
+import re
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize_eval.engines import Lane
+from optimize_eval.engines import CrowdedOut, Lane
 from optimize_eval.engines.local import LocalEngine, Queues
 from optimize_eval.reach import Capacity
 
@@ -187,6 +188,49 @@ def test_an_error_anywhere_ends_the_run_and_is_raised(where: str) -> None:
             engine.run([lane], attempt, done, lambda: False)
     finally:
         waiting.set()
+
+
+def test_a_unit_that_finds_no_room_is_attempted_again_with_fewer_slots_and_fails_only_alone() -> None:
+    """Units 1 to 3 find none at first; unit 5 finds none even alone."""
+    tries: Counter[int] = Counter()
+    tried_again = threading.Event()
+    done: list[tuple[int, bool]] = []
+
+    def attempt(numbers: Sequence[int]) -> Sequence[tuple[int, bool]]:
+        (number,) = numbers
+        tries[number] += 1
+        if all(tries[other] > 1 for other in (1, 2, 3)):
+            tried_again.set()
+        if number in {0, 5}:
+            tried_again.wait(20)  # so that 1 to 3 are not alone
+        return [(number, number != 5 and (number not in {1, 2, 3} or tries[number] > 1))]
+
+    def crowded_out(record: tuple[int, bool]) -> CrowdedOut | None:
+        return None if record[1] else CrowdedOut(record[0], "too few chairs")
+
+    engine = LocalEngine(8, lambda: None)
+    lane = Lane(units=range(40), capacity=Capacity)
+    engine.run([lane], attempt, done.append, lambda: False, crowded_out)
+    assert sorted(done) == [(number, number != 5) for number in range(40)]
+    assert re.fullmatch(r"--concurrency was lowered from 8 to [1-5]: too few chairs; .*", engine.note)
+
+
+def test_slots_that_the_system_does_not_give_are_done_without_and_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    start = threading.Thread.start
+
+    def start_some(thread: threading.Thread) -> None:
+        if thread.name in {"slot-2", "slot-3"}:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    done: list[int] = []
+    engine = LocalEngine(4, lambda: None)
+    engine.run([Lane(units=range(20), capacity=Capacity)], list, done.append, lambda: False)
+    assert sorted(done) == list(range(20))
+    assert engine.note.startswith("--concurrency was lowered from 4 to 2: too many processes and threads; ")
 
 
 def test_nothing_to_do_is_done_at_once() -> None:

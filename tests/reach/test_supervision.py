@@ -11,7 +11,7 @@ import pytest
 
 from optimize_eval import EvaluationError, command_evaluator
 from optimize_eval.reach import one_shot
-from optimize_eval.reach.process import CALL_VARIABLE
+from optimize_eval.reach.leftovers import CALL_VARIABLE
 from tests.paths import PROGRAM, PROGRAMS, ROOT
 from tests.programs import need
 

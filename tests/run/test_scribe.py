@@ -14,6 +14,8 @@ from optimize_eval.run.outcome import Scored
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, Scribe, record_of
 
+MANY = 1000
+
 
 def record(number: int) -> Record:
     unit = Unit(number, "key", 0, Payload(candidate="x"), {"line": number})
@@ -26,7 +28,7 @@ def test_what_was_put_is_written_once_and_in_order_when_it_settles() -> None:
     def write(records: Sequence[Record]) -> None:
         written.extend(one.unit.number for one in records)
 
-    with contextlib.closing(Scribe(write)) as scribe:
+    with contextlib.closing(Scribe(write, MANY)) as scribe:
         for number in range(500):
             scribe.put(record(number))
         scribe.settle()
@@ -37,7 +39,7 @@ def test_what_was_put_is_written_once_and_in_order_when_it_settles() -> None:
 
 def test_records_are_written_without_being_asked_for() -> None:
     is_written = threading.Event()
-    with contextlib.closing(Scribe(lambda _records: is_written.set())) as scribe:
+    with contextlib.closing(Scribe(lambda _records: is_written.set(), MANY)) as scribe:
         scribe.put(record(1))
         assert is_written.wait(10)
 
@@ -57,7 +59,7 @@ def test_what_comes_while_others_are_written_is_not_lost_by_closing() -> None:
             closing[0].start()
             closing[0].join(0.2)
 
-    scribe = Scribe(write)
+    scribe = Scribe(write, MANY)
     scribe.put(record(1))
     scribe._thread.join(10)  # noqa: SLF001  it ends when it is closed
     closing[0].join(10)
@@ -71,7 +73,7 @@ def test_an_error_of_writing_is_raised_where_records_come_from_and_nothing_is_wr
         calls.append(records)
         raise OSError("disk full")
 
-    with contextlib.closing(Scribe(write)) as scribe:
+    with contextlib.closing(Scribe(write, MANY)) as scribe:
         scribe.put(record(1))
         with pytest.raises(OSError, match="disk full"):
             scribe.settle()
@@ -80,6 +82,17 @@ def test_an_error_of_writing_is_raised_where_records_come_from_and_nothing_is_wr
         with pytest.raises(OSError, match="disk full"):
             scribe.settle()
     assert len(calls) == 1
+
+
+def test_no_more_than_the_slots_hold_is_ever_unwritten() -> None:
+    """So after kill -9 at most that many are called again, beside those in flight."""
+    slots = 3
+    sizes: list[int] = []
+    with contextlib.closing(Scribe(lambda records: sizes.append(len(records)), slots)) as scribe:
+        for number in range(500):
+            scribe.put(record(number))
+    assert sum(sizes) == 500
+    assert max(sizes) <= slots + 1, "one of them waits in its slot"
 
 
 def test_the_clock_tells_utc_in_milliseconds() -> None:

@@ -53,6 +53,7 @@ def texts(outputs: list[Output | EvaluationError]) -> list[object]:
         ("toy", "toy", ""),
         ("silent", "silent", ""),
         ("openrouter/meta/llama-3:free", "", "openrouter/meta/llama-3:free"),
+        ("https://x/y", "http", "https://x/y"),
     ],
 )
 def test_a_models_text_tells_its_kind(text: str, kind: str, rest: str) -> None:
@@ -70,7 +71,6 @@ def test_a_models_text_tells_its_kind(text: str, kind: str, rest: str) -> None:
         ("openai", "did you mean openai/MODEL?"),
         ("./my_model", "a program is written cmd:./my_model"),
         ("out.jsonl", "recorded outputs are written replay:out.jsonl"),
-        ("https://x/y", "a model is cmd:"),
     ],
 )
 def test_what_names_no_model_is_refused_with_what_there_is(text: str, hint: str) -> None:
@@ -80,8 +80,8 @@ def test_what_names_no_model_is_refused_with_what_there_is(text: str, hint: str)
     assert repr(text.strip()) in caught.value.message or not text
 
 
-def test_only_a_providers_model_is_asked_again_by_default() -> None:
-    assert [retries_of(text) for text in ("openai/x", "toy", "cmd:x", "")] == [2, 0, 0, 0]
+def test_only_what_is_behind_a_network_is_called_again_by_default() -> None:
+    assert [retries_of(text) for text in ("openai/x", "http://x", "toy", "cmd:x", "")] == [2, 2, 0, 0, 0]
 
 
 EXPECTED: list[object] = ["ONE", "TWO", ("reported", "no comment"), "THREE", "FOUR", "FIVE"]

@@ -1,0 +1,63 @@
+"""A bench's board with its examples, from the journal beside it, so that boards without them can be paired.
+
+An example is named by its line, which is what a journal knows of it. Boards alone are boards'.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from optimize_eval.aggregates.boards import Board, is_bench_folder, load_board
+from optimize_eval.aggregates.leaderboard_models import Split, read_split, said_of
+from optimize_eval.errors import UsageError
+from optimize_eval.run.folder import LEADERBOARD
+from optimize_eval.run.layout import Layout
+from optimize_eval.run.stored import StoredRun, open_stored
+from optimize_eval.tasks.files import SPEC
+
+ANEW = "give the bench's command again: it writes the board anew, and calls nothing twice"
+
+_Place = tuple[str, slice]  # a split, and which of its examples
+
+
+def load_with_examples(path: str) -> Board:
+    """Load a board; that of a bench's folder with its examples."""
+    board = load_board(path)
+    return with_examples(board, open_stored(path)) if is_bench_folder(path) else board
+
+
+def with_examples(board: Board, run: StoredRun) -> Board:
+    """Put into each task of a board what the run's journal has of its examples, if it has none."""
+    if all(task.get("per_example") for model in board["models"] for task in model["tasks"]):
+        return board
+    try:
+        places = list(_places(board, run.layout))
+        return {**board, "models": [_told(model, run, places) for model in board["models"]]}
+    except (LookupError, TypeError, ValueError):  # somebody edited it
+        raise UsageError(f"{run.folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
+
+
+def _places(board: Board, layout: Layout) -> Iterator[_Place]:
+    """Find where the examples of each task are, in the order in which a board has its tasks."""
+    there = [file for file in board["files"] if file["tasks"]]
+    for file, split in zip(there, layout.splits, strict=True):
+        size = len(split.lines)
+        step = 1 if file["dialect"] == SPEC else size
+        yield from ((split.name, slice(start, start + step)) for start in range(0, size, step))
+
+
+def _told(model: dict[str, Any], run: StoredRun, places: list[_Place]) -> dict[str, Any]:
+    layout = run.layout
+    cells = [cell for cell in layout.cells if cell.evaluator == model["adapter"]]
+    with run.reader() as reader:
+        splits = {cell.split: read_split(reader, cell, layout, is_told=True) for cell in cells}
+    tasks = [
+        {**task, "per_example": list(_examples(splits[name], layout.split(name).lines, examples))}
+        for task, (name, examples) in zip(model["tasks"], places, strict=True)
+    ]
+    return {**model, "tasks": tasks}
+
+
+def _examples(split: Split, lines: tuple[int | None, ...], examples: slice) -> Iterator[dict[str, Any]]:
+    parts = lines[examples], split.said[examples], split.scores.means[examples]
+    for line, records, mean in zip(*parts, strict=True):
+        yield {"id": f"line {line}", "line": line, **said_of(records, mean)}

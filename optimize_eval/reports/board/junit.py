@@ -1,0 +1,64 @@
+"""Leaderboards as JUnit XML: a suite for each model, a test case for its overall score and for each task.
+
+Pure: boards → text. Numbers are properties in full, failed calls are errors by their kind, gates come first.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement
+
+from optimize_eval.aggregates.gates import Gate
+from optimize_eval.aggregates.wording import count
+from optimize_eval.reports.inert import inert_xml
+from optimize_eval.reports.junit import (
+    add_case,
+    add_outcome,
+    add_properties,
+    add_text,
+    begun,
+    interval_properties,
+    written,
+)
+
+_NUMBERS = (
+    *("score", "se", "n", "method", "metric_id", "correct", "perfect", "total", "scored", "failed"),
+    *("timeouts", "coverage", "lower_bound", "win_rate", "latency_ms"),
+)
+
+Told = Mapping[str, Any]
+
+
+def render(boards: Mapping[str, Told], gates: Sequence[Gate], run: str) -> str:
+    """Write the document: boards by their metrics' names, the bench's own without one."""
+    root = begun(gates)
+    for metric, board in boards.items():
+        for model in board["models"]:
+            _add_model(root, f"{model['adapter']}{f'.{metric}' * bool(metric)}", model, board, run)
+    return written(root)
+
+
+def _add_model(root: Element, name: str, model: Told, board: Told, run: str) -> None:
+    suite = SubElement(root, "testsuite", name=inert_xml(name))
+    add_properties(suite, [("run", run)])
+    _add_score(suite, name, "overall", {**model, "score": model["overall_score"]})
+    for task in model["tasks"]:
+        _add_score(suite, name, task["task"], task)
+    for kind, many in model["errors"].items():
+        case = add_case(suite, name, "overall", kind)
+        add_properties(case, [("count", many)])
+        add_outcome(case, "error", kind, f"{count(many, 'call')} failed: {kind}")
+    verdict = board["verdict"]
+    said = (verdict["text"], *(f"{point['mark']} {point['text']}" for point in verdict["points"]))
+    add_text(suite, "system-out", "\n".join(said))
+
+
+def _add_score(suite: Element, name: str, what: str, told: Told) -> None:
+    case = add_case(suite, name, what)
+    add_properties(case, _numbers(told))
+    if told["score"] is None:
+        add_outcome(case, "skipped", "", "nothing was scored")
+
+
+def _numbers(told: Told) -> Iterator[tuple[str, Any]]:
+    yield from ((name, told.get(name)) for name in _NUMBERS)
+    yield from interval_properties("ci", told["ci"])

@@ -1,0 +1,92 @@
+"""Of what types the values of a run.json have to be, so that nothing that reads one meets a surprise.
+
+Keys that are not there are for their readers to miss, an evaluator's files for who compares them; whether
+axes fit each other is manifest's.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Check = Callable[[Any], bool]
+
+
+def check_shape(manifest: Mapping[str, Any]) -> None:
+    """Raise TypeError for the first key whose value is of another type."""
+    for key, check in _MANIFEST.items():
+        if key in manifest and not check(manifest[key]):
+            raise TypeError(f"in its {key!r}")
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _or_null(check: Check) -> Check:
+    return lambda value: value is None or check(value)
+
+
+def _list_of(check: Check) -> Check:
+    return lambda value: isinstance(value, list) and all(map(check, value))
+
+
+def _table_of(check: Check) -> Check:
+    return lambda value: isinstance(value, dict) and all(map(check, value.values()))
+
+
+def _with(checks: Mapping[str, Check]) -> Check:
+    return lambda value: (
+        isinstance(value, dict) and all(check(value[key]) for key, check in checks.items() if key in value)
+    )
+
+
+_EVALUATOR = _with(
+    {
+        "name": _text,
+        "text": _text,
+        "sha256": _text,
+        "score_range": _text,
+        "judge": _table,
+        "since": _whole,
+    }
+)
+_CANDIDATE = _with({"name": _text, "sha256": _text, "field": _text, "text": _text, "bytes": _whole})
+_SPLIT = _with(
+    {
+        "name": _text,
+        "file": _or_null(_text),
+        "lines": _list_of(_or_null(_whole)),
+        "sha256": _list_of(_text),
+        "clusters": _or_null(_list_of(_text)),
+        "groups": _table_of(_list_of(_text)),
+    }
+)
+_PATHS = _with(
+    {
+        "splits": _or_null(_table_of(_or_null(_text))),
+        "candidate": _or_null(_list_of(_text)),
+        "candidates": _or_null(_list_of(_text)),
+    }
+)
+_MANIFEST: Mapping[str, Check] = {
+    "plan": _text,
+    "created_at": _text,
+    "evaluators": _list_of(_EVALUATOR),
+    "additions": _list_of(_EVALUATOR),
+    "candidates": _list_of(_CANDIDATE),
+    "task_models": _list_of(_or_null(_text)),
+    "splits": _list_of(_SPLIT),
+    "repeats": _whole,
+    "baseline": _text,
+    "seed": _whole,
+    "cluster_by": _or_null(_text),
+    "group_by": _list_of(_text),
+    "settings": _with({"paths": _or_null(_PATHS), "gates": _table, "format": _or_null(_text)}),
+}

@@ -1,0 +1,33 @@
+"""TOML read with a reason and a place for all that is none."""
+
+import re
+import tomllib
+from typing import Any
+
+_PLACE = re.compile(r"(.*) \(at line (\d+), column (\d+)\)", re.DOTALL)
+_MOST_DIGITS = 4300  # Python's own limit for text to integer
+
+
+class TomlFault(ValueError):
+    """Why a text is no TOML, and where; line and column count from 1, None where that is not known."""
+
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(reason if line is None else f"{reason} (at line {line}, column {column})")
+        self.reason = reason
+        self.line = line
+        self.column = column
+
+
+def loads(text: str) -> dict[str, Any]:
+    """Decode a document or raise TomlFault."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = _PLACE.fullmatch(str(error))
+        raise (
+            TomlFault(found[1], int(found[2]), int(found[3])) if found else TomlFault(str(error))
+        ) from None
+    except RecursionError:
+        raise TomlFault("nested too deeply") from None
+    except ValueError:  # what tomllib leaves to int()
+        raise TomlFault(f"an integer of more than {_MOST_DIGITS:,} digits") from None
