@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from optimize_eval.statistics.intervals import around, wilson_effective
+from optimize_eval.statistics.intervals import Interval, around, wilson_effective
 from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.statistics.paired import Difference, difference_of
 from optimize_eval.statistics.stratified import Stratified, stratified
@@ -46,7 +46,14 @@ def difference_over(tasks: Sequence[Sequence[Pair]], *, seed: int = 0, may_flip:
         whole = _compared([_centre(pairs) for pairs in there], seed=seed, may_flip=may_flip)
     else:
         whole = _among_fixed_tasks(there, found, seed=seed, may_flip=may_flip)
-    return replace(whole, n_pairs=plain.n_pairs, wins=plain.wins, ties=plain.ties, losses=plain.losses)
+    return replace(
+        whole,
+        ci=_possible(whole.ci, every),
+        n_pairs=plain.n_pairs,
+        wins=plain.wins,
+        ties=plain.ties,
+        losses=plain.losses,
+    )
 
 
 def _among_fixed_tasks(
@@ -60,6 +67,13 @@ def _among_fixed_tasks(
         flipped = _compared(weighted, seed=seed, may_flip=may_flip)
     ci = around(found.mean, found.se, found.df) if found.se else None
     return replace(flipped, diff=found.mean, se=found.se, ci=ci, df=found.df)
+
+
+def _possible(ci: Interval | None, pairs: Sequence[Pair]) -> Interval | None:
+    """Leave out what two scores from 0 to 1 cannot differ by; a board of another tool may have others."""
+    if ci is None or not all(0 <= score <= 1 for pair in pairs for score in pair):
+        return ci
+    return max(-1.0, ci[0]), min(1.0, ci[1])
 
 
 def _compared(pairs: Sequence[Pair], *, seed: int = 0, may_flip: bool) -> Difference:

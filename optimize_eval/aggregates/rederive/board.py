@@ -237,7 +237,8 @@ def _compare(a: Sequence[Values], b: Sequence[Values], seed: int, *, may_flip: b
     if plain is None:
         return told
     told["se"], told["df"] = fixed or (plain[0], plain[1] - 1)
-    told["ci"] = numerics.around(told["diff"], told["se"], told["df"])
+    ci = numerics.around(told["diff"], told["se"], told["df"])
+    told["ci"] = ci and (max(-1.0, ci[0]), min(1.0, ci[1]))  # two scores from 0 to 1 differ by no more
     told["p"], told["test"] = _test(units, plain[0], seed, may_flip=may_flip)
     return told
 
