@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from optimize_eval.aggregates.claims.duplicates import with_copies_joined
 from optimize_eval.run.layout import Layout, Split
 from optimize_eval.statistics.components import Components, components_of
 from optimize_eval.statistics.families import fewest_units
@@ -71,7 +72,7 @@ class Forecast:
 def forecast(layout: Layout, like: Like | None = None) -> Forecast | None:
     """Tell what a planned run could show; None where nothing is compared."""
     comparisons = len(layout.candidates) - 1
-    split = layout.split(layout.deciding)
+    split = with_copies_joined(layout.split(layout.deciding))
     if not comparisons or split.lines == (None,):
         return None
     units = len(set(split.clusters)) if split.clusters else len(split.lines)
@@ -98,46 +99,58 @@ def like_of(summary: Summary, layout: Layout, planned: Layout, run: str) -> Like
     names = [split.name for split in layout.splits]
     split = planned.deciding if planned.deciding in names else layout.deciding
     rows = [row for row in summary["rows"] if row["evaluator"] == evaluator]
-    clusters = layout.split(split).clusters
-    pairs = [
-        found for row in rows if row["vs_baseline"] and (found := _pair(row, rows, split, summary, layout))
-    ]
-    if not pairs:
-        pairs = [(s["se"], s["n"], None, None) for row in rows if (s := row["splits"][split])["se"]]
-    if not pairs:
+    pairs = [one for row in rows if (one := _varied(row, rows, split, summary))]
+    found = pairs or [one for row in rows if (one := _scattered(row, split, summary))]
+    if not found:
         return None
-    units = len(set(clusters)) if clusters else None
-    noises = [noise for *_, noise in pairs if noise is not None]
-    shares = [share for *_, share, _ in pairs if share is not None]
+    noises = [one.noise for one in found if one.noise is not None]
+    shares = [one.discordance for one in found if one.discordance is not None]
     return Like(
         run=run,
         evaluator=evaluator,
-        sd=median(se * math.sqrt(units or n) for se, n, *_ in pairs),
-        is_clustered=clusters is not None,
-        discordance=median(shares) if len(shares) == len(pairs) else None,
+        sd=median(one.sd for one in found),
+        is_clustered=split in summary["clusters"],
+        discordance=median(shares) if len(shares) == len(found) else None,
         repeats=layout.repeats,
         noise=median(noises) if noises else None,
         seconds=_seconds(summary, evaluator),
-        is_paired=any(row["vs_baseline"] for row in rows),
+        is_paired=bool(pairs),
     )
 
 
-def _pair(
-    row: Summary, rows: Sequence[Summary], split: str, summary: Summary, layout: Layout
-) -> tuple[float, int, float | None, float | None] | None:
-    """Give a comparison's standard error, its pairs, which share of them differs, and what is noise."""
-    d = row["vs_baseline"][split]
-    if not d["se"]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Varied:
+    """How one comparison's units varied."""
+
+    sd: float
+    discordance: float | None = None
+    noise: float | None = None
+
+
+def _varied(row: Summary, rows: Sequence[Summary], split: str, summary: Summary) -> _Varied | None:
+    """Read off a comparison with the baseline; None where there is none, or nothing varied."""
+    d = row["vs_baseline"] and row["vs_baseline"][split]
+    if not d or not d["se"]:
         return None
     base = next(
-        one["splits"][split]["within_sd"]
+        one["splits"][split]
         for one in rows
         if (one["candidate"], one["task_model"]) == (summary["baseline"], row["task_model"])
     )
-    own = row["splits"][split]["within_sd"]
-    parts = components_of(d["se"], d["n_pairs"], layout.repeats, base, own)
-    share = (d["wins"] + d["losses"]) / d["n_pairs"] if d["test"] == "mcnemar" else None
-    return d["se"], d["n_pairs"], share, None if parts is None else parts.noise / d["se"] ** 2
+    own = row["splits"][split]
+    parts = components_of(d["se"], d["n_pairs"], own["repeats"], base["within_sd"], own["within_sd"])
+    return _Varied(
+        sd=d["se"] * math.sqrt(d["units"]),
+        discordance=(d["wins"] + d["losses"]) / d["n_pairs"] if d["test"] == "mcnemar" else None,
+        noise=None if parts is None else parts.noise / d["se"] ** 2,
+    )
+
+
+def _scattered(row: Summary, split: str, summary: Summary) -> _Varied | None:
+    """Let a candidate's scores stand in for differences."""
+    s = row["splits"][split]
+    units = summary["clusters"].get(split, s["n"])
+    return _Varied(sd=s["se"] * math.sqrt(units)) if s["se"] else None
 
 
 def _sd(split: Split, repeats: int, like: Like | None) -> float:

@@ -97,3 +97,12 @@ def test_a_run_without_scores_is_refused_and_so_is_a_plan_that_is_none(cli: Cli,
     refused = cli(*COMMAND[:-1], "--like", "one")
     assert refused.status == 2
     assert "add --dry-run" in refused.stderr
+
+
+def test_copies_of_a_line_count_once(cli: Cli, data: Path) -> None:
+    line = orjson.dumps({"n": 0})
+    (data / "d.jsonl").write_bytes(
+        b"\n".join([line] * 20 + [orjson.dumps({"n": n}) for n in range(1, 21)]) + b"\n"
+    )
+    told = cli(*COMMAND, "--json").json["power"]
+    assert (told["units"], told["examples"], told["is_clustered"]) == (21, 40, True)
