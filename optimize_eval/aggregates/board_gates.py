@@ -12,8 +12,10 @@ from optimize_eval.aggregates.boards import Board, by_name
 from optimize_eval.aggregates.boards_compared import sentence
 from optimize_eval.aggregates.compare import HINT_WORSE, TOO_FEW
 from optimize_eval.aggregates.gates import Axes, Gate, bound_gate, read_bound
-from optimize_eval.aggregates.regressions import is_shown_lower
-from optimize_eval.statistics.families import ALPHA, can_decide
+from optimize_eval.aggregates.regression_gates import ONE_SIDED, judged
+from optimize_eval.aggregates.wording import count
+from optimize_eval.errors import UsageError
+from optimize_eval.statistics.families import can_decide, fewest_units
 
 _OF_A_BENCH = Axes("bench", "model", "task")
 
@@ -85,19 +87,29 @@ def regression_gates(found: Mapping[str, Any], before: Board, against: str) -> I
             text = f"against {against}: {what} is on that board and not on this one"
             yield Gate(name=f"no-regression {what}", is_met=False, text=text)
     for model in found["models"]:
-        is_met = _holds_pairs(model) if model["paired"] else _holds_apart(model)
-        text = f"against {against}: {sentence(model)}"
+        is_met, why = _held_in_pairs(model) if model["paired"] else (_holds_apart(model), "")
+        text = f"against {against}: {sentence(model)}{why}"
         yield Gate(name=f"no-regression {model['model']}, overall", is_met=is_met, text=text)
 
 
-def _holds_pairs(model: Model) -> bool:
-    row = {**model, **model["overall"], "newly_failing_in_part": 0}
-    can_tell = bool(row["n_pairs"]) and can_decide(row["units"], row["comparisons"], 2 * ALPHA)  # one-sided
-    return can_tell and not is_shown_lower(row)
+def check_can_decide(before: Board, expected: Board) -> None:
+    """Refuse, before anything is called, a gate that so few examples in pairs could never be held against."""
+    is_paired = all(task.get("per_example") for model in before["models"] for task in model["tasks"])
+    examples = sum(task["total"] for task in expected["models"][0]["tasks"])
+    if is_paired and not can_decide(examples, alpha=ONE_SIDED):
+        raise UsageError(
+            f"--no-regression-against cannot be decided on {count(examples, 'example')}: "
+            f"it takes at least {fewest_units(alpha=ONE_SIDED)}; nothing was called",
+            hint="add tasks or examples",
+        )
+
+
+def _held_in_pairs(model: Model) -> tuple[bool, str]:
+    return judged({**model, **model["overall"], "newly_failing_in_part": 0, "margin": None})
 
 
 def _holds_apart(model: Model) -> bool:
-    """Tell whether nothing got worse as far as two means can tell; what they leave open is a loss."""
+    """Return True if nothing got worse as far as two means can tell; what they leave open is a loss."""
     fails_more = model["failed_calls"]["b"] > model["failed_calls"]["a"]
     told = [model["overall"], *([model["at_lower_bound"]] if fails_more else [])]
     return not any(_is_loss(one) for one in told)

@@ -83,6 +83,7 @@ def expected_board(files: Sequence[TaskFile], layout: Layout) -> dict[str, Any]:
             "metric_id": task.items[0].metric,
             "path": task.file.path,
             "sha256": task.file.sha256,
+            "total": task.size,
         }
         for task in tasks_of(files, layout)
     ]

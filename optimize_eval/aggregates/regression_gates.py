@@ -18,7 +18,7 @@ from optimize_eval.statistics.families import ALPHA, can_decide, fewest_units
 
 _MEASURED = {"evaluators": "evaluator", "task_models": "task model", "splits": "split"}
 _FEWEST_WITH_MARGIN = 2
-_ONE_SIDED = 2 * ALPHA  # of two-sided tests
+ONE_SIDED = 2 * ALPHA  # of two-sided tests
 
 
 def regression_gates(found: Mapping[str, Any], added: Collection[str]) -> Iterator[Gate]:
@@ -55,7 +55,7 @@ def check_can_decide(before: Layout, layout: Layout) -> None:
     units = len(set(clusters)) if clusters else len(split.lines)
     comparisons = _in_common(before, layout)
     has_margins = all(name in layout.margins for name in layout.evaluators if name in before.evaluators)
-    fewest = _FEWEST_WITH_MARGIN if has_margins else fewest_units(comparisons, _ONE_SIDED)
+    fewest = _FEWEST_WITH_MARGIN if has_margins else fewest_units(comparisons, ONE_SIDED)
     if units < fewest:
         what = "cluster" if clusters else "example"
         among = f" for {comparisons:,} comparisons" if comparisons > 1 and not has_margins else ""
@@ -81,8 +81,8 @@ def judged(row: Mapping[str, Any]) -> tuple[bool, str]:
         return _judged_by_margin(row)
     if is_shown_lower(row):
         return False, "" if row["mark"] == "worse" else " (lower by a one-sided test at 5 %)"
-    if not can_decide(row["units"], row["comparisons"], _ONE_SIDED):
-        fewest = fewest_units(row["comparisons"], _ONE_SIDED)
+    if not can_decide(row["units"], row["comparisons"], ONE_SIDED):
+        fewest = fewest_units(row["comparisons"], ONE_SIDED)
         return False, f"; {count(row['units'], 'unit')} cannot decide, it takes at least {fewest}"
     return True, ""
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.aggregates.board_gates import check_can_decide
 from optimize_eval.aggregates.leaderboard import expected_board
 from optimize_eval.candidates import Candidate
 from optimize_eval.cli import board_gates, gates, options, output, show_task
@@ -182,6 +183,8 @@ def bench(
     own = parse_evaluators(evaluator or (), how)
     expected, metrics = expected_board(taken, plan.layout), [spec.name for spec in own]
     wanted = board_gates.demands(expected, fail_under, no_regression_against, metrics)
+    if wanted.before:
+        check_can_decide(wanted.before, expected)
     check_reachable(replace(plan, specs=(*plan.specs, *own)))
     _note_twice(specs)
     with locked(folder):

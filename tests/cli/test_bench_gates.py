@@ -170,3 +170,16 @@ def test_a_bench_has_no_gap_and_an_unfinished_one_meets_no_gate(here: Cli, cli: 
     assert (stopped.status, stopped.json["gates"][0]["met"]) == (4, False)
     done = cli("report", "run", "--fail-under", "nothing=0")
     assert (done.status, "the bench is not complete: " in done.stderr) == (1, True), done.stderr
+
+
+def test_a_gate_that_so_few_tasks_cannot_decide_is_refused_before_the_calls(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path, size=4)
+    bench = ["bench", "sums.jsonl", "--model", model(tmp_path / "m", RIGHT)]
+    assert cli(*bench, "--out", "before").status == 0
+    done = cli(*bench, "--out", "after", "--no-regression-against", "before")
+    assert (done.status, done.stdout) == (2, "")
+    assert "cannot be decided on 4 examples: it takes at least 5; nothing was called" in done.stderr
+    assert not (tmp_path / "after").exists()
+    report = cli("report", "before", "--no-regression-against", "before")
+    assert report.status == 1
+    assert "; 4 units cannot decide, it takes at least 5" in missed(report.stderr)[0]
