@@ -5,7 +5,6 @@ import operator
 import random
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
 
 from optimize_eval.statistics.units import ROUNDING
 
@@ -29,9 +28,11 @@ def all_alike(units: int) -> float:
 
 def all_flips(units: Sequence[float]) -> float:
     """Count all sign flips of the units whose sum is as extreme as the one that was observed."""
-    least = _least(units)
-    sums = (abs(math.fsum(map(operator.mul, signs, units))) for signs in product((1, -1), repeat=len(units)))
-    return sum(total >= least for total in sums) / (1 << len(units))
+    first, *others = units
+    sums = [first]  # the other half are the same sums with every sign turned
+    for unit in others:
+        sums = [total + unit for total in sums] + [total - unit for total in sums]
+    return sum(map(_least(units).__le__, map(abs, sums))) / len(sums)
 
 
 def drawn_flips(units: Sequence[float], seed: int) -> float:
