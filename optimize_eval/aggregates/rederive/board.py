@@ -109,6 +109,7 @@ def _entry(task: Task, cell: Cell) -> Told:
     there = [value for value in values if value is not None]
     s = mean_of(values, range(len(values)), is_clustered=False, is_unit=True)
     kinds = Counter(kind for kinds in task.of(cell.failures) for kind in kinds)
+    lows = list(task.of(cell.with_failures(0.0) or cell.means))
     told = {
         "task": task.told["task"],
         "score": s["mean"],
@@ -116,12 +117,16 @@ def _entry(task: Task, cell: Cell) -> Told:
         "correct": round(numerics.total(there)),
         "perfect": there.count(1.0),
         "total": len(values),
+        "lower_bound": None if None in lows else numerics.average([one for one in lows if one is not None]),
+        "scored": sum(map(len, task.of(cell.scores))),
         "failed": kinds.total(),
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
     }
     if "per_example" in task.told:
-        told["per_example"] = [{"score": value} for value in values]
+        told["per_example"] = [
+            {"score": one} | more for one, more in zip(values, task.of(cell.predictions), strict=True)
+        ]
     return told
 
 

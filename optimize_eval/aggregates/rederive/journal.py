@@ -41,6 +41,15 @@ class Cell:
     def coverage(self) -> float | None:
         return self.scored / (self.scored + self.failed) if self.scored + self.failed else None
 
+    @property
+    def predictions(self) -> list[dict[str, Any]]:
+        """Give what a board tells of repeats, their scores; where some failed, which ones is not known."""
+        pairs = zip(self.scores, self.failures, strict=True)
+        return [
+            {"predictions": [{"score": one} for one in scores]} if len(scores) > 1 and not failed else {}
+            for scores, failed in pairs
+        ]
+
     def with_failures(self, score: float) -> Values | None:
         """Count each failure as a score; None where scores have no ends."""
         if not self.failed:
