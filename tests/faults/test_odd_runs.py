@@ -126,7 +126,7 @@ def test_one_cluster_gives_no_interval_and_says_so(cli: Cli, folder: Path) -> No
     asked = ("run", "-e", "python3 v.py", "--dataset", "d.jsonl", "--cluster-by", "doc", "--candidate")
     assert "one example" not in cli(*asked, "a.txt").stdout
     both = " ".join(cli(*asked, "a.txt", "--candidate", "b.txt").stdout.split())
-    assert "12 pairs, all in one cluster" in both
+    assert "12 pairs in 1 cluster, and it takes 6 clusters to show anything" in both
 
 
 def test_a_great_many_candidates_are_compared_with_the_baseline_and_that_is_said(
