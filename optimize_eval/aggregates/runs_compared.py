@@ -87,7 +87,7 @@ def compared(a: StoredRun, b: StoredRun, *, force: bool) -> dict[str, Any]:
         pairs = list(paired.cells(a, b))
         may_flip = len(pairs) <= MOST_FLIPPED_PAIRS
         found = [_compare(sides[0], sides[1], cells, may_flip=may_flip) for cells in pairs]
-    rows = _rows(paired, found, b.layout.margins)
+    rows = _rows(paired, found, b.layout)
     names = [split.name for split in paired.splits]
     deciding = b.layout.deciding if b.layout.deciding in names else names[0]
     caveats = [*paired.caveats, *_same_texts(a, b, paired, rows)]
@@ -246,7 +246,7 @@ def _worst(means: tuple[Values, Values], failed: Sequence[int], examples: Paired
     return [place for *_, place in heapq.nsmallest(_WORST_SHOWN, lost)]
 
 
-def _rows(paired: Paired, found: Sequence[_Compared], margins: Mapping[str, float]) -> list[dict[str, Any]]:
+def _rows(paired: Paired, found: Sequence[_Compared], layout: Layout) -> list[dict[str, Any]]:
     """Correct the p values of each split's comparisons together, and put everything into rows."""
     rows: dict[int, dict[str, Any]] = {}
     for split in paired.splits:
@@ -254,15 +254,13 @@ def _rows(paired: Paired, found: Sequence[_Compared], margins: Mapping[str, floa
         comparisons = corrected([found[place].comparison for place in places])
         low = iter(corrected([low for place in places if (low := found[place].low)]))
         for place, comparison in zip(places, comparisons, strict=True):
-            margin = margins.get(found[place].cells.b.evaluator)
-            rows[place] = _row(found[place], comparison, next(low) if found[place].low else None, margin)
+            rows[place] = _row(found[place], comparison, next(low) if found[place].low else None, layout)
     return [rows[place] for place in sorted(rows)]
 
 
-def _row(
-    found: _Compared, comparison: Comparison, low: Comparison | None, margin: float | None
-) -> dict[str, Any]:
+def _row(found: _Compared, comparison: Comparison, low: Comparison | None, layout: Layout) -> dict[str, Any]:
     cell = found.cells.b
+    margin = layout.margins.get(cell.evaluator), layout.score_range(cell.evaluator)
     row = {
         "evaluator": cell.evaluator,
         "candidate": cell.candidate,
@@ -270,8 +268,8 @@ def _row(
         "task_model": cell.task_model,
         "split": cell.split,
         **d_of(comparison),
-        "margin": m_of(comparison.difference, margin),
+        "margin": m_of(comparison.difference, *margin),
         **found.told,
-        "at_lower_bound": low and d_of(low) | {"margin": m_of(low.difference, margin)},
+        "at_lower_bound": low and d_of(low) | {"margin": m_of(low.difference, *margin)},
     }
     return row | {"is_regression": is_regression(row)}

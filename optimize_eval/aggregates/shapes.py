@@ -80,15 +80,16 @@ def despite_failures(found: WithFailures) -> dict[str, Any]:
     }
 
 
-def m_of(difference: Difference, margin: float | None) -> dict[str, Any] | None:
+def m_of(difference: Difference, margin: float | None, score_range: ScoreRange) -> dict[str, Any] | None:
     """Shape what a margin says of a difference."""
-    if margin is None or difference.diff is None or difference.se is None or difference.df is None:
+    if margin is None:
         return None
-    found = within_margin(difference.diff, difference.se, difference.df, margin)
-    ends = [found.low, found.high]
+    found = within_margin(difference, margin, is_unit=score_range is ScoreRange.UNIT)
+    if found is None:
+        return None
     return {
         "margin": margin,
-        "ci90": ends,
+        "ci90": [found.low, found.high],
         "no_worse": found.is_no_worse,
         "equivalent": found.is_equivalent,
     }

@@ -192,7 +192,11 @@ class _Summary:
         """Shape a comparison with the baseline: its power, its failures, its margin."""
         one = self._against.baseline[family, candidate]
         failing = self._against.failing.get((family, candidate))
-        margin = m_of(one.difference, self._layout.margins.get(family.evaluator))
+        margin = m_of(
+            one.difference,
+            self._layout.margins.get(family.evaluator),
+            self._layout.score_range(family.evaluator),
+        )
         return {
             **d_of(one, with_power=family.split == self._layout.deciding),
             **(despite_failures(failing) if failing else {}),

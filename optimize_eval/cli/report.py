@@ -206,7 +206,7 @@ def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, 
         text=True,
         check=False,
     )
-    if done.returncode not in {0, _DIFFERS}:
+    if done.returncode not in {0, _DIFFERS} or not done.stdout:  # it says what it found, or broke off
         raise CannotGoOn(f"the check broke off: {done.stderr.strip()[-200:]}")
     unlike = [key for key, value in orjson.loads(orjson.dumps(summary)).items() if stored.get(key) != value]
     lines = [f"{key}: summary.json is not what the journal gives" for key in unlike]

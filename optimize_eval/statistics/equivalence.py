@@ -1,10 +1,19 @@
-"""No worse than, and no different by more than, a margin: two one-sided tests at 5 % (TOST)."""
+"""No worse than, and no different by more than, a margin: two one-sided tests at 5 % (TOST).
 
+Differences of scores of 0 and 1 have Tango's score interval (Tango 1998): Student's t is far too sure where
+few pairs differ. Where all pairs differ by the same, what the examples that were not seen may do decides.
+"""
+
+import math
 from dataclasses import dataclass
 
 from optimize_eval.statistics import student
+from optimize_eval.statistics.intervals import Interval
+from optimize_eval.statistics.paired import Difference
 
 ONE_SIDED = 0.95
+
+_STEPS = 60  # of bisection: all digits of a float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +33,46 @@ class WithinMargin:
         return self.is_no_worse and self.high < self.margin
 
 
-def within_margin(diff: float, se: float, df: float, margin: float) -> WithinMargin:
-    """Hold a difference against a margin; where nothing varies the difference itself decides."""
-    reach = student.quantile(ONE_SIDED, df) * se if se else 0.0
-    return WithinMargin(margin=margin, low=diff - reach, high=diff + reach)
+def within_margin(difference: Difference, margin: float, *, is_unit: bool) -> WithinMargin | None:
+    """Hold a difference against a margin; None where too little is known of it."""
+    ends = _ends(difference, is_unit=is_unit)
+    return ends and WithinMargin(margin=margin, low=ends[0], high=ends[1])
+
+
+def tango(wins: int, losses: int, n: int) -> Interval:
+    """Give the 90 % interval of the difference of two shares on the same n examples."""
+    return _tango_low(wins, losses, n), -_tango_low(losses, wins, n)
+
+
+def _ends(d: Difference, *, is_unit: bool) -> Interval | None:
+    if d.diff is None or d.se is None or d.df is None:
+        return None
+    if d.is_share:
+        return tango(d.wins, d.losses, d.n_pairs)
+    if d.se:
+        reach = student.quantile(ONE_SIDED, d.df) * d.se
+        return d.diff - reach, d.diff + reach
+    if not is_unit:
+        return d.diff, d.diff  # what other examples could differ by has no bound
+    unseen = 1 - (1 - ONE_SIDED) ** (1 / d.units)  # the share of examples that may be of another kind
+    return d.diff - unseen * (1 + d.diff), d.diff + unseen * (1 - d.diff)
+
+
+def _tango_low(wins: int, losses: int, n: int) -> float:
+    """Find the lowest difference that a one-sided score test does not reject, by bisection."""
+    z = student.quantile(ONE_SIDED, math.inf)
+    low, high = -1.0, (wins - losses) / n
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _score(middle, wins, losses, n) >= z else (low, middle)
+    return low
+
+
+def _score(delta: float, wins: int, losses: int, n: int) -> float:
+    """Compute the score statistic of the hypothesis that the shares differ by delta."""
+    b = (2 * n - wins + losses) * delta - wins - losses
+    c = -losses * delta * (1 - delta)
+    lost = (math.sqrt(b * b - 8 * n * c) - b) / (4 * n)  # the share of losses that fits the hypothesis best
+    variance = n * (2 * lost + delta * (1 - delta))
+    distance = wins - losses - n * delta
+    return distance / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, distance)

@@ -237,6 +237,17 @@ def test_a_margin_says_of_each_candidate_whether_it_is_no_worse(scene: Scene) ->
     assert "worse is no worse" not in told
 
 
+def test_few_equal_zeros_and_ones_show_no_margin_to_be_held(scene: Scene) -> None:
+    base = [0.0, 1.0] * 20
+    nearly = [1.0, *base[1:]]
+    splits: dict[str, Scores] = {"val": {"base": base, "same": base, "nearly": nearly}}
+    rows = scene.summary(splits, "--margin=0.05")["rows"]
+    held = {row["candidate"]: row["vs_baseline"]["val"]["margin"] for row in rows if row["vs_baseline"]}
+    assert [one["no_worse"] for one in held.values()] == [False, True]
+    assert held["same"]["ci90"] == pytest.approx([-0.0634, 0.0634], abs=1e-4)  # 2.7 / (40 + 2.7)
+    assert scene.cli("report", "out", "--check").status == 0
+
+
 def test_a_diff_with_a_margin_says_that_nothing_has_changed_by_more(scene: Scene) -> None:
     base = noisy(100)
     (scene.folder / "d.jsonl").write_text(

@@ -1,15 +1,17 @@
 """Intervals against scipy and against their promise; carried shares and margins."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import comb
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.statistics.carry_over import carry_over
-from optimize_eval.statistics.equivalence import within_margin
+from optimize_eval.statistics.equivalence import WithinMargin, tango, within_margin
 from optimize_eval.statistics.means import mean_of
+from optimize_eval.statistics.paired import difference_of
 
 UNIT = st.lists(st.floats(0, 1), min_size=2, max_size=30)
 DRAWS = 600
@@ -108,12 +110,45 @@ def test_several_shares_hold_together_by_being_wider() -> None:
     assert many.ci[0] < one.ci[0]
 
 
+def held(margin: float, gains: Sequence[float], *, is_unit: bool = True) -> WithinMargin:
+    found = within_margin(
+        difference_of([0.5] * len(gains), [0.5 + one for one in gains]), margin, is_unit=is_unit
+    )
+    assert found is not None
+    return found
+
+
 def test_a_margin_is_held_by_two_one_sided_tests() -> None:
     from scipy import stats
 
-    found = within_margin(0.001, 0.01, 59.0, 0.02)
-    assert found.low == pytest.approx(0.001 - stats.t.ppf(0.95, 59) * 0.01)
+    gains = [0.001 + 0.02 * (-1) ** place for place in range(60)]
+    found = held(0.02, gains)
+    assert found.low == pytest.approx(0.001 - stats.t.ppf(0.95, 59) * 0.02 * (60 / 59) ** 0.5 / 60**0.5)
     assert (found.is_no_worse, found.is_equivalent) == (True, True)
-    assert not within_margin(0.001, 0.02, 59.0, 0.02).is_no_worse
-    better = within_margin(0.1, 0.01, 59.0, 0.02)
+    assert not held(0.003, gains).is_no_worse
+    better = held(0.02, [one + 0.1 for one in gains])
     assert (better.is_no_worse, better.is_equivalent) == (True, False)
+
+
+def test_pairs_that_are_all_equal_show_no_more_than_their_number_can() -> None:
+    assert not held(0.05, [0.0] * 10).is_no_worse  # up to a quarter of such examples may differ
+    assert not held(0.05, [0.0] * 58).is_no_worse
+    assert held(0.05, [0.0] * 59).is_equivalent
+    assert held(0.05, [0.3] * 10).low == pytest.approx(0.3 - 0.2589 * 1.3, abs=1e-4)
+    assert held(0.05, [0.0] * 10, is_unit=False).is_equivalent  # where there is no end to reach for
+
+
+@pytest.mark.parametrize("n", [10, 30])
+@pytest.mark.parametrize("margin", [0.02, 0.05, 0.1])
+@pytest.mark.parametrize("differing", [0.1, 0.2, 0.5])
+def test_zeros_and_ones_that_lose_the_margin_are_called_no_worse_in_5_of_100(
+    n: int, margin: float, differing: float
+) -> None:
+    win, loss = (differing - margin) / 2, (differing + margin) / 2
+    chance = 0.0
+    for wins in range(n + 1):
+        for losses in range(n + 1 - wins):
+            if tango(wins, losses, n)[0] > -margin:
+                ways = comb(n, wins) * comb(n - wins, losses)
+                chance += ways * win**wins * loss**losses * (1 - differing) ** (n - wins - losses)
+    assert chance < 0.065

@@ -117,6 +117,33 @@ def wilson_effective(mean: float, se: float, units: float, df: float, most: floa
     return min(low, mean), max(high, mean)
 
 
+def score_ends(wins: int, losses: int, n: int) -> Pair:
+    """Give the differences of two shares that a one-sided score test at 5 % leaves open (Tango)."""
+    return _score_low(wins, losses, n), -_score_low(losses, wins, n)
+
+
+def _score_low(wins: int, losses: int, n: int) -> float:
+    z, low, high = NormalDist().inv_cdf(0.95), -1.0, (wins - losses) / n
+    for _ in range(60):
+        delta = (low + high) / 2
+        lost = _likeliest(delta, wins, losses, n)
+        variance = n * (2 * lost + delta - delta * delta)
+        is_rejected = variance <= 0 or wins - losses - n * delta >= z * math.sqrt(variance)
+        low, high = (delta, high) if is_rejected else (low, delta)
+    return low
+
+
+def _likeliest(delta: float, wins: int, losses: int, n: int) -> float:
+    """Find the share of losses under which these counts are likeliest, where wins are more by delta."""
+    low, high = max(0.0, -delta), (1 - delta) / 2
+    for _ in range(100):
+        q = (low + high) / 2
+        shares = (losses, q), (wins, q + delta), (2 * (wins + losses - n), 1 - 2 * q - delta)
+        slope = sum(count / max(share, 1e-300) for count, share in shares)
+        low, high = (q, high) if slope > 0 else (low, q)
+    return (low + high) / 2
+
+
 def mcnemar(wins: int, losses: int) -> float:
     """Toss a fair coin for each pair that differs: both tails."""
     n = wins + losses

@@ -137,7 +137,7 @@ def _d(d: Told, run: Run, evaluator: str) -> Told:
         told |= {"despite_failures": d["despite_failures"], **ends}
     margin = run.margins.get(evaluator)
     if margin is not None and d["se"] is not None:
-        ends90 = numerics.around(d["diff"], d["se"], d["df"], 0.95) or (d["diff"], d["diff"])
+        ends90 = _ends90(d, is_unit=run.ranges[evaluator] == "unit")
         is_no_worse = ends90[0] > -margin
         is_equivalent = is_no_worse and ends90[1] < margin
         told["margin"] = {
@@ -147,6 +147,15 @@ def _d(d: Told, run: Run, evaluator: str) -> Told:
             "equivalent": is_equivalent,
         }
     return told
+
+
+def _ends90(d: Told, *, is_unit: bool) -> tuple[float, float]:
+    if d["test"] == "mcnemar":
+        return numerics.score_ends(d["wins"], d["losses"], d["n_pairs"])
+    if d["se"] or not is_unit:
+        return numerics.around(d["diff"], d["se"], d["df"], 0.95) or (d["diff"], d["diff"])
+    other = 1 - 0.05 ** (1 / d["units"])  # the share that may differ in another way, all the way
+    return (1 - other) * d["diff"] - other, (1 - other) * d["diff"] + other
 
 
 def _lose(run: Run, rows: list[Told], against: dict[tuple[Where, str], Told]) -> None:

@@ -15,6 +15,7 @@ from tests.benchmarks.truth.scenes import Draw, Scene
 
 MARGIN = 0.05
 _FALSE = 0.05
+_DIFFERING = 0.1  # of pairs, where few of them differ
 
 Score = Callable[[Draw, float], float]
 
@@ -45,6 +46,9 @@ def scenes() -> Iterator[Scene]:
             once = passed(score, n)
             cell = f"{name}, n = {n}, margin {MARGIN:g}"
             yield Scene(family="gate: margin lost, met", cell=cell, once=once, high=_FALSE, cost=4)
+    for n in (10, 30, 100):
+        cell = f"0/1, 1 pair in 10 differs, n = {n}, margin {MARGIN:g}"
+        yield Scene(family="gate: margin lost, met", cell=cell, once=passed_by_few(n), high=_FALSE, cost=4)
 
 
 def missed(score: Score, n: int, *, clusters: int | None = None) -> Callable[[Draw], float | None]:
@@ -70,6 +74,20 @@ def passed(score: Score, n: int) -> Callable[[Draw], float]:
         values = [[score(draw, mean) for _ in range(n)] for mean in (0.7, 0.7 - MARGIN)]
         with tempfile.TemporaryDirectory() as folder:
             return float(_is_met(*_runs(Path(folder), values, None, MARGIN)))
+
+    return once
+
+
+def passed_by_few(n: int) -> Callable[[Draw], float]:
+    """Let a candidate lose the margin by few pairs that differ; all others are equal."""
+    lost = (_DIFFERING + MARGIN) / 2
+
+    def once(draw: Draw) -> float:
+        draws = [draw.random() for _ in range(n)]
+        before = [float(one < lost or one > (1 + _DIFFERING) / 2) for one in draws]
+        after = [float(lost <= one < _DIFFERING or one > (1 + _DIFFERING) / 2) for one in draws]
+        with tempfile.TemporaryDirectory() as folder:
+            return float(_is_met(*_runs(Path(folder), [before, after], None, MARGIN)))
 
     return once
 
