@@ -47,11 +47,11 @@ def redact(text: str, hidden: Secrets) -> str:
 
 
 def redact_values(value: Any, hidden: Secrets) -> Any:
-    """Strike secrets out of the texts of a decoded answer; keys and numbers stay as they came."""
+    """Strike secrets out of the texts and keys of a decoded answer; numbers stay as they came."""
     if isinstance(value, str):
         return redact(value, hidden)
     if isinstance(value, dict):
-        return {key: redact_values(item, hidden) for key, item in value.items()}
+        return {redact(key, hidden): redact_values(item, hidden) for key, item in value.items()}
     return [redact_values(item, hidden) for item in value] if isinstance(value, list) else value
 
 

@@ -108,3 +108,13 @@ def test_a_sealed_record_with_a_value_of_another_type_is_refused(
     done = cli("report", "r")
     assert done.status == 3
     assert "journal.jsonl:2: the line is of another run" in done.stderr
+
+
+@pytest.mark.parametrize("changed", ["true", "1e308", '"m"', "[1]"])
+def test_a_board_whose_changed_models_are_no_texts_is_told(cli: Cli, tmp_path: Path, changed: str) -> None:
+    task = '{"task": "t", "score": 1.0}'
+    model = f'{{"adapter": "m", "overall_score": 1.0, "tasks": [{task}]}}'
+    board = f'{{"schema": "leaderboard.v1", "changed": {changed}, "models": [{model}]}}'
+    (tmp_path / "b.json").write_text(board)
+    done = cli("diff", "b.json", "b.json")
+    assert (done.status, "changed" in done.stderr) == (2, True), done.stderr

@@ -153,6 +153,7 @@ def _faults(board: Board) -> Iterator[str]:
                 for one in example.get("predictions") or ():
                     yield from _wrong_fields(one, _OF_A_PREDICTION, "a prediction")
     yield from _unlike(board.get("files") or [], "files", _is_list_of_objects)
+    yield from _unlike(board.get("changed") or [], "changed", _is_list_of_texts)
     for file in board.get("files") or ():
         yield from _wrong_fields(file, _OF_A_FILE, "a file")
 
@@ -180,6 +181,10 @@ def _is_list(value: Any) -> bool:
 
 def _is_list_of_objects(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_object, value))
+
+
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
 
 
 def _is_text(value: Any) -> bool:

@@ -11,6 +11,7 @@ from optimize_eval.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
 
 _WIDEST = 120
+_RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")  # set by GitHub, GitLab and most; by Azure; by TeamCity
 _ASCII = str.maketrans(
     {
         "…": "~",  # one for one: tables stay tables
@@ -110,7 +111,7 @@ def _write(line: bytes, end: bytes = b"\n") -> bool:
 
 def under_ci() -> bool:
     """Tell whether stdout may be a log whose runner obeys commands in it."""
-    return bool(os.environ.get("CI"))
+    return any(map(os.environ.get, _RUNNERS))
 
 
 def encodable(text: str, encoding: str | None = None) -> str:

@@ -73,7 +73,8 @@ class Endpoint(Generic[Asked, Answered]):
         answer = self._decode(response.body)
         if not self._secrets:
             return answer
-        return {key: redact_values(said, self._secrets) for key, said in answer.items()}
+        struck: dict[str, Any] = redact_values(answer, self._secrets)
+        return struck
 
     def _decode(self, body: bytes) -> dict[str, Any]:
         try:

@@ -8,7 +8,8 @@ from typing import Any
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
 )
-_CI_COMMANDS = re.compile(r":(?=:)|##(?=\[)")
+_CI_COMMANDS = re.compile(r":(?=:)|##(?=\w*\[)")  # ::error::, ##[error], ##vso[…], ##teamcity[…]
+_CI_COMMANDS_IN_JSON = re.compile(r"#(?=#\w*\[)")
 
 _NOTHING = "&#8203;"  # a blank without width: what stands on its two sides is read, and not obeyed
 _MARKDOWN = re.compile(
@@ -63,7 +64,7 @@ def shortened(text: str, most: int) -> str:
 
 def inert_json(value: Any) -> str:
     """Write JSON that is safe for a terminal: the same value, with risky characters escaped."""
-    text = _dumps(value)
+    text = _CI_COMMANDS_IN_JSON.sub(_escape_in_json, _dumps(value))
     return text if text.isprintable() else _CONTROLS.sub(_escape_in_json, text)
 
 

@@ -128,8 +128,10 @@ def inputs_of(source: Source, fields: Container[str]) -> Iterator[str]:
 
 def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None:
     """Choose the field that is the input: one that is called so, else the first one that is no name."""
-    keys = [key for key in (*_INPUTS, *example) if key in example and key not in fields]
-    return next((key for key in keys if key not in _NAMES), None)
+    for key in (*_INPUTS, *example):
+        if key in example and key not in fields and key not in _NAMES:
+            return key
+    return None
 
 
 def _short(value: Any) -> str:

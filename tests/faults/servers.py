@@ -192,6 +192,11 @@ def _echo_header(server: Server, connection: socket.socket, _body: bytes) -> boo
     return reply(connection, json.dumps(said).encode())
 
 
+def _echo_as_key(server: Server, connection: socket.socket, _body: bytes) -> bool:
+    token = server.requests[-1][1].get("authorization", "")
+    return reply(connection, json.dumps({"score": None, token: "known", "tokens": {token: 1}}).encode())
+
+
 def _refuse_with_header(server: Server, connection: socket.socket, _body: bytes) -> bool:
     token = server.requests[-1][1].get("authorization", "")
     return reply(connection, f"bad token: {token}".encode(), "401 Unauthorized")
@@ -277,6 +282,7 @@ TRAITS: dict[str, Callable[[Server, socket.socket, bytes], bool]] = {
     "busy-twice": _busy_twice,
     "busy-for-long": _says(b"", "503 Service Unavailable", "Retry-After: 3600"),
     "echo-header": _echo_header,
+    "echo-as-key": _echo_as_key,
     "refuse-with-header": _refuse_with_header,
     "echo-encoded": _echo_encoded,
     "basic": _basic,

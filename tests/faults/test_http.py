@@ -150,7 +150,7 @@ def test_the_payload_is_the_body(score: Cli, server: Server) -> None:
 
 def test_header_values_are_sent_and_never_shown(score: Cli, server: Server) -> None:
     header = ("--header", "Authorization: Bearer ${CANARY}")
-    for path in ("echo-header", "refuse-with-header", "close-mid-body", "ok"):
+    for path in ("echo-header", "echo-as-key", "refuse-with-header", "close-mid-body", "ok"):
         result = score(f"{server.url}/{path}", *header, env={"CANARY": SECRET})
         assert server.requests[-1][1]["authorization"] == f"Bearer {SECRET}"
         assert SECRET not in result.stdout + result.stderr

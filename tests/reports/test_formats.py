@@ -351,7 +351,7 @@ HOSTILE = {
     "blank": " =1+1",
     "wide": "\uff1d1+1",
     "return": "\r=1+1",
-    "ci": "::error::owned\n  ::set-output name=x::y\n##[error]owned",
+    "ci": "::error::owned\n  ::set-output name=x::y\n##[error]owned\n##vso[task.complete]owned",
     "nul": "a\0b\ufffe\uffff",
     "mention": "@octocat/team #12 octo/repo#12 GH-7 a@b.example :tada: $x$ deadbeefcafe1234",
     "address": "https://evil.example/x www.evil.example <https://evil.example> [l](http://e) ![i](http://e)",
@@ -383,11 +383,21 @@ def test_hostile_text_stays_text_in_every_format(cli: Cli, tmp_path: Path, text:
         assert not done.stderr.replace(NOTE, "")
         assert all(map(is_harmless, set(done.stdout) - set("\r\n\t")))
         assert not any(line.lstrip().startswith("::") for line in done.stdout.splitlines())
+        assert "##vso[" not in done.stdout
         assert form == "csv" or "\r" not in done.stdout
     check_cells(shown["csv"].stdout)
     check_objects(shown["jsonl"].stdout, run)
     check_page(shown["md"].stdout)
     assert len(list(read_junit(shown["junit"].stdout).iter("testcase"))) == 5
+
+
+@pytest.mark.parametrize("runner", ["CI", "TF_BUILD", "TEAMCITY_VERSION"])
+def test_no_text_commands_the_runner_whose_log_shows_it(cli: Cli, tmp_path: Path, runner: str) -> None:
+    hostile_run("::error::owned ##vso[task.complete]owned ##teamcity[x]").write(tmp_path / "r")
+    for form in ("terminal", *FORMATS, "json"):
+        shown = cli("report", "r", "--format", form, env={runner: "True"}).stdout
+        assert "owned" in shown
+        assert ("##vso[" in shown, "##teamcity[" in shown) == (False, False), form
 
 
 def is_harmless(letter: str) -> bool:
