@@ -28,11 +28,12 @@ def show(
 ) -> None:
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = _like(like, plan) if like else None
-    told = _plan(plan, folder, slots, _ledger(plan, folder, known), earlier)
+    found = forecast(plan.layout, earlier)
+    told = _plan(plan, folder, slots, _ledger(plan, folder, known), earlier, found)
     if as_json:
         output.emit_json(told)
     else:
-        output.emit("\n".join(_lines(plan, told, earlier)))
+        output.emit("\n".join(_lines(plan, told, earlier, found)))
 
 
 def _ledger(plan: Plan, folder: Path, known: Manifest | None) -> Ledger:
@@ -54,10 +55,11 @@ def _like(run: str, plan: Plan) -> Like:
     return found
 
 
-def _plan(plan: Plan, folder: Path, slots: int, ledger: Ledger, like: Like | None) -> dict[str, Any]:
+def _plan(
+    plan: Plan, folder: Path, slots: int, ledger: Ledger, like: Like | None, found: Forecast | None
+) -> dict[str, Any]:
     layout = plan.layout
     calls = len(ledger.owed(range(layout.size)))
-    found = forecast(layout, like)
     reach = found and (found.zero_one if found.graded is None else found.graded)
     seconds = None if like is None or like.seconds is None else round(calls * like.seconds / slots, 3)
     return {
@@ -82,11 +84,10 @@ def _plan(plan: Plan, folder: Path, slots: int, ledger: Ledger, like: Like | Non
     }
 
 
-def _lines(plan: Plan, told: dict[str, Any], like: Like | None) -> list[str]:
+def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast | None) -> list[str]:
     splits = " · ".join(f"{name} {many:,}" for name, many in told["splits"].items())
     known = told["calls"] - told["owed"]
     done = f", {known:,} of them done" if known else ""
-    found = forecast(plan.layout, like)
     lines = [
         f" run         {told['run']}",
         f" evaluators  {', '.join(f'{one.name}: {one.text}' for one in plan.identities)}",

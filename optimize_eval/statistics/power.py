@@ -78,7 +78,9 @@ def examples_needed(difference: float, *, sd: float, comparisons: int = 1) -> in
         reach = detectable(se=sd / math.sqrt(n), units=n, comparisons=comparisons)
         return reach is not None and reach <= difference
 
-    return _fewest(is_found, fewest_units(comparisons))
+    least = fewest_units(comparisons)
+    beyond = max(least, MOST_FLIPPED_EXACTLY + 1)  # where no simulation is needed
+    return _fewest(is_found, least if is_found(beyond) else beyond)
 
 
 @lru_cache(maxsize=1024)
