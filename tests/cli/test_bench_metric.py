@@ -63,6 +63,8 @@ def test_an_own_metric_has_gates_and_stands_in_every_report(cli: Cli, tmp_path: 
     report = cli("report", "run", "--json")
     assert [one["met"] for one in report.json["gates"]] == [True, False, True]
     assert cli("report", "run", "--fail-under", "m.short=0.9").status == 1
+    checked = cli("report", "run", "--check")
+    assert (checked.status, checked.stdout.split(", ")[1]) == (0, "0 differ\n"), checked.stdout
 
 
 def test_a_broken_own_metric_costs_no_model_call_and_is_scored_when_it_is_fixed(
