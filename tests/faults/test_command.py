@@ -30,6 +30,7 @@ FAILURES = {  # program and options, kind, what its message or hint says
     "misspelt on PATH": ("pyton3 x.py", "not_found", "did you mean python3?"),
     "an assignment before the command": ("LANG=C ./e", "not_found", "no program C on PATH"),
     "not executable": (f"{PROGRAMS}/not_executable.py", "start_failed", "chmod +x "),
+    "a device": ("/dev/null", "start_failed", "name the file of a program"),
     "no first line": (f"{PROGRAMS}/no_first_line.py", "start_failed", "#!/usr/bin/env python3"),
     "empty file": (f"{PROGRAMS}/empty_file", "start_failed", "is empty"),
     "no such interpreter": (
