@@ -5,6 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from optimize_eval import load_run
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli
 from tests.programs import write_program
@@ -63,6 +64,10 @@ def test_an_own_metric_has_gates_and_stands_in_every_report(cli: Cli, tmp_path: 
     report = cli("report", "run", "--json")
     assert [one["met"] for one in report.json["gates"]] == [True, False, True]
     assert cli("report", "run", "--fail-under", "m.short=0.9").status == 1
+    html = load_run(tmp_path / "run")._repr_html_()
+    assert "<p><b>m scores 1.000 " in html
+    assert "<p><b>by short: m scores 0.417 " in html
+    assert "<th>sums</th>" in html
     checked = cli("report", "run", "--check")
     assert (checked.status, checked.stdout.split(", ")[1]) == (0, "0 differ\n"), checked.stdout
 
