@@ -246,7 +246,8 @@ def _neighbours(name: str, here: Path, search: str | None) -> tuple[str, list[st
 
 def _names(folder: Path) -> list[str]:
     try:
-        return [entry.name for entry in folder.iterdir()]
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if not entry.is_dir()]
     except (OSError, ValueError):
         return []
 

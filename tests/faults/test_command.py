@@ -248,3 +248,10 @@ def test_the_payload_and_the_task_model_arrive(cli: Cli, tmp_path: Path) -> None
         "variable": "openai/gpt-4o-mini",
     }
     assert cli(*echo).json["side_info"]["variable"] is None
+
+
+def test_a_folder_is_not_what_a_missing_program_was_meant_to_be(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "c.txt").touch()
+    done = cli("score", "c.txt", "-e", "./judge.py")
+    assert (done.status, "did you mean" in done.stderr) == (4, False), done.stderr
