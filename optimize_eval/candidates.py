@@ -80,12 +80,19 @@ def _files(pattern: str) -> list[str]:
     return matches
 
 
+def load_only_candidate(path: str) -> str:
+    """Read the candidate where there is to be one; a list of several is refused."""
+    return _refuse_list(path, load_candidate(path), among_others="run --candidates", as_text="score -")
+
+
 def _load_files(pattern: str) -> Iterator[Candidate]:
     for path in _files(pattern):
         yield Candidate(name=_name_of(path), text=_refuse_list(path, load_candidate(path)))
 
 
-def _refuse_list(path: str, text: str) -> str:
+def _refuse_list(
+    path: str, text: str, *, among_others: str = "--candidates", as_text: str = "--candidate -"
+) -> str:
     """Refuse a list of candidates where one candidate is meant; from stdin, any text is taken."""
     if path == STDIN or not text.startswith("{"):
         return text
@@ -94,8 +101,8 @@ def _refuse_list(path: str, text: str) -> str:
         return text
     raise UsageError(
         f"{path} is a list of {len(lines):,} candidate{'s' * (len(lines) != 1)}, not one candidate",
-        hint=f"--candidates {shlex.quote(path)} takes each (in a sweep file, its name ends in .jsonl); "
-        f"where the list itself is the candidate: --candidate - < {shlex.quote(path)}",
+        hint=f"{among_others} {shlex.quote(path)} takes each (in a sweep file, its name ends in .jsonl); "
+        f"where the list itself is the candidate: {as_text} < {shlex.quote(path)}",
     )
 
 

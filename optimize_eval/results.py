@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from optimize_eval.aggregates.summary import summarise_stored
+from optimize_eval.run.manifest import is_bench
 from optimize_eval.run.records import Records
 from optimize_eval.run.stored import open_stored
 
@@ -192,7 +193,10 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class RunResults:
-    """A run on disk, as its journal was when it was opened; a notebook shows its verdict and tables."""
+    """A run on disk, as its journal was when it was opened.
+
+    A notebook shows its verdict and tables, of a bench its boards.
+    """
 
     folder: Path
     records: Records
@@ -202,8 +206,12 @@ class RunResults:
         return f"<run {str(self.folder)!r}: {done:,} of {calls:,} calls done>"
 
     def _repr_html_(self) -> str:
-        from optimize_eval.reports.notebook import render  # noqa: PLC0415  only in notebooks
+        from optimize_eval.aggregates.board_examples import own_boards, stored_board  # noqa: PLC0415
+        from optimize_eval.reports.notebook import render, render_boards  # noqa: PLC0415  only in notebooks
 
+        run = self.records.run
+        if is_bench(run.manifest) and (board := stored_board(run)):
+            return render_boards({"": board, **own_boards(run)}, str(self.folder))
         return render(self.summary.document, str(self.folder))
 
     @cached_property

@@ -1,6 +1,7 @@
-"""A bench's board with its examples, from the journal beside it, so that boards without them can be paired.
+"""A bench's boards as its folder has them, and with the examples that are in the journal beside it.
 
-An example is named by its line, which is what a journal knows of it. Boards alone are boards'.
+So boards without examples can be paired. An example is named by its line, which is what a journal knows
+of it. Boards alone are boards'.
 """
 
 from collections.abc import Iterator
@@ -9,12 +10,15 @@ from typing import Any
 from optimize_eval.aggregates.boards import Board, is_bench_folder, load_board
 from optimize_eval.aggregates.leaderboard_models import Split, read_split, said_of
 from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import LEADERBOARD
+from optimize_eval.run.folder import BOARDS, LEADERBOARD
 from optimize_eval.run.layout import Layout
+from optimize_eval.run.ledger import OWED
 from optimize_eval.run.stored import StoredRun, open_stored
 from optimize_eval.tasks.files import SPEC
 
 ANEW = "give the bench's command again: it writes the board anew, and calls nothing twice"
+
+STEM = LEADERBOARD.removesuffix("json")
 
 _Place = tuple[str, slice]  # a split, and which of its examples
 
@@ -61,3 +65,17 @@ def _examples(split: Split, lines: tuple[int | None, ...], examples: slice) -> I
     parts = lines[examples], split.said[examples], split.scores.means[examples]
     for line, records, mean in zip(*parts, strict=True):
         yield {"id": f"line {line}", "line": line, **said_of(records, mean)}
+
+
+def stored_board(stored: StoredRun) -> Board | None:
+    """Load the board of a bench; None where it did not come to its end."""
+    own = [one["name"] for one in stored.manifest["evaluators"]]
+    if any(stored.ledger.count(OWED, stored.layout.units_of(name)) for name in own):
+        return None
+    return load_board(str(stored.folder)) if (stored.folder / LEADERBOARD).exists() else None
+
+
+def own_boards(stored: StoredRun) -> dict[str, Board]:
+    """Load what else a bench was scored by, by the metrics' names."""
+    paths = sorted(stored.folder.glob(BOARDS))
+    return {path.stem.removeprefix(STEM): load_board(str(path)) for path in paths if path.name != LEADERBOARD}

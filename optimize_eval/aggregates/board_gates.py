@@ -43,7 +43,7 @@ def bound_gates(models: Mapping[str, Model], bounds: Sequence[BoardBound]) -> It
         where = f"{bound.model}, overall" if bound.task is None else f"{bound.model} on {bound.task}"
         told = _score_of(models.get(bound.model), bound.task)
         if told is None:
-            text = f"{where}: it is not on the board, so it is below {bound.least:g}"
+            text = f"{where}: it is not on the board: {bound.least:g} is not shown to be met"
             yield Gate(name=f"fail-under {where}", is_met=False, text=text)
         else:
             yield bound_gate(where, _as_of_a_split(told), bound.least)

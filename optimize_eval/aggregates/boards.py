@@ -19,7 +19,7 @@ from optimize_eval import files
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.run.folder import LEADERBOARD, MANIFEST, read_manifest
-from optimize_eval.run.manifest import NotARun, is_bench
+from optimize_eval.run.manifest import Manifest, NotARun, is_bench
 from optimize_eval.wrong_answers import describe
 
 SCHEMA = "leaderboard.v1"
@@ -46,9 +46,7 @@ def load_board(path: str) -> Board:
     """Read a leaderboard, by its file or the folder that has it; raises UsageError where it is none."""
     file = Path(path, LEADERBOARD) if Path(path).is_dir() else Path(path)
     if not file.is_file():  # nor a pipe, which would never end
-        raise UsageError(
-            f"there is no leaderboard {file}", hint=_UNFINISHED if is_bench_folder(path) else _HINT
-        )
+        raise _no_board(path, file)
     try:
         board = orjson.loads(files.load(file, files.OF_A_RUN))
     except (OSError, ValueError) as error:
@@ -67,10 +65,22 @@ def is_board(path: str) -> bool:
 
 
 def is_bench_folder(path: str) -> bool:
+    return is_bench(_manifest_in(path))
+
+
+def _manifest_in(path: str) -> Manifest:
     try:
-        return is_bench(read_manifest(Path(path)) or {})
+        return read_manifest(Path(path)) or {}
     except NotARun:
-        return False
+        return {}
+
+
+def _no_board(path: str, file: Path) -> UsageError:
+    """Say why there is no leaderboard: its bench is not done, or it is a run's folder, or somebody else's."""
+    manifest = _manifest_in(path)
+    if manifest and not is_bench(manifest):
+        return UsageError(f"{path} is a run, not a bench", hint=_ALIKE)
+    return UsageError(f"there is no leaderboard {file}", hint=_UNFINISHED if manifest else _HINT)
 
 
 def check_files(board: Board, beside: str) -> list[Checked]:
@@ -114,6 +124,7 @@ def by_name(tasks: Sequence[Task]) -> dict[str, Task]:
 
 
 _UNFINISHED = "the bench did not come to its end: its command goes on where it was, and writes the board"
+_ALIKE = "benches are compared with benches, and runs with runs; `bench` writes leaderboards, `run` does not"
 _HINT = "name what `optimize-eval bench` wrote: its --out folder, or the leaderboard.json in it"
 
 

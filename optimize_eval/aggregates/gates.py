@@ -119,7 +119,7 @@ def _fail_under(summary: Mapping[str, Any], bound: Bound) -> Iterator[Gate]:
     rows = [row for row in summary["rows"] if bound.concerns(row)]
     if not rows:  # an added evaluator that was left out of the summary
         who = bound.evaluator if bound.candidate is None else f"{bound.evaluator} on {bound.candidate}"
-        text = f"{who}, {split}: its mean cannot be known, so it is below {_plain(bound.least)}"
+        text = f"{who}, {split}: its mean cannot be known: {_plain(bound.least)} is not shown to be met"
         yield Gate(name=f"fail-under {who}, {split}", is_met=False, text=text)
     for row in rows:
         yield bound_gate(f"{_where(row)}, {split}", row["splits"][split], bound.least)
@@ -129,8 +129,12 @@ def bound_gate(where: str, told: Mapping[str, Any], least: float) -> Gate:
     """Hold a mean against the lowest that it may be; `told` is as a summary tells of a split."""
     value, what = _value(told, least)
     is_met = value is not None and _is_at_least(value, least)
-    verb = "is at least" if is_met else "is below" if value is not None else "cannot be known, so it is below"
-    return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verb} {_plain(least)}")
+    asked = _plain(least)
+    if value is None:
+        verdict = f"cannot be known: {asked} is not shown to be met"
+    else:
+        verdict = f"is at least {asked}" if is_met else f"is below {asked}"
+    return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verdict}")
 
 
 def _value(told: Mapping[str, Any], least: float) -> tuple[float | None, str]:

@@ -105,7 +105,7 @@ def elsewhere(summary: Mapping[str, Any], winner: Row | None, layout: Layout) ->
             yield first
             if winner is None:
                 worse = marked(rows, layout.deciding, compare.WORSE, compare.HINT_WORSE)[-MOST_NAMED:]
-                told = [_one_elsewhere(rows, row, where, layout.deciding, layout.baseline) for row in worse]
+                told = [_change_elsewhere(row, row["candidate"], where, layout.deciding) for row in worse]
                 yield from (point for point in told if point != first)
 
 
@@ -123,6 +123,10 @@ def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: s
     else:
         row = next(row for row in compared if row["candidate"] == winner["candidate"])
         who = "it" if len(compared) == 1 else str(winner["candidate"])
+    return _change_elsewhere(row, who, where, split, too=", too" if winner else "")
+
+
+def _change_elsewhere(row: Row, who: str, where: str, split: str, *, too: str = "") -> Point:
     d = known_difference(row, split)
     if d["mark"] == compare.TOO_FEW:
         return _point("·", f"on {where} too few to say: {too_few(d)}")
@@ -133,7 +137,7 @@ def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: s
         why = why_no_winner(row, split)
         return _point("!", f"on {where} {who} is ahead where both were scored, {why}: {change(d)}")
     words = {
-        compare.BETTER: "is better" if winner is None else "is better, too",
+        compare.BETTER: f"is better{too}",
         compare.WORSE: "is worse",
         compare.HINT_BETTER: "may be better, a hint only",
         compare.HINT_WORSE: "may be worse, a hint only",

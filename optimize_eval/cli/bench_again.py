@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.cli import output
-from optimize_eval.cli.carried_out import Session, session
+from optimize_eval.cli.carried_out import Session, session, summarise
 from optimize_eval.cli.leaderboards import Board, keep, make_board, path_of, tell
 from optimize_eval.connect import task_spec
 from optimize_eval.datasets import Example, Reading
@@ -103,11 +103,12 @@ def _score_by(
     bench = Bench(run, [Wanted(spec=metric, given=None)], files)
     settled = settle(run, bench.wanted)
     names = [spec.name for spec in settled.specs]
-    if not is_owed(run, settled):
-        return Own(bench.board(run, names), Session(ended=nothing_called(run, settled)), None)
-    plan = plan_again(settled.specs, run.manifest, bench.readings(), ())
-    run = add(run, settled.additions)
-    done = session(plan, run, settings(plan), quiet=quiet)
+    done, plan = Session(ended=nothing_called(run, settled)), None
+    if is_owed(run, settled):
+        plan = plan_again(settled.specs, run.manifest, bench.readings(), ())
+        run = add(run, settled.additions)
+        done = session(plan, run, settings(plan), quiet=quiet)
+    summarise(run)
     return Own(bench.board(run, names), done, plan)
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optimize_eval.cli import output
-from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.errors import OptimizeEvalError, UsageError
 from optimize_eval.run.layout import Layout
-from optimize_eval.run.manifest import Manifest, additions_of, layout_of
+from optimize_eval.run.manifest import Manifest, additions_of, is_bench, layout_of
 from optimize_eval.run.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ def demands(
         check_gap(layout, max_gap)
     before = None if against is None else open_stored(against)
     if before:
+        if is_bench(before.manifest):
+            raise UsageError(f"{against} is a bench, not a run", hint="name a folder that `run` made")
         check_comparable(before, manifest, folder)
     if before and is_before_calls:
         check_can_decide(before.layout, layout if margins is None else replace(layout, margins=margins))

@@ -5,18 +5,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from optimize_eval.aggregates.boards import SCHEMA, load_board
+from optimize_eval.aggregates.board_examples import STEM
+from optimize_eval.aggregates.boards import SCHEMA
 from optimize_eval.aggregates.leaderboard import board_of
 from optimize_eval.cli import output
 from optimize_eval.reports import leaderboard
-from optimize_eval.run.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
+from optimize_eval.run.folder import BOARDS, OUTPUTS, write_json
 from optimize_eval.run.ledger import OWED
 from optimize_eval.run.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 
 Board = dict[str, Any]
-
-_STEM = LEADERBOARD.removesuffix("json")
 
 
 def make_board(
@@ -36,22 +35,6 @@ def make_board(
     )
 
 
-def stored_board(stored: StoredRun) -> Board | None:
-    """Load the board of a bench; None where it did not come to its end."""
-    own = [one["name"] for one in stored.manifest["evaluators"]]
-    if any(stored.ledger.count(OWED, stored.layout.units_of(name)) for name in own):
-        return None
-    return load_board(str(stored.folder)) if (stored.folder / LEADERBOARD).exists() else None
-
-
-def own_boards(stored: StoredRun) -> dict[str, Board]:
-    """Load what else a bench was scored by, by the metrics' names."""
-    paths = sorted(stored.folder.glob(BOARDS))
-    return {
-        path.stem.removeprefix(_STEM): load_board(str(path)) for path in paths if path.name != LEADERBOARD
-    }
-
-
 def drop_outdated(folder: Path) -> None:
     """Remove the boards of own metrics that are older than what the models said last."""
     outputs = folder / OUTPUTS
@@ -64,7 +47,7 @@ def drop_outdated(folder: Path) -> None:
 
 def path_of(folder: Path, metric: str) -> Path:
     """Say where the board of an own metric is."""
-    return folder / f"{_STEM}{metric}.json"
+    return folder / f"{STEM}{metric}.json"
 
 
 def keep(board: Board | None, path: Path) -> None:

@@ -14,7 +14,7 @@ import typer
 
 from optimize_eval import files
 from optimize_eval.aggregates import rederive
-from optimize_eval.aggregates.board_examples import ANEW
+from optimize_eval.aggregates.board_examples import ANEW, own_boards, stored_board
 from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
@@ -118,7 +118,7 @@ def _report_bench(
     stored: StoredRun, chosen: Format, fail_under: Sequence[str] | None, against: str | None, *, check: bool
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
-    board, others = leaderboards.stored_board(stored), leaderboards.own_boards(stored)
+    board, others = stored_board(stored), own_boards(stored)
     judged = board_gates.judged_as_asked(stored, board, others, fail_under, against)
     if check:
         _check(stored.folder, summarise_stored(stored), judged, as_json=chosen is Format.JSON)

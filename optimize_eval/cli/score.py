@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.candidates import load_candidate
+from optimize_eval.candidates import load_only_candidate
 from optimize_eval.cli import options, output
 from optimize_eval.cli.session import owned_processes
 from optimize_eval.connect import connect
@@ -72,7 +72,7 @@ def score(
         example=None if example is None else _example_bytes(example),
         task_model=check_task_model(task_model),
     )
-    payload = replace(known, candidate=load_candidate(candidate))  # last: stdin may take its time
+    payload = replace(known, candidate=load_only_candidate(candidate))  # last: stdin may take its time
     with owned_processes():
         outcome = _ask(spec, payload)
     output.emit_json(outcome.to_dict())

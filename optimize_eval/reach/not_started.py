@@ -127,6 +127,12 @@ def is_folder(path: str | Path) -> bool:
     return False
 
 
+def _is_special(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return not stat.S_ISREG(path.stat().st_mode)
+    return False
+
+
 def _refusal(path: Path, shown: str, error: OSError) -> tuple[str, str]:
     quoted = shlex.quote(shown)
     if is_folder(path):
@@ -134,6 +140,8 @@ def _refusal(path: Path, shown: str, error: OSError) -> tuple[str, str]:
     if error.errno in _SYSTEM_LIMITS:
         what, hint = _SYSTEM_LIMITS[error.errno]
         return f"{shown}: {what}", hint
+    if _is_special(path):
+        return f"{shown} is a device, a pipe or a socket, not a program", "name the file of a program"
     if not os.access(path, os.X_OK):
         return f"{shown} is not executable", _mode_hint(path, quoted)
     return _unreadable_program(path, shown, error)
@@ -238,7 +246,8 @@ def _neighbours(name: str, here: Path, search: str | None) -> tuple[str, list[st
 
 def _names(folder: Path) -> list[str]:
     try:
-        return [entry.name for entry in folder.iterdir()]
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if not entry.is_dir()]
     except (OSError, ValueError):
         return []
 

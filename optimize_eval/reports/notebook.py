@@ -1,6 +1,6 @@
-"""A run's summary as notebooks show it: the verdict, its points and one table per evaluator, in HTML.
+"""What notebooks show, in HTML: a run's verdict, its points and a table per evaluator; or a bench's boards.
 
-Pure: summary → text. Foreign text is escaped and made inert.
+Pure: summary, or boards → text. Foreign text is escaped and made inert.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,16 +14,49 @@ from optimize_eval.reports.inert import inert, shortened
 
 _NAME = 100
 
+Board = Mapping[str, Any]
+
 
 def render(summary: Summary, run: str) -> str:
     """Lay out what matters first; `run` is the folder as people name it."""
-    verdict = summary["verdict"]
-    points = "".join(f"<li>{point['mark']} {_safe(point['text'])}</li>" for point in verdict["points"])
     tables = "".join(_table(rows, summary) for rows in tables_of(summary))
-    return (
-        f"<p><b>{_safe(verdict['text'])}.</b></p>{f'<ul>{points}</ul>' if points else ''}{tables}"
-        f"<p><code>optimize-eval report {_safe(run)}</code></p>"
-    )
+    return f"{_verdict(summary['verdict'])}{tables}{_report(run)}"
+
+
+def render_boards(boards: Mapping[str, Board], run: str) -> str:
+    """Lay out a bench's leaderboards by their metrics' names, the bench's own without one."""
+    shown = (f"{_verdict(board['verdict'], metric)}{_models(board)}" for metric, board in boards.items())
+    return f"{''.join(shown)}{_report(run)}"
+
+
+def _verdict(verdict: Mapping[str, Any], metric: str = "") -> str:
+    points = "".join(f"<li>{point['mark']} {_safe(point['text'])}</li>" for point in verdict["points"])
+    told = f"by {metric}: {verdict['text']}" if metric else str(verdict["text"])
+    return f"<p><b>{_safe(told)}.</b></p>{f'<ul>{points}</ul>' if points else ''}"
+
+
+def _report(run: str) -> str:
+    return f"<p><code>optimize-eval report {_safe(run)}</code></p>"
+
+
+def _models(board: Board) -> str:
+    """Give each model a line: its overall score, and that on each task."""
+    tasks = [shortened(task["task"], _NAME) for task in board["models"][0]["tasks"]]
+    titles = ["model", "overall", "95 % CI", *tasks, "failed"]
+    lines = [_line("th", titles), *(_line("td", _model_cells(model)) for model in board["models"])]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def _model_cells(model: Mapping[str, Any]) -> list[str]:
+    scores = [number(task["score"]) if task["score"] is not None else "" for task in model["tasks"]]
+    overall = model["overall_score"]
+    return [
+        shortened(model["adapter"], _NAME),
+        "" if overall is None else number(overall),
+        interval(model["ci"], number) if model["ci"] else "",
+        *scores,
+        f"{model['failed']:,}",
+    ]
 
 
 def _table(rows: Sequence[Row], summary: Summary) -> str:

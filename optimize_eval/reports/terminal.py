@@ -212,9 +212,10 @@ def _key_words(key: str, value: Mapping[str, Any], train: Mapping[str, Any] | No
 
 def _next(summary: Summary, run: str, width: int) -> list[str]:
     may_pass = any(entry["kind"] != "reported" for entry in summary["failures"])
-    steps = [("retry what failed", "the same command again")] if may_pass else []
+    again = f"the same command again{f'; after a fix, with --out {run}' if _may_be_fixed(summary) else ''}"
+    steps = [("retry what failed", again)] if may_pass else []
     if summary["units"]["owed"]:
-        steps = [("go on", "the same command again")]
+        steps = [("go on", again)]
     steps.append(("see it again", f"optimize-eval report {run}"))
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []
@@ -224,6 +225,12 @@ def _next(summary: Summary, run: str, width: int) -> list[str]:
             [head + how] if how.startswith("optimize-eval") else wrapped(head, how, width)
         )  # to be pasted
     return lines
+
+
+def _may_be_fixed(summary: Summary) -> bool:
+    """Return True if an evaluator failed and scored nothing: fixed, it goes on in this run's folder alone."""
+    scored = {row["evaluator"] for row in summary["rows"] if any(s["scored"] for s in row["splits"].values())}
+    return any(entry["evaluator"] not in scored for entry in summary["failures"])
 
 
 def _head(name: str, lines: Sequence[str]) -> str:

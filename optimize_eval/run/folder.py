@@ -38,7 +38,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except (FileExistsError, NotADirectoryError):
         raise UsageError(
-            f"{_file_in(folder)} is a file, and a run needs a folder", hint="choose another one with --out"
+            f"{_file_in(folder)} is no folder, and a run needs one", hint="choose another one with --out"
         ) from None
     except OSError as error:
         if error.errno == errno.ENOSPC:

@@ -323,6 +323,12 @@ def test_whatever_is_worse_on_another_evaluator_is_named_without_a_winner() -> N
     assert saying(summary, "policy", "b ", "worse")
 
 
+def test_the_only_other_candidate_is_told_once_by_name_where_it_is_worse() -> None:
+    summary = of_two(val(a=BASE, b=BASE), val(a=BASE, b=WORSE)).summary()
+    told = [point for point in points(summary) if "on policy" in point]
+    assert [point.split(":")[0] for point in told] == ["▼ on policy b is worse"]
+
+
 def test_a_single_candidate_is_told_on_every_evaluator() -> None:
     summary = of_two(val(a=BASE), val(a=WORSE)).summary()
     mean = number(row_of(summary, "a", "policy")["splits"]["val"]["mean"])

@@ -183,3 +183,18 @@ def test_a_gate_that_so_few_tasks_cannot_decide_is_refused_before_the_calls(cli:
     report = cli("report", "before", "--no-regression-against", "before")
     assert report.status == 1
     assert "; 4 units cannot decide, it takes at least 5" in missed(report.stderr)[0]
+
+
+def test_a_run_and_a_bench_are_not_compared_and_each_is_called_what_it_is(here: Cli, benches: Path) -> None:
+    (benches / "c.txt").write_text("yes")
+    assert here("run", "-e", "@length_limit --max 9", "--candidate", "c.txt", "--out", "run").status == 0
+    for command in (
+        ["diff", "before", "run"],
+        ["diff", "run", "before"],
+        ["verify", "run"],
+        ["report", "before", "--no-regression-against", "run"],
+    ):
+        done = here(*command)
+        assert (done.status, done.stderr.splitlines()[0]) == (2, "error: run is a run, not a bench"), command
+    done = here("report", "run", "--no-regression-against", "before")
+    assert (done.status, done.stderr.splitlines()[0]) == (2, "error: before is a bench, not a run")

@@ -5,6 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from optimize_eval import load_run
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli
 from tests.programs import write_program
@@ -63,6 +64,12 @@ def test_an_own_metric_has_gates_and_stands_in_every_report(cli: Cli, tmp_path: 
     report = cli("report", "run", "--json")
     assert [one["met"] for one in report.json["gates"]] == [True, False, True]
     assert cli("report", "run", "--fail-under", "m.short=0.9").status == 1
+    html = load_run(tmp_path / "run")._repr_html_()
+    assert "<p><b>m scores 1.000 " in html
+    assert "<p><b>by short: m scores 0.417 " in html
+    assert "<th>sums</th>" in html
+    checked = cli("report", "run", "--check")
+    assert (checked.status, checked.stdout.split(", ")[1]) == (0, "0 differ\n"), checked.stdout
 
 
 def test_a_broken_own_metric_costs_no_model_call_and_is_scored_when_it_is_fixed(
@@ -115,7 +122,9 @@ def test_what_an_own_metric_did_not_score_misses_its_gate(cli: Cli, tmp_path: Pa
     bench = ["bench", "sums.jsonl", "--model", "toy", "--model", "toy", "-e", SHORT, "--out", "run"]
     done = cli(*bench, "--fail-under", "toy-2.short=0")  # the same model, which is scored once
     assert done.status == 1
-    assert "gate missed: toy-2.short, overall: it is not on the board, so it is below 0" in done.stderr
+    assert (
+        "gate missed: toy-2.short, overall: it is not on the board: 0 is not shown to be met" in done.stderr
+    )
 
 
 def test_a_board_of_an_own_metric_that_is_outdated_is_not_reported(cli: Cli, tmp_path: Path) -> None:

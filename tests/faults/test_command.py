@@ -30,6 +30,7 @@ FAILURES = {  # program and options, kind, what its message or hint says
     "misspelt on PATH": ("pyton3 x.py", "not_found", "did you mean python3?"),
     "an assignment before the command": ("LANG=C ./e", "not_found", "no program C on PATH"),
     "not executable": (f"{PROGRAMS}/not_executable.py", "start_failed", "chmod +x "),
+    "a device": ("/dev/null", "start_failed", "name the file of a program"),
     "no first line": (f"{PROGRAMS}/no_first_line.py", "start_failed", "#!/usr/bin/env python3"),
     "empty file": (f"{PROGRAMS}/empty_file", "start_failed", "is empty"),
     "no such interpreter": (
@@ -247,3 +248,10 @@ def test_the_payload_and_the_task_model_arrive(cli: Cli, tmp_path: Path) -> None
         "variable": "openai/gpt-4o-mini",
     }
     assert cli(*echo).json["side_info"]["variable"] is None
+
+
+def test_a_folder_is_not_what_a_missing_program_was_meant_to_be(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "judge").mkdir()
+    (tmp_path / "c.txt").touch()
+    done = cli("score", "c.txt", "-e", "./judge.py")
+    assert (done.status, "did you mean" in done.stderr) == (4, False), done.stderr

@@ -149,6 +149,10 @@ def test_a_list_is_no_candidate_and_is_told_how_it_is_one(cli: Cli, tmp_path: Pa
     assert "  try: --candidates 'my list.txt' takes each" in done.stderr
     assert names(cli, "--candidates", "my list.txt") == ["v1", "v2"]
     assert names(cli, "--candidate", "-", stdin=listed.encode()) == ["stdin"]
+    one = cli("score", "my list.txt", "-e", "true")
+    assert (one.status, one.stdout) == (2, "")
+    assert "  try: run --candidates 'my list.txt' takes each" in one.stderr
+    assert "score - < 'my list.txt'" in one.stderr
 
 
 @pytest.mark.parametrize(
