@@ -30,6 +30,7 @@ _MOST_SUMMED = (
     150  # differing pairs up to which binomial sums are made; beyond, the normal distribution serves
 )
 _TAIL = 8.0  # standard deviations of a binomial that are summed
+_TINY = 1e-250  # from where a float has few digits left to lose
 _MOST_EXAMPLES = 1_000_000_000
 
 
@@ -103,27 +104,33 @@ def mcnemar_power(pairs: int, difference: float, discordance: float, comparisons
     most = min(pairs, math.ceil(middle + _TAIL * sd))
     least = max(1, math.floor(middle - _TAIL * sd))
     return math.fsum(
-        _binomial(count, pairs, discordance) * at_least(_critical(count, comparisons), count, wins)
+        _binomial(count, pairs, discordance) * at_least(critical_wins(count, comparisons), count, wins)
         for count in range(least, most + 1)
     )
 
 
 def at_least(successes: int, tosses: int, share: float) -> float:
-    """Compute the chance of so many successes or more."""
-    if successes <= 0:
-        return 1.0
-    return student.incomplete_beta(successes, tosses - successes + 1, share) if successes <= tosses else 0.0
+    """Compute the chance of so many successes or more: a sum where its first term is no tiny number."""
+    if successes <= 0 or successes > tosses:
+        return float(successes <= 0)
+    total, term = 0.0, share**tosses
+    if term < _TINY:
+        return student.incomplete_beta(successes, tosses - successes + 1, share)
+    odds = (1 - share) / share
+    for count in range(tosses, successes - 1, -1):
+        total += term
+        term *= odds * count / (tosses - count + 1)
+    return total
 
 
 @lru_cache(maxsize=65536)
-def _critical(discordant: int, comparisons: int) -> int:
+def critical_wins(discordant: int, comparisons: int) -> int:
     """Find the fewest wins among the pairs that differ at which McNemar's p is small enough."""
-    low, high = discordant // 2, discordant + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_enough = 2 * at_least(middle, discordant, 0.5) * comparisons <= ALPHA
-        low, high = (low, middle) if is_enough else (middle, high)
-    return high
+    wins, tail, term = discordant + 1, 0.0, 0.5**discordant
+    while 2 * (tail + term) * comparisons <= ALPHA:
+        wins, tail = wins - 1, tail + term
+        term *= wins / (discordant - wins + 1)
+    return wins
 
 
 def _binomial(successes: int, tosses: int, share: float) -> float:

@@ -25,6 +25,14 @@ def stratified(tasks: Sequence[Sequence[float]]) -> Stratified | None:
     """Estimate the mean of task means; None where a task has too few scores to tell how they vary."""
     if not tasks or any(len(scores) < FEWEST for scores in tasks):
         return None
+    try:
+        found = _estimated(tasks)
+    except OverflowError:  # numbers near the end of what a float holds
+        return None
+    return found if math.isfinite(found.se) else None
+
+
+def _estimated(tasks: Sequence[Sequence[float]]) -> Stratified:
     sizes = [len(scores) for scores in tasks]
     means = [math.fsum(scores) / len(scores) for scores in tasks]
     errors = [_squared_error(scores, mean) for scores, mean in zip(tasks, means, strict=True)]

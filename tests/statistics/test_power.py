@@ -78,3 +78,17 @@ def test_the_number_of_examples_is_where_the_difference_is_found() -> None:
 def test_large_samples_of_shares_agree_with_the_exact_sums() -> None:
     exact, large = (power.detectable_share(pairs=n, discordance=0.2) for n in (749, 751))
     assert exact == pytest.approx(large, abs=0.003)
+
+
+def test_binomial_tails_and_critical_values_are_those_of_scipy() -> None:
+    from scipy.stats import binom
+
+    draw = random.Random(3)
+    for tosses in (1, 2, 7, 40, 250, 499):
+        for share in (0.001, 0.5, draw.random(), 1.0):
+            for successes in {0, 1, tosses // 2, tosses, tosses + 1, draw.randint(0, tosses)}:
+                found = power.at_least(successes, tosses, share)
+                assert found == pytest.approx(binom.sf(successes - 1, tosses, share), abs=1e-9)
+        fewest = power.critical_wins(tosses, 3)
+        assert fewest > tosses or 6 * binom.sf(fewest - 1, tosses, 0.5) <= 0.05
+        assert 6 * binom.sf(fewest - 2, tosses, 0.5) > 0.05

@@ -42,3 +42,7 @@ def test_intervals_over_fixed_tasks_cover() -> None:
         assert found is not None
         covered += abs(found.mean - 0.5) <= student.quantile(0.975, found.df) * found.se
     assert 0.92 <= covered / 400 <= 0.98
+
+
+def test_numbers_beyond_what_a_float_can_square_have_no_estimate() -> None:
+    assert stratified([[1e308, 0.0, 1e308], [0.5, 0.5]]) is None
