@@ -19,10 +19,16 @@ from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
 from tests.programs import need, write_program
 
-PAGES = ["README.md", "evaluators/README.md", "datasets/README.md", "docs/numbers.md"]
+PAGES = [
+    "README.md",
+    "evaluators/README.md",
+    "datasets/README.md",
+    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+]
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 _MISTAKE = re.compile(r"^\|[^|`]*\| `(-e [^`]*)` \| `(\w+)`: `([^`]*)` \|$", re.MULTILINE)
+_LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _SECONDS = re.compile(r'"seconds":[\d.e-]+|(?<=FAILED  )\d\.\d\d s')
 
 
@@ -101,6 +107,36 @@ def test_the_set_up_is_two_blocks_of_one_line_each() -> None:
     assert [code.count("\n") for code in blocks] == [1, 1]
 
 
+def test_the_readme_is_a_tour_of_at_most_200_lines_that_names_every_page() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count("\n") <= 200
+    assert all(f"]({page})" in text for page in PAGES[1:])
+
+
+@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md"])
+def test_every_link_of_a_page_leads_to_a_file_and_a_heading(page: str) -> None:
+    links = _LINK.findall(without_code(page))
+    missing = [
+        f"{path}#{heading}"
+        for path, heading in links
+        if not (target := (ROOT / page).parent / path if path else ROOT / page).exists()
+        or (heading and heading not in headings_of(target))
+    ]
+    assert links
+    assert not missing
+
+
+def without_code(page: str) -> str:
+    return _BLOCK.sub("", (ROOT / page).read_text(encoding="utf-8"))
+
+
+def headings_of(page: Path) -> set[str]:
+    """Name headings as links do: small letters, hyphens for blanks, no punctuation."""
+    lines = _BLOCK.sub("", page.read_text(encoding="utf-8")).splitlines()
+    titles = [line.lstrip("#").strip().lower() for line in lines if line.startswith("#")]
+    return {re.sub(r"[^\w\- ]", "", title).replace(" ", "-") for title in titles}
+
+
 def test_every_shipped_file_has_its_row() -> None:
     for folder, names in (("evaluators", evaluator_names()), ("datasets", names_in(ROOT / "datasets"))):
         page = (ROOT / folder / "README.md").read_text(encoding="utf-8")
@@ -145,13 +181,13 @@ def test_every_common_mistake_gives_the_message_that_the_page_shows(cli: Cli, tm
 
 
 def test_every_key_of_a_sweep_file_is_documented() -> None:
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")
     keys = {*run_keys("."), *evaluator_keys("."), *gate_keys()}
     assert all(f"`{key}`" in page for key in keys)
 
 
 def test_the_commands_of_the_workflow_are_those_that_are_run_on_the_page() -> None:
-    blocks = _BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    blocks = _BLOCK.findall((ROOT / "docs" / "gates.md").read_text(encoding="utf-8"))
     (workflow,) = (code for language, code in blocks if language == "yaml")
     run = "".join(code for language, code in blocks if language == "sh").splitlines()
     commands = re.findall(r"run: (optimize-eval .*)", workflow)
