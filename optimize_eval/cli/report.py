@@ -104,7 +104,7 @@ def report(
 def _note_newer_rules(stored: StoredRun) -> None:
     """Say that the numbers are not those of the summary that an older version wrote."""
     try:
-        with (stored.folder / SUMMARY).open("rb") as stream:
+        with files.opened(stored.folder / SUMMARY) as stream:
             is_older = _OLDER in stream.read(_LONGEST_SCHEMA)
     except OSError:
         return

@@ -63,7 +63,9 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_asked(
     made = project(tmp_path)
     result = cli(*made.command, "--out", place, env=made.env())
     assert (result.status, result.stdout) == (2, ""), result.stderr
-    assert re.search(r"a\.txt is a file|the run folder /proc/r cannot be written", result.stderr)
+    assert re.search(
+        r"a\.txt is no folder, and a run needs one|the run folder /proc/r cannot be written", result.stderr
+    )
     assert "--out" in result.stderr
     assert not made.asked()
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from unicodedata import category
@@ -174,13 +175,25 @@ def test_long_names_are_cut_and_numbers_are_not() -> None:
         assert all(re.match(r" [abcd]-very\S*…  ", row) for row in rows)
 
 
+@cache
+def _with_names(text: str) -> Summary:
+    names = ("baseline", f"2{text}"[:200], f"3{text}"[:200], f"4{text}"[:200])
+    told = candidates(*names)
+    return made({f"judge{text}"[:200]: told, f"second{text}"[:200]: told}).summary()
+
+
+@cache
+def _with_texts(text: str) -> Summary:
+    side_info = {text: text, f"flag{text}": True, "n": {text: 5}, "why": f"{REASON} {text}"}
+    told: list[Example] = [Says(score, side_info) for score in VAL]
+    failing: list[Example] = [Fails("exit_code", text), Fails("timeout", text), *told[2:]]
+    return on_val(a=told, b=failing).summary()
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_names_are_inert(text: str, width: int) -> None:
-    names = ("baseline", f"2{text}"[:200], f"3{text}"[:200], f"4{text}"[:200])
-    told = candidates(*names)
-    summary = made({f"judge{text}"[:200]: told, f"second{text}"[:200]: told}).summary()
-    _check_inert(lines := shown(summary, width), width)
+    _check_inert(lines := shown(_with_names(text), width), width)
     titles, rule, rows = table(lines, most=4)
     check_aligned(titles, rule, rows)
     assert len(rows) == 4
@@ -189,10 +202,7 @@ def test_hostile_names_are_inert(text: str, width: int) -> None:
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_texts_are_inert(text: str, width: int) -> None:
-    side_info = {text: text, f"flag{text}": True, "n": {text: 5}, "why": f"{REASON} {text}"}
-    told: list[Example] = [Says(score, side_info) for score in VAL]
-    failing: list[Example] = [Fails("exit_code", text), Fails("timeout", text), *told[2:]]
-    lines = shown(on_val(a=told, b=failing).summary(), width)
+    lines = shown(_with_texts(text), width)
     _check_inert(lines, width)
     assert len(lines) < 120
     _check_inert(shown(on_val(a=[Fails(message=text)] * 3).summary(), width), width)
