@@ -47,7 +47,8 @@ def outcomes(spec: EvaluatorSpec, *, slots: int) -> list[object]:
         with ThreadPoolExecutor(slots) as threads:
             found = list(threads.map(ask, payloads()))
             assert evaluator.note == ""
-            assert [outcome(result) for result in evaluator.call_many(payloads(), 30)] == found
+            if slots > 1:  # many at once are the same whoever called before
+                assert [outcome(result) for result in evaluator.call_many(payloads(), 30)] == found
             return found
     finally:
         evaluator.close()
