@@ -15,7 +15,7 @@ from hypothesis import settings
 from optimize_eval import http_evaluator
 from tests.fake_model import StartModel, served_model
 from tests.front_door import Cli, in_its_own_process, in_this_process
-from tests.processes import MARK, descriptors, processes_with
+from tests.processes import MARK, descriptors, numbers, processes_with
 
 os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide evaluators that forget to flush
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or our program is compiled anew at each start
@@ -64,9 +64,9 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """After each test: no process that it started, and as many descriptors as before."""
     mark = uuid.uuid4().hex
     monkeypatch.setenv(MARK, mark)
-    before = descriptors()
+    before, spared = descriptors(), numbers()
     yield
-    left = processes_with(f"{MARK}={mark}".encode())
+    left = processes_with(f"{MARK}={mark}".encode(), spared)
     assert not left, f"still running after the test: {left}"
     patience = time.monotonic() + 5  # the HTTP client's threads close connections a moment after its close()
     while descriptors() > before and time.monotonic() < patience:

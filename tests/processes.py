@@ -7,12 +7,18 @@ from pathlib import Path
 MARK = "OPTIMIZE_EVAL_TEST"
 
 
-def processes_with(entry: bytes) -> list[str]:
-    """List the command lines of living processes whose environment has an entry."""
-    others = (
-        path for path in Path("/proc").iterdir() if path.name.isdigit() and int(path.name) != os.getpid()
-    )
-    found = [_command_line(path) for path in others if _environment_has(path, entry)]
+def numbers() -> frozenset[str]:
+    """List the processes that there are; none on systems without a table to read."""
+    names = os.listdir("/proc") if sys.platform == "linux" else []  # noqa: PTH208  twice a test: no Paths
+    return frozenset(filter(str.isdigit, names))
+
+
+def processes_with(entry: bytes, spared: frozenset[str] = frozenset()) -> list[str]:
+    """List the command lines of living processes whose environment has an entry, but for those spared."""
+    others = numbers() - spared - {str(os.getpid())}
+    found = [
+        _command_line(path) for path in map(Path("/proc").joinpath, others) if _environment_has(path, entry)
+    ]
     return [line for line in found if line]
 
 

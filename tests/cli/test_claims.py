@@ -40,7 +40,7 @@ class Scene:
         return self.cli(
             *("run", "-e", "judge=python3 judge.py", *(f"--candidate={name}.txt" for name in names)),
             *(f"{files[split]}={self._write(split, scores)}" for split, scores in splits.items()),
-            *("--no-preflight", f"--out={out}", *options),
+            *("--no-preflight", "--workers=1", f"--out={out}", *options),
         )
 
     def summary(self, splits: Mapping[str, Scores], *options: str) -> dict[str, Any]:

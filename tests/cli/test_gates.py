@@ -39,7 +39,7 @@ def write(path: Path, scores: list[tuple[float | None, float | None]]) -> None:
 def run(cli: Cli, *options: str) -> Result:
     return cli(
         *("run", "-e", "judge=python3 judge.py", "--candidate=old.txt", "--candidate=new.txt"),
-        *("--dataset=train.jsonl", "--valset=val.jsonl", "--out=out", *options),
+        *("--dataset=train.jsonl", "--valset=val.jsonl", "--workers=1", "--out=out", *options),
     )
 
 
@@ -139,7 +139,7 @@ def before_and_after(cli: Cli, project: Path, before: list[float | None], after:
         (project / "new.txt").write_text(json.dumps(scores))
         made = cli(
             *("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
-            *("--valset=val.jsonl", "--no-preflight", "--quiet", f"--out={folder}"),
+            *("--valset=val.jsonl", "--workers=1", "--no-preflight", "--quiet", f"--out={folder}"),
         )
         assert made.status == 0, made.stderr
 
