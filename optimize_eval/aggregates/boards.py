@@ -206,6 +206,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
+def _is_interval(value: Any) -> bool:
+    return _is_list(value) and len(value) == 2 and all(map(_is_number, value))  # noqa: PLR2004  its ends
+
+
 def _is_id(value: Any) -> bool:
     return _is_text(value) or _is_number(value)
 
@@ -223,7 +227,11 @@ def _or_null(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 _A_NUMBER, _A_TEXT = _Kind(_or_null(_is_number)), _Kind(_or_null(_is_text))
 _SCORE = _Kind(_or_null(_is_number), is_needed=True)
-_SPREAD = {"se": _Kind(_or_null(lambda value: _is_number(value) and value >= 0)), "n": _A_NUMBER}
+_SPREAD = {
+    "se": _Kind(_or_null(lambda value: _is_number(value) and value >= 0)),
+    "ci": _Kind(_or_null(_is_interval)),
+    **dict.fromkeys(("n", "df", "lower_bound", "scored", "failed"), _A_NUMBER),
+}
 _FILE = {"path": _A_TEXT, "sha256": _A_TEXT}
 _OF_A_FILE = _FILE
 _OF_A_MODEL = {

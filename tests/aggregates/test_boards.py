@@ -148,6 +148,7 @@ def test_a_board_that_pins_no_file_is_not_verified(tmp_path: Path) -> None:
         (orjson.dumps(foreign(tasks=[{"task": "a"}])), "a task has no score"),
         (orjson.dumps(foreign("high")), 'overall_score of a model is the text "high"'),  # type: ignore[arg-type]
         (orjson.dumps(foreign(models=[1])), "a model is the number 1"),
+        (orjson.dumps(foreign() | {"lower_bound": "much"}), 'lower_bound of a model is the text "much"'),
         (orjson.dumps(foreign(files=[{"path": 5, "sha256": ""}])), "path of a file is the number 5"),
     ],
 )
@@ -186,7 +187,8 @@ def _edited(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 def _ours() -> Board:
     board = with_examples(1.0, None)
     board["tasks"][0] |= {"metric_id": "f1", "path": "a.jsonl", "sha256": "0", "se": 0.1, "n": 2}
-    model = {"adapter": "toy", "overall_score": 1.0, "se": 0.0, "n": 2, "tasks": board["tasks"]}
+    spread = {"se": 0.1, "n": 2, "df": 1.0, "ci": [0.5, 1.0], "lower_bound": 1.0, "scored": 2, "failed": 0}
+    model = {"adapter": "toy", "overall_score": 1.0, **spread, "tasks": board["tasks"]}
     return {**board, "models": [model], "files": [{"path": "a.jsonl", "sha256": "0"}]}
 
 
