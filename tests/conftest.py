@@ -1,6 +1,7 @@
 """What every test shares: the program's front door, fake models, and a check that nothing is left behind."""
 
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -72,3 +73,9 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     while descriptors() > before and time.monotonic() < patience:
         time.sleep(0.002)
     assert descriptors() <= before, f"descriptors left open: {before} before, {descriptors()} after"
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage walk over what was loaded and collected: it stays for the whole run."""
+    gc.collect()
+    gc.freeze()
