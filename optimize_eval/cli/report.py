@@ -207,7 +207,10 @@ def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, 
         check=False,
     )
     if done.returncode not in {0, _DIFFERS} or not done.stdout:  # it says what it found, or broke off
-        raise CannotGoOn(f"the check broke off: {done.stderr.strip()[-200:]}")
+        raise CannotGoOn(
+            f"the check broke off: {done.stderr.strip()[-200:]}",
+            hint=f"see where: python -I -m {rederive.__name__} {shlex.quote(str(folder))}; please report it",
+        )
     unlike = [key for key, value in orjson.loads(orjson.dumps(summary)).items() if stored.get(key) != value]
     lines = [f"{key}: summary.json is not what the journal gives" for key in unlike]
     lines += done.stdout.splitlines()

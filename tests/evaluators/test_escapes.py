@@ -112,7 +112,7 @@ def scores_of(
 ) -> dict[str, Mapping[str, Any]]:
     """Try escapes one after the other on one judge; after each nothing may have happened."""
     python = ORDINARY if ordinary else [sys.executable]
-    command = [*python, str(shared / "code_exec.py"), "--time", "0.3", "--memory", "256", *options]
+    command = [*python, str(shared / "code_exec.py"), "--time", "0.5", "--memory", "256", *options]
     said: dict[str, Mapping[str, Any]] = {}
     with a_world(shared, ordinary=ordinary) as world:
         with subprocess.Popen(

@@ -17,7 +17,6 @@ from tests.aggregates.made import (
 )
 
 TRAIN, VAL = noisy(60, seed=3), noisy(40)
-LONGEST_NAME = 1 << 16  # letters that a hostile name has: every record repeats it
 WIDTHS = [40, 60, 80, 100, 120]
 
 

@@ -11,7 +11,7 @@ from optimize_eval.reports import diff
 from optimize_eval.run.stored import open_stored
 from tests.aggregates.made import Example, Fails, Made, Says, made, moved
 from tests.front_door import Cli
-from tests.reports.looks import HOSTILE, LONGEST_NAME, WIDTHS, measured, rich, said
+from tests.reports.looks import HOSTILE, WIDTHS, measured, rich, said
 
 
 def worse() -> Made:
@@ -29,10 +29,9 @@ def worse() -> Made:
 def hostile(text: str, *, fails: bool = False) -> Made:
     """Make a run in which all that is foreign is one text; with `fails` all calls of one candidate fail."""
     long = f"{text} and then some more words, so that this is longer than what is counted as a short text"
-    name = text[:LONGEST_NAME]
-    scored: list[Example] = [Says(n / 40, {name: long}) for n in range(30)]
+    scored: list[Example] = [Says(n / 40, {text: long}) for n in range(30)]
     val: list[Example] = [Fails("exit_code", text)] * 31 if fails else [Fails("exit_code", text), *scored]
-    return made({f"e{name}": {f"v{name}": {"val": val}, "w": {"val": [0.5] * 31}}})
+    return made({f"e{text}": {f"v{text}": {"val": val}, "w": {"val": [0.5] * 31}}})
 
 
 def lines_of(a: Made, b: Made, folder: Path, width: int) -> list[str]:

@@ -23,7 +23,6 @@ from optimize_eval.run.records import FIELDS, RunRecord
 from tests.aggregates.made import LEAD, Example, Fails, Made, No, Says, made, moved, noisy, on_val
 from tests.front_door import Cli
 from tests.paths import PROGRAM
-from tests.reports.looks import LONGEST_NAME
 from tests.reports.reading import cases_of, read_csv, read_jsonl, read_junit, tables_of, tokens_of
 
 TRAIN, VAL = noisy(30, seed=3), noisy(40)
@@ -367,9 +366,8 @@ def hostile_run(text: str) -> Made:
     few = VAL[:12]
     said = [Says(one - 0.001, {text[:300]: text[:2000], "said": text}) for one in few[1:3]]
     lead = [Fails("exit_code", text), *said, *moved(few[3:], 0.2)]
-    name = text[:LONGEST_NAME]
-    cells: Any = {"base": {"val": few}, name: {"val": lead}}
-    run = made({LEAD: cells, f"e{name}": {"base": {"val": few}, name: {"val": moved(few, 0.2)}}})
+    cells: Any = {"base": {"val": few}, text: {"val": lead}}
+    run = made({LEAD: cells, f"e{text}": {"base": {"val": few}, text: {"val": moved(few, 0.2)}}})
     (val,) = run.layout.splits
     val = replace(val, names=(text[:40],) * len(few), inputs=(text[:160],) * len(few))
     return replace(run, layout=replace(run.layout, splits=(val,)))
