@@ -158,7 +158,9 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415
 
     if not path.endswith(SUFFIX):
-        raise UsageError(f"{path!r} is no sweep file ({SUFFIX})", hint=QUOTE)
+        raise UsageError(
+            f"{path!r} is no sweep file ({SUFFIX})", hint=f"name a candidate with --candidate; {QUOTE}"
+        )
     context.obj = sweep = load_sweep(path)
     single = {one.name for one in context.command.params if not getattr(one, "multiple", False)}
     context.default_map = {

@@ -257,6 +257,7 @@ def test_what_is_no_sweep_file_is_refused_with_what_may_have_been_meant(cli: Cli
     done = cli("run", "-e", "./judge.sh", "--candidate", "a.txt", "b.txt")
     assert done.status == 2
     assert "'b.txt' is no sweep file (.toml)" in done.stderr
+    assert "name a candidate with --candidate" in done.stderr
     assert "quote a pattern" in done.stderr
 
 
