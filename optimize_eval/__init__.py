@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optimize_eval.reach.leftovers import adopt_orphans
     from optimize_eval.results import RunResults, load_run
     from optimize_eval.run.plain import command_evaluator, http_evaluator, llm_judge_evaluator
-    from optimize_eval.run.records import RunRecord
+    from optimize_eval.store.records import RunRecord
 
 __all__ = [
     "DataError",
@@ -43,7 +43,7 @@ _HOMES = {
     "EvaluationError": "errors",
     "FailureKind": "errors",
     "OptimizeEvalError": "errors",
-    "RunRecord": "run.records",
+    "RunRecord": "store.records",
     "RunResults": "results",
     "ScoreRange": "protocol",
     "UsageError": "errors",

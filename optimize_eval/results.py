@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from optimize_eval.aggregates.summary import summarise_stored
-from optimize_eval.run.manifest import is_bench
-from optimize_eval.run.records import Records
-from optimize_eval.run.stored import open_stored
+from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.records import Records
+from optimize_eval.store.stored import open_stored
 
 _T = TypeVar("_T")
 

@@ -96,7 +96,7 @@ RECORDS = [{"attempts": None}, {"attempts": [1]}, {"seconds": 10**400}, {"score"
 def test_a_sealed_record_with_a_value_of_another_type_is_refused(
     cli: Cli, tmp_path: Path, odd: dict[str, Any]
 ) -> None:
-    from optimize_eval.journal import sealed
+    from optimize_eval.store.journal import sealed
 
     assert cli(*started(tmp_path)).status == 0
     file = tmp_path / "r" / "journal.jsonl"

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.run.layout import Layout
-from optimize_eval.run.ledger import OWED, SCORED
-from optimize_eval.run.manifest import additions_of
-from optimize_eval.run.stored import StoredRun
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.ledger import OWED, SCORED
+from optimize_eval.store.manifest import additions_of
+from optimize_eval.store.stored import StoredRun
 
 LeftOut = dict[str, Any]
 

@@ -10,10 +10,10 @@ from typing import Any
 from optimize_eval.aggregates.boards import Board, is_bench_folder, load_board
 from optimize_eval.aggregates.leaderboard_models import Split, read_split, said_of
 from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import BOARDS, LEADERBOARD
-from optimize_eval.run.layout import Layout
-from optimize_eval.run.ledger import OWED
-from optimize_eval.run.stored import StoredRun, open_stored
+from optimize_eval.store.folder import BOARDS, LEADERBOARD
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.ledger import OWED
+from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.files import SPEC
 
 ANEW = "give the bench's command again: it writes the board anew, and calls nothing twice"

@@ -18,8 +18,8 @@ import orjson
 from optimize_eval import files
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
-from optimize_eval.run.folder import LEADERBOARD, MANIFEST, read_manifest
-from optimize_eval.run.manifest import Manifest, NotARun, is_bench
+from optimize_eval.store.folder import LEADERBOARD, MANIFEST, read_manifest
+from optimize_eval.store.manifest import Manifest, NotARun, is_bench
 from optimize_eval.wrong_answers import describe
 
 SCHEMA = "leaderboard.v1"

@@ -8,7 +8,7 @@ from optimize_eval.aggregates.doubts import alike, front, lopsided, noise, power
 from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.aggregates.wording import count, number, percent
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.layout import Layout
+from optimize_eval.store.layout import Layout
 
 NOTABLE_FAILURES = 0.01
 FEWEST_CLUSTERS = 20

@@ -7,7 +7,7 @@ from optimize_eval.aggregates import compare, regressions
 from optimize_eval.aggregates.regressions import GRAVEST_FIRST, standing
 from optimize_eval.aggregates.rows import MARKS, asked_with, no_difference_in, too_few
 from optimize_eval.aggregates.wording import count, interval, number, p_value, signed
-from optimize_eval.run.layout import SINGLE
+from optimize_eval.store.layout import SINGLE
 
 Row = Mapping[str, Any]
 

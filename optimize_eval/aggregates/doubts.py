@@ -8,9 +8,9 @@ from optimize_eval.aggregates import compare
 from optimize_eval.aggregates.rows import Row, is_lead, known_difference
 from optimize_eval.aggregates.wording import count, number
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.layout import SINGLE, Layout
 from optimize_eval.statistics.means import pooled_sd
 from optimize_eval.statistics.power import examples_needed, examples_needed_for_shares
+from optimize_eval.store.layout import SINGLE, Layout
 
 _WANTED = 0.05  # the difference for which the needed number of examples is told
 _LOPSIDED = 0.25  # of skewness over the root of the units, from which on intervals are off

@@ -12,7 +12,6 @@ from statistics import median
 from typing import Any
 
 from optimize_eval.aggregates.claims.duplicates import with_copies_joined
-from optimize_eval.run.layout import Layout, Split
 from optimize_eval.statistics.components import Components, components_of
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import (
@@ -21,6 +20,7 @@ from optimize_eval.statistics.power import (
     examples_needed,
     examples_needed_for_shares,
 )
+from optimize_eval.store.layout import Layout, Split
 
 GUESSED_SD = 0.3  # of paired differences of graded scores
 GUESSED_DISCORDANCE = 0.25  # the share of pairs that differ, of scores of 0 and 1

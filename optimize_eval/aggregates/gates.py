@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from optimize_eval.aggregates.wording import MINUS, count, interval, number, signed
 from optimize_eval.errors import UsageError
-from optimize_eval.run.layout import Layout
+from optimize_eval.store.layout import Layout
 
 _SHOWN = 20
 _ROUNDING = 1e-12  # what is smaller is what sums leave

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates.sideinfo import quantile
-from optimize_eval.run.layout import Cell
+from optimize_eval.store.layout import Cell
 
 _PIECE = 4096
 

@@ -23,10 +23,10 @@ from optimize_eval.aggregates.leaderboard_models import (
 )
 from optimize_eval.aggregates.leaderboard_verdict import judge
 from optimize_eval.aggregates.shapes import d_of
-from optimize_eval.run.layout import Layout
-from optimize_eval.run.stored import StoredRun
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.paired import Difference
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 
 

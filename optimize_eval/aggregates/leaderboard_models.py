@@ -15,9 +15,9 @@ from optimize_eval.aggregates.by_task import mean_over, on_tasks_like_these
 from optimize_eval.aggregates.measures import Measures, passes_of, passes_over
 from optimize_eval.aggregates.scores import Reading, Scores
 from optimize_eval.errors import FailureKind
-from optimize_eval.run.layout import Cell, Layout
-from optimize_eval.run.ledger import Reader
 from optimize_eval.statistics.means import Mean, mean_of
+from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.ledger import Reader
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.files import SPEC
 

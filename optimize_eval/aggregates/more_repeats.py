@@ -5,8 +5,8 @@ from typing import Any
 
 from optimize_eval.aggregates.rows import against_baseline, is_lead
 from optimize_eval.aggregates.wording import percent
-from optimize_eval.run.layout import Layout
 from optimize_eval.statistics.components import Components, components_of
+from optimize_eval.store.layout import Layout
 
 Row = Mapping[str, Any]
 

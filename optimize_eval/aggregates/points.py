@@ -18,7 +18,7 @@ from optimize_eval.aggregates.rows import (
     why_no_winner,
 )
 from optimize_eval.aggregates.wording import evidence, interval, number, signed
-from optimize_eval.run.layout import Layout
+from optimize_eval.store.layout import Layout
 
 Point = dict[str, str]
 

@@ -13,8 +13,8 @@ from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.regressions import FAILS_UNBOUNDED, is_shown_lower, standing
 from optimize_eval.aggregates.wording import count, interval, number, signed
 from optimize_eval.errors import UsageError
-from optimize_eval.run.layout import Layout
 from optimize_eval.statistics.families import ALPHA, can_decide, fewest_units
+from optimize_eval.store.layout import Layout
 
 _MEASURED = {"evaluators": "evaluator", "task_models": "task model", "splits": "split"}
 _FEWEST_WITH_MARGIN = 2

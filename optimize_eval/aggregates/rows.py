@@ -7,8 +7,8 @@ from typing import Any
 from optimize_eval.aggregates import compare
 from optimize_eval.aggregates.claims.failures import IF_ALIKE, SURELY, UNBOUNDED
 from optimize_eval.aggregates.wording import count, interval, signed
-from optimize_eval.run.layout import SINGLE, Layout
 from optimize_eval.statistics.families import fewest_units
+from optimize_eval.store.layout import SINGLE, Layout
 
 Row = Mapping[str, Any]
 

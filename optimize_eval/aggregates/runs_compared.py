@@ -1,7 +1,7 @@
 """Two runs against each other, from their journals: per cell a paired comparison, and the worst examples.
 
 Reads cell by cell, so that only the scores of one pair of cells are held at a time. Which cells and examples
-belong together is run.paired's, what the numbers are called in words diff_verdict's.
+belong together is store.paired's, what the numbers are called in words diff_verdict's.
 """
 
 import heapq
@@ -21,10 +21,10 @@ from optimize_eval.aggregates.regressions import is_regression
 from optimize_eval.aggregates.scores import Reading, Scores, Values
 from optimize_eval.aggregates.shapes import d_of, m_of
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.layout import Cell, Layout
-from optimize_eval.run.ledger import Reader
-from optimize_eval.run.paired import Paired, PairedCells, PairedSplit, pair
-from optimize_eval.run.stored import StoredRun
+from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.ledger import Reader
+from optimize_eval.store.paired import Paired, PairedCells, PairedSplit, pair
+from optimize_eval.store.stored import StoredRun
 
 SCHEMA = "optimize-eval.diff.v1"
 

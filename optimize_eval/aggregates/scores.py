@@ -14,8 +14,8 @@ from typing import Any
 
 from optimize_eval import strict_json
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.layout import Cell
 from optimize_eval.statistics.means import within_sd
+from optimize_eval.store.layout import Cell
 
 UNKNOWN = math.nan
 WORST_SHOWN = 5

@@ -9,13 +9,13 @@ from optimize_eval.aggregates.compare import FEWEST_PAIRS, Comparison
 from optimize_eval.aggregates.gap import Lost
 from optimize_eval.aggregates.scores import Scores, Values, known
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.layout import Cell, Layout
 from optimize_eval.statistics.carry_over import CarryOver
 from optimize_eval.statistics.equivalence import within_margin
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.gaps import Gap
 from optimize_eval.statistics.means import Mean, spread_of
 from optimize_eval.statistics.paired import Difference
+from optimize_eval.store.layout import Cell, Layout
 
 
 def where(cell: Cell) -> dict[str, Any]:

@@ -34,10 +34,10 @@ from optimize_eval.aggregates.shapes import (
 from optimize_eval.aggregates.sideinfo import SideInfo
 from optimize_eval.aggregates.verdict import judge
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.layout import Cell, Layout, Split
-from optimize_eval.run.stored import StoredRun
 from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.statistics.units import Clusters
+from optimize_eval.store.layout import Cell, Layout, Split
+from optimize_eval.store.stored import StoredRun
 
 SCHEMA = "optimize-eval.summary.v2"
 

@@ -24,7 +24,7 @@ from optimize_eval.aggregates.rows import (
 )
 from optimize_eval.aggregates.won import Said, won
 from optimize_eval.aggregates.wording import count, evidence, interval, number, signed
-from optimize_eval.run.layout import SINGLE, Layout
+from optimize_eval.store.layout import SINGLE, Layout
 
 _LONGEST_SAID = 300
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from optimize_eval.aggregates.rows import Row, known_difference, lead_name, on_split, survives_failures
 from optimize_eval.aggregates.wording import count, evidence, interval, number, p_value, signed
-from optimize_eval.run.layout import Layout
 from optimize_eval.statistics.families import ALPHA, can_decide
+from optimize_eval.store.layout import Layout
 
 BETTER, NOT_SHOWN = "better", "not_shown"
 

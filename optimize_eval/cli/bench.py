@@ -30,11 +30,11 @@ from optimize_eval.connect import parse_evaluators, parse_headers, task_spec
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
-from optimize_eval.run.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreign
-from optimize_eval.run.manifest import manifest_of
+from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Settings, Status
+from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreign
 
 EXAMPLES = """\b
 Examples:

@@ -17,12 +17,12 @@ from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification
 from optimize_eval.run.again import plan_again
-from optimize_eval.run.folder import OUTPUTS
-from optimize_eval.run.manifest import Manifest
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.rescore import Settled, Wanted, add, settle
 from optimize_eval.run.runner import Ended, Settings, Status
-from optimize_eval.run.stored import StoredRun, open_stored
+from optimize_eval.store.folder import OUTPUTS
+from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks import TaskFile, load_tasks
 
 

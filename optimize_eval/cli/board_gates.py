@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optimize_eval.errors import OptimizeEvalError, UsageError
-from optimize_eval.run.folder import LEADERBOARD, MANIFEST
-from optimize_eval.run.stored import StoredRun
+from optimize_eval.store.folder import LEADERBOARD, MANIFEST
+from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
     from optimize_eval.aggregates.board_gates import BoardBound

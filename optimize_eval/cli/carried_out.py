@@ -24,13 +24,13 @@ from optimize_eval.connect import connect
 from optimize_eval.errors import CannotGoOn, FailureKind, UsageError
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.masked import masked
-from optimize_eval.run.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
 from optimize_eval.run.stop import Stop
-from optimize_eval.run.stored import StoredRun
+from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
+from optimize_eval.store.stored import StoredRun
 
 Watch = Callable[[Sequence[Progress]], None]
 

@@ -14,7 +14,7 @@ from optimize_eval.aggregates.summary import summarise_stored
 from optimize_eval.cli import board_gates, gates, options, output
 from optimize_eval.reports import boards as boards_report
 from optimize_eval.reports import diff as report
-from optimize_eval.run.stored import open_stored
+from optimize_eval.store.stored import open_stored
 
 EXAMPLES = """\b
 Examples:

@@ -11,10 +11,10 @@ from optimize_eval.aggregates.wording import count, percent
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.reports.columns import wrapped
-from optimize_eval.run.ledger import Ledger
-from optimize_eval.run.manifest import Manifest, journal_plan, with_additions
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.stored import open_stored, read_run
+from optimize_eval.store.ledger import Ledger
+from optimize_eval.store.manifest import Manifest, journal_plan, with_additions
+from optimize_eval.store.stored import open_stored, read_run
 
 SCHEMA = "optimize-eval.plan.v1"
 

@@ -9,9 +9,9 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.errors import OptimizeEvalError, UsageError
-from optimize_eval.run.layout import Layout
-from optimize_eval.run.manifest import Manifest, additions_of, is_bench, layout_of
-from optimize_eval.run.stored import StoredRun, open_stored
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.manifest import Manifest, additions_of, is_bench, layout_of
+from optimize_eval.store.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
     from optimize_eval.aggregates.gates import Bound, Gate
@@ -79,7 +79,7 @@ def demands(
         return Demands()
     from optimize_eval.aggregates.gates import check_gap, parse_bound  # noqa: PLC0415  see Demands
     from optimize_eval.aggregates.regression_gates import check_can_decide  # noqa: PLC0415
-    from optimize_eval.run.paired import check_comparable  # noqa: PLC0415
+    from optimize_eval.store.paired import check_comparable  # noqa: PLC0415
 
     layout, _ = layout_of(manifest)
     if max_gap is not None:

@@ -10,9 +10,9 @@ from optimize_eval.aggregates.boards import SCHEMA
 from optimize_eval.aggregates.leaderboard import board_of
 from optimize_eval.cli import output
 from optimize_eval.reports import leaderboard
-from optimize_eval.run.folder import BOARDS, OUTPUTS, write_json
-from optimize_eval.run.ledger import OWED
-from optimize_eval.run.stored import StoredRun
+from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
+from optimize_eval.store.ledger import OWED
+from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 
 Board = dict[str, Any]

@@ -19,9 +19,9 @@ from optimize_eval.datasets import (
     read_dataset,
 )
 from optimize_eval.errors import UsageError
-from optimize_eval.run.manifest import Manifest
 from optimize_eval.run.plan import choose
 from optimize_eval.run.source import Source
+from optimize_eval.store.manifest import Manifest
 
 
 def load_sources(

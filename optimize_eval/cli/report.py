@@ -24,10 +24,10 @@ from optimize_eval.reports import junit, markdown, rows, terminal
 from optimize_eval.reports.board import junit as board_junit
 from optimize_eval.reports.board import markdown as board_markdown
 from optimize_eval.reports.board import rows as board_rows
-from optimize_eval.run.folder import LEADERBOARD, SUMMARY
-from optimize_eval.run.manifest import is_bench
-from optimize_eval.run.records import Records
-from optimize_eval.run.stored import StoredRun, open_stored
+from optimize_eval.store.folder import LEADERBOARD, SUMMARY
+from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.records import Records
+from optimize_eval.store.stored import StoredRun, open_stored
 
 EXAMPLES = """\b
 Examples:

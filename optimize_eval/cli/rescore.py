@@ -22,10 +22,10 @@ from optimize_eval.connect import given_name, parse_evaluator
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.run.again import plan_again
-from optimize_eval.run.folder import locked, refuse_foreign
-from optimize_eval.run.manifest import is_bench
 from optimize_eval.run.rescore import Settled, Wanted, add, settle
-from optimize_eval.run.stored import StoredRun, open_stored
+from optimize_eval.store.folder import locked, refuse_foreign
+from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.stored import StoredRun, open_stored
 
 EXAMPLES = """\b
 Examples:

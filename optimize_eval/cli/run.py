@@ -21,10 +21,10 @@ from optimize_eval.cli.material import load_all_candidates, load_sources, stored
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
-from optimize_eval.run.folder import locked, read_manifest, refuse_foreign
-from optimize_eval.run.manifest import manifest_of
+from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import check_plan, open_run
+from optimize_eval.store.folder import locked, read_manifest, refuse_foreign
 
 EXAMPLES = """\b
 Examples:

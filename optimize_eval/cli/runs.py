@@ -9,7 +9,7 @@ import typer
 from optimize_eval.cli import options, output
 from optimize_eval.errors import UsageError
 from optimize_eval.reports import runs as report
-from optimize_eval.run.listing import list_runs
+from optimize_eval.store.listing import list_runs
 
 EXAMPLES = """\b
 Examples:

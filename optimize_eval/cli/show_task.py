@@ -15,8 +15,8 @@ from optimize_eval.connect import connect
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.attempt import attempt
-from optimize_eval.run.folder import locked
 from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.store.folder import locked
 from optimize_eval.tasks import Task, TaskFile
 
 SCHEMA = "optimize-eval.task.v1"

@@ -7,7 +7,7 @@ from optimize_eval.aggregates import compare, gap
 from optimize_eval.aggregates.claims.failures import IF_ALIKE, SURELY
 from optimize_eval.aggregates.rows import MARKS
 from optimize_eval.aggregates.wording import count, number, signed
-from optimize_eval.run.layout import SINGLE
+from optimize_eval.store.layout import SINGLE
 
 Row = Mapping[str, Any]
 Summary = Mapping[str, Any]

@@ -12,7 +12,7 @@ from typing import Any
 
 from optimize_eval import strict_json
 from optimize_eval.reports.inert import inert, inert_json
-from optimize_eval.run.records import FIELDS, SIDE_INFO, RunRecord
+from optimize_eval.store.records import FIELDS, SIDE_INFO, RunRecord
 
 MOST_COLUMNS = 200  # of side information: a hostile run has a new key in each record
 LONGEST_NAME = 200

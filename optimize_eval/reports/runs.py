@@ -6,7 +6,7 @@ from typing import Any
 
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.table import Column, layout_table
-from optimize_eval.run.listing import ListedRun, State
+from optimize_eval.store.listing import ListedRun, State
 
 SCHEMA = "optimize-eval.runs.v1"
 

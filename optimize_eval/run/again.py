@@ -11,9 +11,9 @@ from typing import Any
 from optimize_eval.candidates import Candidate
 from optimize_eval.datasets import Example, Reading
 from optimize_eval.errors import UsageError
-from optimize_eval.run.manifest import Manifest
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.source import Source
+from optimize_eval.store.manifest import Manifest
 
 OPTIONS = {"train": "--dataset", "val": "--valset", "test": "--testset"}
 

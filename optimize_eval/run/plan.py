@@ -20,7 +20,6 @@ from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.identity import Identity
-from optimize_eval.run.layout import SINGLE, Cell, Layout, Split
 from optimize_eval.run.source import (
     Source,
     check_fields,
@@ -30,9 +29,8 @@ from optimize_eval.run.source import (
     name_of,
     value_at,
 )
+from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
 from optimize_eval.tasks.identity import identify
-
-MOST_UNITS = 10_000_000
 
 _LARGEST_SEED = 2**63 - 1
 

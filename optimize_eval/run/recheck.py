@@ -12,18 +12,18 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from optimize_eval import journal
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.run.asked import Asked, crowded_out
-from optimize_eval.run.folder import JOURNAL
-from optimize_eval.run.layout import Layout
-from optimize_eval.run.ledger import Part
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.stop import Stop
-from optimize_eval.run.stored import StoredRun
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.ledger import Part
+from optimize_eval.store.stored import StoredRun
 
 Answer = tuple[Unit, Scored | Failed]
 

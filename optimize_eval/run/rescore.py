@@ -11,11 +11,11 @@ from typing import Any
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.run.folder import MANIFEST, write_json
-from optimize_eval.run.layout import Layout
-from optimize_eval.run.manifest import additions_of, entry_of, evaluators_of, layout_of
-from optimize_eval.run.plan import MOST_UNITS
-from optimize_eval.run.stored import StoredRun, read_run
+from optimize_eval.run.described import entry_of
+from optimize_eval.store.folder import MANIFEST, write_json
+from optimize_eval.store.layout import MOST_UNITS, Layout
+from optimize_eval.store.manifest import additions_of, evaluators_of, layout_of
+from optimize_eval.store.stored import StoredRun, read_run
 from optimize_eval.tasks.identity import identify
 
 Entry = Mapping[str, Any]

@@ -6,8 +6,9 @@ One case is none: an evaluator that has scored nothing may be fixed, and the run
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import BOARDS, JOURNAL, MANIFEST, OUTPUTS, SUMMARY, read_manifest, write_json
-from optimize_eval.run.manifest import (
+from optimize_eval.run.plan import Plan
+from optimize_eval.store.folder import BOARDS, JOURNAL, MANIFEST, OUTPUTS, SUMMARY, read_manifest, write_json
+from optimize_eval.store.manifest import (
     EDITED,
     Manifest,
     NotARun,
@@ -18,8 +19,7 @@ from optimize_eval.run.manifest import (
     told,
     with_additions,
 )
-from optimize_eval.run.plan import Plan
-from optimize_eval.run.stored import StoredRun, read_run
+from optimize_eval.store.stored import StoredRun, read_run
 
 _NOT_OF_THE_PLAN = ("cluster_by", "group_by", "splits", "settings")  # may change, or hold labels that may
 

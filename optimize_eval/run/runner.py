@@ -13,16 +13,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import journal
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.run.asked import Asked, crowded_out
-from optimize_eval.run.ledger import SCORED, SKIPPED, Ledger
 from optimize_eval.run.outcome import Failed
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
+from optimize_eval.store import journal
+from optimize_eval.store.ledger import SCORED, SKIPPED, Ledger
 from optimize_eval.tasks.identity import has_changed
 
 PROBES = 3  # units of each split that may fail before an evaluator is taken for broken

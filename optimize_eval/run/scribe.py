@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from optimize_eval import journal
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Unit
+from optimize_eval.store import journal
 
 _GATHERING = 0.001  # seconds for which records may wait for others
 _LONGEST_MESSAGE = 2048

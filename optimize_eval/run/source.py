@@ -10,7 +10,7 @@ from typing import Any
 from optimize_eval import strict_json
 from optimize_eval.datasets import Example
 from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.run.layout import NO_VALUE
+from optimize_eval.store.layout import NO_VALUE
 
 MOST_GROUPS = 100
 LONGEST_NAME = 40

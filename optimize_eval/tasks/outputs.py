@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from optimize_eval import journal
 from optimize_eval.errors import CannotGoOn, EvaluationError, FailureKind
+from optimize_eval.store import journal
 from optimize_eval.tasks.model import Output, Prompt
 
 SCHEMA = "optimize-eval.outputs.v1"

@@ -9,10 +9,11 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval import files, journal
+from optimize_eval import files
 from optimize_eval.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.reach import Capacity
 from optimize_eval.reach.batch import ask_singly
+from optimize_eval.store import journal
 from optimize_eval.tasks.lines import Line, read_lines
 from optimize_eval.tasks.model import Output, Prompt
 from optimize_eval.tasks.outputs import SCHEMA, digest_of

@@ -7,13 +7,13 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import journal
 from optimize_eval.aggregates.summary import summarise
-from optimize_eval.journal import sealed
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.folder import JOURNAL, MANIFEST, write_json
-from optimize_eval.run.layout import SINGLE, Cell, Layout, Split
-from optimize_eval.run.manifest import SCHEMA
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
+from optimize_eval.store.journal import sealed
+from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
+from optimize_eval.store.manifest import SCHEMA
 
 LEAD = "judge"
 

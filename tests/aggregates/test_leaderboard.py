@@ -14,9 +14,9 @@ from optimize_eval.aggregates.by_task import difference_over
 from optimize_eval.aggregates.leaderboard import board_of
 from optimize_eval.aggregates.leaderboard_verdict import seen_from
 from optimize_eval.reports.leaderboard import render
-from optimize_eval.run.stored import open_stored
 from optimize_eval.statistics.means import mean_of
 from optimize_eval.statistics.paired import difference_of
+from optimize_eval.store.stored import open_stored
 from optimize_eval.tasks import Task, TaskFile
 from tests.aggregates.made import Example, Fails, made
 

@@ -22,15 +22,16 @@ from optimize_eval.aggregates.summary import summarise, summarise_stored
 from optimize_eval.candidates import Candidate
 from optimize_eval.connect import parse_evaluators
 from optimize_eval.datasets import load_examples
-from optimize_eval.journal import Journal, sealed
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.run.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
-from optimize_eval.run.ledger import Ledger
-from optimize_eval.run.manifest import layout_of, manifest_of
+from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.source import Source
-from optimize_eval.run.stored import open_stored
+from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
+from optimize_eval.store.journal import Journal, sealed
+from optimize_eval.store.ledger import Ledger
+from optimize_eval.store.manifest import layout_of
+from optimize_eval.store.stored import open_stored
 from tests.aggregates.made import LEAD, Example, Fails, Made, made, moved, noisy, on_val
 from tests.aggregates.test_leaderboard import board_and_folder
 from tests.front_door import Cli

@@ -15,7 +15,7 @@ from optimize_eval.aggregates.regressions import is_regression
 from optimize_eval.aggregates.runs_compared import compared
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.stored import open_stored
+from optimize_eval.store.stored import open_stored
 from tests.aggregates.made import (
     LEAD,
     Candidates,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.aggregates.sideinfo import LONGEST_SHORT, MOST_PATHS, WORST_KEPT, SideInfo, quantile
-from optimize_eval.journal import decode, sealed
+from optimize_eval.store.journal import decode, sealed
 from tests.aggregates.made import Example, Says, made, on_val, saying
 
 LONG = "because " * 20

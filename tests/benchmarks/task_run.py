@@ -9,13 +9,13 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.connect import task_spec
 from optimize_eval.datasets import load_examples
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification
-from optimize_eval.run.folder import JOURNAL, OUTPUTS, locked
-from optimize_eval.run.manifest import manifest_of
+from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, Settings
 from optimize_eval.run.source import Source
 from optimize_eval.run.stop import Stop
+from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
 from optimize_eval.tasks import load_tasks
 from tests.benchmarks.measure import PROGRAMS, Row, median_of, own_cpu
 from tests.benchmarks.whole import Spent, spend

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.journal import sealed
+from optimize_eval.store.journal import sealed
 from tests.front_door import Cli, Result, in_this_process
 from tests.programs import write_program
 

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.journal import sealed
-from optimize_eval.run.folder import holder, locked
+from optimize_eval.store.folder import holder, locked
+from optimize_eval.store.journal import sealed
 from tests.aggregates.made import on_val
 from tests.front_door import Cli
 from tests.programs import write_program
@@ -103,7 +103,7 @@ def test_somebody_who_only_looks_does_not_keep_a_run_from_starting(
     lock.touch()
     look = lock.open("rb")
     fcntl.flock(look, fcntl.LOCK_SH)
-    monkeypatch.setattr("optimize_eval.run.folder.time.sleep", lambda _: look.close())
+    monkeypatch.setattr("optimize_eval.store.folder.time.sleep", lambda _: look.close())
     with locked(runs / "r"):
         assert holder(runs / "r") == str(os.getpid())
 

@@ -13,8 +13,8 @@ import orjson
 import pytest
 
 from optimize_eval.errors import CannotGoOn
-from optimize_eval.journal import Journal, sealed
 from optimize_eval.run.stop import Stop
+from optimize_eval.store.journal import Journal, sealed
 from tests.front_door import Cli
 from tests.paths import PROGRAM
 from tests.programs import write_program

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.journal import entries
+from optimize_eval.store.journal import entries
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
 from tests.processes import MARK, processes_with

@@ -19,7 +19,7 @@ from optimize_eval.aggregates.wording import interval, number, signed
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.rows import MOST_COLUMNS, csv_pieces, find_columns
-from optimize_eval.run.records import FIELDS, RunRecord
+from optimize_eval.store.records import FIELDS, RunRecord
 from tests.aggregates.made import LEAD, Example, Fails, Made, No, Says, made, moved, noisy, on_val
 from tests.front_door import Cli
 from tests.paths import PROGRAM

@@ -9,7 +9,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from optimize_eval import EvaluationError, command_evaluator, journal, load_run
+from optimize_eval import EvaluationError, command_evaluator, load_run
+from optimize_eval.store import journal
 from tests.front_door import Cli, in_this_process
 from tests.programs import write_program
 

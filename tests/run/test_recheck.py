@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports.recheck import render
-from optimize_eval.run.layout import Layout, Split
-from optimize_eval.run.ledger import Ledger
 from optimize_eval.run.recheck import Rechecked, chosen_again
+from optimize_eval.store.layout import Layout, Split
+from optimize_eval.store.ledger import Ledger
 from tests.front_door import Cli
 from tests.programs import write_program
 from tests.run.projects import await_that, finished, project, records, summary

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.layout import Layout, Split
-from optimize_eval.run.ledger import Ledger
+from optimize_eval.store.layout import Layout, Split
+from optimize_eval.store.ledger import Ledger
 from tests.front_door import Cli
 from tests.processes import MARK, processes_with
 from tests.programs import write_program

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from optimize_eval.errors import CannotGoOn, EvaluationError, UsageError
-from optimize_eval.journal import Damaged, sealed
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.store.journal import Damaged, sealed
 from optimize_eval.tasks.kinds import connect_model
 from optimize_eval.tasks.model import Output, Prompt
 from optimize_eval.tasks.outputs import Outputs, close_outputs, key_of, open_outputs

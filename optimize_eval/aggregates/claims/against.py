@@ -13,8 +13,8 @@ from optimize_eval.aggregates.claims.families import Where, corrected_by, family
 from optimize_eval.aggregates.compare import MOST_FLIPPED_PAIRS, MOST_PAIRS, Comparison, compare, corrected
 from optimize_eval.aggregates.gap import Lost, lost_gain, state_of
 from optimize_eval.aggregates.scores import Scores
-from optimize_eval.run.layout import Layout, Split
 from optimize_eval.statistics.families import holm
+from optimize_eval.store.layout import Layout, Split
 
 Key = tuple[Where, str]  # a family of cells and a candidate
 GroupKey = tuple[Where, str, str, str]  # and the path and label of a group

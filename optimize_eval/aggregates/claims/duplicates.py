@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from optimize_eval.run.layout import Label, Split
+from optimize_eval.store.layout import Label, Split
 
 FEWEST_COPIES = 0.01  # of a split's lines, from which on copies are clustered
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import NamedTuple, TypeVar
 
 from optimize_eval.aggregates.compare import Comparison, corrected
-from optimize_eval.run.layout import Layout
+from optimize_eval.store.layout import Layout
 
 _Key = TypeVar("_Key", bound=Hashable)
 

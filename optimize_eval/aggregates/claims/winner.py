@@ -8,7 +8,7 @@ from optimize_eval.aggregates.claims.against import Against
 from optimize_eval.aggregates.claims.choice import Half, cross_fit, kept_of, selection_of, winner_of
 from optimize_eval.aggregates.claims.families import Where
 from optimize_eval.aggregates.rows import Row, is_lead, known_difference
-from optimize_eval.run.layout import Layout
+from optimize_eval.store.layout import Layout
 
 Halves = Mapping[str, Half]  # by split, of the first evaluator and task model
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from optimize_eval.aggregates.regression_gates import check_can_decide, regression_gates
 from optimize_eval.aggregates.runs_compared import compared
 from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import MANIFEST
-from optimize_eval.run.stored import StoredRun, open_stored
+from optimize_eval.store.folder import MANIFEST
+from optimize_eval.store.stored import StoredRun, open_stored
 from tests.aggregates.made import LEAD, made
 from tests.benchmarks.truth.scenes import Draw, Scene
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize_eval.errors import CannotGoOn
-from optimize_eval.journal import Damaged, Journal, decode, entries, sealed
+from optimize_eval.store.journal import Damaged, Journal, decode, entries, sealed
 from tests.front_door import Cli
 from tests.run.projects import Project, copied, finished, project, records, scored, summary
 

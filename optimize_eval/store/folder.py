@@ -14,8 +14,8 @@ import orjson
 
 from optimize_eval import files
 from optimize_eval.errors import UsageError
-from optimize_eval.journal import no_room, sync_folder
-from optimize_eval.run.manifest import SCHEMA, Manifest, NotARun
+from optimize_eval.store.journal import no_room, sync_folder
+from optimize_eval.store.manifest import SCHEMA, Manifest, NotARun
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench

@@ -15,6 +15,7 @@ from optimize_eval.protocol import ScoreRange
 
 SINGLE = "single"  # the one split of a run without examples
 NO_VALUE = "(none)"
+MOST_UNITS = 10_000_000
 
 Label = str
 

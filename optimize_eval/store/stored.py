@@ -1,6 +1,6 @@
 """A run as it stands on disk, opened for reading: its axes, and where each unit's newest record is.
 
-Needs the folder and nothing else: no evaluator, no dataset. Going on with a run is resume's.
+Needs the folder and nothing else: no evaluator, no dataset. Going on with a run is run.resume's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
-from optimize_eval.run.folder import JOURNAL, MANIFEST, read_manifest
-from optimize_eval.run.layout import Layout
-from optimize_eval.run.ledger import OWED, SCORED, SKIPPED, Ledger, Reader
-from optimize_eval.run.manifest import Manifest, NotARun, layout_of, since_of
+from optimize_eval.store.folder import JOURNAL, MANIFEST, read_manifest
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.ledger import OWED, SCORED, SKIPPED, Ledger, Reader
+from optimize_eval.store.manifest import Manifest, NotARun, layout_of, since_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

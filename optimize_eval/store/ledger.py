@@ -11,8 +11,8 @@ from pathlib import Path
 from sys import float_info
 from typing import Any
 
-from optimize_eval import journal
-from optimize_eval.run.layout import Cell, Layout
+from optimize_eval.store import journal
+from optimize_eval.store.layout import Cell, Layout
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 

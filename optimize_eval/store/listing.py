@@ -15,8 +15,7 @@ import orjson
 
 from optimize_eval import files
 from optimize_eval.errors import OptimizeEvalError, UsageError
-from optimize_eval.journal import SCHEMA, check_schema, decode, last_line
-from optimize_eval.run.folder import (
+from optimize_eval.store.folder import (
     JOURNAL,
     LEADERBOARD,
     MANIFEST,
@@ -25,7 +24,8 @@ from optimize_eval.run.folder import (
     holder,
     read_manifest,
 )
-from optimize_eval.run.manifest import Manifest, is_bench, layout_of
+from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
+from optimize_eval.store.manifest import Manifest, is_bench, layout_of
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")
 

@@ -3,7 +3,7 @@
 Reading tolerates one thing only: a last line without its end, which a power cut or a kill leaves. A line
 whose checksum is wrong was edited or damaged, and is refused by its number. What records mean is not known
 here: a run's journal and a task's outputs are written alike. Where the newest one of each unit stands is
-run.ledger's.
+ledger's.
 """
 
 import json

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
-from optimize_eval.run.layout import Cell, Label, Layout, Split
-from optimize_eval.run.manifest import Manifest, changed_evaluators, changed_splits, layout_of, listed, told
-from optimize_eval.run.stored import StoredRun
+from optimize_eval.store.layout import Cell, Label, Layout, Split
+from optimize_eval.store.manifest import Manifest, changed_evaluators, changed_splits, layout_of, listed, told
+from optimize_eval.store.stored import StoredRun
 
 _AXES = ("evaluators", "candidates", "task_models", "splits")
 _NAMED = 5

@@ -1,22 +1,17 @@
-"""run.json: what a run is, as it stands beside its journal; and how two of them differ."""
+"""run.json: what a run is, as it stands beside its journal, read back; and how two of them differ."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from optimize_eval.errors import UsageError
-from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
-from optimize_eval.reach.identity import Identity
-from optimize_eval.run.layout import Layout, Split
-from optimize_eval.run.manifest_shape import check_shape
-from optimize_eval.run.plan import MOST_UNITS, Plan
-from optimize_eval.version import VERSION
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.store.layout import MOST_UNITS, Layout, Split
+from optimize_eval.store.manifest_shape import check_shape
 
 SCHEMA = "optimize-eval.run.v1"
 EDITED = "its run.json is of another version, or was edited"
 
-_SMALL = 4096  # bytes up to which a candidate's text is kept here
 _SHOWN = 3
 _MISSHAPEN = (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError)
 _MOST_DIFFERENCES = 10
@@ -27,31 +22,6 @@ Differences = Callable[[Manifest, Manifest], list[str]]
 
 class NotARun(UsageError):
     """A folder whose run.json is not one of ours, or cannot be understood."""
-
-
-def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any]) -> Manifest:
-    """Write down every axis, with sha256 and, where small, text; `files` are those of the splits."""
-    layout = plan.layout
-    return {
-        "schema": SCHEMA,
-        "version": VERSION,
-        "protocol": PROTOCOL_VERSION,
-        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "plan": plan.digest,
-        "evaluators": [
-            entry_of(identity, score_range)
-            for identity, score_range in zip(plan.identities, layout.score_ranges, strict=True)
-        ],
-        "candidates": _candidates(plan),
-        "task_models": list(layout.task_models),
-        "splits": [_split(split, files.get(split.name)) for split in layout.splits],
-        "repeats": layout.repeats,
-        "baseline": layout.baseline,
-        "seed": layout.seed,
-        "cluster_by": layout.cluster_by,
-        "group_by": list(layout.group_by),
-        "settings": dict(settings),
-    }
 
 
 def layout_of(manifest: Manifest) -> tuple[Layout, str]:
@@ -126,11 +96,6 @@ def since_of(manifest: Manifest) -> dict[str, int]:
     return {one["name"]: one.get("since", 0) for one in evaluators_of(manifest)}
 
 
-def entry_of(identity: Identity, score_range: ScoreRange) -> dict[str, Any]:
-    """Write down an evaluator."""
-    return {**identity.to_dict(), "score_range": str(score_range)}
-
-
 def _edited(error: Exception) -> NotARun:
     return NotARun(
         f"run.json is not one of ours or was edited: {type(error).__name__} {error}",
@@ -201,33 +166,6 @@ def listed(found: Sequence[str]) -> list[str]:
     if len(found) > _MOST_DIFFERENCES:
         lines.append(f"  … and {len(found) - _MOST_DIFFERENCES:,} more")
     return lines
-
-
-def _candidates(plan: Plan) -> list[dict[str, Any]]:
-    return [
-        {"name": one.name, "field": one.field}
-        if one.field
-        else {
-            "name": one.name,
-            "sha256": digest,
-            "bytes": len(one.text.encode()),
-            **({"text": one.text} if len(one.text.encode()) <= _SMALL else {}),
-        }
-        for one, (_, digest) in zip(plan.candidates, plan.candidate_digests, strict=True)
-    ]
-
-
-def _split(split: Split, file: str | None) -> dict[str, Any]:
-    return {
-        "name": split.name,
-        "file": file,
-        "lines": list(split.lines),
-        "sha256": list(split.sha256),
-        "clusters": None if split.clusters is None else list(split.clusters),
-        "groups": {path: list(labels) for path, labels in split.groups.items()},
-        "names": list(split.names),
-        "inputs": list(split.inputs),
-    }
 
 
 def _read_split(split: Mapping[str, Any]) -> Split:

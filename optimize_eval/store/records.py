@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from optimize_eval import strict_json
-from optimize_eval.run.stored import StoredRun
+from optimize_eval.store.stored import StoredRun
 
 FIELDS = (
     *("evaluator", "candidate", "task_model", "split", "line", "repeat"),
