@@ -17,7 +17,7 @@ from optimize_eval.aggregates.scores import Reading, Scores
 from optimize_eval.errors import FailureKind
 from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.store.layout import Cell, Layout
-from optimize_eval.store.ledger import Reader
+from optimize_eval.store.view import Reader
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.files import SPEC
 

@@ -22,9 +22,9 @@ from optimize_eval.aggregates.scores import Reading, Scores, Values
 from optimize_eval.aggregates.shapes import d_of, m_of
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Cell, Layout
-from optimize_eval.store.ledger import Reader
 from optimize_eval.store.paired import Paired, PairedCells, PairedSplit, pair
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import Reader
 
 SCHEMA = "optimize-eval.diff.v1"
 

@@ -19,9 +19,11 @@ from optimize_eval.cli.carried_out import (
     check_slots,
     end,
     explain,
+    folder_of,
     session,
     settings_of,
     summarise,
+    tell_notes,
 )
 from optimize_eval.cli.leaderboards import drop_outdated, keep, make_board, path_of, tell
 from optimize_eval.cli.material import stored_paths
@@ -144,7 +146,7 @@ def bench(
     metrics = [one.evaluator for file in taken for one in file.tasks]
     specs = _named_apart([task_spec(text, metrics, how, task, sandbox=sandbox or "") for text in model])
     plan = plan_run(specs, [_NO_CANDIDATE], sources, repeats=repeats, seed=seed)
-    folder = Path("runs", f"bench-{plan.digest[:8]}") if out is None else Path(out)
+    folder = folder_of("bench", plan, files, out)
     if show is not None:
         show_task.show(specs, *find_task(taken, show), folder / OUTPUTS, as_json=as_json)
         return
@@ -189,6 +191,7 @@ def bench(
     _note_twice(specs)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
+        tell_notes(stored)
         for path in (folder / LEADERBOARD, *(path_of(folder, name) for name in metrics)):
             path.unlink(missing_ok=True)  # while calls are made it would tell of another time
         done = session(_writing_outputs(plan, folder), stored, settings(plan), quiet=quiet)

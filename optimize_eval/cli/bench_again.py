@@ -18,7 +18,7 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification
 from optimize_eval.run.again import plan_again
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.rescore import Settled, Wanted, add, settle
+from optimize_eval.run.rescore import Settled, Wanted, add, is_owed, settle
 from optimize_eval.run.runner import Ended, Settings, Status
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
@@ -106,7 +106,8 @@ def _score_by(
     done, plan = Session(ended=nothing_called(run, settled)), None
     if is_owed(run, settled):
         plan = plan_again(settled.specs, run.manifest, bench.readings(), ())
-        run = add(run, settled.additions)
+    run = add(run, settled.additions)
+    if plan:
         done = session(plan, run, settings(plan), quiet=quiet)
     summarise(run)
     return Own(bench.board(run, names), done, plan)
@@ -150,14 +151,6 @@ def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> 
 def _reading(file: TaskFile) -> Reading:
     examples = tuple(Example(raw=task.raw, line=task.line, value={}) for task in file.tasks)
     return Reading(path=file.path, examples=examples, problems=())
-
-
-def is_owed(stored: StoredRun, settled: Settled) -> bool:
-    """Tell whether there is anything to call: without it no file of the run's is needed."""
-    names = [spec.name for spec in settled.specs]
-    return any(
-        name not in settled.known or stored.ledger.owed(stored.layout.units_of(name)) for name in names
-    )
 
 
 def nothing_called(stored: StoredRun, settled: Settled) -> Ended:

@@ -6,7 +6,7 @@ What the plan is, and which folder it goes to, is decided by the commands themse
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,10 +27,12 @@ from optimize_eval.reach.masked import masked
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.recheck import Rechecked, recheck
+from optimize_eval.run.resume import default_folder, former_folder
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
 from optimize_eval.run.stop import Stop
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.unnamed import unnamed
 
 Watch = Callable[[Sequence[Progress]], None]
 
@@ -127,9 +129,31 @@ def _watched(
         shown.close()
 
 
+def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None) -> Path:
+    """Choose a run's folder; one that an earlier version named in another way is found, and named."""
+    folder = default_folder(stem, plan, paths) if out is None else Path(out)
+    former = former_folder(stem, plan) if out is None and not folder.exists() else None
+    if former:
+        output.say(f"note: {former} has this run, named by an older rule: it goes on, as with --out {former}")
+    return former or folder
+
+
+def tell_notes(run: StoredRun) -> None:
+    """Say what a command has changed in a run by what it names, and by what it does not."""
+    for note in run.notes:
+        output.say(f"note: {note}")
+    if left := unnamed(run.document):
+        folder = shlex.quote(str(run.folder))
+        output.say(
+            f"note: left out, as this command does not name it: {left}; "
+            f"`optimize-eval report {folder} --all` shows it"
+        )
+
+
 def summarise(run: StoredRun) -> dict[str, Any]:
     from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
 
+    run.note_counts()
     summary = summarise_stored(run)
     write_json(run.folder / SUMMARY, summary)
     return summary

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from optimize_eval.aggregates import forecast as forecasts
@@ -12,9 +11,7 @@ from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.run.plan import Plan
-from optimize_eval.store.ledger import Ledger
-from optimize_eval.store.manifest import Manifest, journal_plan, with_additions
-from optimize_eval.store.stored import open_stored, read_run
+from optimize_eval.store.stored import StoredRun, open_stored
 
 SCHEMA = "optimize-eval.plan.v1"
 
@@ -23,23 +20,15 @@ _MINUTE = 60
 _TWICE = 1 - 0.5**0.5
 
 
-def show(
-    plan: Plan, folder: Path, *, slots: int, known: Manifest | None, like: str | None, as_json: bool
-) -> None:
+def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: bool) -> None:
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
     earlier = _like(like, plan) if like else None
     found = forecast(plan.layout, earlier)
-    told = _plan(plan, folder, slots, _ledger(plan, folder, known), earlier, found)
+    told = _plan(plan, run, slots, earlier, found)
     if as_json:
         output.emit_json(told)
     else:
         output.emit("\n".join(_lines(plan, told, earlier, found)))
-
-
-def _ledger(plan: Plan, folder: Path, known: Manifest | None) -> Ledger:
-    if known is None:
-        return Ledger(plan.layout, plan.digest)
-    return read_run(folder, known, with_additions(plan.layout, known), journal_plan(known)).ledger
 
 
 def _like(run: str, plan: Plan) -> Like:
@@ -56,15 +45,15 @@ def _like(run: str, plan: Plan) -> Like:
 
 
 def _plan(
-    plan: Plan, folder: Path, slots: int, ledger: Ledger, like: Like | None, found: Forecast | None
+    plan: Plan, run: StoredRun, slots: int, like: Like | None, found: Forecast | None
 ) -> dict[str, Any]:
     layout = plan.layout
-    calls = len(ledger.owed(range(layout.size)))
+    calls = len(run.ledger.of(layout).owed(range(layout.size)))
     reach = found and (found.zero_one if found.graded is None else found.graded)
     seconds = None if like is None or like.seconds is None else round(calls * like.seconds / slots, 3)
     return {
         "schema": SCHEMA,
-        "run": str(folder),
+        "run": str(run.folder),
         "plan": plan.digest,
         "candidates": list(layout.candidates),
         "baseline": layout.baseline,

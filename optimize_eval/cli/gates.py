@@ -81,7 +81,7 @@ def demands(
     from optimize_eval.aggregates.regression_gates import check_can_decide  # noqa: PLC0415
     from optimize_eval.store.paired import check_comparable  # noqa: PLC0415
 
-    layout, _ = layout_of(manifest)
+    layout = layout_of(manifest)
     if max_gap is not None:
         check_gap(layout, max_gap)
     before = None if against is None else open_stored(against)

@@ -28,6 +28,7 @@ from optimize_eval.store.folder import LEADERBOARD, SUMMARY
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.records import Records
 from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.unnamed import unnamed, with_everything
 
 EXAMPLES = """\b
 Examples:
@@ -66,6 +67,9 @@ _WITH_GATES = {Format.JSON, Format.MD, Format.JUNIT}  # those that the run had, 
 def report(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run or bench.")],
     check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Show what the last command did not name, too.")
+    ] = False,
     format_: Annotated[
         Format | None,
         typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(Format)}.", show_default=False),
@@ -79,6 +83,10 @@ def report(
     """Print a run's result again; it needs the run's folder and nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(board_gates.place_of(run))
+    if all_:
+        stored = _with_everything(stored, check=check)
+    elif left := unnamed(stored.document):
+        output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
     if is_bench(stored.manifest):
         board_gates.refuse_gap(max_gap)
         board_gates.refuse_margin(margin)
@@ -99,6 +107,18 @@ def report(
         shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
         _emit_summary(summary, shown, shlex.quote(str(stored.folder)), chosen)
     gates.end(judged)
+
+
+def _with_everything(stored: StoredRun, *, check: bool) -> StoredRun:
+    if is_bench(stored.manifest):
+        raise UsageError(
+            "a board has what the bench's own command named", hint="omit --all; name all models and files"
+        )
+    if check:
+        raise UsageError(
+            "summary.json has what the last command named, and is checked so", hint="omit --all or --check"
+        )
+    return with_everything(stored)
 
 
 def _note_newer_rules(stored: StoredRun) -> None:

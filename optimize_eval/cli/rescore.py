@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import options, output
-from optimize_eval.cli.bench_again import Bench, is_owed, nothing_called
+from optimize_eval.cli.bench_again import Bench, nothing_called
 from optimize_eval.cli.carried_out import (
     Session,
     check_reachable,
@@ -22,10 +22,10 @@ from optimize_eval.connect import given_name, parse_evaluator
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.run.again import plan_again
-from optimize_eval.run.rescore import Settled, Wanted, add, settle
+from optimize_eval.run.rescore import Settled, Wanted, add, is_owed, settle
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.store.stored import open_stored
 
 EXAMPLES = """\b
 Examples:
@@ -105,8 +105,8 @@ def rescore(
     with locked(folder):
         stored = open_stored(folder)
         settled = settle(stored, bench.wanted if bench else wanted)
-        _note_done(stored, settled)
         if not is_owed(stored, settled):
+            stored = add(stored, settled.additions)
             done, plan = Session(ended=nothing_called(stored, settled)), None
         else:
             where = {"train": dataset, "val": valset, "test": testset}
@@ -122,6 +122,8 @@ def rescore(
             check_reachable(plan)
             stored = add(stored, settled.additions)
             done = session(plan, stored, settings, quiet=quiet)
+        if plan is None:
+            _note_done(settled)
         summary = summarise(stored)
         if bench:
             names = [spec.name for spec in settled.specs]
@@ -133,7 +135,6 @@ def rescore(
     end(done.ended, anew=_ANEW)
 
 
-def _note_done(stored: StoredRun, settled: Settled) -> None:
+def _note_done(settled: Settled) -> None:
     for name in settled.known:
-        if not stored.ledger.owed(stored.layout.units_of(name)):
-            output.say(f"note: the run has {name} already, and nothing of it is owed")
+        output.say(f"note: the run has {name} already, and nothing of it is owed")

@@ -6,16 +6,18 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import gates, options, output
+from optimize_eval.cli import gates, options
 from optimize_eval.cli.carried_out import (
     check_reachable,
     check_slots,
     end,
     explain,
+    folder_of,
     session,
     settings_of,
     summarise,
     tell,
+    tell_notes,
 )
 from optimize_eval.cli.material import load_all_candidates, load_sources, stored_paths
 from optimize_eval.errors import UsageError
@@ -23,8 +25,8 @@ from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
-from optimize_eval.run.resume import check_plan, open_run
-from optimize_eval.store.folder import locked, read_manifest, refuse_foreign
+from optimize_eval.run.resume import look_at, open_run
+from optimize_eval.store.folder import locked, refuse_foreign
 
 EXAMPLES = """\b
 Examples:
@@ -145,8 +147,7 @@ def run(
     settings = settings_of(
         plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
     )
-    name = f"{Path(sweep).stem if sweep else 'run'}-{plan.digest[:8]}"
-    folder = Path("runs", name) if out is None else Path(out)
+    folder = folder_of(Path(sweep).stem if sweep else "run", plan, files.values(), out)
     manifest = manifest_of(
         plan,
         {split: Path(path).name.encode(errors="replace").decode() for split, path in files.items() if path},
@@ -161,9 +162,8 @@ def run(
         },
     )
     refuse_foreign(folder)
-    there = {} if fresh else read_manifest(folder) or {}
     wanted = gates.demands(
-        {**manifest, "additions": there.get("additions", [])},
+        manifest,
         folder,
         fail_under,
         max_gap,
@@ -171,16 +171,15 @@ def run(
         is_before_calls=True,
     )
     if dry_run:
-        known = None if fresh else check_plan(folder, manifest)
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
-        dry.show(plan, folder, slots=concurrency, known=known, like=like, as_json=as_json)
+        looked = look_at(folder, plan, manifest, fresh=fresh)
+        dry.show(plan, looked, slots=concurrency, like=like, as_json=as_json)
         return
     check_reachable(plan)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh)
-        if there.get("plan", plan.digest) != plan.digest:
-            output.say("note: an evaluator has changed that had scored nothing: what failed is called anew")
+        tell_notes(stored)
         done = session(plan, stored, settings, again=recheck, quiet=quiet)
         summary = summarise(stored)
     judged = wanted.judge(stored, summary)

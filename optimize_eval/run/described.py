@@ -7,15 +7,19 @@ from typing import Any
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.reach.identity import Identity
 from optimize_eval.run.plan import Plan
+from optimize_eval.store.document import SCHEMA
 from optimize_eval.store.layout import Split
-from optimize_eval.store.manifest import SCHEMA, Manifest
+from optimize_eval.store.manifest import Manifest
 from optimize_eval.version import VERSION
 
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 
 
 def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any]) -> Manifest:
-    """Write down every axis, with sha256 and, where small, text; `files` are those of the splits."""
+    """Write down what a plan is about: every axis, with sha256 and, where small, text.
+
+    `files` are those of the splits. Names and inputs of examples are put to it where it is written.
+    """
     layout = plan.layout
     return {
         "schema": SCHEMA,
@@ -66,6 +70,4 @@ def _split(split: Split, file: str | None) -> dict[str, Any]:
         "sha256": list(split.sha256),
         "clusters": None if split.clusters is None else list(split.clusters),
         "groups": {path: list(labels) for path, labels in split.groups.items()},
-        "names": list(split.names),
-        "inputs": list(split.inputs),
     }

@@ -5,8 +5,8 @@ makes two runs the same. How the axes are counted is layout's, what is written o
 """
 
 import hashlib
-import random
-from collections.abc import Container, Mapping, Sequence
+import heapq
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -20,15 +20,9 @@ from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.identity import Identity
-from optimize_eval.run.source import (
-    Source,
-    check_fields,
-    check_labels,
-    inputs_of,
-    label_at,
-    name_of,
-    value_at,
-)
+from optimize_eval.run.about import About
+from optimize_eval.run.source import Source, check_fields, check_labels, label_at, value_at
+from optimize_eval.store.keys import key_of
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
 from optimize_eval.tasks.identity import identify
 
@@ -64,6 +58,7 @@ class Plan:
     candidates: tuple[Candidate, ...]
     examples: tuple[tuple[PlannedExample, ...], ...]  # by split
     layout: Layout
+    about: About  # what run.json says of the examples
 
     def unit(self, number: int) -> Unit:
         place = self.layout.place(number)
@@ -74,7 +69,7 @@ class Plan:
         sha256 = _sha256(text.encode()) if example.texts else asked.sha256
         cell = self.layout.cells[place.cell]
         of_example = cell.split, example.line, example.sha256, repeat
-        key = _sha256(orjson.dumps((asked.identity, sha256, cell.task_model, *of_example)))
+        key = key_of(asked.identity, sha256, cell.task_model, *of_example)
         payload = Payload(
             candidate=text,
             example=example.raw,
@@ -172,10 +167,7 @@ def plan_run(
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)
     examples = tuple(_planned(source, candidates) for source in sources)
-    fields = {part for one in candidates for part in (one.field, one.field.partition(".")[0])}
-    splits = tuple(
-        _split(*pair, cluster_by, group_by, fields) for pair in zip(sources, examples, strict=True)
-    )
+    splits = tuple(_split(*pair, cluster_by, group_by) for pair in zip(sources, examples, strict=True))
     layout = Layout(
         evaluators=tuple(spec.name for spec in specs),
         score_ranges=tuple(spec.score_range for spec in specs),
@@ -197,18 +189,23 @@ def plan_run(
         candidates=tuple(candidates),
         examples=examples or (_WITHOUT_EXAMPLES,),
         layout=layout,
+        about=About(sources, candidates),
     )
 
 
 def choose(
     examples: Sequence[Example], *, split: str, limit: int | None, sample: int | None, seed: int
 ) -> tuple[Example, ...]:
-    """Take the first `limit` examples, then `sample` of them by a seed, in the file's order."""
+    """Take the first `limit` examples, then `sample` of them by a seed, in the file's order.
+
+    A smaller sample is a part of a larger one, so a run that grows asks about no example twice.
+    """
     taken = examples[:limit]
     if sample is None or sample >= len(taken):
         return tuple(taken)
-    places = random.Random(f"{seed} {split}").sample(range(len(taken)), sample)  # noqa: S311  a sample, no secret
-    return tuple(taken[place] for place in sorted(places))
+    drawn = {example.line: _sha256(f"{seed} {split} {example.line}".encode()) for example in taken}
+    least = set(heapq.nsmallest(sample, drawn, key=drawn.__getitem__))
+    return tuple(example for example in taken if example.line in least)
 
 
 _WITHOUT_EXAMPLES = (PlannedExample(raw=None, line=None, sha256=""),)
@@ -242,7 +239,6 @@ def _split(
     examples: Sequence[PlannedExample],
     cluster_by: str | None,
     group_by: Sequence[str],
-    fields: Container[str],
 ) -> Split:
     def labels(path: str) -> tuple[str, ...]:
         return tuple(label_at(example.value, path) for example in source.examples)
@@ -253,8 +249,6 @@ def _split(
         sha256=tuple(example.sha256 for example in examples),
         clusters=labels(cluster_by) if cluster_by else None,
         groups={path: labels(path) for path in group_by},
-        names=tuple(name_of(example.value, fields) for example in source.examples),
-        inputs=tuple(inputs_of(source, fields)),
     )
 
 

@@ -22,8 +22,8 @@ from optimize_eval.run.stop import Stop
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.ledger import Part
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import View
 
 Answer = tuple[Unit, Scored | Failed]
 
@@ -55,17 +55,18 @@ def recheck(
     watch: Callable[[Sequence[Progress]], None],
 ) -> Rechecked:
     """Ask so many units again, or all that are scored if they are fewer; the run's session is over."""
-    part = run.ledger.part(plan.layout)
+    part = run.ledger.of(plan.layout)
     chosen = chosen_again(plan.layout, part, wanted)
     answers = sorted(_ask(plan, chosen, slots, stop, watch), key=lambda answer: answer[0].number)
-    with run.ledger.reader(run.folder / JOURNAL) as reader:
-        before = [record["score"] for record in part.read(reader, (unit.number for unit, _ in answers))]
+    with part.reader(run.folder / JOURNAL) as reader:
+        records = [reader.record(unit.number) for unit, _ in answers]
+        before = [record["score"] for record in records if record]
     told = _compared(answers, before, sum(map(len, chosen)))
     _note(run, told)
     return told
 
 
-def chosen_again(layout: Layout, part: Part, wanted: int) -> list[list[int]]:
+def chosen_again(layout: Layout, part: View, wanted: int) -> list[list[int]]:
     """Choose scored units by the run's seed, as many of each evaluator as there are enough of."""
     known = [part.scored(layout.units_of(name)) for name in layout.evaluators]
     shares = _shares([len(units) for units in known], wanted)
@@ -140,9 +141,9 @@ def _compared(answers: Sequence[Answer], before: Iterable[float], chosen: int) -
 
 
 def _note(run: StoredRun, told: Rechecked) -> None:
-    with contextlib.closing(journal.Journal(run.folder / JOURNAL, run.ledger.end)) as noted:
+    with contextlib.closing(journal.Journal(run.folder / JOURNAL, run.ledger.ledger.end)) as noted:
         noted.append(journal.sealed({"recheck": told.to_dict()}))
-    run.ledger.end = noted.end
+    run.ledger.ledger.end = noted.end
 
 
 def _text(message: str) -> str:

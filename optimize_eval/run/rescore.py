@@ -1,7 +1,7 @@
 """Evaluators that are asked later over what a run is about already: named, written to run.json, planned.
 
-They stand beside the plan as additions, so the plan's digest and the numbers of its own units stay what they
-are. What a run is about is found again by run.again.
+They join what the last command named, and are part of it until another names what it wants. What a run is
+about is found again by run.again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +12,9 @@ from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.described import entry_of
-from optimize_eval.store.folder import MANIFEST, write_json
-from optimize_eval.store.layout import MOST_UNITS, Layout
+from optimize_eval.store.document import current
 from optimize_eval.store.manifest import additions_of, evaluators_of, layout_of
-from optimize_eval.store.stored import StoredRun, read_run
+from optimize_eval.store.stored import StoredRun, extend
 from optimize_eval.tasks.identity import identify
 
 Entry = Mapping[str, Any]
@@ -41,30 +40,35 @@ class Settled:
 def settle(run: StoredRun, wanted: Iterable[Wanted]) -> Settled:
     """Find which evaluators the run has already, and name the others apart from all that are there."""
     additions = list(additions_of(run.manifest))
+    chosen = {one["name"] for one in evaluators_of(run.manifest)}
     specs: dict[str, EvaluatorSpec] = {}
     known: list[str] = []
     for one in wanted:
         entry = entry_of(identify(one.spec), one.spec.score_range)
-        named = [*run.manifest["evaluators"], *additions]
-        if name := _same(entry, one.given, named):
+        named = {**current(run.document["evaluators"]), **{told["name"]: told for told in additions}}
+        if name := _same(entry, one.given, [*named.values()]):
             known += [] if name in specs else [name]
+            additions += [] if name in chosen else [dict(named[name])]
         else:
-            taken = [
-                told["name"] for told in named if told["name"] in specs or not _is_unused(run, told["name"])
-            ]
+            taken = [told for told in named if told in specs or not _is_unused(run, told)]
             name = _new_name(one, taken)
-            _put(additions, {**entry, "name": name}, run.ledger.end)
+            additions = [told for told in additions if told["name"] != name] + [{**entry, "name": name}]
+        chosen.add(name)
         specs[name] = replace(one.spec, name=name)
     return Settled(specs=tuple(specs.values()), additions=tuple(additions), known=tuple(known))
 
 
 def add(run: StoredRun, additions: Sequence[Entry]) -> StoredRun:
-    """Write additions down, before anything is asked of them, and read the run with them."""
-    manifest = {**run.manifest, "additions": list(additions)}
-    layout, plan = _checked(manifest)
-    if manifest["additions"] != additions_of(run.manifest):
-        write_json(run.folder / MANIFEST, manifest)
-    return read_run(run.folder, manifest, layout, plan)
+    """Write additions down, before anything is called, and read the run with them."""
+    return extend(run.folder, {**run.manifest, "additions": list(additions)}, None)
+
+
+def is_owed(run: StoredRun, settled: Settled) -> bool:
+    """Tell whether there is anything to call: without it no file of the run's is needed."""
+    layout = layout_of({**run.manifest, "additions": list(settled.additions)})
+    view = run.ledger.of(layout)
+    names = [spec.name for spec in settled.specs]
+    return any(name not in settled.known or view.owed(layout.units_of(name)) for name in names)
 
 
 def _same(entry: Entry, given: str | None, named: Sequence[Entry]) -> str | None:
@@ -87,22 +91,5 @@ def _new_name(wanted: Wanted, taken: Sequence[str]) -> str:
 
 
 def _is_unused(run: StoredRun, name: str) -> bool:
-    """Tell whether an addition has never scored anything: its name is free for the program as mended."""
-    return any(one["name"] == name for one in additions_of(run.manifest)) and run.is_unused(name)
-
-
-def _put(additions: list[dict[str, Any]], entry: dict[str, Any], end: int) -> None:
-    """Add an entry, or put it in the place of an unused one; what that one failed at is not its own."""
-    for place, one in enumerate(additions):
-        if one["name"] == entry["name"]:
-            additions[place] = {**entry, "since": end}
-            return
-    additions.append(entry)
-
-
-def _checked(manifest: dict[str, Any]) -> tuple[Layout, str]:
-    own = layout_of({**manifest, "additions": []})[0]
-    calls = own.size // len(own.evaluators) * len(evaluators_of(manifest))
-    if calls > MOST_UNITS:
-        raise UsageError(f"{calls:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
-    return layout_of(manifest)
+    """Tell whether a name that the run's own command did not give has never scored: another may have it."""
+    return all(one["name"] != name for one in run.manifest["evaluators"]) and run.is_unused(name)

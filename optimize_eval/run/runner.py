@@ -22,7 +22,8 @@ from optimize_eval.run.progress import Progress
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
 from optimize_eval.store import journal
-from optimize_eval.store.ledger import SCORED, SKIPPED, Ledger
+from optimize_eval.store.ledger import SCORED, SKIPPED
+from optimize_eval.store.view import View
 from optimize_eval.tasks.identity import has_changed
 
 PROBES = 3  # units of each split that may fail before an evaluator is taken for broken
@@ -69,15 +70,15 @@ class Runner:
     def __init__(
         self,
         plan: Plan,
-        ledger: Ledger,
+        ledger: View,
         settings: Settings,
         *,
         stop: Stop,
         watch: Callable[[Sequence[Progress]], None],
     ) -> None:
         self._plan = plan
-        self._ledger = ledger
-        self._part = ledger.part(plan.layout)
+        self._part = ledger.of(plan.layout)
+        self._ledger = ledger.ledger
         self._settings = settings
         self._stop = stop
         self._watch = watch
@@ -131,7 +132,7 @@ class Runner:
         return {"ended_at": self._clock.now(), "status": str(status), **told}
 
     def _header(self) -> dict[str, Any]:
-        return {"schema": journal.SCHEMA, "plan": self._ledger.plan, "started_at": self._clock.now()}
+        return {"schema": journal.SCHEMA, "plan": self._ledger.table.run, "started_at": self._clock.now()}
 
     def _probe(self) -> None:
         """Ask each evaluator of which nothing scored is known some first units: who scores none is broken."""

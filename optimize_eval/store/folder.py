@@ -14,8 +14,9 @@ import orjson
 
 from optimize_eval import files
 from optimize_eval.errors import UsageError
+from optimize_eval.store.document import FIRST_SCHEMA, SCHEMA, Document, selected, upgraded
 from optimize_eval.store.journal import no_room, sync_folder
-from optimize_eval.store.manifest import SCHEMA, Manifest, NotARun
+from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
@@ -135,9 +136,18 @@ def _indented(value: Any) -> bytes:
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """Read run.json; None where there is none."""
+    """Read what a run's last command was about; None where there is no run.json."""
+    document = read_document(folder)
     try:
-        manifest = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
+        return None if document is None else selected(document)
+    except MISSHAPEN as error:
+        raise edited(error) from None
+
+
+def read_document(folder: Path) -> Document | None:
+    """Read run.json, of this version or the first; None where there is none."""
+    try:
+        document = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, orjson.JSONDecodeError) as error:
@@ -145,11 +155,20 @@ def read_manifest(folder: Path) -> Manifest | None:
         raise NotARun(
             f"{folder / MANIFEST} cannot be read: {reason}", hint="choose another folder with --out"
         ) from None
-    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
-        told = manifest.get("schema") if isinstance(manifest, dict) else None
+    if not isinstance(document, dict) or document.get("schema") not in {SCHEMA, FIRST_SCHEMA}:
+        told = document.get("schema") if isinstance(document, dict) else None
         what = f"of another version ({told})" if str(told).startswith(_OURS) else "not of optimize-eval"
         raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
-    return manifest
+    return upgraded(document)
+
+
+def write_document(folder: Path, document: Document) -> None:
+    """Write run.json; one of the first version is kept beside it."""
+    path = folder / MANIFEST
+    first = path.with_name(f"{MANIFEST}.v1")
+    if document.pop("upgraded", False) and path.exists() and not first.exists():
+        os.link(path, first)
+    write_json(path, document)
 
 
 def has_our_files(folder: Path) -> bool:

@@ -1,45 +1,72 @@
 """Where each unit of a run stands: owed, or in the journal as scored, failed or skipped, and at which place.
 
-A few bytes a unit, whatever its record holds, so that a run of 200,000 units fits into little memory.
+A few bytes a unit, whatever its record holds, so that a run of 200,000 units fits into little memory. What a
+command is about is a part of a run: view.
 """
 
-import os
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import eq
 from pathlib import Path
 from sys import float_info
-from typing import Any
+from typing import Any, Self
 
 from optimize_eval.store import journal
-from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.keys import CellName, Versions
+from optimize_eval.store.layout import Layout
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 
+_FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
 _NUMBERS = frozenset({int, float})
 _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
 
-class Ledger:
-    """The newest record of each unit, by the unit's number."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Which units a run has: its cells in the order in which they came, each with all lines and repeats."""
 
-    def __init__(self, layout: Layout, plan: str, since: Mapping[str, int] | None = None) -> None:
-        self.layout = layout
-        self.plan = plan  # the digest that the journal's headers must have
-        self._since = since or {}  # where records of an evaluator that took an unused place begin
-        self._states = bytearray(layout.size)
-        self._offsets = array("q", [0]) * layout.size
-        self._lengths = array("I", [0]) * layout.size
-        self.changed: set[str] = set()  # evaluators whose files changed while they were asked
-        self._has_header = False
-        self.end = 0  # where the last whole line of the journal ends
+    run: str  # the id that the journal's headers must have
+    cells: Sequence[CellName]
+    lines: Mapping[str, Mapping[int | None, int]]  # by split: the place of each line
+    repeats: int
+    since: Mapping[str, int] = field(default_factory=dict)  # where records of an evaluator as it is now begin
+    sound_since: Mapping[str, int] = field(default_factory=dict)  # and where it can have changed
+    versions: Versions | None = None
 
     @classmethod
-    def read(cls, path: Path, layout: Layout, plan: str, since: Mapping[str, int] | None = None) -> "Ledger":
+    def of(cls, layout: Layout, run: str) -> Self:
+        """Make the table of a run that has just this layout."""
+        return cls(
+            run=run,
+            cells=[cell[:4] for cell in layout.cells],
+            lines={split.name: {line: n for n, line in enumerate(split.lines)} for split in layout.splits},
+            repeats=layout.repeats,
+        )
+
+
+class Ledger:
+    """The newest record of each unit of a run; a cell's units stand together, cells as they came."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._starts: dict[CellName, int] = {}
+        self.states = bytearray()
+        self._offsets = array("q")
+        self._lengths = array("I")
+        self.changed: set[str] = set()  # evaluators whose files changed while they were called
+        self._has_header = False
+        self.end = 0  # where the last whole line of the journal ends
+        for cell in table.cells:
+            self.start(cell)
+
+    @classmethod
+    def read(cls, path: Path, table: Table) -> Self:
         """Read a journal; one that is not there is an empty one."""
-        ledger = cls(layout, plan, since)
+        ledger = cls(table)
         try:
             for entry in journal.entries(path):
                 ledger._enter_line(path, entry)
@@ -47,42 +74,73 @@ class Ledger:
             pass
         return ledger
 
+    def start(self, cell: CellName) -> int:
+        """Find where a cell's units begin; one that is not there yet comes to the end, all its units owed."""
+        found = self._starts.get(cell)
+        if found is None:
+            found = self._starts[cell] = len(self.states)
+            size = self._size(cell)
+            self.states.extend(bytes(size))
+            self._offsets.extend(array("q", [0]) * size)
+            self._lengths.extend(array("I", [0]) * size)
+        return found
+
     def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
         """Note where the newest record of a unit is."""
-        self._states[number] = _STATES[outcome]
+        self.states[number] = _STATES[outcome]
         self._offsets[number] = offset
         self._lengths[number] = length
 
-    def count(self, state: int, units: range) -> int:
-        return self._states.count(state, units.start, units.stop)
-
-    def owed(self, units: range) -> "array[int]":
-        """List the units that are still to be asked; failed ones are asked again."""
-        states = self._states
-        return array("I", (number for number in units if states[number] in {OWED, FAILED}))
-
-    def scored(self, units: range) -> "array[int]":
-        return array("I", (number for number in units if self._states[number] == SCORED))
-
-    def part(self, layout: Layout) -> "Part":
-        """Give the units of some of the run's evaluators, numbered by a layout that has only these."""
-        return Part(self, layout)
-
-    @contextmanager
-    def reader(self, path: Path) -> Iterator["Reader"]:
-        """Open the journal for reading records by cell, in the order of units."""
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            raise _changed(path) from None
-        try:
-            yield Reader(self, path, descriptor)
-        finally:
-            os.close(descriptor)
-
     def stretch(self, number: int) -> tuple[int, int] | None:
         """Tell where a unit's newest record is: its length and its offset."""
-        return (self._lengths[number], self._offsets[number]) if self._states[number] != OWED else None
+        return (self._lengths[number], self._offsets[number]) if self.states[number] != OWED else None
+
+    def counts(self, cell: CellName) -> tuple[int, int, int]:
+        """Count the scored, failed and skipped units of a cell."""
+        start = self.start(cell)
+        stop = start + self._size(cell)
+        scored, failed, skipped = (
+            self.states.count(state, start, stop) for state in (SCORED, FAILED, SKIPPED)
+        )
+        return scored, failed, skipped
+
+    def is_unused(self, evaluator: str) -> bool:
+        """Return True if an evaluator has scored and skipped nothing: another may have its place."""
+        counted = [self.counts(cell) for cell in self._starts if cell[0] == evaluator]
+        return not any(scored or skipped for scored, _, skipped in counted)
+
+    def places(self, split: str, lines: Sequence[int | None], repeats: int) -> Sequence[int]:
+        """Give the places that examples' units have in a cell, a range if they stand together."""
+        every, known = self.table.repeats, self.table.lines[split]
+        if repeats == every and len(lines) == len(known) and all(map(eq, lines, known)):
+            return range(len(lines) * repeats)
+        return array("I", (known[line] * every + repeat for line in lines for repeat in range(repeats)))
+
+    def _size(self, cell: CellName) -> int:
+        return len(self.table.lines[cell[3]]) * self.table.repeats
+
+    def _number(self, record: Mapping[str, Any], offset: int) -> int | None:
+        """Find the unit that a record is of; _FORMER where it counts no more, None where it is foreign."""
+        table = self.table
+        try:
+            cell: CellName | None = (
+                record["evaluator"],
+                record["candidate"],
+                record.get("task_model"),
+                record["split"],
+            )
+            place = table.lines[record["split"]][record.get("line")]
+            repeat = record["repeat"]
+            if table.versions and table.versions.concern(record):
+                cell = table.versions.find(record)
+            start = self._starts[cell] if cell else _FORMER
+        except (KeyError, TypeError):
+            return None
+        if not (isinstance(repeat, int) and 1 <= repeat <= table.repeats):
+            return None
+        if cell is None or offset < table.since.get(cell[0], 0):
+            return _FORMER
+        return start + place * table.repeats + repeat - 1
 
     def _enter_line(self, path: Path, entry: journal.Entry) -> None:
         try:
@@ -91,22 +149,29 @@ class Ledger:
             raise self._foreign(path, entry) from None
         self.end = entry.offset + entry.length
         if "outcome" not in record:
-            journal.check_schema(record, journal.SCHEMA, f"{path}:{entry.number}")
-            if record.get("plan", self.plan) != self.plan:
-                raise self._foreign(path, entry)
-            self._has_header = self._has_header or "plan" in record
-            changed = record.get("changed", [])
-            self.changed.update(
-                name
-                for name in (changed if isinstance(changed, list) else ())
-                if isinstance(name, str) and entry.offset >= self._since.get(name, 0)
-            )
+            self._enter_note(path, entry, record)
             return
-        number = self.layout.number(record)
+        number = self._number(record, entry.offset)
         if number is None or not self._has_header or not _is_whole(record):
             raise self._foreign(path, entry)
-        if entry.offset >= self._since.get(record["evaluator"], 0):
+        if number != _FORMER:
             self.enter(number, record["outcome"], entry.offset, entry.length)
+
+    def _enter_note(self, path: Path, entry: journal.Entry, record: Mapping[str, Any]) -> None:
+        """Take what a session said at its begin or its end."""
+        journal.check_schema(record, journal.SCHEMA, f"{path}:{entry.number}")
+        if record.get("plan", self.table.run) != self.table.run:
+            raise self._foreign(path, entry)
+        self._has_header = self._has_header or "plan" in record
+        changed = record.get("changed", [])
+        self.changed.update(
+            name
+            for name in (changed if isinstance(changed, list) else ())
+            if isinstance(name, str) and entry.offset >= self._sound_since(name)
+        )
+
+    def _sound_since(self, evaluator: str) -> int:
+        return max(self.table.since.get(evaluator, 0), self.table.sound_since.get(evaluator, 0))
 
     @staticmethod
     def _foreign(path: Path, entry: journal.Entry) -> journal.Damaged:
@@ -143,83 +208,3 @@ def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
 
 def _is_number(value: Any) -> bool:
     return type(value) in _NUMBERS and abs(value) <= _LARGEST
-
-
-class Part:
-    """The units of a plan by its own numbers; its evaluators may be some of the run's only."""
-
-    def __init__(self, ledger: Ledger, layout: Layout) -> None:
-        self._ledger = ledger
-        self._units = [layout.units_of(name) for name in layout.evaluators]
-        starts = [ledger.layout.units_of(name).start for name in layout.evaluators]
-        self._shifts = [start - units.start for start, units in zip(starts, self._units, strict=True)]
-        self._share = len(self._units[0])
-
-    @property
-    def is_complete(self) -> bool:
-        return not any(self.count(OWED, units) for units in self._units)
-
-    def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
-        self._ledger.enter(number + self._shift(number), outcome, offset, length)
-
-    def count(self, state: int, units: range) -> int:
-        """Count the units of one evaluator that are in a state."""
-        shift = self._shift(units.start)
-        return self._ledger.count(state, range(units.start + shift, units.stop + shift))
-
-    def owed(self, units: range) -> "array[int]":
-        """List the units of one evaluator that are still to be asked."""
-        return self._listed(units, self._ledger.owed)
-
-    def scored(self, units: range) -> "array[int]":
-        """List the units of one evaluator that have a score."""
-        return self._listed(units, self._ledger.scored)
-
-    def read(self, reader: "Reader", numbers: Iterable[int]) -> Iterator[Mapping[str, Any]]:
-        """Read the newest records of units that have one."""
-        for number in numbers:
-            if stretch := self._ledger.stretch(number + self._shift(number)):
-                yield reader.at(stretch)
-
-    def _listed(self, units: range, of: Callable[[range], "array[int]"]) -> "array[int]":
-        shift = self._shift(units.start)
-        found = of(range(units.start + shift, units.stop + shift))
-        return array("I", (number - shift for number in found)) if shift else found
-
-    def _shift(self, number: int) -> int:
-        return self._shifts[number // self._share]
-
-
-class Reader:
-    """Records of an open journal."""
-
-    def __init__(self, ledger: Ledger, path: Path, descriptor: int) -> None:
-        self._ledger = ledger
-        self._path = path
-        self._descriptor = descriptor
-
-    def records(
-        self, cell: Cell, places: Iterable[int] | None = None
-    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        """Read the newest records of a cell's units, in their order, each with its place in the cell."""
-        start = self._ledger.layout.start(cell)
-        for place in range(cell.size) if places is None else places:
-            if record := self.record(start + place):
-                yield place, record
-
-    def record(self, number: int) -> Mapping[str, Any] | None:
-        """Read the newest record of one unit; None where it is owed."""
-        stretch = self._ledger.stretch(number)
-        return self.at(stretch) if stretch else None
-
-    def at(self, stretch: tuple[int, int]) -> Mapping[str, Any]:
-        """Read the record that has this length and offset; raises Damaged where it stands there no more."""
-        line = os.pread(self._descriptor, *stretch)
-        record = journal.decode(line) if journal.is_sound(line) else {}
-        if "outcome" not in record:
-            raise _changed(self._path)
-        return record
-
-
-def _changed(path: Path) -> journal.Damaged:
-    return journal.Damaged(f"{path} was changed while it was read", hint="read it once more")

@@ -144,7 +144,7 @@ def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _total(manifest: Manifest) -> dict[str, int]:
-    return {"total": layout_of(manifest)[0].size}
+    return {"total": layout_of(manifest).size}
 
 
 def _object(value: Any) -> dict[str, Any]:

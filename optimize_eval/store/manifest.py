@@ -1,7 +1,6 @@
-"""run.json: what a run is, as it stands beside its journal, read back; and how two of them differ."""
+"""What a run is about, as its last command named it, read from run.json; and how two such things differ."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from optimize_eval.errors import UsageError
@@ -9,11 +8,10 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import MOST_UNITS, Layout, Split
 from optimize_eval.store.manifest_shape import check_shape
 
-SCHEMA = "optimize-eval.run.v1"
 EDITED = "its run.json is of another version, or was edited"
 
 _SHOWN = 3
-_MISSHAPEN = (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError)
+MISSHAPEN = (AttributeError, IndexError, KeyError, MemoryError, OverflowError, TypeError, ValueError)
 _MOST_DIFFERENCES = 10
 
 Manifest = dict[str, Any]
@@ -24,11 +22,10 @@ class NotARun(UsageError):
     """A folder whose run.json is not one of ours, or cannot be understood."""
 
 
-def layout_of(manifest: Manifest) -> tuple[Layout, str]:
-    """Read the axes and the plan's digest back; a report needs no more than these and the journal."""
+def layout_of(manifest: Manifest) -> Layout:
+    """Read the axes back; a report needs no more than these and the journal."""
     try:
         check_shape(manifest)
-        plan = journal_plan(manifest)
         layout = Layout(
             evaluators=tuple(one["name"] for one in evaluators_of(manifest)),
             score_ranges=tuple(ScoreRange(one["score_range"]) for one in evaluators_of(manifest)),
@@ -46,31 +43,13 @@ def layout_of(manifest: Manifest) -> tuple[Layout, str]:
             },
         )
         _check_layout(layout)
-    except _MISSHAPEN as error:
-        raise _edited(error) from None
-    return layout, plan
-
-
-def journal_plan(manifest: Manifest) -> str:
-    """Give the digest that stands in the journal's headers: of the plan as the run was begun."""
-    return str(manifest.get("journal_plan", manifest["plan"]))
-
-
-def with_additions(layout: Layout, manifest: Manifest) -> Layout:
-    """Widen a plan's layout by the evaluators that were added to its run."""
-    try:
-        added = additions_of(manifest)
-        return replace(
-            layout,
-            evaluators=(*layout.evaluators, *(one["name"] for one in added)),
-            score_ranges=(*layout.score_ranges, *(ScoreRange(one["score_range"]) for one in added)),
-        )
-    except _MISSHAPEN as error:
-        raise _edited(error) from None
+    except MISSHAPEN as error:
+        raise edited(error) from None
+    return layout
 
 
 def evaluators_of(manifest: Manifest) -> list[dict[str, Any]]:
-    """List the plan's own evaluators, then those that were added; units are counted in this order."""
+    """List the evaluators that were named, then those that were added; units are counted in this order."""
     return [*manifest["evaluators"], *additions_of(manifest)]
 
 
@@ -91,12 +70,8 @@ def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
     return added
 
 
-def since_of(manifest: Manifest) -> dict[str, int]:
-    """Tell from where in the journal on records are of an evaluator as it is now."""
-    return {one["name"]: one.get("since", 0) for one in evaluators_of(manifest)}
-
-
-def _edited(error: Exception) -> NotARun:
+def edited(error: Exception) -> NotARun:
+    """Say that a run.json is not as it was written."""
     return NotARun(
         f"run.json is not one of ours or was edited: {type(error).__name__} {error}",
         hint="name a folder that `optimize-eval run` made",
@@ -127,24 +102,10 @@ def _check_layout(layout: Layout) -> None:
         raise ValueError("its axes do not fit each other")
 
 
-def differences(old: Manifest, new: Manifest) -> list[str]:
-    """Say what is not the same in two plans, one line each."""
-    return [
-        *_differing("evaluator", old, new, _evaluator_change),
-        *_differing("candidate", old, new, lambda _old, _new: "has changed"),
-        *(
-            f"{key.replace('_', ' ')}: {_short(old.get(key))} → {_short(new.get(key))}"
-            for key in ("task_models", "repeats", "baseline", "seed")
-            if old.get(key) != new.get(key)
-        ),
-        *_differing("split", old, new, _split_change),
-    ]
-
-
 def changed_evaluators(old: Manifest, new: Manifest) -> list[str]:
     """Say which evaluators of both are not the same, one line each; also of those that were added."""
     before, after = ({"evaluators": evaluators_of(one)} for one in (old, new))
-    return list(_changed("evaluator", before, after, _evaluator_change))
+    return list(_changed("evaluator", before, after, evaluator_change))
 
 
 def changed_splits(old: Manifest, new: Manifest) -> list[str]:
@@ -180,16 +141,6 @@ def _read_split(split: Mapping[str, Any]) -> Split:
     )
 
 
-def _differing(what: str, old: Manifest, new: Manifest, change: Any) -> Iterable[str]:
-    """Compare one axis by names: gone, new, changed, in another order."""
-    before, after = _by_name(what, old), _by_name(what, new)
-    yield from (f"{what} {name} is gone" for name in before if name not in after)
-    yield from (f"{what} {name} is new" for name in after if name not in before)
-    yield from _changed(what, old, new, change)
-    if list(before) != list(after) and before.keys() == after.keys():
-        yield f"the {what}s are in another order"
-
-
 def _changed(what: str, old: Manifest, new: Manifest, change: Any) -> Iterable[str]:
     before, after = _by_name(what, old), _by_name(what, new)
     for name, one in before.items():
@@ -205,7 +156,8 @@ def _essence(one: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(one.get(key) for key in ("sha256", "field", "score_range", "lines"))
 
 
-def _evaluator_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def evaluator_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Say what is not the same in an evaluator."""
     before = {file["name"]: file["sha256"] for file in old["files"]}
     changed = [file["name"] for file in new["files"] if before.get(file["name"]) != file["sha256"]]
     told = [
@@ -226,11 +178,3 @@ def _split_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     if len(after) == len(before):
         return f"has {len(after):,} examples of other lines"
     return f"has {len(after):,} examples, and had {len(before):,}"
-
-
-def _short(value: Any) -> str:
-    return (
-        ", ".join(map(str, value))
-        if isinstance(value, Sequence) and not isinstance(value, str)
-        else str(value)
-    )

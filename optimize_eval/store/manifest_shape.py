@@ -10,6 +10,22 @@ from typing import Any
 Check = Callable[[Any], bool]
 
 
+def check_document(document: Mapping[str, Any]) -> None:
+    """Raise TypeError for the first key of run.json whose value is of another type, or is not there."""
+    for key, check in _DOCUMENT.items():
+        if not check(document[key]):
+            raise TypeError(f"in its {key!r}")
+    for axis in ("evaluators", "candidates", "splits"):
+        current = [one["name"] for one in document[axis] if axis == "splits" or not one.get("superseded")]
+        if len(set(current)) < len(current):
+            raise ValueError(f"two of its {axis} have the same name")
+    for one in document["evaluators"]:
+        _text(one["score_range"])  # raises where there is none
+    for split in document["splits"]:
+        if len(split["lines"]) != len(split["sha256"]):
+            raise ValueError("its axes do not fit each other")
+
+
 def check_shape(manifest: Mapping[str, Any]) -> None:
     """Raise TypeError for the first key whose value is of another type."""
     for key, check in _MANIFEST.items():
@@ -31,6 +47,10 @@ def _table(value: Any) -> bool:
 
 def _or_null(check: Check) -> Check:
     return lambda value: value is None or check(value)
+
+
+def _list_of_types(*types: type) -> Check:
+    return lambda value: isinstance(value, list) and set(map(type, value)).issubset(types)
 
 
 def _list_of(check: Check) -> Check:
@@ -55,6 +75,7 @@ _EVALUATOR = _with(
         "score_range": _text,
         "judge": _table,
         "since": _whole,
+        "sound_since": _whole,
     }
 )
 _CANDIDATE = _with({"name": _text, "sha256": _text, "field": _text, "text": _text, "bytes": _whole})
@@ -62,8 +83,8 @@ _SPLIT = _with(
     {
         "name": _text,
         "file": _or_null(_text),
-        "lines": _list_of(_or_null(_whole)),
-        "sha256": _list_of(_text),
+        "lines": _list_of_types(int, type(None)),
+        "sha256": _list_of_types(str),
         "clusters": _or_null(_list_of(_text)),
         "groups": _table_of(_list_of(_text)),
     }
@@ -89,4 +110,23 @@ _MANIFEST: Mapping[str, Check] = {
     "cluster_by": _or_null(_text),
     "group_by": _list_of(_text),
     "settings": _with({"paths": _or_null(_PATHS), "gates": _table, "format": _or_null(_text)}),
+}
+_CELL = _with(
+    {
+        "evaluator": _text,
+        "candidate": _text,
+        "task_model": _or_null(_text),
+        "split": _text,
+        **dict.fromkeys(("scored", "failed", "skipped", "owed"), _whole),
+    }
+)
+_DOCUMENT: Mapping[str, Check] = {
+    "id": _text,
+    "evaluators": _list_of(_EVALUATOR),
+    "candidates": _list_of(_CANDIDATE),
+    "task_models": _list_of(_or_null(_text)),
+    "splits": _list_of(_SPLIT),
+    "repeats": _whole,
+    "cells": _list_of(_CELL),
+    "selection": _with({"splits": _list_of(_SPLIT), "evaluators": _list_of(_text), "added": _list_of(_text)}),
 }

@@ -117,7 +117,7 @@ def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
             "\n".join([f"{a.folder} and {folder} were not asked the same; in the second:", *found]),
             hint="ask both the same; `optimize-eval diff --force` compares what they have in common",
         )
-    _in_common(a, _Planned(folder, layout_of(manifest)[0]))
+    _in_common(a, _Planned(folder, layout_of(manifest)))
 
 
 def _in_common(a: Named, b: Named) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:

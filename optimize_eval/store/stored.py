@@ -1,27 +1,50 @@
-"""A run as it stands on disk, opened for reading: its axes, and where each unit's newest record is.
+"""A run on disk, opened: what its last command was about, and where each unit's newest record is.
 
-Needs the folder and nothing else: no evaluator, no dataset. Going on with a run is run.resume's.
+Reading needs the folder and nothing else: no evaluator, no dataset. A command that calls opens a run with
+what it is about itself, which joins what is there.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
-from optimize_eval.store.folder import JOURNAL, MANIFEST, read_manifest
+from optimize_eval.store.document import (
+    Document,
+    cell_name,
+    cell_of,
+    document_of,
+    selected,
+    table_of,
+)
+from optimize_eval.store.extend import Growth, Told, with_told
+from optimize_eval.store.folder import (
+    BOARDS,
+    JOURNAL,
+    MANIFEST,
+    OUTPUTS,
+    SUMMARY,
+    read_document,
+    write_document,
+)
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.ledger import OWED, SCORED, SKIPPED, Ledger, Reader
-from optimize_eval.store.manifest import Manifest, NotARun, layout_of, since_of
+from optimize_eval.store.ledger import OWED, Ledger, Table
+from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited, layout_of
+from optimize_eval.store.view import Reader, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredRun:
-    """The folder of a run and what its files say."""
+    """The folder of a run and what its files say; `ledger` counts what the manifest is about."""
 
     folder: Path
     manifest: Manifest
-    ledger: Ledger
+    ledger: View
+    document: Document
+    notes: tuple[str, ...] = ()  # what a command changed by naming it
 
     @property
     def layout(self) -> Layout:
@@ -38,8 +61,7 @@ class StoredRun:
 
     def is_unused(self, evaluator: str) -> bool:
         """Return True if an evaluator has scored and skipped nothing: another may have its place."""
-        units = self.layout.units_of(evaluator)
-        return not (self.ledger.count(SCORED, units) or self.ledger.count(SKIPPED, units))
+        return self.ledger.ledger.is_unused(evaluator)
 
     @contextmanager
     def reader(self) -> Iterator[Reader]:
@@ -47,24 +69,94 @@ class StoredRun:
         with self.ledger.reader(self.folder / JOURNAL) as reader:
             yield reader
 
+    def note_counts(self) -> None:
+        """Write down what a session has come to, cell by cell, where that is not what is written already."""
+        owed = {
+            cell[:4]: self.ledger.count(OWED, range(cell.start, cell.start + cell.size))
+            for cell in self.layout.cells
+        }  # only of what the run is about now
+        counts = self.ledger.ledger.counts
+        names = map(cell_name, self.document["cells"])
+        cells = [cell_of(name, (*counts(name), owed.get(name, 0))) for name in names]
+        if cells != self.document["cells"]:
+            told = {"ended_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": cells}
+            self.document.update(told)
+            write_document(self.folder, self.document)
+
 
 def open_stored(run: str | Path) -> StoredRun:
     """Open a run by its folder or by its run.json; raises UsageError where there is none."""
     folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
-    manifest = read_manifest(folder)
-    if manifest is None or not (folder / JOURNAL).exists():
-        raise UsageError(
-            f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
-        )
     try:
-        layout, plan = layout_of(manifest)
+        document = read_document(folder)
+        if document is None or not (folder / JOURNAL).exists():
+            raise UsageError(
+                f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
+            )
+        return read_run(folder, document)
     except NotARun as error:
+        if not error.message.startswith(MANIFEST):
+            raise
         told = error.message.removeprefix(MANIFEST)
         raise NotARun(f"{folder / MANIFEST}{told}", hint=error.hint) from None
-    return read_run(folder, manifest, layout, plan)
 
 
-def read_run(folder: Path, manifest: Manifest, layout: Layout, plan: str) -> StoredRun:
+def read_run(folder: Path, document: Document, notes: tuple[str, ...] = ()) -> StoredRun:
     """Read the journal of a run whose run.json is known."""
-    ledger = Ledger.read(folder / JOURNAL, layout, plan, since_of(manifest))
-    return StoredRun(folder=folder, manifest=manifest, ledger=ledger)
+    return _run(folder, document, lambda table: Ledger.read(folder / JOURNAL, table), notes)
+
+
+def _run(
+    folder: Path, document: Document, read: Callable[[Table], Ledger], notes: tuple[str, ...] = ()
+) -> StoredRun:
+    try:
+        manifest, table = selected(document), table_of(document)
+    except MISSHAPEN as error:
+        raise edited(error) from None
+    view = View(read(table), layout_of(manifest))
+    return StoredRun(folder=folder, manifest=manifest, ledger=view, document=document, notes=notes)
+
+
+def extend(
+    folder: Path,
+    manifest: Manifest,
+    tell: Callable[[], Told] | None,
+    *,
+    fresh: bool = False,
+    replace: Collection[str] = (),
+) -> StoredRun:
+    """Make a locked folder ready for a session of what a manifest says, and tell what of it is known."""
+    if fresh:
+        made = folder.glob(BOARDS)
+        old = SUMMARY, OUTPUTS, JOURNAL, MANIFEST, f"{MANIFEST}.v1"
+        for path in (*made, *(folder / name for name in old)):
+            path.unlink(missing_ok=True)
+    known = read_document(folder)
+    if known is None and (folder / JOURNAL).exists():
+        raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")
+    run = look(folder, known, manifest, tell, replace=replace)
+    if run.document != known:
+        write_document(folder, run.document)
+    return run
+
+
+def look(
+    folder: Path,
+    known: Document | None,
+    manifest: Manifest,
+    tell: Callable[[], Told] | None = None,
+    *,
+    replace: Collection[str] = (),
+) -> StoredRun:
+    """Look at a run, of which run.json is known if there is one, as it is when it is extended so."""
+    if known is None:
+        return _run(folder, with_told(document_of(manifest), None, tell), Ledger)
+    past = cache(lambda: Ledger.read(folder / JOURNAL, table_of(known)))
+    growth = Growth(known=known, wanted=document_of(manifest), past=past, replace=replace)
+    try:
+        document = with_told(growth.document(), known, tell)
+    except UsageError:
+        raise
+    except MISSHAPEN as error:
+        raise edited(error) from None
+    return read_run(folder, document, tuple(growth.notes))

@@ -10,10 +10,10 @@ from typing import Any
 from optimize_eval.aggregates.summary import summarise
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store import journal
+from optimize_eval.store.document import FIRST_SCHEMA
 from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
 from optimize_eval.store.journal import sealed
 from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
-from optimize_eval.store.manifest import SCHEMA
 
 LEAD = "judge"
 
@@ -96,7 +96,7 @@ class Made:
         folder.mkdir()
         layout = self.layout
         manifest = {
-            "schema": SCHEMA,
+            "schema": FIRST_SCHEMA,
             "plan": _PLAN,
             "evaluators": [
                 {"name": name, "text": name, "files": [], "score_range": str(score_range)}

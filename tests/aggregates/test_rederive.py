@@ -27,11 +27,13 @@ from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.source import Source
+from optimize_eval.store.document import document_of
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
 from optimize_eval.store.journal import Journal, sealed
-from optimize_eval.store.ledger import Ledger
+from optimize_eval.store.ledger import Ledger, Table
 from optimize_eval.store.manifest import layout_of
 from optimize_eval.store.stored import open_stored
+from optimize_eval.store.view import View
 from tests.aggregates.made import LEAD, Example, Fails, Made, made, moved, noisy, on_val
 from tests.aggregates.test_leaderboard import board_and_folder
 from tests.front_door import Cli
@@ -77,11 +79,12 @@ def folder(tmp_path: Path) -> Path:
     plan = _plan(tmp_path)
     folder = tmp_path / "run"
     folder.mkdir()
-    write_json(folder / MANIFEST, manifest := manifest_of(plan, {}, {}))
+    manifest = manifest_of(plan, {}, {})
+    write_json(folder / MANIFEST, document_of(manifest))
     _write_journal(folder / JOURNAL, plan)
-    layout, digest = layout_of(manifest)
-    ledger = Ledger.read(folder / JOURNAL, layout, digest)
-    with ledger.reader(folder / JOURNAL) as reader:
+    layout = layout_of(manifest)
+    view = View(Ledger.read(folder / JOURNAL, Table.of(layout, plan.digest)), layout)
+    with view.reader(folder / JOURNAL) as reader:
         write_json(folder / SUMMARY, summarise(layout, reader.records))
     return folder
 

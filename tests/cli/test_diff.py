@@ -153,11 +153,14 @@ def test_a_damaged_journal_exits_3(cli: Cli, project: Path) -> None:
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda manifest: manifest["splits"][0].update(clusters=[["one"]] * 20),
-        lambda manifest: manifest["candidates"].extend(manifest["candidates"]),
-        lambda manifest: manifest.update(additions=[5]),
+        lambda document: document["selection"]["splits"][0].update(clusters=[["one"]] * 20),
+        lambda document: document["candidates"].extend(document["candidates"]),
+        lambda document: document["selection"].update(added=[5]),
+        lambda document: document["selection"].update(lines=7, splits=[{}]),
+        lambda document: document["cells"][0].pop("split"),
+        lambda document: document["splits"][0]["sha256"].pop(),
     ],
-    ids=["clusters", "candidates", "additions"],
+    ids=["clusters", "candidates", "added", "splits", "cells", "lines"],
 )
 def test_axes_that_cannot_be_are_told_with_the_file_that_has_them(
     cli: Cli, project: Path, edit: Callable[[dict[str, Any]], None]

@@ -115,7 +115,7 @@ def older(folder: Path) -> Iterator[Path]:
     whole = file.read_bytes()
     manifest = orjson.loads(whole)
     for key in ("names", "inputs"):
-        del manifest["splits"][0][key]
+        del manifest["selection"]["splits"][0][key]
     file.write_bytes(orjson.dumps(manifest))
     yield file
     file.write_bytes(whole)
@@ -127,13 +127,13 @@ def test_an_older_run_is_read_without_names_and_gets_them_when_it_goes_on(run: C
         "train 4  0.500 → 0.300  off topic by 0.7",
     ]
     assert run(*command("r")).status == 0
-    assert orjson.loads(older.read_bytes())["splits"][0]["names"][:2] == ["t-1", "t-2"]
+    assert orjson.loads(older.read_bytes())["selection"]["splits"][0]["names"][:2] == ["t-1", "t-2"]
 
 
 @pytest.mark.parametrize("names", [["t-1"], [1] * 6, 7, None])
 def test_edited_names_are_refused(run: Cli, older: Path, names: Any) -> None:
     manifest = orjson.loads(older.read_bytes())
-    manifest["splits"][0]["names"] = names
+    manifest["selection"]["splits"][0]["names"] = names
     older.write_bytes(orjson.dumps(manifest))
     done = run("report", "r")
     assert (done.status, done.stdout) == (2, "")

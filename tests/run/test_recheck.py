@@ -14,7 +14,8 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports.recheck import render
 from optimize_eval.run.recheck import Rechecked, chosen_again
 from optimize_eval.store.layout import Layout, Split
-from optimize_eval.store.ledger import Ledger
+from optimize_eval.store.ledger import Ledger, Table
+from optimize_eval.store.view import View
 from tests.front_door import Cli
 from tests.programs import write_program
 from tests.run.projects import await_that, finished, project, records, summary
@@ -176,11 +177,11 @@ def test_what_is_chosen_is_scored_and_spread_evenly(
         baseline="c",
         seed=seed,
     )
-    ledger = Ledger(layout, "plan")
+    view = View(Ledger(Table.of(layout, "run")), layout)
     for number, state in enumerate(state for row in states for state in row):
         if state:
-            ledger.enter(number, state, 0, 1)
-    chosen = chosen_again(layout, ledger.part(layout), wanted)
+            view.enter(number, state, 0, 1)
+    chosen = chosen_again(layout, view, wanted)
     scored = [row.count("scored") for row in states]
     assert all(
         states[unit // 7][unit % 7] == "scored" and unit // 7 == place
@@ -191,7 +192,7 @@ def test_what_is_chosen_is_scored_and_spread_evenly(
     assert all(len(set(units)) == len(units) for units in chosen)
     cut_short = [len(units) for units, known in zip(chosen, scored, strict=True) if len(units) < known]
     assert not cut_short or max(map(len, chosen)) <= min(cut_short) + 1
-    assert chosen == chosen_again(layout, ledger.part(layout), wanted)
+    assert chosen == chosen_again(layout, view, wanted)
 
 
 @pytest.mark.parametrize(

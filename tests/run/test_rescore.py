@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout, Split
-from optimize_eval.store.ledger import Ledger
+from optimize_eval.store.ledger import Ledger, Table
+from optimize_eval.store.view import View
 from tests.front_door import Cli
 from tests.processes import MARK, processes_with
 from tests.programs import write_program
@@ -62,6 +63,11 @@ def manifest(run: Path) -> dict[str, Any]:
     return told
 
 
+def added(run: Path) -> list[str]:
+    names: list[str] = manifest(run)["selection"]["added"]
+    return names
+
+
 def rows(told: Any, evaluator: str) -> list[Any]:
     return [row for row in told["rows"] if row["evaluator"] == evaluator]
 
@@ -74,17 +80,19 @@ def test_the_summary_is_that_of_a_run_that_had_it_from_the_start(cli: Cli, done:
     assert (cli("report", "r").stdout, cli("report", "r", "--check").status) == (result.stdout, 0)
 
 
-def test_the_run_goes_on_with_its_own_evaluators_and_keeps_the_other(cli: Cli, done: Project) -> None:
-    rescored = cli(*RESCORE, env=done.env())
+def test_a_run_that_does_not_name_it_leaves_it_out_and_keeps_its_scores(cli: Cli, done: Project) -> None:
+    before, rescored = cli("report", "r"), cli(*RESCORE, env=done.env())
     done.forget()
     again = cli(*done.command, "--out", "r", env=done.env())
-    assert (again.status, again.stdout, done.asked().total()) == (0, rescored.stdout, 0), again.stderr
+    assert (again.status, again.stdout, done.asked().total()) == (0, before.stdout, 0), again.stderr
+    back = cli(*RESCORE, env=done.env())
+    assert (back.status, back.stdout, done.asked().total()) == (0, rescored.stdout, 0), back.stderr
     assert summary(done.folder / "r") == both_from_the_start()
     dry = cli(*done.command, "--out", "r", "--dry-run", "--json", env=done.env())
     assert (dry.json["calls"], dry.json["owed"]) == (24, 0)
     fresh = cli(*done.command, "--out", "r", "--fresh", "--json", env=done.env())
     assert [row["evaluator"] for row in fresh.json["summary"]["rows"]] == ["counts", "counts"]
-    assert "additions" not in manifest(done.folder / "r")
+    assert added(done.folder / "r") == []
 
 
 def test_the_plan_and_the_first_records_stay_as_they_were(cli: Cli, done: Project) -> None:
@@ -92,10 +100,13 @@ def test_the_plan_and_the_first_records_stay_as_they_were(cli: Cli, done: Projec
     before, journal = manifest(run), (run / "journal.jsonl").read_bytes()
     assert cli(*RESCORE, env=done.env()).status == 0
     after = manifest(run)
-    (added,) = after.pop("additions")
-    assert after == before
-    assert (added["name"], added["text"], added["score_range"]) == ("again", "./counts.sh once-more", "unit")
-    assert added["files"] == before["evaluators"][0]["files"]
+    own, again = after["evaluators"]
+    assert [own] == before["evaluators"]
+    assert {key for key in after if after[key] != before[key]} - {"ended_at"} == {
+        *("evaluators", "cells", "selection")
+    }
+    assert (again["name"], again["text"], again["score_range"]) == ("again", "./counts.sh once-more", "unit")
+    assert again["files"] == own["files"]
     assert (run / "journal.jsonl").read_bytes().startswith(journal)
 
 
@@ -119,7 +130,7 @@ def test_an_evaluator_of_the_run_itself_is_asked_for_what_it_owes(cli: Cli, tmp_
     assert result.status == 0, result.stderr
     assert made.asked() == Counter(["a:3", "a:4"])
     assert result.json["summary"]["units"]["scored"] == 24
-    assert "additions" not in manifest(tmp_path / "r")
+    assert added(tmp_path / "r") == []
 
 
 def test_killed_at_random_moments_it_goes_on_where_it_was(cli: Cli, tmp_path: Path) -> None:
@@ -309,10 +320,10 @@ def test_names_are_told_apart_from_all_that_are_there(cli: Cli, done: Project) -
     for arguments in ("two", "three"):
         result = cli("rescore", "r", "-e", f"./counts.sh {arguments}", env=done.env())
         assert result.status == 0, result.stderr
-    assert [one["name"] for one in manifest(done.folder / "r")["additions"]] == ["counts-2", "counts-3"]
+    assert added(done.folder / "r") == ["counts-2", "counts-3"]
     asked = ("rescore", "r", "-e", "./counts.sh two", "-e", "./counts.sh 4", "-e", "x=./counts.sh 4")
     assert cli(*asked, env=done.env()).status == 0
-    names = [one["name"] for one in manifest(done.folder / "r")["additions"]]
+    names = added(done.folder / "r")
     assert names == ["counts-2", "counts-3", "counts-4"]
     taken = cli("rescore", "r", "-e", "counts-2=./counts.sh 5", env=done.env())
     assert (taken.status, taken.stdout) == (2, "")
@@ -342,7 +353,7 @@ def test_an_evaluator_that_fails_takes_nothing_away_and_mended_takes_its_name(
     assert cli("report", "r", "--check").status == 0
     program.write_text(program.read_text() + "# changed\n")
     assert cli("rescore", "r", "-e", "./judge.sh", "--json", env=done.env()).status == 0
-    names = [one["name"] for one in manifest(done.folder / "r")["additions"]]
+    names = added(done.folder / "r")
     assert names == ["judge", "judge-2"], "a name that stands for scores is not given away"
 
 
@@ -370,7 +381,7 @@ def test_a_program_that_changes_while_it_is_asked_is_left_out(cli: Cli, done: Pr
     assert (result.status, "own changed while being asked" in result.stderr) == (3, True)
     assert "--fresh" not in result.stderr, "that would cost the run's own scores"
     assert result.json["summary"]["rows"] == before
-    told = cli(*done.command, "--out", "r", env=done.env())
+    told = cli("report", "r")
     assert told.status == 0
     assert "own, added later, is left out: it changed while being asked" in told.stdout
     assert cli("report", "r", "--check").status == 0
@@ -393,7 +404,10 @@ def test_a_run_that_is_not_done_can_be_rescored_and_go_on(cli: Cli, tmp_path: Pa
     rescored = cli(*RESCORE, env=made.env())
     assert rescored.status == 0
     assert "30 of 48 calls done; no verdict before the end" in rescored.stdout
-    assert cli(*made.command, "--out", "r", env=made.env()).status == 0
+    own = cli(*made.command, "--out", "r", env=made.env())
+    assert own.status == 0
+    assert "note: left out, as this command does not name it: evaluator again; " in own.stderr
+    assert cli(*RESCORE, env=made.env()).status == 0
     assert summary(tmp_path / "r") == both_from_the_start()
 
 
@@ -440,8 +454,10 @@ EDITED: dict[str, Any] = {
 
 @pytest.mark.parametrize("additions", EDITED.values(), ids=EDITED.keys())
 def test_additions_that_were_edited_are_told_and_are_no_bug(cli: Cli, done: Project, additions: Any) -> None:
-    path = done.folder / "r" / "run.json"
-    path.write_bytes(orjson.dumps(manifest(done.folder / "r") | {"additions": additions}))
+    path, told = done.folder / "r" / "run.json", manifest(done.folder / "r")
+    told["selection"] |= {"added": ["again"], "evaluators": ["counts", "again"]}
+    told["evaluators"] = [*told["evaluators"], *additions] if isinstance(additions, list) else additions
+    path.write_bytes(orjson.dumps(told))
     for command in (["report", "r"], [*done.command, "--out", "r"], RESCORE):
         result = cli(*command, env=done.env())
         assert (result.status, "run.json is not one of ours or was edited" in result.stderr) == (2, True)
@@ -467,17 +483,17 @@ def layout_with(*evaluators: str) -> Layout:
 
 
 @given(st.permutations(["e0", "e1", "e2", "e3"]), st.integers(1, 4), st.data())
-def test_a_part_of_a_ledger_is_numbered_by_its_own_layout(
+def test_a_view_of_a_ledger_is_numbered_by_its_own_layout(
     names: list[str], many: int, data: st.DataObject
 ) -> None:
     whole, own = layout_with("e0", "e1", "e2", "e3"), layout_with(*names[:many])
-    ledger = Ledger(whole, "plan")
-    part = ledger.part(own)
+    every = View(Ledger(Table.of(whole, "run")), whole)
+    part = every.of(own)
     numbers = data.draw(st.sets(st.integers(0, own.size - 1)))
     for number in numbers:
         part.enter(number, "scored", 0, 1)
     expected = {place_of(own, number) for number in numbers}
-    scored = {place_of(whole, n) for name in whole.evaluators for n in ledger.scored(whole.units_of(name))}
+    scored = {place_of(whole, n) for name in whole.evaluators for n in every.scored(whole.units_of(name))}
     assert scored == expected
     assert {n for name in own.evaluators for n in part.scored(own.units_of(name))} == numbers
     owed = {n for name in own.evaluators for n in part.owed(own.units_of(name))}

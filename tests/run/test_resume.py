@@ -23,7 +23,6 @@ from tests.run.projects import (
     await_that,
     copied,
     edit_candidate,
-    edit_example,
     finished,
     project,
     records,
@@ -79,7 +78,8 @@ def test_without_out_the_same_command_finds_its_run(cli: Cli, tmp_path: Path) ->
     assert (tmp_path / folder / "summary.json").exists()
     assert (again.stdout, made.asked().total()) == (first.stdout, 24)
     cli(*made.command, "--quiet", "--repeats", "2", env=made.env())
-    assert len(list((tmp_path / "runs").iterdir())) == 2
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+    assert made.asked().total() == 48, "the second repeats only"
 
 
 VARIOUS = (sys.executable, "-IS", str(PROGRAMS / "counts_variously.py"))
@@ -147,25 +147,12 @@ def edit_evaluator(made: Project) -> None:
         file.write("# edited\n")
 
 
-def add_example(made: Project) -> None:
-    with (made.folder / "d.jsonl").open("a") as file:
-        file.write('{"id":99}\n')
-
-
 def nothing(_made: Project) -> None:
     pass
 
 
-OTHER_PLANS = {  # what changes → how, further options, what is said
+CONTRADICTIONS = {  # what changes → how, further options, what is said
     "evaluator file": (edit_evaluator, [], "evaluator counts has changed: counts.sh"),
-    "candidate": (edit_candidate, [], "candidate a has changed"),
-    "example": (edit_example, [], "split train has 1 changed example (line 3)"),
-    "example added": (add_example, [], "split train has 13 examples, and had 12"),
-    "limit": (nothing, ["--limit", "5"], "split train has 5 examples, and had 12"),
-    "repeats": (nothing, ["--repeats", "2"], "repeats: 1 → 2"),
-    "baseline": (nothing, ["--baseline", "b"], "baseline: a → b"),
-    "seed": (nothing, ["--seed", "3"], "seed: 0 → 3"),
-    "task model": (nothing, ["--task-model", "m"], "task models: "),
     "score range": (nothing, ["--score-range", "any"], "score range"),
 }
 
@@ -180,8 +167,8 @@ def done(original: Project, tmp_path: Path) -> Project:
     return copied(original, tmp_path)
 
 
-@pytest.mark.parametrize(("change", "options", "said"), OTHER_PLANS.values(), ids=OTHER_PLANS.keys())
-def test_another_plan_is_refused_with_what_differs(
+@pytest.mark.parametrize(("change", "options", "said"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
+def test_another_program_of_the_same_name_is_refused_with_what_differs(
     cli: Cli, done: Project, change: Callable[[Project], None], options: list[str], said: str
 ) -> None:
     before = {path.name: path.read_bytes() for path in (done.folder / "r").iterdir() if path.name != "lock"}
@@ -190,6 +177,7 @@ def test_another_plan_is_refused_with_what_differs(
     assert (result.status, result.stdout) == (2, "")
     assert said in result.stderr
     assert len(result.stderr.splitlines()) == 3, "one difference, and what to do"
+    assert "--replace counts" in result.stderr
     assert "--fresh" in result.stderr
     after = {path.name: path.read_bytes() for path in (done.folder / "r").iterdir() if path.name != "lock"}
     assert (after, done.asked().total()) == (before, 0)
@@ -205,15 +193,15 @@ def test_fresh_starts_anew(cli: Cli, done: Project) -> None:
     assert (again.stdout, done.asked().total()) == (result.stdout, 24)
 
 
-def test_a_dry_run_over_another_plan_says_so_and_with_fresh_shows_the_plan(cli: Cli, done: Project) -> None:
+def test_a_dry_run_counts_what_is_owed_of_a_run_that_would_grow(cli: Cli, done: Project) -> None:
     edit_candidate(done)
-    result = cli(*done.command, "--out", "r", "--dry-run", env=done.env())
-    assert result.status == 2, result.stderr
-    assert "candidate a has changed" in result.stderr
+    before = {path.name: path.read_bytes() for path in (done.folder / "r").iterdir()}
+    result = cli(*done.command, "--out", "r", "--dry-run", "--json", env=done.env())
+    assert (result.json["calls"], result.json["owed"]) == (24, 12), result.stderr
     fresh = cli(*done.command, "--out", "r", "--dry-run", "--fresh", "--json", env=done.env())
     assert fresh.status == 0, fresh.stderr
     assert fresh.json["owed"] == 24
-    assert len(records(done.folder / "r")) == 24
+    assert {path.name: path.read_bytes() for path in (done.folder / "r").iterdir()} == before
 
 
 def test_a_pipeline_between_quotes_is_part_of_what_an_evaluator_is(cli: Cli, tmp_path: Path) -> None:

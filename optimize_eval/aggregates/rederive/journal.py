@@ -2,10 +2,12 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.aggregates.rederive.axes import read_axes
 from optimize_eval.aggregates.rederive.numerics import Labels, average
 
 Values = list[float | None]  # by example
@@ -126,18 +128,22 @@ class Run:
 
 def read(folder: Path) -> Run:
     """Read a run; additions that are not complete, or that changed, are left out."""
-    manifest = json.loads((folder / "run.json").read_bytes())
-    entries = [*manifest["evaluators"], *manifest.get("additions", ())]
-    since = {one["name"]: one.get("since", 0) for one in entries}
-    records, changed = _records(folder / "journal.jsonl", since)
+    manifest = read_axes(folder / "run.json")
+    entries = [*manifest["evaluators"], *manifest["additions"]]
+    records, changed = _records(folder / "journal.jsonl", entries, manifest.get("counts"))
     splits = [
         Split(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"])
         for one in manifest["splits"]
     ]
     share = len(manifest["candidates"]) * len(manifest["task_models"])
     share *= sum(len(split.lines) for split in splits) * manifest["repeats"]
-    done = Counter(key[0] for key in records)
-    added = {one["name"] for one in manifest.get("additions", ())}
+    axes = (
+        {one["name"] for one in manifest["candidates"]},
+        set(manifest["task_models"]),
+        {(split.name, line) for split in splits for line in split.lines},
+    )
+    done = Counter(key[0] for key in records if _is_named(key, axes, manifest["repeats"]))
+    added = {one["name"] for one in manifest["additions"]}
     kept = [
         one
         for one in entries
@@ -164,8 +170,19 @@ def read(folder: Path) -> Run:
     return run
 
 
-def _records(path: Path, since: dict[str, int]) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str]]:
+def _is_named(key: tuple[Any, ...], axes: tuple[set[Any], ...], repeats: int) -> bool:
+    """Tell whether the last command was about a unit."""
+    _, task_model, split, candidate, line, repeat = key
+    candidates, models, lines = axes
+    return candidate in candidates and task_model in models and (split, line) in lines and repeat <= repeats
+
+
+def _records(
+    path: Path, entries: list[dict[str, Any]], counts: Callable[[dict[str, Any]], bool] | None
+) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str]]:
     """Give the newest record of each unit; a line without an end is none yet."""
+    since = {one["name"]: one.get("since", 0) for one in entries}
+    sound = {one["name"]: one.get("sound_since", 0) for one in entries}
     records: dict[tuple[Any, ...], dict[str, Any]] = {}
     changed: set[str] = set()
     offset = 0
@@ -173,8 +190,9 @@ def _records(path: Path, since: dict[str, int]) -> tuple[dict[tuple[Any, ...], d
         for line in journal:
             record = json.loads(line) if line.endswith(b"\n") else {}
             if "outcome" not in record:
-                changed.update(record.get("changed", []))
-            elif offset >= since.get(record["evaluator"], 0):
+                told = record.get("changed", [])
+                changed.update(name for name in told if offset >= max(since.get(name, 0), sound.get(name, 0)))
+            elif offset >= since.get(record["evaluator"], 0) and (counts is None or counts(record)):
                 where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
                 records[*where, record.get("line"), record["repeat"]] = record
             offset += len(line)

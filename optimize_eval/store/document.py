@@ -1,0 +1,173 @@
+"""run.json as it is on disk: all that a run has, in the order in which it came, and what was named last.
+
+`evaluators`, `candidates`, `task_models`, `splits` and `repeats` are the axes with all their entries; `cells`
+says which of their products there are, with the counts at the end of the last session; `selection` is what
+the last command named, in its order. What a command is about, a manifest, is made of these.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from optimize_eval.store.keys import CellName, digest_of_candidate, shown_as, versions_of
+from optimize_eval.store.ledger import Table
+from optimize_eval.store.manifest import MISSHAPEN, Manifest, edited
+from optimize_eval.store.manifest_shape import check_document, check_shape
+
+SCHEMA = "optimize-eval.run.v2"
+FIRST_SCHEMA = "optimize-eval.run.v1"
+
+Document = dict[str, Any]
+
+_COUNTS = ("scored", "failed", "skipped", "owed")
+_KEPT = ("version", "protocol", "created_at", "ended_at", "note")
+_OF_LABELS = ("file", "clusters", "groups", "names", "inputs")
+
+
+def current(entries: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Give the entries of an axis that were not superseded, by name."""
+    return {one["name"]: one for one in entries if not one.get("superseded")}
+
+
+def selected(document: Document) -> Manifest:
+    """Say what the last command was about."""
+    chosen = document["selection"]
+    evaluators, candidates = current(document["evaluators"]), current(document["candidates"])
+    splits = {split["name"]: split for split in document["splits"]}
+    added = chosen.get("added", [])
+    return {
+        **{key: document[key] for key in _KEPT if key in document},
+        "schema": SCHEMA,
+        "plan": document["id"],
+        "evaluators": [evaluators[name] for name in chosen["evaluators"] if name not in added],
+        "additions": [evaluators[name] for name in added],
+        "candidates": [candidates[name] for name in chosen["candidates"]],
+        "task_models": chosen["task_models"],
+        "splits": [_selected_split(one, splits[one["name"]]) for one in chosen["splits"]],
+        **{key: chosen[key] for key in ("repeats", "baseline", "seed", "cluster_by", "group_by")},
+        "settings": document.get("settings", {}),
+        "cells": document["cells"],
+    }
+
+
+def everything(document: Document) -> Manifest:
+    """Say what a run is about when all that it has counts, superseded versions by names of their own."""
+    chosen = document["selection"]
+    labels = {one["name"]: one for one in chosen["splits"]}
+    splits = [
+        _selected_split({**_all_of(split, labels.get(split["name"], {}))}, split)
+        for split in document["splits"]
+    ]
+    return {
+        **selected(document),
+        "evaluators": list(_named_apart(document["evaluators"], lambda one: str(one.get("sha256", "")))),
+        "additions": [],
+        "candidates": list(_named_apart(document["candidates"], digest_of_candidate)),
+        "task_models": document["task_models"],
+        "splits": splits,
+        "repeats": document["repeats"],
+        "cluster_by": None,
+        "group_by": [],
+    }
+
+
+def table_of(document: Document) -> Table:
+    """Say which units a run has."""
+    evaluators = current(document["evaluators"]).values()
+    return Table(
+        run=document["id"],
+        cells=[cell_name(one) for one in document["cells"]],
+        lines={one["name"]: {line: n for n, line in enumerate(one["lines"])} for one in document["splits"]},
+        repeats=document["repeats"],
+        since={one["name"]: one.get("since", 0) for one in evaluators},
+        sound_since={one["name"]: one.get("sound_since", 0) for one in evaluators},
+        versions=versions_of(document),
+    )
+
+
+def cell_name(cell: Mapping[str, Any]) -> CellName:
+    return cell["evaluator"], cell["candidate"], cell["task_model"], cell["split"]
+
+
+def cell_of(name: CellName, counts: Sequence[int]) -> dict[str, Any]:
+    """Write down a cell; the counts are those of scored, failed, skipped and owed units."""
+    keys = ("evaluator", "candidate", "task_model", "split", *_COUNTS)
+    return dict(zip(keys, (*name, *counts), strict=True))
+
+
+def upgraded(document: Document) -> Document:
+    """Read run.json of the first version as one of this; raises NotARun where it is not as it was written."""
+    try:
+        if document["schema"] == SCHEMA:
+            check_document(document)
+            return document
+        check_shape(document)
+        return {**document_of(document), "upgraded": True}
+    except MISSHAPEN as error:
+        raise edited(error) from None
+
+
+def document_of(first: Manifest) -> Document:
+    """Make the document of a run that has just what a manifest says, which may be of the first version."""
+    added = [*first.get("additions", ())]
+    evaluators = [*first["evaluators"], *added]
+    names = [one["name"] for one in evaluators]
+    if len(set(names)) < len(names):
+        raise ValueError("its evaluators have the same name")
+    shared = ("repeats", "baseline", "seed", "cluster_by", "group_by", "task_models")
+    splits = first["splits"]
+    models, candidates = first["task_models"], [one["name"] for one in first["candidates"]]
+    return {
+        "schema": SCHEMA,
+        **{key: first[key] for key in _KEPT if key in first},
+        "id": first.get("journal_plan", first["plan"]),
+        "evaluators": evaluators,
+        "candidates": first["candidates"],
+        "task_models": models,
+        "splits": [{key: one[key] for key in ("name", "lines", "sha256")} for one in splits],
+        "repeats": first["repeats"],
+        "cells": [
+            cell_of((e, c, m, one["name"]), (0, 0, 0, len(one["lines"]) * first["repeats"]))
+            for e in names
+            for c in candidates
+            for m in models
+            for one in splits
+        ],
+        "selection": {
+            "evaluators": names,
+            "added": [one["name"] for one in added],
+            "candidates": candidates,
+            "splits": [{key: one[key] for key in one if key != "sha256"} for one in splits],
+            **{key: first[key] for key in shared},
+        },
+        "settings": first.get("settings", {}),
+    }
+
+
+def _selected_split(chosen: Mapping[str, Any], split: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the lines of a split that were chosen, with their digests."""
+    if chosen["lines"] == split["lines"]:
+        digests = split["sha256"]
+    else:
+        known = dict(zip(split["lines"], split["sha256"], strict=True))
+        digests = [known[line] for line in chosen["lines"]]
+    return {**chosen, "sha256": digests}
+
+
+def _all_of(split: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Choose all lines of a split; labels are known of those only that were chosen last."""
+    is_same = chosen.get("lines") == split["lines"]
+    kept = {key: chosen[key] for key in ("file", "names", "inputs") if is_same and key in chosen}
+    return {
+        "name": split["name"],
+        "file": None,
+        "lines": split["lines"],
+        **kept,
+        "clusters": None,
+        "groups": {},
+    }
+
+
+def _named_apart(entries: Sequence[Mapping[str, Any]], digest: Any) -> Iterator[dict[str, Any]]:
+    for one in entries:
+        name = shown_as(one["name"], digest(one)) if one.get("superseded") else one["name"]
+        yield {**one, "name": name}

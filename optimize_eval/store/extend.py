@@ -1,0 +1,273 @@
+"""A run that grows: what a command names joins what the run has, and only what contradicts it is refused.
+
+Nothing is taken away: what a command no longer names, and versions that others have superseded, keep their
+records. What is asked of the records themselves, whether an evaluator has scored, is asked of the ledger.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+from optimize_eval.errors import UsageError
+from optimize_eval.store.document import Document, cell_name, cell_of, current
+from optimize_eval.store.keys import digest_of_candidate, shown_as
+from optimize_eval.store.layout import MOST_UNITS
+from optimize_eval.store.ledger import Ledger
+from optimize_eval.store.manifest import evaluator_change, listed
+
+Entry = Mapping[str, Any]
+
+_SHOWN = 3  # lines of changed examples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What run.json has of examples besides their digests, by split; `texts` are digests of candidates."""
+
+    names: Mapping[str, Sequence[str]]
+    inputs: Mapping[str, Sequence[str]]
+    texts: Mapping[str, Mapping[str, Sequence[str]]]  # by candidate that is a field, then by split
+
+
+@dataclass(slots=True, kw_only=True)
+class Growth:
+    """What joins a run, step by step."""
+
+    known: Document
+    wanted: Document
+    past: Callable[[], Ledger]  # what the run has recorded; read only where it matters
+    replace: Collection[str] = ()
+    notes: list[str] = field(default_factory=list)
+    renamed: dict[tuple[str, str], str] = field(default_factory=dict)  # cells of versions, by axis and name
+
+    def document(self) -> Document:
+        """Put both together; raises UsageError where they contradict each other."""
+        grown = {
+            **self.known,
+            "evaluators": self._evaluators(),
+            "candidates": self._candidates(),
+            "task_models": _union(self.known["task_models"], self.wanted["task_models"]),
+            "splits": self._splits(),
+            "repeats": max(self.known["repeats"], self.wanted["repeats"]),
+            "selection": self.wanted["selection"],
+            "settings": self.wanted["settings"],
+        }
+        return {**grown, "cells": self._cells(grown)}
+
+    def _evaluators(self) -> list[Entry]:
+        entries = list(self.known["evaluators"])
+        refused: list[str] = []
+        for one in self.wanted["evaluators"]:
+            name = one["name"]
+            old = current(entries).get(name)
+            if old is None:
+                entries.append(one)
+            elif _is_same_evaluator(old, one) and not self._is_to_be_called_anew(name):
+                continue
+            elif self._is_replaced(name) or self.past().is_unused(name):
+                entries = self._with_evaluator(entries, old, one)
+            else:
+                refused.append(f"evaluator {name} {evaluator_change(old, one)}")
+        if refused:
+            raise _contradiction(refused, [line.split()[1] for line in refused])
+        return entries
+
+    def _is_replaced(self, name: str) -> bool:
+        return name in self.replace or f"evaluator:{name}" in self.replace
+
+    def _is_to_be_called_anew(self, name: str) -> bool:
+        """Tell whether an evaluator that is the same is wanted anew: its program changed meanwhile."""
+        return self._is_replaced(name) and name in self.past().changed
+
+    def _with_evaluator(self, entries: Sequence[Entry], old: Entry, one: Entry) -> list[Entry]:
+        """Put an evaluator in another's place; that stays as a version where its scores can be told apart."""
+        name, ledger = one["name"], self.past()
+        stays = (
+            old.get("sha256") != one["sha256"] and name not in ledger.changed and not ledger.is_unused(name)
+        )
+        before = [entry for entry in entries if entry is not old]
+        again = next(
+            (entry for entry in before if entry["name"] == name and _is_same_evaluator(entry, one)), None
+        )
+        if stays:
+            before.append({**old, "superseded": True})
+            self.renamed["evaluator", name] = shown_as(name, str(old.get("sha256")))
+        if again is not None:
+            self.renamed["evaluator", shown_as(name, again["sha256"])] = name
+            return [entry for entry in before if entry is not again] + [
+                {**_in_force(again), "sound_since": ledger.end}
+            ]
+        self.notes.append(
+            f"{name} is another program now: its earlier scores stay in the journal"
+            if stays
+            else "an evaluator has changed that had scored nothing: what failed is called anew"
+        )
+        return [*before, {**one, ("sound_since" if stays else "since"): ledger.end}]
+
+    def _candidates(self) -> list[Entry]:
+        entries = list(self.known["candidates"])
+        for one in self.wanted["candidates"]:
+            old = current(entries).get(one["name"])
+            if old is None:
+                entries.append(one)
+            elif digest_of_candidate(old) != digest_of_candidate(one):
+                entries = self._with_candidate(entries, old, one)
+        return entries
+
+    def _with_candidate(self, entries: Sequence[Entry], old: Entry, one: Entry) -> list[Entry]:
+        """Let new bytes supersede a candidate; bytes that were there before find their records again."""
+        name, digest = one["name"], digest_of_candidate(one)
+        former = shown_as(name, digest_of_candidate(old))
+        others = [entry for entry in entries if entry is not old]
+        again = [entry for entry in others if entry["name"] == name and digest_of_candidate(entry) == digest]
+        self.renamed["candidate", name] = former
+        if again:
+            self.renamed["candidate", shown_as(name, digest)] = name
+            self.notes.append(f"candidate {name} is what it was before: its scores from then count again")
+        else:
+            self.notes.append(f"candidate {name} has changed: what it was keeps its scores as {former}")
+        kept = [entry for entry in others if entry not in again]
+        return [*kept, {**old, "superseded": True}, _in_force(again[0]) if again else one]
+
+    def _splits(self) -> list[Entry]:
+        splits = {split["name"]: split for split in self.known["splits"]}
+        for one in self.wanted["splits"]:
+            old = splits.get(one["name"])
+            is_known = old and old["lines"] == one["lines"] and old["sha256"] == one["sha256"]
+            if not is_known:
+                splits[one["name"]] = self._with_lines(old, one) if old else one
+        return list(splits.values())
+
+    def _with_lines(self, old: Entry, one: Entry) -> Entry:
+        lines, digests = list(old["lines"]), list(old["sha256"])
+        places = {line: place for place, line in enumerate(lines)}
+        former = dict.fromkeys(map(tuple, old.get("superseded", ())))
+        changed = []
+        for line, digest in zip(one["lines"], one["sha256"], strict=True):
+            place = places.get(line)
+            if place is None:
+                lines.append(line)
+                digests.append(digest)
+            elif digests[place] != digest:
+                former[line, digests[place]] = None
+                former.pop((line, digest), None)
+                digests[place] = digest
+                changed.append(line)
+        if changed:
+            self.notes.append(_about_lines(old["name"], changed))
+        superseded = {"superseded": [list(pair) for pair in former]} if former else {}
+        return {"name": old["name"], "lines": lines, "sha256": digests, **superseded}
+
+    def _cells(self, grown: Document) -> list[dict[str, Any]]:
+        """List the cells that are there, by the names that versions have now, then those that come."""
+        kept = [self._renamed(cell) for cell in self.known["cells"]]
+        there = {cell_name(cell) for cell in kept}
+        chosen = self.wanted["selection"]
+        names = [split["name"] for split in chosen["splits"]]
+        axes = chosen["evaluators"], chosen["candidates"], chosen["task_models"], names
+        new = [name for name in product(*axes) if name not in there]
+        sizes = {split["name"]: len(split["lines"]) * grown["repeats"] for split in grown["splits"]}
+        _check_size(sum(sizes[name[3]] for name in (*there, *new)))
+        return [*kept, *(cell_of(name, (0, 0, 0, sizes[name[3]])) for name in new)]
+
+    def _renamed(self, cell: dict[str, Any]) -> dict[str, Any]:
+        if not self.renamed:
+            return cell
+        names = {
+            axis: self.renamed.get((axis, cell[axis]), cell[axis]) for axis in ("evaluator", "candidate")
+        }
+        return {**cell, **names}
+
+
+def with_told(document: Document, known: Document | None, tell: Callable[[], Told] | None) -> Document:
+    """Put into a document what it has of examples besides digests, made only where that is not known."""
+    chosen = document["selection"]
+    if tell is None or all("names" in split for split in chosen["splits"]):
+        return document
+    if known and _is_told(known, document):
+        pairs = zip(chosen["splits"], known["selection"]["splits"], strict=True)
+        splits = [{**one, "names": old["names"], "inputs": old["inputs"]} for one, old in pairs]
+        return {**document, "selection": {**chosen, "splits": splits}}
+    told = tell()
+    splits = [
+        {**split, "names": list(told.names[split["name"]]), "inputs": list(told.inputs[split["name"]])}
+        for split in chosen["splits"]
+    ]
+    lines = {split["name"]: split["lines"] for split in chosen["splits"]}
+    candidates = [
+        {**one, "texts": _texts(one, told.texts[one["name"]], lines, document["splits"], known)}
+        if one["name"] in told.texts and not one.get("superseded")
+        else one
+        for one in document["candidates"]
+    ]
+    return {**document, "candidates": candidates, "selection": {**chosen, "splits": splits}}
+
+
+def _is_told(known: Document, document: Document) -> bool:
+    """Tell whether all that a document has of examples is what was known of them already."""
+    before, now = (
+        [(one["name"], one["lines"]) for one in each["selection"]["splits"]] for each in (known, document)
+    )
+    return (
+        before == now
+        and known["splits"] == document["splits"]
+        and all("names" in split for split in known["selection"]["splits"])
+        and all(one in known["candidates"] for one in document["candidates"] if one.get("field"))
+        and all(_has_texts(one, document) for one in document["candidates"] if one.get("field"))
+    )
+
+
+def _has_texts(one: Entry, document: Document) -> bool:
+    texts = one.get("texts") or {}
+    sizes = {split["name"]: len(split["lines"]) for split in document["splits"]}
+    return all(len(texts.get(name, ())) == size for name, size in sizes.items())
+
+
+def _texts(
+    one: Entry,
+    told: Mapping[str, Sequence[str]],
+    lines: Mapping[str, Sequence[int | None]],
+    splits: Sequence[Entry],
+    known: Document | None,
+) -> dict[str, list[str]]:
+    """Give the digests of a candidate's texts by the lines of each split, new ones over those of before."""
+    before = {split["name"]: split["lines"] for split in (known["splits"] if known else ())}
+    texts: dict[str, list[str]] = {}
+    for split in splits:
+        name = split["name"]
+        found = dict(zip(before.get(name, ()), (one.get("texts") or {}).get(name, ()), strict=False))
+        found |= dict(zip(lines.get(name, ()), told.get(name, ()), strict=True))
+        texts[name] = [found.get(line, "") for line in split["lines"]]
+    return texts
+
+
+def _is_same_evaluator(one: Entry, other: Entry) -> bool:
+    return (one.get("sha256"), one["score_range"]) == (other.get("sha256"), other["score_range"])
+
+
+def _in_force(entry: Entry) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "superseded"}
+
+
+def _union(known: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
+    return [*known, *(one for one in wanted if one not in known)]
+
+
+def _about_lines(split: str, lines: Sequence[int | None]) -> str:
+    some = ", ".join(map(str, lines[:_SHOWN])) + ("…" if len(lines) > _SHOWN else "")
+    examples = f"{len(lines):,} example{'s' * (len(lines) != 1)}"
+    return f"{examples} of {split} changed (line {some}): what was scored before stays in the journal"
+
+
+def _check_size(units: int) -> None:
+    if units > MOST_UNITS:
+        raise UsageError(f"{units:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
+
+
+def _contradiction(found: Sequence[str], names: Sequence[str]) -> UsageError:
+    options = " ".join(f"--replace {name}" for name in names)
+    return UsageError(
+        "\n".join(["the run has scores by another program of the same name:", *listed(found)]),
+        hint=f"call the new one with {options}, choose another folder with --out, or start anew with --fresh",
+    )

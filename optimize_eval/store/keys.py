@@ -1,0 +1,115 @@
+"""What determines a unit's result, as one digest; and of which version of a candidate or evaluator it is.
+
+A version is needed only where something of a run has been replaced by other bytes of the same name: then a
+record counts for the version whose key it has, and for none where its example has other bytes by now.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+CellName = tuple[str, str, str | None, str]  # evaluator, candidate, task model, split
+
+_SHOWN = 8  # of a digest
+
+
+class Version(NamedTuple):
+    """An evaluator or a candidate of certain bytes, and the name that its cells have."""
+
+    shown: str
+    sha256: str  # of a candidate that is a field of examples: empty
+    texts: Mapping[str, Mapping[int | None, str]] = {}  # by split and line: the digests of such a candidate
+
+
+def key_of(
+    evaluator: str,
+    candidate: str,
+    task_model: str | None,
+    split: str,
+    line: int | None,
+    example: str,
+    repeat: int,
+) -> str:
+    """Digest a unit; evaluator, candidate and example are the digests of what they are."""
+    parts = evaluator, candidate, task_model, split, line, example, repeat
+    return hashlib.sha256(orjson.dumps(parts)).hexdigest()
+
+
+def shown_as(name: str, digest: str) -> str:
+    """Name a version that was superseded."""
+    return f"{name}@{digest[:_SHOWN]}"
+
+
+def digest_of_candidate(entry: Mapping[str, Any]) -> str:
+    """Digest what a candidate of run.json is: its text, or which field has it."""
+    if entry.get("field"):
+        return hashlib.sha256(f"field {entry['field']}".encode()).hexdigest()
+    return str(entry.get("sha256", ""))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Versions:
+    """All versions of what has several, by name, the current one first; and the examples of now."""
+
+    evaluators: Mapping[str, Sequence[Version]]
+    candidates: Mapping[str, Sequence[Version]]
+    examples: Mapping[str, Mapping[int | None, str]]  # by split and line: digests
+    replaced: frozenset[
+        str
+    ]  # evaluators and candidates with more than one version, and splits with changed lines
+
+    def concern(self, record: Mapping[str, Any]) -> bool:
+        """Tell whether a record may be of what was replaced."""
+        replaced = self.replaced
+        return (
+            record["evaluator"] in replaced or record["candidate"] in replaced or record["split"] in replaced
+        )
+
+    def find(self, record: Mapping[str, Any]) -> CellName | None:
+        """Name the cell that a record is of; None where its example, or all of it, is of former bytes."""
+        key = record.get("key")
+        split, line, model = record["split"], record.get("line"), record.get("task_model")
+        example = self.examples.get(split, {}).get(line, "")
+        for evaluator in self.evaluators.get(record["evaluator"], ()):
+            for candidate in self.candidates.get(record["candidate"], ()):
+                text = candidate.texts.get(split, {}).get(line, candidate.sha256)
+                if key == key_of(evaluator.sha256, text, model, split, line, example, record["repeat"]):
+                    return evaluator.shown, candidate.shown, model, split
+        return None
+
+
+def versions_of(document: Mapping[str, Any]) -> Versions | None:
+    """Read the versions off a run's document; None where nothing was ever replaced."""
+    axes = [*document["evaluators"], *document["candidates"]]
+    replaced = {str(one["name"]) for one in axes if one.get("superseded")}
+    replaced |= {str(split["name"]) for split in document["splits"] if split.get("superseded")}
+    if not replaced:
+        return None
+    examples = {
+        split["name"]: dict(zip(split["lines"], split["sha256"], strict=True)) for split in document["splits"]
+    }
+    lines = {split["name"]: split["lines"] for split in document["splits"]}
+    return Versions(
+        evaluators=_by_name(document["evaluators"], lambda one: str(one.get("sha256", "")), {}),
+        candidates=_by_name(document["candidates"], digest_of_candidate, lines),
+        examples=examples,
+        replaced=frozenset(replaced),
+    )
+
+
+def _by_name(entries: Sequence[Mapping[str, Any]], digest: Any, lines: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, list[Version]] = {}
+    for one in sorted(entries, key=lambda entry: bool(entry.get("superseded"))):  # current ones first
+        name = str(one["name"])
+        shown = shown_as(name, digest(one)) if one.get("superseded") else name
+        texts = dict(_texts(one, lines))
+        found.setdefault(name, []).append(Version(shown, "" if texts else str(one.get("sha256", "")), texts))
+    return found
+
+
+def _texts(entry: Mapping[str, Any], lines: Mapping[str, Any]) -> Iterator[tuple[str, dict[int | None, str]]]:
+    for split, digests in (entry.get("texts") or {}).items():
+        yield split, dict(zip(lines.get(split, ()), digests, strict=False))

@@ -1,0 +1,48 @@
+"""What a run has and its last command did not name: told in words, and shown when everything is to be."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from optimize_eval.store.document import Document, everything
+from optimize_eval.store.manifest import evaluators_of, layout_of
+from optimize_eval.store.stored import StoredRun
+
+_SHOWN = 3
+
+
+def with_everything(run: StoredRun) -> StoredRun:
+    """Look at all that a run has, superseded versions by names of their own."""
+    manifest = everything(run.document)
+    return replace(run, manifest=manifest, ledger=run.ledger.of(layout_of(manifest)))
+
+
+def unnamed(document: Document) -> str:
+    """Say what the last command left out; empty where that is nothing."""
+    every, chosen = everything(document), document["selection"]
+    axes = {
+        "evaluator": ([one["name"] for one in evaluators_of(every)], chosen["evaluators"]),
+        "candidate": ([one["name"] for one in every["candidates"]], chosen["candidates"]),
+        "task model": (every["task_models"], chosen["task_models"]),
+    }
+    told = [_named(axis, [name for name in names if name not in now]) for axis, (names, now) in axes.items()]
+    return "; ".join(filter(None, [*told, *_examples(document), _repeats(document)]))
+
+
+def _named(axis: str, names: list[Any]) -> str:
+    shown = [str(name or "none") for name in names[:_SHOWN]]
+    more = [f"{len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
+    return f"{axis}{'s' * (len(names) > 1)} {', '.join([*shown, *more])}" if names else ""
+
+
+def _examples(document: Document) -> Iterator[str]:
+    chosen = {split["name"]: len(split["lines"]) for split in document["selection"]["splits"]}
+    for split in document["splits"]:
+        left = len(split["lines"]) - chosen.get(split["name"], 0)
+        if left:
+            yield f"{left:,} example{'s' * (left > 1)} of {split['name']}"
+
+
+def _repeats(document: Document) -> str:
+    left = document["repeats"] - document["selection"]["repeats"]
+    return f"{left:,} repeat{'s' * (left > 1)}" if left else ""

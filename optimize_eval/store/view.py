@@ -1,0 +1,137 @@
+"""The units of a run that one command is about, by that command's own numbers.
+
+A ledger counts all units of a run in the order in which they came; a view counts those of a layout in the
+layout's, so that nobody who calls or sums up has to know what else the run holds.
+"""
+
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.store import journal
+from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.ledger import FAILED, OWED, SCORED, Ledger
+
+
+class View:
+    """The newest records of a layout's units; `enter` passes on to the ledger behind it."""
+
+    def __init__(self, ledger: Ledger, layout: Layout) -> None:
+        self.ledger = ledger
+        self.layout = layout
+        self._numbers = _numbers(ledger, layout)
+
+    def of(self, layout: Layout) -> "View":
+        """Give the units of another layout over the same run."""
+        return View(self.ledger, layout)
+
+    @property
+    def changed(self) -> set[str]:
+        return self.ledger.changed
+
+    @property
+    def is_complete(self) -> bool:
+        return not self.count(OWED, range(self.layout.size))
+
+    def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
+        self.ledger.enter(self._numbers[number], outcome, offset, length)
+
+    def count(self, state: int, units: range) -> int:
+        """Count the units that are in a state."""
+        if isinstance(self._numbers, range):
+            first = self._numbers.start
+            return self.ledger.states.count(state, units.start + first, units.stop + first)
+        return self._states(units).count(state)
+
+    def owed(self, units: range) -> "array[int]":
+        """List the units that are still to be called; failed ones are called again."""
+        states = self._states(units)
+        return array("I", (number for number, state in zip(units, states, strict=True) if state in _AGAIN))
+
+    def scored(self, units: range) -> "array[int]":
+        """List the units that have a score."""
+        states = self._states(units)
+        return array("I", (number for number, state in zip(units, states, strict=True) if state == SCORED))
+
+    def stretch(self, number: int) -> tuple[int, int] | None:
+        """Tell where a unit's newest record is: its length and its offset."""
+        return self.ledger.stretch(self._numbers[number])
+
+    @contextmanager
+    def reader(self, path: Path) -> Iterator["Reader"]:
+        """Open the journal for reading records by cell, in the order of units."""
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise _changed(path) from None
+        try:
+            yield Reader(self, path, descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _states(self, units: range) -> bytes | bytearray:
+        numbers = self._numbers[units.start : units.stop]
+        states = self.ledger.states
+        if isinstance(numbers, range):
+            return states[numbers.start : numbers.stop]
+        if len(numbers) == 1:
+            return bytes((states[numbers[0]],))
+        return bytes(itemgetter(*numbers)(states)) if numbers else b""
+
+
+_AGAIN = frozenset({OWED, FAILED})
+
+
+def _numbers(ledger: Ledger, layout: Layout) -> Sequence[int]:
+    """Map a layout's numbers to the ledger's; to a range where they are the same stretch."""
+    places = {one.name: ledger.places(one.name, one.lines, layout.repeats) for one in layout.splits}
+    starts = [(ledger.start(cell[:4]), places[cell.split]) for cell in layout.cells]
+    first = starts[0][0]
+    if all(
+        isinstance(there, range) and start - first == cell.start
+        for (start, there), cell in zip(starts, layout.cells, strict=True)
+    ):
+        return range(first, first + layout.size)
+    numbers = array("I")
+    for start, there in starts:
+        numbers.extend(map(start.__add__, there))
+    return numbers
+
+
+class Reader:
+    """Records of an open journal."""
+
+    def __init__(self, view: View, path: Path, descriptor: int) -> None:
+        self._view = view
+        self._path = path
+        self._descriptor = descriptor
+
+    def records(
+        self, cell: Cell, places: Iterable[int] | None = None
+    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """Read the newest records of a cell's units, in their order, each with its place in the cell."""
+        start = self._view.layout.start(cell)
+        for place in range(cell.size) if places is None else places:
+            if record := self.record(start + place):
+                yield place, record
+
+    def record(self, number: int) -> Mapping[str, Any] | None:
+        """Read the newest record of one unit; None where it is owed."""
+        stretch = self._view.stretch(number)
+        return self._at(stretch) if stretch else None
+
+    def _at(self, stretch: tuple[int, int]) -> Mapping[str, Any]:
+        """Read the record that has this length and offset; raises Damaged where it stands there no more."""
+        line = os.pread(self._descriptor, *stretch)
+        record = journal.decode(line) if journal.is_sound(line) else {}
+        if "outcome" not in record:
+            raise _changed(self._path)
+        return record
+
+
+def _changed(path: Path) -> journal.Damaged:
+    return journal.Damaged(f"{path} was changed while it was read", hint="read it once more")
