@@ -98,6 +98,9 @@ def bench(
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", metavar="N", min=1, help="For models of providers.")
     ] = None,
+    keep_thoughts: Annotated[
+        bool, typer.Option("--keep-thoughts", help="Score a model's text with its thoughts.")
+    ] = False,
     sandbox: Annotated[
         Sandbox | None,
         typer.Option("--sandbox", metavar="LEVEL", help="For code: strict, best-effort or none."),
@@ -141,7 +144,11 @@ def bench(
         workers=workers,
     )
     task = TaskSpecification(
-        api_base=api_base or "", temperature=temperature, max_tokens=max_tokens, batch_size=batch_size
+        api_base=api_base or "",
+        temperature=temperature,
+        max_tokens=max_tokens,
+        batch_size=batch_size,
+        keep_thoughts=keep_thoughts,
     )
     metrics = [one.evaluator for file in taken for one in file.tasks]
     specs = _named_apart([task_spec(text, metrics, how, task, sandbox=sandbox or "") for text in model])
@@ -159,6 +166,7 @@ def bench(
         "temperature": temperature,
         "max_tokens": max_tokens,
         "batch_size": batch_size,
+        **({"keep_thoughts": True} if keep_thoughts else {}),
         "sandbox": sandbox,
         "timeout": timeout,
         "retries": retries,
