@@ -10,13 +10,15 @@
     └── EvaluationError     an evaluator was asked and gave no usable answer; has a FailureKind
 
 Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with
-them (exit code, layout) is decided in cli. This module imports nothing of ours.
+them (exit code, layout) is decided in cli. Of ours this module imports only what answers spend.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from optimize_eval.spent import NOTHING, Spent
 
 SHOWN_PROBLEMS = 20
 
@@ -101,7 +103,7 @@ class EvaluationError(OptimizeEvalError):
     `retry_after` is None where asking again is pointless, else the seconds to wait before. `answered` is
     what was answered, as it came, where a program ended well and its answer is what is wrong; `side_info`
     is what such an answer says besides. `no_room` is what this machine has too few of, where that alone is
-    why a program was not started.
+    why a program was not started. `spent` is what was spent on models in vain.
     """
 
     def __init__(
@@ -121,6 +123,7 @@ class EvaluationError(OptimizeEvalError):
         self.answered: bytes | None = None
         self.side_info: Mapping[str, Any] = side_info or {}
         self.no_room = ""
+        self.spent: Spent = NOTHING
 
     def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, object]]:
         return type(self), (self.kind, self.message), vars(self).copy()

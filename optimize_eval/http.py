@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -42,6 +42,7 @@ class Response:
     location: str | None
     body: bytes  # of a status that is no success: as much as the cap lets in
     keeps_connection: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)  # of a status that is no success; in lower case
 
 
 class Connections:
@@ -203,6 +204,7 @@ def _send(
             location=_header(response, "location"),
             body=_read(response, cap),
             keeps_connection=_keeps_connection(response),
+            headers={} if response.status in SUCCESS else _headers(response),
         )
 
 
@@ -210,6 +212,11 @@ def _header(response: SyncResponse, name: str) -> str | None:
     with contextlib.suppress(ValueError):  # bytes that are no text
         return response.get_header(name)
     return None
+
+
+def _headers(response: SyncResponse) -> dict[str, str]:
+    names = dict.fromkeys(response.headers)
+    return {name.lower(): text for name in names if (text := _header(response, name)) is not None}
 
 
 def _keeps_connection(response: SyncResponse) -> bool:

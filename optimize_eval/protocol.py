@@ -15,6 +15,7 @@ import orjson
 
 from optimize_eval import strict_json, wrong_answers
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.spent import NOTHING, Spent
 
 PROTOCOL_VERSION = 2
 TASK_MODEL_VARIABLE = "OPTIMIZE_ANYTHING_TASK_MODEL"
@@ -92,6 +93,7 @@ class Answer:
     side_info: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""  # only where it was asked to be kept
+    spent: Spent = NOTHING
 
 
 def encode(payload: Payload, identity: str | None = None) -> bytes:

@@ -13,18 +13,26 @@ Pause = Callable[[float], None]  # waits so many seconds, or raises something of
 _Answer = TypeVar("_Answer")
 
 
+class GivenUp(Exception):
+    """A call was not made, or not once more, because the run stops."""
+
+
 def until_answered(
-    call: Callable[[], _Answer], deadline: float, retries: int, pause: Pause = time.sleep
+    call: Callable[[float], _Answer], deadline: float, retries: int, pause: Pause = time.sleep
 ) -> _Answer:
-    """Call until there is an answer, a failure that asking again cannot mend, or no time or attempt left."""
+    """Call until there is an answer, a failure that another call cannot fix, or no time or attempt left.
+
+    `call` is given the deadline, which seconds of waiting for a turn at a server put off.
+    """
     for number in range(retries):
         try:
-            return call()
+            return call(deadline)
         except EvaluationError as error:
             if error.retry_after is None:
                 raise
+            deadline += error.spent.waited
             wait = max(FIRST_PAUSE * 2**number, error.retry_after)
             if time.monotonic() + wait >= deadline:
                 raise
         pause(wait)
-    return call()
+    return call(deadline)

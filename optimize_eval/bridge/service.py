@@ -13,8 +13,9 @@ from optimize_eval.bridge.wire import Reply, Request
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import Evaluator, EvaluatorSpec
+from optimize_eval.retrying import GivenUp
 from optimize_eval.run.attempt import ask
-from optimize_eval.run.stop import GivenUp, Stop
+from optimize_eval.run.stop import Stop
 from optimize_eval.version import VERSION
 
 SCHEMA = "optimize-eval.serve.v1"

@@ -114,6 +114,9 @@ def bench(
     cwd: options.Cwd = None,
     header: options.Headers = None,
     retries: options.Retries = None,
+    patience: options.Patience = options.PATIENCE,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     include_per_example: Annotated[
@@ -142,6 +145,7 @@ def bench(
         retries=retries,
         persistent=persistent,
         workers=workers,
+        manners=options.manners(patience, rpm, tpm),
     )
     task = TaskSpecification(
         api_base=api_base or "",

@@ -3,6 +3,7 @@
 A sweep file gives what was not given as flags: it becomes the defaults of its command.
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -13,15 +14,18 @@ import typer
 from optimize_eval.candidates import Named
 from optimize_eval.cli import output
 from optimize_eval.cli.commands import ORDER
+from optimize_eval.durations import seconds_of
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
 
 if TYPE_CHECKING:
+    from optimize_eval.models import Manners
     from optimize_eval.reach.rubric import JudgeSpec
     from optimize_eval.sweep import Sweep
 
 Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
+PATIENCE = "10m"
 SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
 
@@ -69,6 +73,15 @@ Persistent = Annotated[
 Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", min=1, help="Kept-alive processes (CPUs).")
 ]
+Patience = Annotated[
+    str, typer.Option("--patience", metavar="TIME", help="How long a model's server may be full.")
+]
+Rpm = Annotated[
+    float | None, typer.Option("--rpm", metavar="N", help="Requests a minute to each model server, at most.")
+]
+Tpm = Annotated[
+    float | None, typer.Option("--tpm", metavar="N", help="Tokens a minute of each model server, at most.")
+]
 JudgeModels = Annotated[
     list[str] | None, typer.Option("--judge-model", metavar="MODEL", help="As -e judge:MODEL.")
 ]
@@ -109,6 +122,18 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Only the verdict and the f
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 
+def manners(patience: str, rpm: float | None, tpm: float | None) -> "Manners | None":
+    """Make of the options above how servers of models are treated; None: as usual."""
+    if (patience, rpm, tpm) == (PATIENCE, None, None):
+        return None
+    from optimize_eval.models import Manners  # noqa: PLC0415  most commands call no model
+
+    for option, limit in (("--rpm", rpm), ("--tpm", tpm)):
+        if limit is not None and not 0 < limit < math.inf:
+            raise UsageError(f"{option} {limit:g} lets no call through", hint="give a number above 0")
+    return Manners(patience=seconds_of(patience, "--patience"), rpm=rpm, tpm=tpm)
+
+
 def defaults(
     *,
     timeout: float,
@@ -121,6 +146,7 @@ def defaults(
     objective: str | None,
     rubric: str | None,
     api_base: str | None,
+    manners: "Manners | None" = None,
 ) -> EvaluatorSpec:
     """Make of the options above what every `-e` of a command starts from."""
     from optimize_eval.connect import parse_headers  # noqa: PLC0415  many commands ask no evaluator
@@ -134,6 +160,7 @@ def defaults(
         persistent=persistent,
         workers=workers,
         judge=_judge(objective=objective, rubric=rubric, api_base=api_base),
+        manners=manners,
     )
 
 

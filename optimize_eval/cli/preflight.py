@@ -59,6 +59,9 @@ def preflight(
     cwd: options.Cwd = None,
     header: options.Headers = None,
     retries: options.Retries = None,
+    patience: options.Patience = options.PATIENCE,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     judge_model: options.JudgeModels = None,
@@ -83,6 +86,7 @@ def preflight(
         objective=objective,
         rubric=rubric,
         api_base=api_base,
+        manners=options.manners(patience, rpm, tpm),
     )
     fields = candidate_field or ()
     specs = [spec.hiding(fields) for spec in options.evaluators(context, evaluator, judge_model, defaults)]

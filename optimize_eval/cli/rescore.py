@@ -66,6 +66,9 @@ def rescore(
     cwd: options.Cwd = None,
     header: options.Headers = None,
     retries: options.Retries = None,
+    patience: options.Patience = options.PATIENCE,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     judge_model: options.JudgeModels = None,
@@ -90,6 +93,7 @@ def rescore(
         objective=objective,
         rubric=rubric,
         api_base=api_base,
+        manners=options.manners(patience, rpm, tpm),
     )
     texts = options.texts_of(evaluator, judge_model)
     specs = options.check_meant([parse_evaluator(text, defaults) for text in texts], defaults)

@@ -90,6 +90,9 @@ def run(
     cwd: options.Cwd = None,
     header: options.Headers = None,
     retries: options.Retries = None,
+    patience: options.Patience = options.PATIENCE,
+    rpm: options.Rpm = None,
+    tpm: options.Tpm = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     judge_model: options.JudgeModels = None,
@@ -128,6 +131,7 @@ def run(
         objective=objective,
         rubric=rubric,
         api_base=api_base,
+        manners=options.manners(patience, rpm, tpm),
     )
     plan = plan_run(
         options.evaluators(context, evaluator, judge_model, defaults),

@@ -18,7 +18,8 @@ from optimize_eval.connect import connect
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT, Evaluator, EvaluatorSpec
-from optimize_eval.run.stop import GivenUp, Stop
+from optimize_eval.retrying import GivenUp
+from optimize_eval.run.stop import Stop
 
 EXAMPLES = """\b
 Examples:

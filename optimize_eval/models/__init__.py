@@ -1,7 +1,8 @@
 """Language models: the one place that knows providers, keys and chat completions.
 
-`spec` says what a model is, `providers` where it is asked, `live` asks it once; `replies` and `refusals`
-read what came back, `forms` how JSON is asked for, `outside` reaches providers that the table lacks.
+`spec` says what a model is, `providers` where it is called, `live` calls it once, when `turns` and `waits`
+allow it; `replies`, `refusals` and `usage` read what came back, `forms` says how JSON is asked for, `outside`
+reaches providers that the table lacks.
 Prompts, and what a text means, are for those who ask: judges, models under test, reflection.
 """
 
@@ -13,9 +14,10 @@ from typing import Any
 
 from optimize_eval.models.live import Model
 from optimize_eval.models.spec import ModelSpec, Reply
+from optimize_eval.models.turns import PATIENCE, Manners
 from optimize_eval.retrying import until_answered
 
-__all__ = ["Model", "ModelSpec", "Reply", "chat"]
+__all__ = ["Manners", "Model", "ModelSpec", "Reply", "chat"]
 
 
 def chat(
@@ -24,6 +26,7 @@ def chat(
     *,
     timeout: float = 60.0,
     retries: int = 2,
+    patience: float = PATIENCE,
     schema: Mapping[str, Any] | None = None,
     api_base: str = "",
     temperature: float | None = None,
@@ -32,11 +35,12 @@ def chat(
 ) -> Reply:
     """Ask a model once, over connections of its own; further attempts and their pauses are within `timeout`.
 
+    Where the server has no room, that waits for at most `patience` seconds more.
     Options that are given win over those of a specification.
     """
     options = {"api_base": api_base, "temperature": temperature, "max_tokens": max_tokens, "seed": seed}
     given: dict[str, Any] = {name: value for name, value in options.items() if value not in {None, ""}}
     spec = replace(model if isinstance(model, ModelSpec) else ModelSpec(name=model), **given)
     deadline = time.monotonic() + timeout
-    with closing(Model(spec)) as live:
-        return until_answered(lambda: live.chat(messages, deadline, schema=schema), deadline, retries)
+    with closing(Model(spec, Manners(patience=patience))) as live:
+        return until_answered(lambda until: live.chat(messages, until, schema=schema), deadline, retries)

@@ -7,6 +7,7 @@ said otherwise at once, and from then on.
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Never, Protocol
 
 from optimize_eval import strict_json
@@ -17,9 +18,14 @@ from optimize_eval.models.forms import Form
 from optimize_eval.models.refusals import Asked, failed
 from optimize_eval.models.replies import parse_reply
 from optimize_eval.models.spec import ModelSpec, Reply
+from optimize_eval.models.turns import Manners, NoRoom, Turns
+from optimize_eval.models.usage import usage_of
 from optimize_eval.redaction import redact, to_hide
+from optimize_eval.spent import Spent, Usage
 
 _ANSWER_CAP = 8 * 1024 * 1024
+_LETTERS = 4  # of a token, as a first guess
+_POLITE = Manners()
 _SHORTEST_KEY = 8  # what is shorter stands for no key, such as "ollama", and may be a word of an answer
 
 
@@ -41,10 +47,12 @@ class Way(Protocol):
 class Model:
     """A model with its connections; safe to ask from several threads."""
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, manners: Manners = _POLITE) -> None:
         self.spec = spec
         place = providers.find(spec)
         self._way: Way = _OverHttp(spec, place) if place else _outside(spec)
+        self._turns = Turns(self._way.asked.base, self._way.asked.model, manners)
+        self.stop_waiting = self._turns.stop
         self._lock = threading.Lock()
         self._form = Form.SCHEMA
         self._limit = "max_tokens"
@@ -62,17 +70,58 @@ class Model:
         *,
         schema: Mapping[str, Any] | None = None,
     ) -> Reply:
-        """Ask once, before `deadline` (an instant of time.monotonic); raises EvaluationError."""
+        """Ask once, before `deadline` (an instant of time.monotonic); raises EvaluationError.
+
+        Waiting for a turn, or until a server has room, puts the deadline off; the reply says by how much.
+        """
         body = self._body(messages)
-        asked = self._way.asked
-        response = self._attempt(body, schema, deadline)
-        if isinstance(response, EvaluationError):
-            raise _explained(response, asked)
-        left = deadline - time.monotonic()
-        return parse_reply(response, asked, left, keep_thoughts=self.spec.keep_thoughts)
+        reply, waited = self._turns.through(
+            lambda waited: self._once(body, schema, deadline + waited),
+            sum(len(message["content"]) for message in messages) / _LETTERS,
+            lambda reply: (reply.prompt_tokens or 0) + (reply.completion_tokens or 0) or None,
+        )
+        return replace(reply, spent=replace(reply.spent, waited=waited)) if waited else reply
+
+    @property
+    def capacity(self) -> int | None:
+        """Tell how many calls it is of use to make at the moment; None: any number."""
+        return self._turns.capacity
+
+    @property
+    def note(self) -> str:
+        """Say what people should know of how it went; mostly nothing."""
+        return self._turns.note
 
     def close(self) -> None:
+        self._turns.stop()
         self._way.close()
+
+    def _once(self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float) -> Reply:
+        """Call, and take down what that used, also where it failed."""
+        began, asked = time.monotonic(), self._way.asked
+        response = self._attempt(body, schema, deadline)
+        if isinstance(response, EvaluationError):
+            explained = _explained(response, asked)
+            explained.spent = self._spent(began, Usage(model=self.spec.name))
+            raise explained
+        try:
+            left = deadline - time.monotonic()
+            reply = parse_reply(response, asked, left, keep_thoughts=self.spec.keep_thoughts)
+        except NoRoom:
+            raise
+        except EvaluationError as error:
+            error.spent += self._spent(began, usage_of(response, self.spec.name))
+            raise
+        used = Usage(
+            model=self.spec.name,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cost=reply.cost,
+        )
+        return replace(reply, spent=self._spent(began, used))
+
+    def _spent(self, began: float, usage: Usage) -> Spent:
+        return Spent(usages=(replace(usage, seconds=time.monotonic() - began),))
 
     def _body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         spec = self.spec

@@ -74,6 +74,7 @@ class ThroughLitellm:
         return Response(
             status=status if isinstance(status, int) and status >= 400 else 400,  # noqa: PLR2004
             retry_after=headers.get("retry-after"),
+            headers={str(name).lower(): str(text) for name, text in dict(headers).items()},
             location=None,
             body=orjson.dumps({"error": {"message": str(error)}}),
         )

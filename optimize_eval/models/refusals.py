@@ -12,12 +12,15 @@ import orjson
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http import Response, seconds_to_wait
+from optimize_eval.models.turns import NoRoom
+from optimize_eval.models.waits import wait_told
 from optimize_eval.redaction import Secrets, redact
 
 _REDIRECTS = range(300, 400)
 _ERRORS = range(400, 600)
 _NO_ACCESS = frozenset({401, 403})
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504, 529})
+_NO_ROOM = frozenset({429, 503, 529})
 _SHOWN = 300
 _TUNABLE = ("temperature", "seed", "max_completion_tokens", "max_tokens")
 
@@ -90,13 +93,21 @@ def _no_access(told: str, asked: Asked) -> EvaluationError:
 
 
 def _again(response: Response, told: str, asked: Asked, left: float) -> EvaluationError:
+    if response.status in _NO_ROOM:
+        return _no_room(response, told, asked)
     wait = seconds_to_wait(response.retry_after)
-    what = (
-        "too many requests for" if response.status == HTTPStatus.TOO_MANY_REQUESTS else "the server failed on"
-    )
     late = f"; it asks to wait {wait:.0f} s, which is beyond the deadline" if wait >= left else ""
     hint = "lower --concurrency, allow more with --timeout or --retries, or try later"
-    return failed(f"{what} {asked.name} {told}{late}", hint, retry_after=wait)
+    return failed(f"the server failed on {asked.name} {told}{late}", hint, retry_after=wait)
+
+
+def _no_room(response: Response, told: str, asked: Asked) -> NoRoom:
+    is_many = response.status == HTTPStatus.TOO_MANY_REQUESTS
+    what = "too many requests for" if is_many else "the server has no room for"
+    hint = "allow more with --patience, call less often with --rpm or --tpm, or try later"
+    refusal = NoRoom(FailureKind.MODEL_ERROR, f"{what} {asked.name} {told}", hint=hint)
+    refusal.wait = wait_told(response.headers)
+    return refusal
 
 
 def _bad_request(told: str, said: str, asked: Asked) -> EvaluationError:

@@ -1,12 +1,13 @@
 """What a model is, as plain data, and what it replied: nothing here is secret, live or slow to import."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from optimize_eval.errors import UsageError
+from optimize_eval.spent import NOTHING, Spent
 
 CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 
@@ -48,6 +49,7 @@ class Reply:
     cached_tokens: int | None = None  # of the prompt's
     reasoning_tokens: int | None = None  # of the completion's
     cost: float | None = None  # as the server says, in its own currency
+    spent: Spent = field(default=NOTHING, compare=False)
 
     @property
     def is_cut_off(self) -> bool:

@@ -2,7 +2,13 @@
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+import orjson
+
+from optimize_eval.http import SUCCESS, Response
+from optimize_eval.spent import Usage
 
 _COUNTS = {  # ours → where it may stand, the first that does counts
     "prompt_tokens": ("prompt_tokens",),
@@ -10,6 +16,7 @@ _COUNTS = {  # ours → where it may stand, the first that does counts
     "cached_tokens": ("prompt_tokens_details.cached_tokens", "prompt_cache_hit_tokens"),
     "reasoning_tokens": ("completion_tokens_details.reasoning_tokens",),
 }
+_OF_A_CALL = ("prompt_tokens", "completion_tokens", "cost")
 
 
 def counts_of(usage: object) -> dict[str, Any]:
@@ -22,6 +29,17 @@ def counts_of(usage: object) -> dict[str, Any]:
     cost = _at(usage, "cost")
     is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < math.inf
     return {**counts, "cost": float(cost) if is_cost else None}
+
+
+def usage_of(response: Response, model: str) -> Usage:
+    """Read what a call used that gave no reply; one that the server refused used nothing."""
+    if response.status not in SUCCESS:
+        return Usage(model=model, prompt_tokens=0, completion_tokens=0, cost=0.0)
+    body: Any = None
+    with suppress(orjson.JSONDecodeError):
+        body = orjson.loads(response.body)
+    counts = counts_of(_at(body, "usage"))
+    return Usage(model=model, **{name: counts[name] for name in _OF_A_CALL})
 
 
 def _count(usage: object, path: str) -> int | None:

@@ -9,12 +9,13 @@ deadline or raises EvaluationError.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.protocol import Answer, Payload, ScoreRange
 
 if TYPE_CHECKING:  # commands need no judge
+    from optimize_eval.models import Manners
     from optimize_eval.reach.rubric import JudgeSpec
 
 DEFAULT_TIMEOUT = 30.0
@@ -55,6 +56,15 @@ class Evaluator(Protocol):
         ...
 
 
+@runtime_checkable
+class Waits(Protocol):
+    """An evaluator, or a model under test, that may wait long for a server that has no room."""
+
+    def stop_waiting(self) -> None:
+        """Give up what waits: the run stops. What is under way may finish."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorSpec:
     """What an evaluator is, as plain data: everything needed to reach it from another process.
@@ -80,6 +90,7 @@ class EvaluatorSpec:
     keep_stderr: bool = False  # of successful calls too
     concurrency: int | None = None  # calls in flight per URL; None: no limit of its own
     weight: float = 1.0  # its share of the slots, against other evaluators
+    manners: "Manners | None" = None  # towards servers of models; None: the usual ones
     task: "TaskSpecification | None" = None
 
     def __post_init__(self) -> None:

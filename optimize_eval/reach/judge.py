@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.models import Model, ModelSpec, Reply
+from optimize_eval.models import Manners, Model, ModelSpec, Reply
 from optimize_eval.protocol import Answer, Payload, encode
 from optimize_eval.reach import Capacity, EvaluatorSpec
 from optimize_eval.reach.batch import ask_singly
@@ -18,6 +18,7 @@ from optimize_eval.reach.judge_json import Unusable
 from optimize_eval.reach.judge_prompt import asked_again, messages, schema_of
 from optimize_eval.reach.judge_reply import Verdict, parse_reply
 from optimize_eval.reach.rubric import JudgeSpec, check_judge
+from optimize_eval.spent import NOTHING
 
 _SHOWN = 200
 _TOLD_BY_SOME = ("cached_tokens", "reasoning_tokens", "cost")
@@ -28,13 +29,11 @@ _TOO_SHORT_HINT = "raise max_tokens: the judge's answer was cut off"
 class JudgeEvaluator:
     """Asks a model."""
 
-    note = ""
-    capacity = Capacity()
-
     def __init__(self, spec: EvaluatorSpec) -> None:
         self._judge = check_judge(spec.judge or JudgeSpec())
         self._schema = schema_of(self._judge.rubric)
-        self._model = Model(model_of(self._judge))
+        self._model = Model(model_of(self._judge), spec.manners or Manners())
+        self.stop_waiting = self._model.stop_waiting
 
     def call(self, payload: Payload, deadline: float) -> Answer:
         encode(payload)  # refuses what no message could hold
@@ -44,17 +43,35 @@ class JudgeEvaluator:
         if isinstance(read, Verdict) and not read.off_scale:
             return _answer(read, [first])
         asked += asked_again(first.text, read.off_scale if isinstance(read, Verdict) else str(read))
-        second = self._model.chat(asked, deadline, schema=self._schema)
+        second = self._again(asked, deadline, first)
         read = self._read(second, payload)
         if isinstance(read, Unusable):
-            raise self._nonsense(second, read)
+            nonsense = self._nonsense(second, read)
+            nonsense.spent = first.spent + second.spent
+            raise nonsense
         return _answer(read, [first, second])
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
         return ask_singly(payloads, timeout, self.call)
 
+    @property
+    def note(self) -> str:
+        return self._model.note
+
+    @property
+    def capacity(self) -> Capacity:
+        return Capacity(calls=self._model.capacity)
+
     def close(self) -> None:
         self._model.close()
+
+    def _again(self, asked: list[dict[str, str]], deadline: float, first: Reply) -> Reply:
+        """Call once more; what the first call spent is not lost where this one fails."""
+        try:
+            return self._model.chat(asked, deadline + first.spent.waited, schema=self._schema)
+        except EvaluationError as error:
+            error.spent = first.spent + error.spent
+            raise
 
     def _read(self, reply: Reply, payload: Payload) -> Verdict | Unusable:
         judged = [payload.candidate, (payload.example or b"").decode()]
@@ -85,7 +102,11 @@ def model_of(judge: JudgeSpec) -> ModelSpec:
 
 
 def _answer(verdict: Verdict, replies: Sequence[Reply]) -> Answer:
-    return Answer(score=verdict.score, side_info={**verdict.side_info, "usage": _usage(replies)})
+    return Answer(
+        score=verdict.score,
+        side_info={**verdict.side_info, "usage": _usage(replies)},
+        spent=sum((reply.spent for reply in replies), NOTHING),
+    )
 
 
 def _usage(replies: Sequence[Reply]) -> dict[str, Any]:

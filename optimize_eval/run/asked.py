@@ -12,7 +12,7 @@ from typing import Self
 
 from optimize_eval.connect import connect
 from optimize_eval.engines import CrowdedOut
-from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec, Waits
 from optimize_eval.run.attempt import attempt_many
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Unit
@@ -76,7 +76,11 @@ class Asked:
         self._resting[place] = max(self._resting[place], time.monotonic() + seconds)
 
     def end_if_over(self) -> None:
-        """End what is in flight once a stop gives it no more time."""
+        """After a stop let nothing wait for a server, and end what is in flight once it has no more time."""
+        if self._stop.is_asked:
+            for evaluator in self._evaluators:
+                if isinstance(evaluator, Waits):
+                    evaluator.stop_waiting()
         if self._stop.is_over:
             self._close()
 

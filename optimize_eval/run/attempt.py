@@ -10,9 +10,9 @@ from dataclasses import replace
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Evaluator
-from optimize_eval.retrying import FIRST_PAUSE, Pause, until_answered
+from optimize_eval.retrying import FIRST_PAUSE, GivenUp, Pause, until_answered
 from optimize_eval.run.outcome import Failed, Scored
-from optimize_eval.run.stop import GivenUp
+from optimize_eval.spent import NOTHING
 
 STDERR_SHOWN = 2048
 
@@ -22,19 +22,25 @@ def attempt(
 ) -> Scored | Failed:
     """Ask; the evaluator has `timeout` seconds for the answer, further attempts and their pauses included."""
     started = time.monotonic()
-    calls = 0
+    calls, in_vain = 0, NOTHING
 
     def call(payload: Payload, deadline: float) -> Answer:
-        nonlocal calls
+        nonlocal calls, in_vain
         calls += 1
-        return evaluator.call(payload, deadline)
+        try:
+            return evaluator.call(payload, deadline)
+        except EvaluationError as error:
+            in_vain = error.spent = in_vain + error.spent
+            raise
 
     answer: Answer | EvaluationError
     try:
         answer = ask(call, payload, started + timeout, retries, pause)
     except EvaluationError as error:
         answer = error
-    return _outcome(answer, time.monotonic() - started, calls)
+    else:
+        answer = replace(answer, spent=in_vain + answer.spent)
+    return _outcome(answer, time.monotonic() - started - answer.spent.waited, calls)
 
 
 def attempt_many(
@@ -54,7 +60,10 @@ def attempt_many(
         except GivenUp:
             return [None]
     started = time.monotonic()
-    answers = evaluator.call_many(payloads, timeout)
+    try:
+        answers = evaluator.call_many(payloads, timeout)
+    except GivenUp:
+        return [None] * len(payloads)
     seconds = (time.monotonic() - started) / len(payloads)
     outcomes: list[Scored | Failed | None] = [_outcome(answer, seconds, 1) for answer in answers]
     for place, answer in enumerate(answers):
@@ -68,7 +77,8 @@ def attempt_many(
                 outcomes[place] = None
             else:
                 spent = seconds + wait + again.seconds
-                outcomes[place] = replace(again, attempts=again.attempts + 1, seconds=spent)
+                whole = answer.spent + again.spent
+                outcomes[place] = replace(again, attempts=again.attempts + 1, seconds=spent, spent=whole)
     return outcomes
 
 
@@ -80,7 +90,7 @@ def ask(
     pause: Pause = time.sleep,
 ) -> Answer:
     """Ask until there is an answer, a failure that asking again cannot mend, or no time or attempt left."""
-    return until_answered(lambda: call(payload, deadline), deadline, retries, pause)
+    return until_answered(lambda until: call(payload, until), deadline, retries, pause)
 
 
 def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) -> Scored | Failed:
@@ -95,6 +105,7 @@ def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) ->
             attempts=attempts,
             retry_after=answer.retry_after,
             no_room=answer.no_room,
+            spent=answer.spent,
         )
     return Scored(
         score=answer.score,
@@ -102,6 +113,7 @@ def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) ->
         seconds=seconds,
         attempts=attempts,
         stderr=_tail(answer.stderr),
+        spent=answer.spent,
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from optimize_eval.errors import FailureKind
+from optimize_eval.spent import NOTHING, Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +17,7 @@ class Scored:
     seconds: float
     attempts: int = 1
     stderr: str = ""  # only where it was asked to be kept
+    spent: Spent = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -39,6 +41,7 @@ class Failed:
     attempts: int = 1
     retry_after: float | None = None  # seconds for which it asked to be left alone
     no_room: str = ""  # what this machine had too few of to make the call
+    spent: Spent = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -99,7 +99,11 @@ def record_of(unit: Unit, outcome: Scored | Failed, started_at: str) -> Record:
             told["side_info"] = outcome.side_info
     if outcome.stderr:
         told["stderr"] = outcome.stderr
+    if outcome.spent.usages:
+        told["usage"] = [usage.to_dict() for usage in outcome.spent.usages]
     told["seconds"] = round(outcome.seconds, 6)
+    if outcome.spent.waited:
+        told["waited"] = round(outcome.spent.waited, 6)
     told["attempts"] = outcome.attempts
     told["started_at"] = started_at
     return Record(unit, outcome, journal.sealed(told))

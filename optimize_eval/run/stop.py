@@ -3,11 +3,9 @@
 import threading
 import time
 
+from optimize_eval.retrying import GivenUp
+
 GRACE = 5.0  # seconds for what is in flight
-
-
-class GivenUp(Exception):
-    """A unit was not asked to its end because the run stops."""
 
 
 class Stop:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.durations import seconds_of
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import LONGEST_TIMEOUT, headers
 
@@ -48,6 +49,9 @@ def run_keys(folder: str) -> Keys:
         "sample": count,
         "on_failure": on_failure,
         "max_failures": max_failures,
+        "patience": span,
+        "rpm": per_minute,
+        "tpm": per_minute,
         "margin": margin,
     }
 
@@ -137,6 +141,19 @@ def timeout(value: Any) -> float:
     seconds = number(value)
     _demand(0 < seconds <= LONGEST_TIMEOUT, f"write seconds above 0, at most {LONGEST_TIMEOUT:,.0f}")
     return seconds
+
+
+def span(value: Any) -> str:
+    """Read a span of time, a number of seconds or a text such as "10m", as the option's text."""
+    said = value if isinstance(value, str) else f"{number(value):g}"
+    seconds_of(said, "the span")
+    return said
+
+
+def per_minute(value: Any) -> float:
+    limit = number(value)
+    _demand(limit > 0, "write a number above 0")
+    return limit
 
 
 def weight(value: Any) -> float:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec, TaskSpecification
+from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec, TaskSpecification, Waits
 from optimize_eval.tasks.faults import TaskError
 from optimize_eval.tasks.files import Task, read_record
 from optimize_eval.tasks.kinds import WHAT_THERE_IS, connect_model
@@ -75,7 +75,7 @@ class TaskEvaluator:
         asked = self._read(payload)
         with _stage("model"):
             output = self._model(asked.model).generate(asked.prompt, deadline)
-        return self._scored(asked, output, max(deadline, time.monotonic() + least))
+        return self._scored(asked, output, max(deadline + output.spent.waited, time.monotonic() + least))
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
         """Let the model answer in batches if it takes them, then score one after the other."""
@@ -85,6 +85,11 @@ class TaskEvaluator:
             one if isinstance(one, EvaluationError) else self._scored_or_why(one, next(outputs), timeout)
             for one in read
         ]
+
+    def stop_waiting(self) -> None:
+        for live in self._lives():
+            if isinstance(live, Waits):
+                live.stop_waiting()
 
     def close(self) -> None:
         with self._making:
@@ -142,9 +147,11 @@ class TaskEvaluator:
                 scored = self._metric(metric).call(question, deadline)
         except EvaluationError as error:
             error.side_info = self._told(error.side_info, metric, output, prediction)
+            error.spent = output.spent + error.spent
             raise
         told = self._told(scored.side_info, metric, output, prediction)
-        return Answer(score=scored.score, side_info=told, stderr=output.stderr)
+        spent = output.spent + scored.spent
+        return Answer(score=scored.score, side_info=told, stderr=output.stderr, spent=spent)
 
     def _told(
         self, side_info: Mapping[str, Any], metric: str, output: Output, prediction: str

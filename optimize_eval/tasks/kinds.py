@@ -139,9 +139,10 @@ def _silent(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
 
 
 def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
+    from optimize_eval.models import Manners
     from optimize_eval.tasks.provider import ProviderModel
 
-    return ProviderModel(model_spec(name, spec.task or TaskSpecification()))
+    return ProviderModel(model_spec(name, spec.task or TaskSpecification()), spec.manners or Manners())
 
 
 _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities
 from optimize_eval.reach import Capacity
+from optimize_eval.spent import NOTHING, Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,7 @@ class Output:
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""
     reasoning: str = ""  # a model's thoughts, apart from the text
+    spent: Spent = NOTHING  # nothing where it was written down before
 
 
 class ModelUnderTest(Protocol):

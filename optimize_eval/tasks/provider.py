@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from optimize_eval.errors import EvaluationError
-from optimize_eval.models import Model, ModelSpec
+from optimize_eval.models import Manners, Model, ModelSpec
 from optimize_eval.reach import Capacity
 from optimize_eval.reach.batch import ask_singly
 from optimize_eval.tasks.model import Output, Prompt
@@ -12,16 +12,22 @@ from optimize_eval.tasks.model import Output, Prompt
 class ProviderModel:
     """Asks a provider's model."""
 
-    note = ""
-    capacity = Capacity()
-
-    def __init__(self, spec: ModelSpec) -> None:
-        self._model = Model(spec)
+    def __init__(self, spec: ModelSpec, manners: Manners) -> None:
+        self._model = Model(spec, manners)
         self.close = self._model.close
+        self.stop_waiting = self._model.stop_waiting
+
+    @property
+    def note(self) -> str:
+        return self._model.note
+
+    @property
+    def capacity(self) -> Capacity:
+        return Capacity(calls=self._model.capacity)
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
         reply = self._model.chat([{"role": "user", "content": prompt.text}], deadline)
-        return Output(text=reply.text, side=reply.known, reasoning=reply.reasoning)
+        return Output(text=reply.text, side=reply.known, reasoning=reply.reasoning, spent=reply.spent)
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
         return ask_singly(prompts, timeout, self.generate)

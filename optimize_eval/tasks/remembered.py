@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from optimize_eval.errors import EvaluationError
-from optimize_eval.reach import Capacity, EvaluatorSpec, TaskSpecification
+from optimize_eval.reach import Capacity, EvaluatorSpec, TaskSpecification, Waits
 from optimize_eval.tasks.identity import identify_model
 from optimize_eval.tasks.kinds import connect_model
 from optimize_eval.tasks.model import Output, Prompt
@@ -45,6 +45,10 @@ class RememberedModel:
         said = iter(self._ask(missing, timeout))
         triples = zip(keys, prompts, known, strict=True)
         return [output or self._kept_if_any(key, prompt, next(said)) for key, prompt, output in triples]
+
+    def stop_waiting(self) -> None:
+        if isinstance(self._live, Waits):
+            self._live.stop_waiting()
 
     def close(self) -> None:
         if self._is_closed:

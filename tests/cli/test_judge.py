@@ -144,9 +144,9 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {  # of the model, not of what i
     "401": ({"status": 401, "text": "bad key {authorization}"}, "does not accept the key in OPENAI_API_KEY"),
     "404 model": ({"status": 404, "text": "no model {authorization}"}, "no model 'm'"),
     "500": ({"status": 500, "text": "oops {authorization}"}, "the server failed on openai/m"),
-    "429 beyond the deadline": (
+    "429 beyond all patience": (
         {"status": 429, "headers": {"Retry-After": "900"}, "text": "slow"},
-        "it asks to wait 900 s, which is beyond the deadline",
+        "to wait 900 s would go beyond --patience 600s",
     ),
     "empty choices": ({"malformed": "empty_choices"}, "an empty list of choices"),
     "null content": ({"malformed": "null_content"}, "no content (null)"),

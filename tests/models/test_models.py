@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import EvaluationError, FailureKind, UsageError
-from optimize_eval.models import Model, ModelSpec, Reply, chat
+from optimize_eval.models import Manners, Model, ModelSpec, Reply, chat
 from optimize_eval.models.providers import PROVIDERS
 from tests.fake_model import FakeModel, StartModel, served_model
 
@@ -40,10 +40,9 @@ RULES = [
     on("bad-key", status=400, body='[{"error": {"code": 400, "message": "API key not valid."}}]'),
     on("404", status=404, text="no such model"),
     on("429", status=429, headers={"Retry-After": "7"}, text="slow down"),
-    on("429-late", status=429, headers={"Retry-After": "3600"}, text="slow down"),
     on("quota", status=429, json={"error": {"message": "pay first", "code": "insufficient_quota"}}),
     on("then-fine", status=429, headers={"Retry-After": "0"}, text="slow down", times=1),
-    on("then-fine", status=503, text="starting", times=1),
+    on("then-fine", status=503, headers={"Retry-After-Ms": "1"}, text="starting", times=1),
     on("then-fine", text="fine now, after {count}"),
     *[on(str(status), status=status, text="broken") for status in (418, 500, 502, 503, 504, 529)],
     on("300s", status=302, headers={"Location": "https://elsewhere.example/v1"}),
@@ -86,7 +85,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def ask(server: FakeModel, model: str, seconds: float = 30.0, **options: Any) -> Reply:
     spec = ModelSpec(name=f"openai/{model}", api_base=server.base, **options)
-    with closing(Model(spec)) as live:
+    with closing(Model(spec, Manners(patience=0))) as live:
         return live.chat(ASKED, time.monotonic() + seconds)
 
 
@@ -121,15 +120,18 @@ FAILURES = {
     "403": (r"wants a key, and none was sent \(HTTP 403\): <html>key", "set OPENAI_API_KEY", None),
     "bad-key": (r"wants a key, and none was sent \(HTTP 400\): API key not valid", "OPENAI_API_KEY", None),
     "404": (r"no model '404' at http://127.0.0.1:\d+/v1 \(HTTP 404\): no such model$", "check the", None),
-    "429": (r"too many requests for openai/429 \(HTTP 429\): slow down$", "lower --concurrency", 7.0),
-    "429-late": (r"HTTP 429.*; it asks to wait 3600 s, which is beyond the deadline$", "--timeout", 3600.0),
+    "429": (
+        r"many requests for openai/429 \(HTTP 429\): slow down; to wait 7 s would go beyond --patience 0s$",
+        "--rpm",
+        None,
+    ),
     "quota": (r"openai/quota has no quota left \(HTTP 429\): pay first$", "bill", None),
     "418": (r"openai/418 refuses the request \(HTTP 418\): broken$", "change", None),
     "500": (r"the server failed on openai/500 \(HTTP 500\): broken$", "later", 0.0),
     "502": ("HTTP 502", "later", 0.0),
-    "503": ("HTTP 503", "later", 0.0),
+    "503": (r"the server has no room for openai/503 \(HTTP 503\): broken", "--patience", None),
     "504": ("HTTP 504", "later", 0.0),
-    "529": ("HTTP 529", "later", 0.0),
+    "529": ("no room for openai/529 .HTTP 529", "later", None),
     "300s": ("redirects to https://elsewhere.example/v1 .HTTP 302", "base URL", None),
     "500-list": (r'HTTP 500\): \[\{"loc":\["body"\],"msg":"no field"\}\]$', "later", 0.0),
     "picky": (r"refuses the request \(HTTP 400\): too long: 900 tokens$", "change", None),
@@ -150,9 +152,9 @@ FAILURES = {
     "length": ("used up its tokens before any text$", "raise max_tokens", None),
     "blank-length": ("used up its tokens before any text$", "raise max_tokens", None),
     "error_in_200": (
-        r"failed on openai/error_in_200 \(HTTP 503\): the upstream model is busy$",
+        r"no room for openai/error_in_200 \(HTTP 503\): the upstream model is busy; to wait 1 s",
         "later",
-        0.0,
+        None,
     ),
     "error-text": ("answered with an error: overloaded with$", "log", None),
     "choice-error": (r"HTTP 502\): upstream$", "later", 0.0),
@@ -350,9 +352,9 @@ def test_chat_asks_again_as_often_as_it_may(fake_model: StartModel) -> None:
     assert len(server.requests()) == 2
 
 
-def test_chat_does_not_wait_beyond_its_deadline(fake_model: StartModel) -> None:
+def test_chat_does_not_wait_beyond_its_patience(fake_model: StartModel) -> None:
     server = fake_model([{"status": 429, "headers": {"Retry-After": "3600"}, "text": "no"}])
-    with pytest.raises(EvaluationError, match="asks to wait 3600 s, which is beyond the deadline"):
+    with pytest.raises(EvaluationError, match="to wait 3600 s would go beyond --patience 600s"):
         chat(ASKED, "vllm/m", api_base=server.base, timeout=20, retries=9)
     assert len(server.requests()) == 1
 

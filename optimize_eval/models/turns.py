@@ -1,0 +1,224 @@
+"""Turns at a server: who calls it when, and for how long it is left alone where it has no room.
+
+All models of a process that call one server share its requests and tokens per minute (Rate), those that call
+one model there its room (Room). A wait is no part of a call's deadline, and no attempt.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+from weakref import WeakValueDictionary
+
+from optimize_eval.errors import EvaluationError
+from optimize_eval.retrying import GivenUp
+from optimize_eval.spent import Spent
+
+PATIENCE = 600.0  # seconds
+
+_MINUTE = 60.0
+_LONGEST_PAUSE = 60.0  # where the server does not say how long
+_SHORTEST_PAUSE = 0.005  # where it says less than that; twice as long each time
+_LONGEST_FLOOR = 1.0
+_JITTER = 0.25
+_MOST_DOUBLINGS = 16
+_A_STEP = 10  # calls that have to get through for one more at a time
+_LOOK_AGAIN = 0.25  # seconds after which a waiting call looks whether it was stopped
+
+_Reply = TypeVar("_Reply")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """How a server is treated: limits per minute, and how long it may let nobody through."""
+
+    patience: float = PATIENCE
+    rpm: float | None = None
+    tpm: float | None = None
+    concurrency: int | None = None
+
+
+class NoRoom(EvaluationError):
+    """The server has no room at the moment; `wait` is for how many seconds, None where it does not say."""
+
+    wait: float | None = None
+
+
+class Rate:
+    """Requests and tokens per minute, evenly: a call is given the instant at which it may start."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next_call = self._next_token = 0.0
+        self._usual = 0.0  # tokens of a call, as far as known
+
+    def reserve(self, manners: Manners, guess: float, now: float) -> tuple[float, float]:
+        """Give the instant of the start, and the tokens that the call is taken to need."""
+        with self._lock:
+            tokens = self._usual or guess
+            start = max(now, self._next_call, self._next_token)
+            self._next_call = start + (_MINUTE / manners.rpm if manners.rpm else 0.0)
+            self._next_token = start + (tokens * _MINUTE / manners.tpm if manners.tpm else 0.0)
+            return start, tokens
+
+    def settle(self, manners: Manners, taken: float, used: int | None) -> None:
+        """Correct what was taken for the call's tokens by what it used."""
+        if used is None or not manners.tpm:
+            return
+        with self._lock:
+            self._next_token += (used - taken) * _MINUTE / manners.tpm
+            self._usual = (self._usual or used) * 0.9 + used * 0.1
+
+
+class Room:
+    """How many calls at once a model takes: half as many after a refusal, one more after ten that got in."""
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self._limit: int | None = None
+        self._in_flight = 0
+        self._rests_until = 0.0
+        self._round = 0  # refusals of one burst halve once
+        self._got_in = 0
+        self._busy_since: float | None = None  # since the last call that got in
+        self.refusals = 0
+
+    def capacity(self, most: int | None) -> int | None:
+        """Tell how many calls it is of use to make at the moment."""
+        if time.monotonic() < self._rests_until:
+            return 0
+        limits = [limit for limit in (self._limit, most) if limit is not None]
+        return min(limits, default=None)
+
+    def enter(self, most: int | None, is_stopped: Callable[[], bool]) -> int:
+        """Wait for room; returns the number of the round."""
+        with self.changed:
+            while not is_stopped():
+                rest = self._rests_until - time.monotonic()
+                limit = self.capacity(most)
+                if rest <= 0 and (limit is None or self._in_flight < limit):
+                    self._in_flight += 1
+                    return self._round
+                self.changed.wait(min(rest, _LOOK_AGAIN) if rest > 0 else _LOOK_AGAIN)
+            raise GivenUp
+
+    def leave(self, *, has_got_in: bool) -> None:
+        with self.changed:
+            self._in_flight -= 1
+            if has_got_in:
+                self._busy_since = None
+                self._got_in += 1
+                if self._limit is not None and self._got_in % _A_STEP == 0:
+                    self._limit += 1
+            self.changed.notify_all()
+
+    def refuse(self, number: int, wait: float, patience: float) -> bool:
+        """Take a refusal of a call of that round, and rest; false where patience is used up."""
+        now = time.monotonic()
+        with self.changed:
+            self.refusals += 1
+            if number == self._round:
+                self._round += 1
+                self._limit = max(1, self._in_flight // 2)
+            self._in_flight -= 1
+            is_new = self._busy_since is None or now - self._rests_until > patience  # idle since then
+            since = self._busy_since = now if is_new else self._busy_since or now
+            if now + wait - since > patience:
+                return False
+            self._rests_until = max(self._rests_until, now + wait)
+            self.changed.notify_all()
+            return True
+
+
+class _Turn(NamedTuple):
+    number: int
+    tokens: float
+
+
+class Turns:
+    """One model's turns; `through` may be called from several threads."""
+
+    def __init__(self, base: str, model: str, manners: Manners) -> None:
+        self._manners = manners
+        self._model = model
+        with _SHARING:
+            self._rate = _RATES.setdefault(base, Rate())
+            self._room = _ROOMS.setdefault((base, model), Room())
+        self._stopped = threading.Event()
+
+    @property
+    def note(self) -> str:
+        """Say how often the server had no room, and how long its longest wait was."""
+        many = self._room.refusals
+        return f"{self._model} was full {many:,} times; its calls waited for it" if many else ""
+
+    @property
+    def capacity(self) -> int | None:
+        return self._room.capacity(self._manners.concurrency)
+
+    def through(
+        self, send: Callable[[float], _Reply], guess: float, used: Callable[[_Reply], int | None]
+    ) -> tuple[_Reply, float]:
+        """Call `send` with the seconds waited so far, until there is room; returns these, too.
+
+        A failure says in `spent` how long it waited.
+        """
+        waited, refusals = 0.0, 0
+        while True:
+            began = time.monotonic()
+            turn = self._take(guess)
+            waited += time.monotonic() - began
+            try:
+                reply = send(waited)
+            except NoRoom as refusal:
+                wait = _pause(refusal.wait, refusals)
+                refusals += 1
+                jittered = wait * (1 + random.uniform(0, _JITTER))  # noqa: S311  no secret
+                if not self._room.refuse(turn.number, jittered, self._manners.patience):
+                    refusal.spent += Spent(waited=waited)
+                    raise _out_of_patience(refusal, wait, self._manners.patience) from None
+                continue
+            except BaseException as error:
+                self._room.leave(has_got_in=False)
+                if isinstance(error, EvaluationError):
+                    error.spent += Spent(waited=waited)
+                raise
+            self._room.leave(has_got_in=True)
+            self._rate.settle(self._manners, turn.tokens, used(reply))
+            return reply, waited
+
+    def stop(self) -> None:
+        """Let nobody wait any more."""
+        self._stopped.set()
+        with self._room.changed:
+            self._room.changed.notify_all()
+
+    def _take(self, guess: float) -> _Turn:
+        number = self._room.enter(self._manners.concurrency, self._stopped.is_set)
+        if not (self._manners.rpm or self._manners.tpm):
+            return _Turn(number, 0.0)
+        start, tokens = self._rate.reserve(self._manners, guess, time.monotonic())
+        if self._stopped.wait(max(0.0, start - time.monotonic())):
+            self._room.leave(has_got_in=False)
+            raise GivenUp
+        return _Turn(number, tokens)
+
+
+def _pause(told: float | None, refusals: int) -> float:
+    """Take the wait that was told, and at least a growing moment: some tell none of any use."""
+    doubled = 2.0 ** min(refusals, _MOST_DOUBLINGS)
+    if told is None:
+        return min(_LONGEST_PAUSE, doubled)
+    return max(told, min(_LONGEST_FLOOR, _SHORTEST_PAUSE * doubled))
+
+
+def _out_of_patience(refusal: NoRoom, wait: float, patience: float) -> NoRoom:
+    refusal.message += f"; to wait {wait:.0f} s would go beyond --patience {patience:g}s"
+    return refusal
+
+
+_SHARING = threading.Lock()
+_RATES: WeakValueDictionary[str, Rate] = WeakValueDictionary()
+_ROOMS: WeakValueDictionary[tuple[str, str], Room] = WeakValueDictionary()
