@@ -226,6 +226,8 @@ def bench(
         )
     for one, of_session in sessions:
         explain(one, of_session, folder=folder, out=out)
+    if any(one.ended.mostly_failed for one, _ in sessions):
+        gates.say_missed(judged)
     for one, _ in sessions:
         end(one.ended)
     gates.end(judged)

@@ -200,6 +200,8 @@ def _explain_end(ended: Ended, plan: Plan, folder: Path | None, out: str | None)
         output.say(f"note: {note}")
     for progress in ended.broken:
         _explain_broken(progress, plan)
+    for progress in ended.mostly_failed:
+        output.say(_most_failed(progress))
     done = sum(progress.done for progress in ended.progress)
     told = f"{done:,} of {plan.layout.size:,} calls are done"
     if ended.status is Status.INTERRUPTED:
@@ -215,6 +217,13 @@ def _explain_end(ended: Ended, plan: Plan, folder: Path | None, out: str | None)
             output.say(f"or, where the fix changes {names}, which has scores already:\n  {fresh}")
     elif ended.reason:
         output.say(f"too many failures: {ended.reason}")
+
+
+def _most_failed(progress: Progress) -> str:
+    """Say that more than half of an evaluator's calls failed, and why the last one did."""
+    what = f"error: {progress.name} failed on {progress.failed:,} of {progress.total:,} calls, more than half"
+    failed = progress.last_failure
+    return f"{what}; the last one, {failed.kind}: {failed.message}" if failed else what
 
 
 def _half_scored(ended: Ended, plan: Plan) -> str:

@@ -138,10 +138,7 @@ def to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:
 
 def end(gates: "Sequence[Gate]") -> None:
     """Say which gates were missed, and end with their exit code; or that all were met."""
-    missed = [gate for gate in gates if not gate.is_met]
-    for gate in missed:
-        output.say(f"gate missed: {_on_one_line(gate)}")
-    if missed:
+    if say_missed(gates):
         raise typer.Exit(MISSED)
     if gates:
         output.say(
@@ -149,6 +146,14 @@ def end(gates: "Sequence[Gate]") -> None:
             if len(gates) > 1
             else f"gate met: {_on_one_line(gates[0])}"
         )
+
+
+def say_missed(gates: "Sequence[Gate]") -> bool:
+    """Say which gates were missed, if any."""
+    missed = [gate for gate in gates if not gate.is_met]
+    for gate in missed:
+        output.say(f"gate missed: {_on_one_line(gate)}")
+    return bool(missed)
 
 
 def _on_one_line(gate: "Gate") -> str:

@@ -74,14 +74,10 @@ Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", min=1, help="Kept-alive processes (CPUs).")
 ]
 Patience = Annotated[
-    str, typer.Option("--patience", metavar="TIME", help="How long a model's server may be full.")
+    str, typer.Option("--patience", metavar="TIME", show_default=False, help="Wait so long for a full server (10m).")
 ]
-Rpm = Annotated[
-    float | None, typer.Option("--rpm", metavar="N", help="Requests a minute to each model server, at most.")
-]
-Tpm = Annotated[
-    float | None, typer.Option("--tpm", metavar="N", help="Tokens a minute of each model server, at most.")
-]
+Rpm = Annotated[float | None, typer.Option("--rpm", metavar="N", help="Calls a minute to a model server.")]
+Tpm = Annotated[float | None, typer.Option("--tpm", metavar="N", help="Tokens a minute of one.")]
 JudgeModels = Annotated[
     list[str] | None, typer.Option("--judge-model", metavar="MODEL", help="As -e judge:MODEL.")
 ]

@@ -189,5 +189,7 @@ def run(
     judged = wanted.judge(stored, summary)
     tell(summary, done, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
     explain(done, plan, folder=folder, out=out)
+    if done.ended.mostly_failed:
+        gates.say_missed(judged)
     end(done.ended)
     gates.end(judged)

@@ -62,6 +62,7 @@ class Ended:
     broken: tuple[Progress, ...]
     notes: tuple[str, ...]
     changed: tuple[str, ...] = ()  # evaluators that were not the same program throughout
+    mostly_failed: tuple[Progress, ...] = ()  # others of which more than half of the calls failed
 
 
 class Runner:
@@ -117,6 +118,7 @@ class Runner:
             broken=broken,
             notes=notes,
             changed=changed,
+            mostly_failed=self._mostly_failed(),
         )
 
     def _footer(self, status: Status) -> dict[str, Any]:
@@ -168,6 +170,15 @@ class Runner:
 
     def _broken(self) -> tuple[Progress, ...]:
         return tuple(self._progress[place] for place in self._unproven() if self._progress[place].failed)
+
+    def _mostly_failed(self) -> tuple[Progress, ...]:
+        """List the evaluators that scored something, but failed more often; a skip is neither."""
+        scored = [self._part.count(SCORED, units) for units in self._units()]
+        return tuple(
+            progress
+            for progress, many in zip(self._progress, scored, strict=True)
+            if 0 < many < progress.failed
+        )
 
     def _owed(self, place: int) -> "array[int]":
         """List what is still to be asked in this session."""
@@ -237,7 +248,7 @@ class Runner:
         asked_all = all(progress.done == progress.total for progress in self._progress)
         if not (asked_all and self._part.is_complete):
             return Status.INTERRUPTED
-        return Status.TOO_MANY_FAILURES if self._broken() else Status.DONE
+        return Status.TOO_MANY_FAILURES if self._broken() or self._mostly_failed() else Status.DONE
 
     def _begin(self, name: str) -> Progress:
         units = self._plan.layout.units_of(name)

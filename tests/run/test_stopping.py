@@ -317,3 +317,13 @@ def test_a_hangup_that_was_ignored_from_the_start_stays_ignored(tmp_path: Path) 
         Path(f"{made.counted}.go").touch()
         assert process.wait(30) == 0
     assert len(scored(tmp_path / "r")) == 24
+
+
+def test_half_of_the_calls_may_fail_and_one_more_is_too_many(cli: Cli, tmp_path: Path) -> None:
+    made = project(tmp_path, 4)
+    half = cli(*made.command, "--out", "half", "--json", env=made.env(FAILS="*:[34]"))
+    assert (half.status, half.json["status"]) == (0, "done"), half.stderr
+    more = cli(*made.command, "--out", "more", "--json", env=made.env(FAILS="*:[234]"))
+    assert (more.status, more.json["status"]) == (4, "too_many_failures")
+    assert "6 of 8 calls, more than half" in more.stderr
+    assert cli(*made.command, "--out", "more", env=made.env()).status == 0, "the same command again goes on"
