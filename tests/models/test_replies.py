@@ -78,7 +78,7 @@ OTHERS = [
     {"when": {"model": "^counted$"}, "text": "B", "usage": USAGE, "answered_by": "other-2024"},
     {"when": {"model": "^stream-cut$"}, "malformed": "stream_cut"},
     {"when": {"model": "^broken$"}, "malformed": "broken_json"},
-    {"when": {"model": "^stream-error$"}, "body": 'data: {"error": {"message": "full", "code": 503}}\n\n'},
+    {"when": {"model": "^stream-error$"}, "body": 'data: {"error": {"message": "full", "code": 502}}\n\n'},
 ]
 
 
@@ -159,7 +159,7 @@ def test_a_reply_says_who_answered_and_what_it_took(server: FakeModel) -> None:
     ("model", "message"),
     [
         ("stream-cut", r"answered with a stream, which breaks off after \d+ bytes$"),
-        ("stream-error", r"the server failed on openai/stream-error \(HTTP 503\): full$"),
+        ("stream-error", r"the server failed on openai/stream-error \(HTTP 502\): full$"),
         ("broken", "is not JSON: .* at "),
     ],
 )
