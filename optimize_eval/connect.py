@@ -116,12 +116,14 @@ def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     from optimize_eval.reach.judge import model_of
     from optimize_eval.reach.rubric import JudgeSpec, check_judge
 
-    judge = check_judge(replace(defaults.judge or JudgeSpec(), model=model.strip()))
+    given = defaults.judge or JudgeSpec()
+    called, base = providers.apart(model.strip())
+    judge = check_judge(replace(given, model=called, api_base=base or given.api_base))
     providers.split(model_of(judge).name)
     name = _NOT_IN_NAME.sub("-", judge.model.rpartition("/")[2]).strip("-.")
     retries = HTTP_RETRIES if defaults.retries is None else defaults.retries
     return replace(
-        defaults, name=name or "judge", text=f"{_JUDGE}{judge.model}", judge=judge, retries=retries
+        defaults, name=name or "judge", text=f"{_JUDGE}{model.strip()}", judge=judge, retries=retries
     )
 
 
@@ -156,7 +158,7 @@ def task_spec(
     retries = retries_of(text) if defaults.retries is None else defaults.retries
     return replace(
         defaults,
-        name=name or _model_name(named.kind, named.rest) or text,
+        name=name or _model_name(named.kind, named.rest),
         text=text,
         retries=retries,
         judge=None,
@@ -164,13 +166,27 @@ def task_spec(
     )
 
 
+def check_one_base(models: Iterable[str]) -> None:
+    """Refuse one base for models of several providers; those that have their own do not count."""
+    from optimize_eval.models.providers import apart, check_one_provider
+    from optimize_eval.tasks.kinds import parse_model
+
+    texts = [text[len(name) + 1 :] if (name := given_name(text)) else text for text in models]
+    named = [parse_model(text) for text in texts]
+    check_one_provider(one.rest for one in named if not one.kind and not apart(one.rest)[1])
+
+
 def _model_name(kind: str, rest: str) -> str:
-    """Name a program by its script, outputs by their file, a URL by host and path, others as written."""
+    """Name a program by its script, outputs by their file, a URL by host and path, others as they are."""
+    from optimize_eval.tasks.kinds import without_base
+
     if kind == "cmd:":
         return _default_name(split_command(rest) or ("",))
     if kind == "http":
         return _endpoint_name(rest)
-    return Path(rest).stem if kind == "replay:" else ""
+    if kind == "replay:":
+        return Path(rest).stem
+    return kind or without_base(rest)
 
 
 def _metric_specs(

@@ -28,7 +28,7 @@ from optimize_eval.cli.carried_out import (
 from optimize_eval.cli.leaderboards import drop_outdated, keep, make_board, path_of, tell
 from optimize_eval.cli.material import stored_paths
 from optimize_eval.cli.task_files import chosen, find_task, load_task_files
-from optimize_eval.connect import parse_evaluators, parse_headers, task_spec
+from optimize_eval.connect import check_one_base, parse_evaluators, parse_headers, task_spec
 from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
@@ -155,6 +155,8 @@ def bench(
         keep_thoughts=keep_thoughts,
     )
     metrics = [one.evaluator for file in taken for one in file.tasks]
+    if api_base:
+        check_one_base(model)
     specs = _named_apart([task_spec(text, metrics, how, task, sandbox=sandbox or "") for text in model])
     plan = plan_run(specs, [_NO_CANDIDATE], sources, repeats=repeats, seed=seed)
     folder = folder_of("bench", plan, files, out)

@@ -74,7 +74,10 @@ Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", min=1, help="Kept-alive processes (CPUs).")
 ]
 Patience = Annotated[
-    str, typer.Option("--patience", metavar="TIME", show_default=False, help="Wait so long for a full server (10m).")
+    str,
+    typer.Option(
+        "--patience", metavar="TIME", show_default=False, help="Wait so long for a full server (10m)."
+    ),
 ]
 Rpm = Annotated[float | None, typer.Option("--rpm", metavar="N", help="Calls a minute to a model server.")]
 Tpm = Annotated[float | None, typer.Option("--tpm", metavar="N", help="Tokens a minute of one.")]
@@ -251,6 +254,10 @@ def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
             "--objective, --rubric and --api-base are for judges, and none is named",
             hint="name one: --judge-model PROVIDER/MODEL",
         )
+    if defaults.judge and (base := defaults.judge.api_base):
+        from optimize_eval.models.providers import check_one_provider  # noqa: PLC0415  few have it
+
+        check_one_provider(spec.judge.model for spec in specs if spec.judge and spec.judge.api_base == base)
     if defaults.cwd is not None and all(spec.url or spec.judge for spec in specs):
         output.say("note: --cwd has no effect: it is for programs, and none is named")
     if defaults.headers and not any(spec.url for spec in specs):

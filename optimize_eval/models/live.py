@@ -33,6 +33,11 @@ class Way(Protocol):
     """How requests reach a model."""
 
     @property
+    def note(self) -> str:
+        """What people should be told once; mostly nothing."""
+        ...
+
+    @property
     def asked(self) -> Asked:
         """Whom they reach, for the words of failures."""
         ...
@@ -90,7 +95,7 @@ class Model:
     @property
     def note(self) -> str:
         """Say what people should know of how it went; mostly nothing."""
-        return self._turns.note
+        return "; ".join(filter(None, [self._way.note, self._turns.note]))
 
     def close(self) -> None:
         self._turns.stop()
@@ -166,6 +171,7 @@ class _OverHttp:
 
     def __init__(self, spec: ModelSpec, place: providers.Place) -> None:
         self._connections = Connections(place.url)
+        self.note = place.note
         self._headers = {"Content-Type": "application/json"}
         if place.key:
             self._headers["Authorization"] = f"Bearer {place.key}"

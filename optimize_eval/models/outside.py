@@ -27,16 +27,16 @@ _SHORTEST_SECRET = 12  # of any variable with such a name: shorter values are wo
 class ThroughLitellm:
     """The way to a provider that litellm knows."""
 
+    note = ""
+
     def __init__(self, spec: ModelSpec) -> None:
         provider, model = providers.split(spec.name)
         if find_spec("litellm") is None:
             raise providers.unknown(spec.name, f"for other providers: {_INSTALL}")
         self._spec = spec
         self._litellm = _imported()
-        try:
-            self._litellm.get_llm_provider(model=spec.name, api_base=spec.api_base or None)
-        except Exception as error:
-            raise providers.unknown(spec.name, "litellm does not know it either") from error
+        if not knows(spec):
+            raise providers.unknown(spec.name, "litellm does not know it either")
         self.asked = Asked(
             name=spec.name,
             model=model,
@@ -78,6 +78,15 @@ class ThroughLitellm:
             location=None,
             body=orjson.dumps({"error": {"message": str(error)}}),
         )
+
+
+def knows(spec: ModelSpec) -> bool:
+    """Return True if litellm knows the provider of a model by its name alone."""
+    try:
+        _imported().get_llm_provider(model=spec.name)
+    except Exception:  # noqa: BLE001  its exceptions have no root of their own
+        return False
+    return True
 
 
 def _imported() -> Any:

@@ -1,14 +1,20 @@
-"""The one table of providers: where each answers, and which environment variable holds its key."""
+"""The one table of providers: where each answers, and which environment variable holds its key.
+
+A base that the user names wins over a variable, and that over the table. A key goes nowhere but to the base
+that is its own, over https or within this machine.
+"""
 
 import os
 import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from optimize_eval.errors import UsageError
-from optimize_eval.http import check_url, is_loopback
+from optimize_eval.http import check_url, is_loopback, shown
 from optimize_eval.models.spec import ModelSpec
 
 PROVIDER_OF = {"gpt": "openai", "claude": "anthropic"}  # families that people write without their provider
@@ -33,10 +39,29 @@ PROVIDERS = {
     "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
     "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
     "together": Provider("https://api.together.xyz/v1", "TOGETHER_API_KEY"),
+    "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY"),
+    "fireworks": Provider("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "cerebras": Provider("https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
+    "perplexity": Provider("https://api.perplexity.ai", "PERPLEXITY_API_KEY"),
+    "nvidia": Provider("https://integrate.api.nvidia.com/v1", "NVIDIA_API_KEY"),
+    "deepinfra": Provider("https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
+    "moonshot": Provider("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+    "huggingface": Provider("https://router.huggingface.co/v1", "HF_TOKEN"),
+    "cohere": Provider("https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
+    "azure": Provider("", "AZURE_OPENAI_API_KEY"),  # each customer has a host of their own
     "ollama": Provider("http://127.0.0.1:11434/v1", "OLLAMA_API_KEY", needs_key=False),
     "vllm": Provider("http://127.0.0.1:8000/v1", "VLLM_API_KEY", needs_key=False),
     "llamacpp": Provider("http://127.0.0.1:8080/v1", "LLAMA_API_KEY", needs_key=False),
+    "lmstudio": Provider("http://127.0.0.1:1234/v1", "LMSTUDIO_API_KEY", needs_key=False),
+    "litellm_proxy": Provider("http://127.0.0.1:4000/v1", "LITELLM_PROXY_API_KEY", needs_key=False),
 }
+_OTHER_VARIABLES = {  # of the base, beside NAME_BASE_URL
+    "openai": "OPENAI_API_BASE",
+    "ollama": "OLLAMA_HOST",
+    "azure": "AZURE_OPENAI_ENDPOINT",
+}
+_BEHIND = re.compile(r"(.*[^@])@(https?://\S+)", re.DOTALL)
+_URL = re.compile(r"https?://[^/?#@]+")
 _LISTED = f"write PROVIDER/MODEL with one of {', '.join(PROVIDERS)}"
 _SENDABLE = re.compile(r"[!-~]*")
 
@@ -50,6 +75,27 @@ class Place:
     url: str
     key_variable: str
     key: str = field(repr=False)
+    note: str = ""  # what people should be told of how it is called
+
+
+def apart(text: str) -> tuple[str, str]:
+    """Take the base off a model's text, where it ends in @http(s)://….
+
+    >>> apart("openai/qwen@http://127.0.0.1:8001/v1")
+    ('openai/qwen', 'http://127.0.0.1:8001/v1')
+    """
+    found = _BEHIND.fullmatch(text.strip())
+    return (found[1], found[2]) if found else (text, "")
+
+
+def check_one_provider(names: Iterable[str]) -> None:
+    """Refuse one base for models of several providers: a key would go to a server of another."""
+    providers = list(dict.fromkeys(split(name)[0] for name in names))
+    if len(providers) > 1:
+        raise UsageError(
+            f"--api-base is one server, and the models are of {' and '.join(providers)}",
+            hint="give each model its own: PROVIDER/MODEL@http://HOST:PORT/v1",
+        )
 
 
 def split(name: str) -> tuple[str, str]:
@@ -61,18 +107,77 @@ def split(name: str) -> tuple[str, str]:
 
 
 def find(spec: ModelSpec) -> Place | None:
-    """Find where a model is asked, with the key of the environment; None: not one of the table."""
+    """Find where a model is called, with the key of the environment; None: not one that we know."""
     name, model = split(spec.name)
-    if name not in PROVIDERS:
+    provider = PROVIDERS.get(name) or _of_the_user(name, spec)
+    if provider is None:
         return None
-    provider = PROVIDERS[name]
+    base = spec.api_base or _base_of_variable(name) or provider.base
+    if not base:
+        variable = _OTHER_VARIABLES[name]
+        raise UsageError(f"no server is known for {spec.name}", hint=f"export {variable}=https://…")
+    variable = spec.key_variable or provider.key_variable
+    key = _key(spec, provider, variable, is_own=base == provider.base)
+    is_safe = urlsplit(base).scheme == "https" or is_loopback(base)
+    withheld = f"the key in {variable} is not sent to {shown(base)}, which is not https"
     return Place(
         provider=name,
         model=model,
-        url=check_url(_chat_url(spec.api_base or provider.base)),
-        key_variable=provider.key_variable,
-        key=_key(spec, provider),
+        url=check_url(_chat_url(base)),
+        key_variable=variable,
+        key=key if is_safe else "",
+        note=withheld if key and not is_safe else "",
     )
+
+
+def _of_the_user(name: str, spec: ModelSpec) -> Provider | None:
+    """Make a provider of a name that is not in the table, where the user says where it is."""
+    variable = f"{_as_variable(name)}_API_KEY"
+    if os.environ.get(f"{_as_variable(name)}_BASE_URL") or (spec.api_base and not _litellm_knows(spec)):
+        return Provider("", variable, needs_key=False)
+    return None
+
+
+def _litellm_knows(spec: ModelSpec) -> bool:
+    if find_spec("litellm") is None:
+        return False
+    from optimize_eval.models.outside import knows  # noqa: PLC0415  it takes seconds to import
+
+    return knows(spec)
+
+
+def _base_of_variable(name: str) -> str:
+    """Read the base that the environment names for a provider."""
+    variables = (f"{_as_variable(name)}_BASE_URL", _OTHER_VARIABLES.get(name, ""))
+    for variable in filter(None, variables):
+        if said := os.environ.get(variable, "").strip():
+            base = _FORMS.get(variable, str)(said)
+            if not _URL.match(base):
+                hint = "write it as http://HOST:PORT/v1"
+                raise UsageError(f"what {variable} says is no base URL", hint=hint)
+            return base
+    return ""
+
+
+def _of_ollama(host: str) -> str:
+    """Make a base of a host as Ollama's own programs take it: with or without scheme and port."""
+    parts = urlsplit(host if "://" in host else f"http://{host}")
+    port = parts.port or (11434 if parts.scheme == "http" else None)
+    name = "127.0.0.1" if parts.hostname in {None, "0.0.0.0"} else str(parts.hostname)  # noqa: S104  as its server has it
+    shown_name = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{shown_name}{f':{port}' if port else ''}{parts.path.rstrip('/')}/v1"
+
+
+def _of_azure(endpoint: str) -> str:
+    path = urlsplit(endpoint).path.rstrip("/")
+    return endpoint if path.endswith("/v1") else f"{endpoint.rstrip('/')}/openai/v1"
+
+
+_FORMS: Mapping[str, Callable[[str], str]] = {"OLLAMA_HOST": _of_ollama, "AZURE_OPENAI_ENDPOINT": _of_azure}
+
+
+def _as_variable(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]", "_", name).upper()
 
 
 def unknown(name: str, hint: str) -> UsageError:
@@ -80,7 +185,10 @@ def unknown(name: str, hint: str) -> UsageError:
     provider, model = split(name)
     close = get_close_matches(provider.lower(), PROVIDERS, n=1)
     meant = f"; did you mean {close[0]}/{model}?" if close else ""
-    return UsageError(f"unknown provider {provider!r} in {name!r}{meant}", hint=f"{_LISTED}\n{hint}")
+    return UsageError(
+        f"unknown provider {provider!r} in {name!r}{meant}",
+        hint=f"{_LISTED}, or export {_as_variable(provider)}_BASE_URL=http://HOST:PORT/v1\n{hint}",
+    )
 
 
 def _meant(word: str) -> str:
@@ -98,16 +206,16 @@ def _chat_url(base: str) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def _key(spec: ModelSpec, provider: Provider) -> str:
-    key = os.environ.get(provider.key_variable, "").strip()
+def _key(spec: ModelSpec, provider: Provider, variable: str, *, is_own: bool) -> str:
+    key = os.environ.get(variable, "").strip()
     if not _SENDABLE.fullmatch(key):
         raise UsageError(
-            f"the key in {provider.key_variable} holds a character that no key has",
-            hint=f"set {provider.key_variable} to the key alone, without quotes, spaces and line ends",
+            f"the key in {variable} holds a character that no key has",
+            hint=f"set {variable} to the key alone, without quotes, spaces and line ends",
         )
-    if not key and provider.needs_key and not (spec.api_base and is_loopback(spec.api_base)):
+    if not key and (spec.key_variable or (provider.needs_key and is_own)):
         raise UsageError(
-            f"no key for {spec.name}: the environment variable {provider.key_variable} is not set",
-            hint=f"export {provider.key_variable}=…",
+            f"no key for {spec.name}: the environment variable {variable} is not set",
+            hint=f"export {variable}=…",
         )
     return key

@@ -24,6 +24,7 @@ class ModelSpec:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    key_variable: str = ""  # instead of the provider's
     keep_thoughts: bool = False  # take the text as it came, thoughts included
 
     def __post_init__(self) -> None:

@@ -152,7 +152,11 @@ class Turns:
     def note(self) -> str:
         """Say how often the server had no room, and how long its longest wait was."""
         many = self._room.refusals
-        return f"{self._model} was full {many:,} time{"s" * (many != 1)}; its calls waited for it" if many else ""
+        return (
+            f"{self._model} was full {many:,} time{'s' * (many != 1)}; its calls waited for it"
+            if many
+            else ""
+        )
 
     @property
     def capacity(self) -> int | None:

@@ -84,15 +84,24 @@ def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
 def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
     """Describe a provider's model."""
     from optimize_eval.models import ModelSpec
+    from optimize_eval.models.providers import apart
 
+    called, base = apart(name)
     return ModelSpec(
-        name=name,
-        api_base=task.api_base,
+        name=called,
+        api_base=base or task.api_base,
         temperature=task.temperature,
         max_tokens=task.max_tokens,
         seed=task.seed,
         keep_thoughts=task.keep_thoughts,
     )
+
+
+def without_base(name: str) -> str:
+    """Give a provider's model without its server."""
+    from optimize_eval.models.providers import apart
+
+    return apart(name)[0]
 
 
 def replayed(rest: str, spec: EvaluatorSpec) -> tuple[Path, str]:
