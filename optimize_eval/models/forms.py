@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import Any
 
 from optimize_eval.http import Response
+from optimize_eval.models.fields import NEWER_LIMIT
 from optimize_eval.models.spec import ModelSpec
 
 _REFUSALS = frozenset({400, 404, 415, 422})
@@ -23,9 +24,6 @@ _OTHER_FIELDS = (
     "context_length",
     "context length",
 )
-
-
-NEWER_LIMIT = "max_completion_tokens"  # as OpenAI's models that reason call max_tokens
 
 
 class Form(IntEnum):
@@ -73,11 +71,6 @@ def is_refused(response: Response) -> bool:
     if any(word in said for word in _ITS_WORDS) or _NAMES_BOUNDS.search(said):
         return True
     return response.status == HTTPStatus.BAD_REQUEST and not any(word in said for word in _OTHER_FIELDS)
-
-
-def wants_newer_limit(response: Response) -> bool:
-    """Tell whether a server refuses max_tokens because it wants that by its newer name."""
-    return response.status in _REFUSALS and NEWER_LIMIT.encode() in response.body
 
 
 def given(spec: ModelSpec) -> frozenset[str]:

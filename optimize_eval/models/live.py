@@ -14,6 +14,7 @@ from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http import SUCCESS, Connections, Response, shown
 from optimize_eval.models import forms, providers
+from optimize_eval.models.fields import Fields
 from optimize_eval.models.forms import Form
 from optimize_eval.models.refusals import Asked, failed
 from optimize_eval.models.replies import parse_reply
@@ -60,7 +61,7 @@ class Model:
         self.stop_waiting = self._turns.stop
         self._lock = threading.Lock()
         self._form = Form.SCHEMA
-        self._limit = "max_tokens"
+        self._fields = Fields()
 
     def __repr__(self) -> str:
         return f"Model({self.spec!r})"
@@ -95,7 +96,8 @@ class Model:
     @property
     def note(self) -> str:
         """Say what people should know of how it went; mostly nothing."""
-        return "; ".join(filter(None, [self._way.note, self._turns.note]))
+        left_out = f"{self.spec.name}: {self._fields.note}" if self._fields.note else ""
+        return "; ".join(filter(None, [self._way.note, left_out, self._turns.note]))
 
     def close(self) -> None:
         self._turns.stop()
@@ -157,13 +159,11 @@ class Model:
         return response
 
     def _post(self, body: dict[str, Any], deadline: float) -> Response:
-        """Send; where the server wants the limit by its newer name, again with that, now and from then on."""
-        limit = self._limit
-        response = self._way.post(_with_limit(body, limit), deadline)
-        if limit != "max_tokens" or "max_tokens" not in body or not forms.wants_newer_limit(response):
-            return response
-        self._limit = forms.NEWER_LIMIT
-        return self._way.post(_with_limit(body, forms.NEWER_LIMIT), deadline)
+        """Send; where the server refuses a field, again without it or by its newer name."""
+        response = self._way.post(sent := self._fields.fitting(body), deadline)
+        while self._fields.learn(sent, response):
+            response = self._way.post(sent := self._fields.fitting(body), deadline)
+        return response
 
 
 class _OverHttp:
@@ -196,10 +196,6 @@ def _outside(spec: ModelSpec) -> Way:
     from optimize_eval.models.outside import ThroughLitellm  # noqa: PLC0415  needs the extra
 
     return ThroughLitellm(spec)
-
-
-def _with_limit(body: dict[str, Any], name: str) -> dict[str, Any]:
-    return {name if key == "max_tokens" else key: value for key, value in body.items()}
 
 
 def _encoded(body: dict[str, Any]) -> bytes:

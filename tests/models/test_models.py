@@ -49,6 +49,7 @@ RULES = [
     on("500-list", status=500, body='{"detail": [{"loc": ["body"], "msg": "no field"}]}'),
     on("warm", status=400, text="Unsupported value: 'temperature' does not support 0.5 with this model."),
     on("seeded", status=422, body='{"detail": "extra field: seed"}'),
+    on("hot", status=400, text="temperature: range is 0 to 1"),
     on("picky", status=400, text="too long: 900 tokens"),
     on("close", malformed="close"),
     *[
@@ -189,16 +190,29 @@ def test_a_server_that_is_not_there_is_named_and_may_be_asked_again() -> None:
     assert error.message.startswith(f"no connection to http://127.0.0.1:{port}/v1/chat/completions: ")
 
 
+def test_a_value_that_a_model_does_not_take_is_named(server: FakeModel) -> None:
+    error = failure(server, "hot", temperature=1.9)
+    assert "openai/hot refuses temperature (HTTP 400): temperature: range is 0 to 1" in error.message
+    assert error.hint.startswith("leave temperature out")
+
+
 @pytest.mark.parametrize(
-    ("model", "options", "field"),
-    [("warm", {"temperature": 0.5}, "temperature"), ("seeded", {"seed": 3}, "seed")],
+    ("model", "options"),
+    [("warm", {"temperature": 0.5, "seed": 3}), ("seeded", {"seed": 3, "temperature": 0.5})],
 )
-def test_an_option_that_a_model_does_not_take_is_named(
-    server: FakeModel, model: str, options: dict[str, Any], field: str
+def test_an_option_that_a_model_does_not_support_is_left_out_and_noted(
+    fake_model: StartModel, model: str, options: dict[str, Any]
 ) -> None:
-    error = failure(server, model, **options)
-    assert f"openai/{model} refuses {field} (HTTP 4" in error.message
-    assert error.hint.startswith(f"leave {field} out")
+    field = next(iter(options))
+    refusal = next(rule for rule in RULES if rule["when"]["model"] == f"^{model}$")
+    server = fake_model([{**refusal, "when": {"body": f'"{field}"'}}, {"text": "fine"}])
+    with closing(Model(ModelSpec(name=f"openai/{model}", api_base=server.base, **options))) as live:
+        assert live.note == ""
+        said = [live.chat(ASKED, time.monotonic() + 30).text for _ in range(2)]
+        assert live.note == f"openai/{model}: it does not take {field}, and was called without"
+    assert said == ["fine", "fine"]
+    sent = [options.keys() & body.keys() for body in server.bodies()]
+    assert sent == [options.keys(), options.keys() - {field}, options.keys() - {field}], "asked for it once"
 
 
 def test_a_model_without_text_that_ollama_lacks_can_be_pulled(server: FakeModel) -> None:
