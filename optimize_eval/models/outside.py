@@ -6,19 +6,22 @@ What litellm answers or raises becomes a response as HTTP has them, so that it i
 import os
 import re
 import time
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http import Response
+from optimize_eval.http import Response, is_loopback, shown
 from optimize_eval.models import forms, providers
 from optimize_eval.models.refusals import Asked, failed
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.redaction import to_hide
 
+_WRAPPERS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
 _INSTALL = "pip install 'optimize-eval[litellm]'"
 _CONFIDENTIAL = re.compile(r"credential|key|pass|secret|token", re.IGNORECASE)
 _SHORTEST_SECRET = 12  # of any variable with such a name: shorter values are words too often
@@ -27,13 +30,14 @@ _SHORTEST_SECRET = 12  # of any variable with such a name: shorter values are wo
 class ThroughLitellm:
     """The way to a provider that litellm knows."""
 
-    note = ""
-
     def __init__(self, spec: ModelSpec) -> None:
         provider, model = providers.split(spec.name)
         if find_spec("litellm") is None:
             raise providers.unknown(spec.name, f"for other providers: {_INSTALL}")
         self._spec = spec
+        base = spec.api_base
+        self._is_open = bool(base) and urlsplit(base).scheme != "https" and not is_loopback(base)
+        self.note = f"the key of {provider} is not sent to {shown(base)}, which is not https" * self._is_open
         self._litellm = _imported()
         if not knows(spec):
             raise providers.unknown(spec.name, "litellm does not know it either")
@@ -54,21 +58,35 @@ class ThroughLitellm:
         options = {**body, "model": self._spec.name, "timeout": left, "max_retries": 0}
         if self._spec.api_base:
             options["api_base"] = self._spec.api_base
+        if self._is_open:
+            options["api_key"] = "none"
         try:
             answer = self._litellm.completion(**options)
         except Exception as error:  # noqa: BLE001  its exceptions have no root of their own
             return self._response(error)
-        return Response(status=200, retry_after=None, location=None, body=answer.model_dump_json().encode())
+        return Response(status=200, retry_after=None, location=None, body=orjson.dumps(self._told(answer)))
 
     def close(self) -> None:
         """Leave its connections to it: it shares them."""
+
+    def _told(self, answer: Any) -> dict[str, Any]:
+        """Give what the server said; where it told no usage, litellm says 0, and we say nothing."""
+        told: dict[str, Any] = answer.model_dump(mode="json")
+        usage = told.get("usage") or {}
+        if not any(isinstance(count, int) and count for count in usage.values()):
+            return {key: value for key, value in told.items() if key != "usage"}
+        with suppress(Exception):  # it has no price for most models
+            usage.setdefault("cost", self._litellm.completion_cost(completion_response=answer) or None)
+        return told
 
     def _response(self, error: Exception) -> Response:
         """Make of an exception what the server had answered."""
         if isinstance(error, self._litellm.Timeout):
             raise EvaluationError(FailureKind.TIMEOUT, "no whole answer before the deadline") from None
         if isinstance(error, self._litellm.APIConnectionError):
-            raise failed(f"no answer from {self._spec.name}: {error}", "is the server there?", 0.0) from None
+            raise failed(
+                f"no answer from {self._spec.name}: {_inner(error)}", "is the server there?", 0.0
+            ) from None
         status = getattr(error, "status_code", None)
         headers = getattr(error, "litellm_response_headers", None) or {}
         return Response(
@@ -76,8 +94,13 @@ class ThroughLitellm:
             retry_after=headers.get("retry-after"),
             headers={str(name).lower(): str(text) for name, text in dict(headers).items()},
             location=None,
-            body=orjson.dumps({"error": {"message": str(error)}}),
+            body=orjson.dumps({"error": {"message": _inner(error)}}),
         )
+
+
+def _inner(error: Exception) -> str:
+    """Take off what litellm wraps around the words of a server."""
+    return _WRAPPERS.sub("", str(error))
 
 
 def knows(spec: ModelSpec) -> bool:

@@ -482,6 +482,7 @@ def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> No
             on("good", text="you sent {authorization}"),
             on("401", status=401, text="bad {authorization}"),
             on("429", status=429, headers={"Retry-After": "7"}, text="slow down"),
+            on("untold", body='{"choices": [{"message": {"content": "x"}}], "model": "z", "object": "o"}'),
             on("null", malformed="null_content"),
         ]
     )
@@ -489,26 +490,24 @@ def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> No
         "import sys\n"
         "from optimize_eval import EvaluationError, UsageError\n"
         "from optimize_eval.models import ModelSpec, chat\n"
-        "for name in ('xai/good', 'xai/401', 'xai/429', 'xai/null', 'zzz/x'):\n"
+        "for name in ('good', '401', '429', 'null', 'untold'):\n"
+        "    name = 'sambanova/' + name\n"
         "    asked = [{'role': 'user', 'content': 'x'}]\n"
-        "    try: print(chat(asked, name, api_base=sys.argv[1], retries=0).text)\n"
-        "    except EvaluationError as error: print(error.message, error.retry_after)\n"
-        "    except UsageError as error: print(error.message)\n"
+        "    try: reply = chat(asked, name, api_base=sys.argv[1], retries=0, patience=0)\n"
+        "    except (EvaluationError, UsageError) as error: print(error.message)\n"
+        "    else: print(reply.text, reply.prompt_tokens)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, server.base],
-        env={**os.environ, "XAI_API_KEY": KEY},
+        env={**os.environ, "SAMBANOVA_API_KEY": KEY},
         capture_output=True,
         text=True,
         check=False,
     )
     said = done.stdout.splitlines()
-    assert said[0] == "you sent Bearer ***", done.stderr
-    assert "does not accept the key in the key variable of xai (HTTP 401)" in said[1]
-    assert "too many requests for xai/429 (HTTP 429)" in said[2]
-    assert said[2].endswith(" 7.0")
-    assert said[3:] == [
-        "xai/null answered with no content (null) None",
-        "unknown provider 'zzz' in 'zzz/x'",
-    ]
+    assert said[0] == "you sent Bearer *** 1", done.stderr
+    assert "does not accept the key in the key variable of sambanova (HTTP 401): bad Bearer ***" in said[1]
+    waits = "slow down; to wait 7 s would go beyond --patience 0s"
+    assert said[2] == f"too many requests for sambanova/429 (HTTP 429): {waits}"
+    assert said[3:] == ["sambanova/null answered with no content (null)", "x None"]
     assert KEY[:9] not in done.stdout + done.stderr
