@@ -1,24 +1,28 @@
-"""Spans of time as people write them: 90, 90s, 10m, 1h30m."""
+"""Durations as people write them: 90s, 10m, 1h30m; a plain number is seconds."""
 
 import math
 import re
 
-from optimize_eval.errors import UsageError
+HINT = "write a duration, such as 90s, 10m or 1h30m"
 
-_PART = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
-_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_DURATION = re.compile("".join(f"(?:({_NUMBER}){unit})?" for unit in _UNITS))
 
 
-def seconds_of(text: str, option: str) -> float:
-    """Read a span of time; raises UsageError where it is none.
+def parse_duration(text: str) -> float:
+    """Read a duration in seconds; raises ValueError where it is none.
 
-    >>> seconds_of("1h30m", "--patience"), seconds_of("90", "--patience")
-    (5400.0, 90.0)
+    >>> [parse_duration(text) for text in ("90s", "1h30m", "0.5m", "7")]
+    [90.0, 5400.0, 30.0, 7.0]
     """
-    text = text.strip().lower()
-    if re.fullmatch(r"\d+(\.\d+)?", text):
-        return float(text)
-    parts = _PART.findall(text)
-    if not parts or "".join(map("".join, parts)) != text:
-        raise UsageError(f"{option} {text!r} is no span of time", hint="write it as 90s, 10m or 1h30m")
-    return math.fsum(float(number) * _SECONDS[unit] for number, unit in parts)
+    if re.fullmatch(_NUMBER, text):
+        seconds = float(text)
+    elif text and (found := _DURATION.fullmatch(text)):
+        pairs = zip(found.groups(), _UNITS.values(), strict=True)
+        seconds = math.fsum(float(many) * size for many, size in pairs if many)
+    else:
+        raise ValueError(HINT)
+    if not math.isfinite(seconds):
+        raise ValueError(HINT)
+    return seconds

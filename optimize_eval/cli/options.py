@@ -14,7 +14,7 @@ import typer
 from optimize_eval.candidates import Named
 from optimize_eval.cli import output
 from optimize_eval.cli.commands import ORDER
-from optimize_eval.durations import seconds_of
+from optimize_eval.durations import HINT, parse_duration
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
@@ -130,7 +130,10 @@ def manners(patience: str, rpm: float | None, tpm: float | None) -> "Manners | N
     for option, limit in (("--rpm", rpm), ("--tpm", tpm)):
         if limit is not None and not 0 < limit < math.inf:
             raise UsageError(f"{option} {limit:g} lets no call through", hint="give a number above 0")
-    return Manners(patience=seconds_of(patience, "--patience"), rpm=rpm, tpm=tpm)
+    try:
+        return Manners(patience=parse_duration(patience), rpm=rpm, tpm=tpm)
+    except ValueError:
+        raise UsageError(f"--patience {patience!r} is no duration", hint=HINT) from None
 
 
 def defaults(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.durations import seconds_of
+from optimize_eval.durations import HINT, parse_duration
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import LONGEST_TIMEOUT, headers
 
@@ -146,7 +146,10 @@ def timeout(value: Any) -> float:
 def span(value: Any) -> str:
     """Read a span of time, a number of seconds or a text such as "10m", as the option's text."""
     said = value if isinstance(value, str) else f"{number(value):g}"
-    seconds_of(said, "the span")
+    try:
+        parse_duration(said)
+    except ValueError:
+        raise ValueError(HINT) from None
     return said
 
 

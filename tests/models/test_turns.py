@@ -199,7 +199,7 @@ def test_limits_per_minute_are_kept(cli: Cli, fake_model: StartModel, tmp_path: 
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--patience", "soon"), "--patience 'soon' is no span of time"),
+        (("--patience", "soon"), "--patience 'soon' is no duration"),
         (("--rpm", "0"), "--rpm 0 lets no call through"),
         (("--tpm", "-3"), "--tpm -3 lets no call through"),
     ],
