@@ -89,6 +89,19 @@ def connect(spec: EvaluatorSpec) -> Evaluator:
     return Command(spec, evaluating(spec.score_range))
 
 
+def models_called(spec: EvaluatorSpec, task_models: Iterable[str | None] = ()) -> list[str]:
+    """Name the models of providers that an evaluator calls."""
+    if spec.judge:
+        return [spec.judge.model]
+    if spec.task is None:
+        return []
+    from optimize_eval.tasks.kinds import parse_model, without_base
+
+    texts = [spec.task.model] if spec.task.model else [name for name in task_models if name]
+    scored_by = models_called(spec.task.scorer) if spec.task.scorer else []
+    return [*(without_base(one.rest) for one in map(parse_model, texts) if not one.kind), *scored_by]
+
+
 def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a command by its words."""
     if not argv or not argv[0]:

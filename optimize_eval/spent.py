@@ -1,9 +1,10 @@
 """What an answer took of language models: seconds of waiting, and what each of its calls used.
 
-It travels with answers and with failures, so that what failed is counted, too. How it is summed up over a run
-is aggregates'.
+It travels with answers and with failures, so that what failed is counted, too. Spending sums up what the
+records of a run say, those that newer ones have taken the place of included.
 """
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,3 +42,69 @@ class Spent:
 
 
 NOTHING = Spent()
+
+
+class Spending:
+    """What records took of models: in all, by model, by evaluator and by candidate."""
+
+    def __init__(self) -> None:
+        self._totals: dict[str, dict[str, dict[str, Any]]] = {
+            "run": {},
+            **{axis: {} for axis in _AXES.values()},
+        }
+
+    def take(self, record: Mapping[str, Any], usages: Iterable[Mapping[str, Any]]) -> None:
+        """Count the calls that a record lists."""
+        for usage in usages:
+            model = {"model": usage["model"]}
+            names = ((axis, {**record, **model}[key]) for key, axis in _AXES.items())
+            for axis, name in (("run", ""), *names):
+                _add(self._totals[axis].setdefault(name, dict(_NONE)), usage)
+
+    @property
+    def cost(self) -> float:
+        return float(self._of_run["cost"])
+
+    @property
+    def tokens(self) -> int:
+        return int(self._of_run["prompt_tokens"] + self._of_run["completion_tokens"])
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Give the totals; None where no model was called."""
+        if not self._of_run["calls"]:
+            return None
+        told = {
+            axis: {name: _rounded(total) for name, total in totals.items()}
+            for axis, totals in self._totals.items()
+        }
+        return {**told, "run": told["run"][""]}
+
+    @property
+    def _of_run(self) -> Mapping[str, Any]:
+        return self._totals["run"].get("", _NONE)
+
+
+def _add(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
+    is_told = "prompt_tokens" in usage and "completion_tokens" in usage
+    total["calls"] += 1
+    total["without_tokens"] += not is_told
+    total["without_cost"] += "cost" not in usage
+    for key in _ADDED:
+        total[key] += usage.get(key, 0)
+
+
+def _rounded(total: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: round(value, 9) if isinstance(value, float) else value for key, value in total.items()}
+
+
+_AXES = {"model": "models", "evaluator": "evaluators", "candidate": "candidates"}  # key of a record → totals
+_ADDED = ("prompt_tokens", "completion_tokens", "cost", "seconds")
+_NONE: Mapping[str, Any] = {
+    "calls": 0,
+    "prompt_tokens": 0,
+    "completion_tokens": 0,
+    "without_tokens": 0,
+    "cost": 0.0,
+    "without_cost": 0,
+    "seconds": 0.0,
+}

@@ -72,6 +72,7 @@ def board_of(
         "files": [_file(file) for file in files],
         "task_errors": [{"path": file.path, **error.to_dict()} for file in files for error in file.errors],
         "settings": dict(settings),
+        "spent": run.ledger.ledger.spending.to_dict(),
     }
 
 

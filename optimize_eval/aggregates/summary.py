@@ -67,7 +67,8 @@ def summarise_stored(run: StoredRun) -> dict[str, Any]:
     layout = without(run.layout, left_out)
     changed = run.ledger.changed.intersection(layout.evaluators)
     with run.reader() as reader:
-        return summarise(layout, reader.records, changed, left_out)
+        summary = summarise(layout, reader.records, changed, left_out)
+    return {**summary, "spent": run.ledger.ledger.spending.to_dict()}
 
 
 class _Summary:

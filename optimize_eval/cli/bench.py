@@ -11,7 +11,7 @@ import typer
 from optimize_eval.aggregates.board_gates import check_can_decide
 from optimize_eval.aggregates.leaderboard import expected_board
 from optimize_eval.candidates import Candidate
-from optimize_eval.cli import board_gates, gates, options, output, show_task
+from optimize_eval.cli import board_gates, calls, gates, options, output, show_task
 from optimize_eval.cli.bench_again import score_by
 from optimize_eval.cli.carried_out import (
     Session,
@@ -114,9 +114,12 @@ def bench(
     cwd: options.Cwd = None,
     header: options.Headers = None,
     retries: options.Retries = None,
-    patience: options.Patience = options.PATIENCE,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
+    patience: calls.Patience = calls.PATIENCE,
+    rpm: calls.Rpm = None,
+    tpm: calls.Tpm = None,
+    max_cost: calls.MaxCost = None,
+    max_tokens_total: calls.MaxTokens = None,
+    prices: calls.PriceFile = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     include_per_example: Annotated[
@@ -145,7 +148,7 @@ def bench(
         retries=retries,
         persistent=persistent,
         workers=workers,
-        manners=options.manners(patience, rpm, tpm),
+        manners=calls.manners(patience, rpm, tpm, prices, max_cost),
     )
     task = TaskSpecification(
         api_base=api_base or "",
@@ -192,7 +195,13 @@ def bench(
 
     def settings(plan: Plan) -> Settings:
         return settings_of(
-            plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+            plan,
+            concurrency,
+            on_failure,
+            max_failures,
+            keep_stderr=keep_stderr,
+            probe=not no_preflight,
+            budget=calls.Budget(cost=max_cost, tokens=max_tokens_total),
         )
 
     refuse_foreign(folder)

@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.calls import Budget
 from optimize_eval.cli.interrupts import Interrupted, stoppable
 from optimize_eval.cli.options import OnFailure
 from optimize_eval.cli.progress import PAUSES, display
@@ -37,6 +38,7 @@ from optimize_eval.store.unnamed import unnamed
 Watch = Callable[[Sequence[Progress]], None]
 
 _ENDS_RECHECK = "Ctrl-C ends the recheck; the run is done"
+_OVER_BUDGET = 3
 _TOO_MANY_FAILURES = 4
 _MOST_SLOTS = 1024
 _ALL = 100
@@ -72,15 +74,25 @@ def most_failures(text: str | None, calls: int) -> int | None:
 
 
 def settings_of(
-    plan: Plan, slots: int, on_failure: OnFailure, limit: str | None, *, keep_stderr: bool, probe: bool
+    plan: Plan,
+    slots: int,
+    on_failure: OnFailure,
+    limit: str | None,
+    *,
+    keep_stderr: bool,
+    probe: bool,
+    budget: Budget = Budget(),  # noqa: B008  it is frozen
 ) -> Settings:
     """Make of options how a plan is carried out; `limit` is what --max-failures says."""
+    budget.check(plan)
     return Settings(
         slots=slots,
         abort_on_failure=on_failure is OnFailure.ABORT,
         most_failures=most_failures(limit, plan.layout.size),
         keep_stderr=keep_stderr,
         probe=probe,
+        most_cost=budget.cost,
+        most_tokens=budget.tokens,
     )
 
 
@@ -206,6 +218,8 @@ def _explain_end(ended: Ended, plan: Plan, folder: Path | None, out: str | None)
     told = f"{done:,} of {plan.layout.size:,} calls are done"
     if ended.status is Status.INTERRUPTED:
         output.say(f"interrupted: {told}; to go on:\n  {_same_command()}")
+    elif ended.status is Status.OVER_BUDGET:
+        output.say(f"over budget: {ended.over}; {told}; to go on:\n  {_same_command()}")
     elif ended.reason and done < plan.layout.size:
         names = _half_scored(ended, plan)
         here = (
@@ -240,6 +254,8 @@ def end(ended: Ended, *, anew: str = "start anew with --fresh") -> None:
         raise CannotGoOn(f"{names} changed while being asked", hint=f"let its files be, and {anew}")
     if ended.status is Status.INTERRUPTED:
         raise Interrupted
+    if ended.status is Status.OVER_BUDGET:
+        raise typer.Exit(_OVER_BUDGET)
     if ended.status is Status.TOO_MANY_FAILURES:
         raise typer.Exit(_TOO_MANY_FAILURES)
 

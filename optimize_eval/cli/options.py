@@ -3,7 +3,6 @@
 A sweep file gives what was not given as flags: it becomes the defaults of its command.
 """
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -14,7 +13,6 @@ import typer
 from optimize_eval.candidates import Named
 from optimize_eval.cli import output
 from optimize_eval.cli.commands import ORDER
-from optimize_eval.durations import HINT, parse_duration
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from optimize_eval.sweep import Sweep
 
 Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
-PATIENCE = "10m"
 SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
 
@@ -73,14 +70,6 @@ Persistent = Annotated[
 Workers = Annotated[
     int | None, typer.Option("--workers", metavar="N", min=1, help="Kept-alive processes (CPUs).")
 ]
-Patience = Annotated[
-    str,
-    typer.Option(
-        "--patience", metavar="TIME", show_default=False, help="Wait so long for a full server (10m)."
-    ),
-]
-Rpm = Annotated[float | None, typer.Option("--rpm", metavar="N", help="Calls a minute to a model server.")]
-Tpm = Annotated[float | None, typer.Option("--tpm", metavar="N", help="Tokens a minute of one.")]
 JudgeModels = Annotated[
     list[str] | None, typer.Option("--judge-model", metavar="MODEL", help="As -e judge:MODEL.")
 ]
@@ -119,21 +108,6 @@ KeepStderr = Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scor
 NoPreflight = Annotated[bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Only the verdict and the folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
-
-
-def manners(patience: str, rpm: float | None, tpm: float | None) -> "Manners | None":
-    """Make of the options above how servers of models are treated; None: as usual."""
-    if (patience, rpm, tpm) == (PATIENCE, None, None):
-        return None
-    from optimize_eval.models import Manners  # noqa: PLC0415  most commands call no model
-
-    for option, limit in (("--rpm", rpm), ("--tpm", tpm)):
-        if limit is not None and not 0 < limit < math.inf:
-            raise UsageError(f"{option} {limit:g} lets no call through", hint="give a number above 0")
-    try:
-        return Manners(patience=parse_duration(patience), rpm=rpm, tpm=tpm)
-    except ValueError:
-        raise UsageError(f"--patience {patience!r} is no duration", hint=HINT) from None
 
 
 def defaults(

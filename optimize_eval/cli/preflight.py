@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.cli import options, output
+from optimize_eval.cli import calls, options, output
 from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.cli.session import owned_processes
 from optimize_eval.datasets import Example
@@ -59,9 +59,9 @@ def preflight(
     cwd: options.Cwd = None,
     header: options.Headers = None,
     retries: options.Retries = None,
-    patience: options.Patience = options.PATIENCE,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
+    patience: calls.Patience = calls.PATIENCE,
+    rpm: calls.Rpm = None,
+    tpm: calls.Tpm = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     judge_model: options.JudgeModels = None,
@@ -86,7 +86,7 @@ def preflight(
         objective=objective,
         rubric=rubric,
         api_base=api_base,
-        manners=options.manners(patience, rpm, tpm),
+        manners=calls.manners(patience, rpm, tpm),
     )
     fields = candidate_field or ()
     specs = [spec.hiding(fields) for spec in options.evaluators(context, evaluator, judge_model, defaults)]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import options, output
+from optimize_eval.cli import calls, options, output
 from optimize_eval.cli.bench_again import Bench, nothing_called
 from optimize_eval.cli.carried_out import (
     Session,
@@ -66,9 +66,12 @@ def rescore(
     cwd: options.Cwd = None,
     header: options.Headers = None,
     retries: options.Retries = None,
-    patience: options.Patience = options.PATIENCE,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
+    patience: calls.Patience = calls.PATIENCE,
+    rpm: calls.Rpm = None,
+    tpm: calls.Tpm = None,
+    max_cost: calls.MaxCost = None,
+    max_tokens_total: calls.MaxTokens = None,
+    prices: calls.PriceFile = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     judge_model: options.JudgeModels = None,
@@ -93,7 +96,7 @@ def rescore(
         objective=objective,
         rubric=rubric,
         api_base=api_base,
-        manners=options.manners(patience, rpm, tpm),
+        manners=calls.manners(patience, rpm, tpm, prices, max_cost),
     )
     texts = options.texts_of(evaluator, judge_model)
     specs = options.check_meant([parse_evaluator(text, defaults) for text in texts], defaults)
@@ -121,7 +124,13 @@ def rescore(
                 load_candidates_again(stored.manifest, candidate or (), candidates or ()),
             )
             settings = settings_of(
-                plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+                plan,
+                concurrency,
+                on_failure,
+                max_failures,
+                keep_stderr=keep_stderr,
+                probe=not no_preflight,
+                budget=calls.Budget(cost=max_cost, tokens=max_tokens_total),
             )
             check_reachable(plan)
             stored = add(stored, settled.additions)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import gates, options
+from optimize_eval.cli import calls, gates, options
 from optimize_eval.cli.carried_out import (
     check_reachable,
     check_slots,
@@ -90,9 +90,12 @@ def run(
     cwd: options.Cwd = None,
     header: options.Headers = None,
     retries: options.Retries = None,
-    patience: options.Patience = options.PATIENCE,
-    rpm: options.Rpm = None,
-    tpm: options.Tpm = None,
+    patience: calls.Patience = calls.PATIENCE,
+    rpm: calls.Rpm = None,
+    tpm: calls.Tpm = None,
+    max_cost: calls.MaxCost = None,
+    max_tokens_total: calls.MaxTokens = None,
+    prices: calls.PriceFile = None,
     persistent: options.Persistent = None,
     workers: options.Workers = None,
     judge_model: options.JudgeModels = None,
@@ -131,7 +134,7 @@ def run(
         objective=objective,
         rubric=rubric,
         api_base=api_base,
-        manners=options.manners(patience, rpm, tpm),
+        manners=calls.manners(patience, rpm, tpm, prices, max_cost),
     )
     plan = plan_run(
         options.evaluators(context, evaluator, judge_model, defaults),
@@ -149,7 +152,13 @@ def run(
     margins = gates.margins_of(margin, plan.layout)
     plan = replace(plan, layout=replace(plan.layout, margins=margins))
     settings = settings_of(
-        plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+        plan,
+        concurrency,
+        on_failure,
+        max_failures,
+        keep_stderr=keep_stderr,
+        probe=not no_preflight,
+        budget=calls.Budget(cost=max_cost, tokens=max_tokens_total),
     )
     folder = folder_of(Path(sweep).stem if sweep else "run", plan, files.values(), out)
     manifest = manifest_of(

@@ -16,6 +16,7 @@ from optimize_eval.http import SUCCESS, Connections, Response, shown
 from optimize_eval.models import forms, providers
 from optimize_eval.models.fields import Fields
 from optimize_eval.models.forms import Form
+from optimize_eval.models.prices import known_prices, priced
 from optimize_eval.models.refusals import Asked, failed
 from optimize_eval.models.replies import parse_reply
 from optimize_eval.models.spec import ModelSpec, Reply
@@ -58,6 +59,7 @@ class Model:
         place = providers.find(spec)
         self._way: Way = _OverHttp(spec, place) if place else _outside(spec)
         self._turns = Turns(self._way.asked.base, self._way.asked.model, manners)
+        self._prices = known_prices([spec.name], manners.prices) if manners.seeks_prices else manners.prices
         self.stop_waiting = self._turns.stop
         self._lock = threading.Lock()
         self._form = Form.SCHEMA
@@ -128,6 +130,7 @@ class Model:
         return replace(reply, spent=self._spent(began, used))
 
     def _spent(self, began: float, usage: Usage) -> Spent:
+        usage = priced(usage, self._prices)
         return Spent(usages=(replace(usage, seconds=time.monotonic() - began),))
 
     def _body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:

@@ -98,6 +98,12 @@ class ThroughLitellm:
         )
 
 
+def table_of_prices() -> dict[str, dict[str, Any]]:
+    """Give litellm's table of models, each with what a token costs."""
+    table: dict[str, dict[str, Any]] = _imported().model_cost
+    return table
+
+
 def _inner(error: Exception) -> str:
     """Take off what litellm wraps around the words of a server."""
     return _WRAPPERS.sub("", str(error))

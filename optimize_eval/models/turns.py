@@ -8,11 +8,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from optimize_eval.errors import EvaluationError
+from optimize_eval.models.prices import Prices
 from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import Spent
 
@@ -32,12 +33,14 @@ _Reply = TypeVar("_Reply")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manners:
-    """How a server is treated: limits per minute, and how long it may let nobody through."""
+    """How servers are treated: how often they are called, how long one may be full; and what calls cost."""
 
     patience: float = PATIENCE
     rpm: float | None = None
     tpm: float | None = None
     concurrency: int | None = None
+    prices: Prices = field(default_factory=dict)
+    seeks_prices: bool = False  # where these lack one
 
 
 class NoRoom(EvaluationError):

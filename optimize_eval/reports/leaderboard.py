@@ -8,7 +8,7 @@ from typing import Any
 
 from optimize_eval.aggregates.leaderboard_verdict import seen_from
 from optimize_eval.aggregates.wording import count, interval, number
-from optimize_eval.reports import measures
+from optimize_eval.reports import measures, spending
 from optimize_eval.reports.cells import difference, short_interval
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.table import Column, layout_table, least_width
@@ -30,6 +30,7 @@ def render(board: Board, *, width: int) -> str:
         lines += wrapped("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)", width)
     lines += [*layout_table(_models(board), width), *_on_tasks_like_these(board, width)]
     lines += measures.of_models(board["models"], width)
+    lines += spending.of_models(board.get("spent"), width)
     for part in ("categories", "tasks"):
         if rows := board["models"][0][part]:
             lines += ["", *_beside_each_other(board, part, rows, width)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.aggregates.wording import MINUS, count, number, percent, signed
-from optimize_eval.reports import measures
+from optimize_eval.reports import measures, spending
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
@@ -54,6 +54,7 @@ def render(summary: Summary, *, width: int, run: str) -> str:
     if tables:
         lines += [*_worst(tables[0][0], summary, width), *_side_info(tables[0][0], summary, width)]
         lines += measures.of_row(tables[0][0], summary, width)
+    lines += [*spending.of_models(summary.get("spent"), width), *spending.of_times(summary, width)]
     return "\n".join([*lines, *_next(summary, run, width)])
 
 

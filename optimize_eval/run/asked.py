@@ -75,12 +75,16 @@ class Asked:
         """Leave an evaluator alone for so long."""
         self._resting[place] = max(self._resting[place], time.monotonic() + seconds)
 
+    def stop_waiting(self) -> None:
+        """Let nothing wait for a server any more; what is under way goes on."""
+        for evaluator in self._evaluators:
+            if isinstance(evaluator, Waits):
+                evaluator.stop_waiting()
+
     def end_if_over(self) -> None:
         """After a stop let nothing wait for a server, and end what is in flight once it has no more time."""
         if self._stop.is_asked:
-            for evaluator in self._evaluators:
-                if isinstance(evaluator, Waits):
-                    evaluator.stop_waiting()
+            self.stop_waiting()
         if self._stop.is_over:
             self._close()
 

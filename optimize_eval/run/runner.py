@@ -16,11 +16,12 @@ from typing import Any
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.run.asked import Asked, crowded_out
-from optimize_eval.run.outcome import Failed
-from optimize_eval.run.plan import Plan
+from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
+from optimize_eval.spent import Spending
 from optimize_eval.store import journal
 from optimize_eval.store.ledger import SCORED, SKIPPED
 from optimize_eval.store.view import View
@@ -35,6 +36,7 @@ class Status(StrEnum):
     DONE = "done"
     INTERRUPTED = "interrupted"
     TOO_MANY_FAILURES = "too_many_failures"
+    OVER_BUDGET = "over_budget"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +48,24 @@ class Settings:
     most_failures: int | None = None
     keep_stderr: bool = False
     probe: bool = True
+    most_cost: float | None = None  # in dollars, of one session
+    most_tokens: int | None = None
 
     def allow(self, failures: int) -> bool:
         most = 0 if self.abort_on_failure else self.most_failures
         return most is None or failures <= most
+
+    @property
+    def has_budget(self) -> bool:
+        return self.most_cost is not None or self.most_tokens is not None
+
+    def over_budget(self, spending: Spending) -> str:
+        """Say which budget is used up; empty where none is."""
+        if self.most_cost is not None and spending.cost >= self.most_cost:
+            return f"${spending.cost:,.4f} are spent (--max-cost {self.most_cost:g})"
+        if self.most_tokens is not None and spending.tokens >= self.most_tokens:
+            return f"{spending.tokens:,} tokens are used (--max-tokens-total {self.most_tokens})"
+        return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +79,7 @@ class Ended:
     notes: tuple[str, ...]
     changed: tuple[str, ...] = ()  # evaluators that were not the same program throughout
     mostly_failed: tuple[Progress, ...] = ()  # others of which more than half of the calls failed
+    over: str = ""  # which budget is used up, if one is
 
 
 class Runner:
@@ -88,6 +105,8 @@ class Runner:
         self._asked = Asked(self._specs, stop)
         self._probed: set[int] = set()
         self._reason = ""  # why there is no use in going on
+        self._over = ""  # which budget is used up
+        self._spending = Spending()  # in this session
         self._clock = Clock()
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
@@ -119,6 +138,7 @@ class Runner:
             notes=notes,
             changed=changed,
             mostly_failed=self._mostly_failed(),
+            over=self._over,
         )
 
     def _footer(self, status: Status) -> dict[str, Any]:
@@ -214,8 +234,8 @@ class Runner:
 
     def _done(self, record: Record) -> None:
         self._scribe.put(record)
-        if isinstance(record.outcome, Failed):
-            self._scribe.settle()  # before the next unit is taken: it may have been one failure too many
+        if isinstance(record.outcome, Failed) or self._settings.has_budget:
+            self._scribe.settle()  # before the next unit is taken: it may have been one too many
 
     def _write(self, records: Sequence[Record]) -> None:
         offset = self._journal.append(b"".join(record.line for record in records))
@@ -223,8 +243,16 @@ class Runner:
             self._part.enter(unit.number, outcome_name(outcome), offset, len(line))
             offset += len(line)
             self._progress[unit.evaluator].count(outcome, unit.coordinates)
+            self._take_spent(unit, outcome)
             if isinstance(outcome, Failed):
                 self._take_failure(unit.evaluator, outcome)
+
+    def _take_spent(self, unit: Unit, outcome: Scored | Failed) -> None:
+        """Count what a record spent, for the run and for this session."""
+        usages = [usage.to_dict() for usage in outcome.spent.usages]
+        for spending in (self._ledger.spending, self._spending) if usages else ():
+            spending.take(unit.coordinates, usages)
+        self._over = self._over or self._settings.over_budget(self._spending)
 
     def _take_failure(self, place: int, failed: Failed) -> None:
         failures = sum(progress.failed for progress in self._progress)
@@ -236,18 +264,20 @@ class Runner:
             self._asked.rest(place, min(failed.retry_after, self._specs[place].timeout))
 
     def _tick(self) -> None:
+        if self._over:
+            self._asked.stop_waiting()
         self._asked.end_if_over()
         self._watch(self._progress)
 
     def _is_stopped(self) -> bool:
-        return bool(self._reason) or self._stop.is_asked
+        return bool(self._reason or self._over) or self._stop.is_asked
 
     def _status(self) -> Status:
         if self._reason:
             return Status.TOO_MANY_FAILURES
         asked_all = all(progress.done == progress.total for progress in self._progress)
         if not (asked_all and self._part.is_complete):
-            return Status.INTERRUPTED
+            return Status.OVER_BUDGET if self._over else Status.INTERRUPTED
         return Status.TOO_MANY_FAILURES if self._broken() or self._mostly_failed() else Status.DONE
 
     def _begin(self, name: str) -> Progress:

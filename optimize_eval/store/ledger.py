@@ -12,6 +12,7 @@ from pathlib import Path
 from sys import float_info
 from typing import Any, Self
 
+from optimize_eval.spent import Spending
 from optimize_eval.store import journal
 from optimize_eval.store.keys import CellName, Versions
 from optimize_eval.store.layout import Layout
@@ -60,6 +61,7 @@ class Ledger:
         self.changed: set[str] = set()  # evaluators whose files changed while they were called
         self._has_header = False
         self.end = 0  # where the last whole line of the journal ends
+        self.spending = Spending()  # of all records, those that do not count any more included
         for cell in table.cells:
             self.start(cell)
 
@@ -154,6 +156,8 @@ class Ledger:
         number = self._number(record, entry.offset)
         if number is None or not self._has_header or not _is_whole(record):
             raise self._foreign(path, entry)
+        if "usage" in record:
+            self.spending.take(record, record["usage"])
         if number != _FORMER:
             self.enter(number, record["outcome"], entry.offset, entry.length)
 
@@ -203,6 +207,20 @@ def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
         and type(get("stderr", "")) is str
         and type(get("message", "")) is str
         and type(get("side_info", _NONE)) is dict
+        and _is_usage(get("usage", ()))
+    )
+
+
+def _is_usage(listed: Any) -> bool:
+    """Return True if a list of calls is one; most records have none."""
+    return listed == () or (
+        type(listed) is list
+        and all(
+            type(one) is dict
+            and type(one.get("model")) is str
+            and all(_is_number(value) for key, value in one.items() if key != "model")
+            for one in listed
+        )
     )
 
 

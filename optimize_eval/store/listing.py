@@ -37,11 +37,12 @@ class State(StrEnum):
     DONE = "done"
     INTERRUPTED = "interrupted"
     TOO_MANY_FAILURES = "too_many_failures"
+    OVER_BUDGET = "over_budget"
     UNFINISHED = "unfinished"  # its last session said nothing of how it ended: it was killed
     DAMAGED = "damaged"
 
 
-_ENDED = frozenset({State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES})
+_ENDED = frozenset({State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES, State.OVER_BUDGET})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,8 +50,10 @@ def run_keys(folder: str) -> Keys:
         "on_failure": on_failure,
         "max_failures": max_failures,
         "patience": span,
-        "rpm": per_minute,
-        "tpm": per_minute,
+        "rpm": above_zero,
+        "tpm": above_zero,
+        "max_cost": above_zero,
+        "max_tokens_total": count,
         "margin": margin,
     }
 
@@ -153,7 +155,7 @@ def span(value: Any) -> str:
     return said
 
 
-def per_minute(value: Any) -> float:
+def above_zero(value: Any) -> float:
     limit = number(value)
     _demand(limit > 0, "write a number above 0")
     return limit

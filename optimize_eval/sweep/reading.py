@@ -14,8 +14,9 @@ from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.sweep import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
 from optimize_eval.sweep.keys import Keys, evaluator_keys, gate_keys, run_keys
+from optimize_eval.sweep.prices import prices_of
 
-_TABLES = ("run", "evaluator", "gates")
+_TABLES = ("run", "evaluator", "gates", "prices")
 _LIST = ".jsonl"
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w-]+)(?:\s*\.\s*([\w-]+))?")
 _KEY = re.compile(r"\s*([\w-]+)\s*=")
@@ -63,6 +64,8 @@ class _Reading:
         run = self._table(Where("run"), tables.get("run", {}), run_keys(self._folder))
         gates = self._table(Where("gates"), tables.get("gates", {}), gate_keys())
         entries = self._entries(tables.get("evaluator", []))
+        if self._has_prices(tables):
+            run["prices"] = self._sweep.path
         candidates = tuple(Named(path, path.endswith(_LIST)) for path in run.pop("candidates", ()))
         sweep = replace(
             self._sweep, candidates=candidates, options=_options(run, gates), entries=tuple(entries)
@@ -71,6 +74,13 @@ class _Reading:
             gates.get("fail_under", {}), [spec.name for spec in sweep.specs(EvaluatorSpec(), {})]
         )
         return sweep
+
+    def _has_prices(self, tables: Mapping[str, Any]) -> bool:
+        try:
+            return bool(prices_of(tables.get("prices", {})))
+        except ValueError as error:
+            self._complain(Where("prices"), f"prices: {error}")
+            return False
 
     def _check_bounds(self, bounds: Iterable[str], evaluators: Sequence[str]) -> None:
         where = Where("gates", 0, "fail_under")

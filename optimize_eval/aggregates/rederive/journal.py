@@ -108,6 +108,7 @@ class Run:
     changed: list[str]
     known: int
     size: int
+    calls: list[dict[str, Any]]  # of models, each with the axes of its record
 
     @property
     def deciding(self) -> str:
@@ -130,7 +131,8 @@ def read(folder: Path) -> Run:
     """Read a run; additions that are not complete, or that changed, are left out."""
     manifest = read_axes(folder / "run.json")
     entries = [*manifest["evaluators"], *manifest["additions"]]
-    records, changed = _records(folder / "journal.jsonl", entries, manifest.get("counts"))
+    calls: list[dict[str, Any]] = []
+    records, changed = _records(folder / "journal.jsonl", entries, manifest.get("counts"), calls)
     splits = [
         Split(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"])
         for one in manifest["splits"]
@@ -165,6 +167,7 @@ def read(folder: Path) -> Run:
         changed=sorted(changed.intersection(names)),
         known=sum(done[name] for name in names),
         size=share * len(names),
+        calls=calls,
     )
     _fill(run, records)
     return run
@@ -178,7 +181,10 @@ def _is_named(key: tuple[Any, ...], axes: tuple[set[Any], ...], repeats: int) ->
 
 
 def _records(
-    path: Path, entries: list[dict[str, Any]], counts: Callable[[dict[str, Any]], bool] | None
+    path: Path,
+    entries: list[dict[str, Any]],
+    counts: Callable[[dict[str, Any]], bool] | None,
+    calls: list[dict[str, Any]],
 ) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str]]:
     """Give the newest record of each unit; a line without an end is none yet."""
     since = {one["name"]: one.get("since", 0) for one in entries}
@@ -189,6 +195,8 @@ def _records(
     with path.open("rb") as journal:
         for line in journal:
             record = json.loads(line) if line.endswith(b"\n") else {}
+            axes = {key: record.get(key) for key in ("evaluator", "candidate")}
+            calls += [{**axes, **call} for call in record.get("usage", ())]
             if "outcome" not in record:
                 told = record.get("changed", [])
                 changed.update(name for name in told if offset >= max(since.get(name, 0), sound.get(name, 0)))

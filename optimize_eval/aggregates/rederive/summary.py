@@ -18,6 +18,7 @@ from optimize_eval.aggregates.rederive.compared import (
     s_of,
 )
 from optimize_eval.aggregates.rederive.journal import Run, Values
+from optimize_eval.aggregates.rederive.spent import spent_of
 
 Where = tuple[str, str | None, str]  # evaluator, task model, split
 _OF_D = (
@@ -67,6 +68,7 @@ def expected(run: Run) -> Told:
         },
         "changed": run.changed,
         "verdict": verdict_of(primary, claims, run),
+        **({"spent": spent_of(run.calls)} if run.calls else {}),
     }
 
 

@@ -1,0 +1,29 @@
+"""What models took, added up anew from the calls that records list."""
+
+import math
+from typing import Any
+
+_SUMS = ("prompt_tokens", "completion_tokens", "cost", "seconds")
+
+
+def spent_of(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    axes = {"models": "model", "evaluators": "evaluator", "candidates": "candidate"}
+    told: dict[str, Any] = {
+        axis: {name: _total([call for call in calls if call[key] == name]) for name in _names(calls, key)}
+        for axis, key in axes.items()
+    }
+    return {"run": _total(calls), **told}
+
+
+def _names(calls: list[dict[str, Any]], key: str) -> list[Any]:
+    return sorted({call[key] for call in calls})
+
+
+def _total(calls: list[dict[str, Any]]) -> dict[str, Any]:
+    tokens = ("prompt_tokens", "completion_tokens")
+    return {
+        "calls": len(calls),
+        "without_tokens": sum(any(key not in call for key in tokens) for call in calls),
+        "without_cost": sum("cost" not in call for call in calls),
+        **{key: math.fsum(call.get(key, 0) for call in calls) for key in _SUMS},
+    }

@@ -1,0 +1,52 @@
+"""What tokens of models cost: by a table of the user's, else by litellm's where that is installed.
+
+A price is in dollars for a million tokens. What a server itself says of a call's cost wins over both.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+
+from optimize_eval.errors import UsageError
+from optimize_eval.spent import Usage
+
+Prices = Mapping[str, tuple[float, float]]  # of the prompt and of the completion, by PROVIDER/MODEL
+
+_A_MILLION = 1_000_000
+
+
+def priced(usage: Usage, prices: Prices) -> Usage:
+    """Say what a call cost where its server does not, as far as its tokens and their price are known."""
+    price = prices.get(usage.model)
+    if price is None or usage.cost is not None:
+        return usage
+    if usage.prompt_tokens is None or usage.completion_tokens is None:
+        return usage
+    cost = (usage.prompt_tokens * price[0] + usage.completion_tokens * price[1]) / _A_MILLION
+    return replace(usage, cost=cost)
+
+
+def known_prices(models: Iterable[str], prices: Prices) -> Prices:
+    """Give the price of each model; raises UsageError that names those without one."""
+    wanted = list(dict.fromkeys(models))
+    missing = [model for model in wanted if model not in prices]
+    found = {**prices, **_of_litellm(missing)} if missing and find_spec("litellm") else prices
+    if unknown := [model for model in wanted if model not in found]:
+        raise UsageError(
+            f"--max-cost cannot be kept: no price is known for {', '.join(unknown)}",
+            hint=f'say it in a file for --prices: [prices] "{unknown[0]}" = {{input = 0.15, output = 0.6}}, '
+            "in dollars for a million tokens",
+        )
+    return found
+
+
+def _of_litellm(models: Iterable[str]) -> Prices:
+    from optimize_eval.models.outside import table_of_prices  # noqa: PLC0415  it takes seconds to import
+
+    table = table_of_prices()
+    entries = {model: table.get(model) or table.get(model.partition("/")[2]) for model in models}
+    return {
+        model: (entry["input_cost_per_token"] * _A_MILLION, entry["output_cost_per_token"] * _A_MILLION)
+        for model, entry in entries.items()
+        if entry and {"input_cost_per_token", "output_cost_per_token"} <= entry.keys()
+    }

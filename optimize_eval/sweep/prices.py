@@ -1,0 +1,47 @@
+"""Prices of models in a TOML file: the table [prices], in dollars for a million tokens."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from optimize_eval import files, strict_toml
+from optimize_eval.errors import DataError, Problem
+
+Prices = Mapping[str, tuple[float, float]]
+
+HINT = 'write what a million tokens cost: "PROVIDER/MODEL" = {input = 0.15, output = 0.6}'
+
+
+def load_prices(path: str) -> Prices:
+    """Read the prices of a file, a sweep file or one of its own; raises DataError."""
+    try:
+        table = strict_toml.loads(files.read(path, files.SETTINGS).decode()).get("prices", {})
+        return prices_of(table)
+    except UnicodeDecodeError:
+        raise _wrong(path, "not UTF-8") from None
+    except strict_toml.TomlFault as fault:
+        raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
+    except ValueError as error:
+        raise _wrong(path, f"prices: {error}") from None
+
+
+def prices_of(table: Any) -> Prices:
+    """Check a table of prices; raises ValueError."""
+    if not isinstance(table, dict) or not all(map(_is_price, table.values())):
+        raise ValueError(HINT)
+    return {model: (float(price["input"]), float(price["output"])) for model, price in table.items()}
+
+
+def _is_price(price: Any) -> bool:
+    return (
+        isinstance(price, dict)
+        and price.keys() == {"input", "output"}
+        and all(
+            isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < math.inf
+            for one in price.values()
+        )
+    )
+
+
+def _wrong(path: str, reason: str, line: int | None = None) -> DataError:
+    return DataError([Problem(path=path, rule="bad_value", reason=reason, line=line)])
