@@ -121,6 +121,7 @@ def bench(
     ] = None,
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
+    replaced: options.Replace = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
@@ -190,7 +191,7 @@ def bench(
     check_reachable(replace(plan, specs=(*plan.specs, *own)))
     _note_twice(specs)
     with locked(folder):
-        stored = open_run(folder, plan, manifest, fresh=fresh)
+        stored = open_run(folder, plan, manifest, fresh=fresh, replace=replaced or ())
         tell_notes(stored)
         for path in (folder / LEADERBOARD, *(path_of(folder, name) for name in metrics)):
             path.unlink(missing_ok=True)  # while calls are made it would tell of another time

@@ -210,25 +210,29 @@ def _explain_end(ended: Ended, plan: Plan, folder: Path | None, out: str | None)
             () if out or names or folder is None else ("--out", str(folder))
         )  # where a fix changes the plan
         output.say(f"stopped: {ended.reason}; {told}; after fixing it, run:\n  {_same_command(*here)}")
-        if out and names:
-            fresh = _same_command("--fresh")
-            output.say(f"or, where the fix changes {names}, which has scores already:\n  {fresh}")
+        if folder is not None and names:
+            anew = _same_command(*(word for name in names for word in ("--replace", name)))
+            output.say(f"or, where the fix changes {', '.join(names)}, which has scores already:\n  {anew}")
     elif ended.reason:
         output.say(f"too many failures: {ended.reason}")
 
 
-def _half_scored(ended: Ended, plan: Plan) -> str:
+def _half_scored(ended: Ended, plan: Plan) -> list[str]:
     """Name the evaluators that failed and scored, and would not be the same ones once their files change."""
     files = {one.name: one.files for one in plan.identities}
     failed = [one for one in ended.progress if one.failed and one not in ended.broken]
-    return ", ".join(one.name for one in failed if files[one.name])
+    return [one.name for one in failed if files[one.name]]
 
 
-def end(ended: Ended, *, anew: str = "start anew with --fresh") -> None:
+def end(ended: Ended, *, anew: str = "") -> None:
     """Make the exit code of how a session ended."""
     if ended.changed:
         names = ", ".join(ended.changed)
-        raise CannotGoOn(f"{names} changed while being asked", hint=f"let its files be, and {anew}")
+        options = " ".join(f"--replace {shlex.quote(name)}" for name in ended.changed)
+        raise CannotGoOn(
+            f"{names} changed while being asked",
+            hint=f"let its files be, and {anew or f'call it anew with {options}'}",
+        )
     if ended.status is Status.INTERRUPTED:
         raise Interrupted
     if ended.status is Status.TOO_MANY_FAILURES:

@@ -101,6 +101,7 @@ def run(
         int | None, typer.Option("--recheck", metavar="N", min=1, help="Then ask N scored calls again.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
+    replaced: options.Replace = None,
     keep_stderr: options.KeepStderr = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; call nothing.")] = False,
     like: Annotated[
@@ -173,12 +174,12 @@ def run(
     if dry_run:
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
-        looked = look_at(folder, plan, manifest, fresh=fresh)
+        looked = look_at(folder, plan, manifest, fresh=fresh, replace=replaced or ())
         dry.show(plan, looked, slots=concurrency, like=like, as_json=as_json)
         return
     check_reachable(plan)
     with locked(folder):
-        stored = open_run(folder, plan, manifest, fresh=fresh)
+        stored = open_run(folder, plan, manifest, fresh=fresh, replace=replaced or ())
         tell_notes(stored)
         done = session(plan, stored, settings, again=recheck, quiet=quiet)
         summary = summarise(stored)
