@@ -3,7 +3,6 @@
 A sweep file gives what was not given as flags: it becomes the defaults of its command.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from optimize_eval.sweep import Sweep
 
 Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
-SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
 
 class OnFailure(StrEnum):
