@@ -18,7 +18,7 @@ from optimize_eval.reach import EvaluatorSpec
 
 if TYPE_CHECKING:
     from optimize_eval.reach.rubric import JudgeSpec
-    from optimize_eval.sweep import Sweep
+    from optimize_eval.sweepfile import Sweep
 
 Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
 
@@ -156,8 +156,8 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     """Read a sweep file before the other parameters are, and let it be their defaults."""
     if path is None:
         return None
-    from optimize_eval.sweep import SUFFIX  # noqa: PLC0415  most commands have none
-    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415
+    from optimize_eval.sweepfile import SUFFIX  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweepfile.reading import load_sweep  # noqa: PLC0415
 
     if not path.endswith(SUFFIX):
         raise UsageError(f"{path!r} is no sweep file ({SUFFIX})", hint=QUOTE)

@@ -12,8 +12,8 @@ from optimize_eval import files, strict_toml
 from optimize_eval.candidates import Named
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.sweep import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
-from optimize_eval.sweep.keys import Keys, evaluator_keys, gate_keys, run_keys
+from optimize_eval.sweepfile import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
+from optimize_eval.sweepfile.keys import Keys, evaluator_keys, gate_keys, run_keys
 
 _TABLES = ("run", "evaluator", "gates")
 _LIST = ".jsonl"
