@@ -57,10 +57,9 @@ def end(
             output.say(line)
     for called in finished.calls:
         if called.ended.changed:
-            names = ", ".join(called.ended.changed)
             options = " ".join(f"--replace {shlex.quote(name)}" for name in called.ended.changed)
             raise CannotGoOn(
-                f"{names} changed while being asked",
+                ending.changed(called.ended),
                 hint=f"let its files be, and {anew or f'call it anew with {options}'}",
             )
         if called.ended.status is Status.INTERRUPTED:

@@ -223,15 +223,9 @@ def _without_evaluator(where: str) -> UsageError:
 
 def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
     """Refuse options of judges where no judge is named; tell other options that nothing named uses."""
-    if defaults.judge and not any(spec.judge for spec in specs):
-        raise UsageError(
-            "--objective, --rubric and --api-base are for judges, and none is named",
-            hint="name one: --judge-model PROVIDER/MODEL",
-        )
-    if defaults.cwd is not None and all(spec.url or spec.judge for spec in specs):
-        output.say("note: --cwd has no effect: it is for programs, and none is named")
-    if defaults.headers and not any(spec.url for spec in specs):
-        output.say("note: --header has no effect: it is for URLs, and none is named")
+    from optimize_eval.connect import check_used  # noqa: PLC0415  see defaults
+
+    check_used(specs, defaults, output.say)
     return specs
 
 

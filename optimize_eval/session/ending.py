@@ -29,6 +29,11 @@ def exit_code(ended: Ended) -> int:
     return COULD_NOT_GO_ON if ended.changed else _OF_A_STATUS[ended.status]
 
 
+def changed(ended: Ended) -> str:
+    """Say which evaluators were not the same program from the first call to the last."""
+    return f"{', '.join(ended.changed)} changed while being asked"
+
+
 def explained(
     called: Called, again: Again, *, folder: Path | None = None, out: str | None = None
 ) -> Iterator[str]:

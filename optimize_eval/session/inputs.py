@@ -82,7 +82,9 @@ def _note_copies(source: Source, say: Say) -> None:
         say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
 
 
-def load_all_candidates(named: Sequence[Named], fields: list[str] | None) -> tuple[Candidate, ...]:
+def load_all_candidates(
+    named: Sequence[Named | Candidate], fields: list[str] | None
+) -> tuple[Candidate, ...]:
     """Load candidates from files and lists, or take them from the examples' own fields."""
     if fields:
         if named:
@@ -97,9 +99,9 @@ def load_all_candidates(named: Sequence[Named], fields: list[str] | None) -> tup
 def stored_paths(splits: Mapping[str, str], candidates: Sequence[Named]) -> dict[str, Any]:
     """Make of paths as they were given what run.json keeps of them; one that is not UTF-8 cannot be kept."""
     return {
-        "splits": {split: path for split, path in splits.items() if path and _is_text(path)},
-        "candidate": [path for path, is_list in candidates if not is_list and _is_text(path)],
-        "candidates": [path for path, is_list in candidates if is_list and _is_text(path)],
+        "splits": {split: path for split, path in splits.items() if path and is_utf8(path)},
+        "candidate": [path for path, is_list in candidates if not is_list and is_utf8(path)],
+        "candidates": [path for path, is_list in candidates if is_list and is_utf8(path)],
     }
 
 
@@ -147,9 +149,10 @@ def _paths(manifest: Manifest) -> Mapping[str, Any]:
     return kept
 
 
-def _is_text(path: str) -> bool:
+def is_utf8(text: str) -> bool:
+    """Return True if a text can be written down: names of files may hold any bytes."""
     try:
-        path.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True
