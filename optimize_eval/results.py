@@ -10,7 +10,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from optimize_eval.aggregates import board_demands, demands
 from optimize_eval.aggregates.boards import Board
+from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
 from optimize_eval.store.listing import State, state_of
 from optimize_eval.store.manifest import is_bench
@@ -21,6 +23,7 @@ _T = TypeVar("_T")
 
 Interval = tuple[float, float]
 
+_MISSED = 1
 _EXIT_CODES: Mapping[str, int] = {State.DONE: 0, State.TOO_MANY_FAILURES: 4, State.INTERRUPTED: 130}
 
 
@@ -202,6 +205,7 @@ class Ending:
     status: str
     exit_code: int
     notes: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +240,22 @@ class Run:
     @property
     def exit_code(self) -> int | None:
         """Give what the command exits with that ends so; None where it has not ended."""
-        return self.ending.exit_code if self.ending else _EXIT_CODES.get(self.status)
+        if self.ending:
+            return self.ending.exit_code
+        code = _EXIT_CODES.get(self.status)
+        return code or _MISSED if code is not None and not all(gate.is_met for gate in self.gates) else code
+
+    @cached_property
+    def gates(self) -> tuple[Gate, ...]:
+        """Give what became of each demand that the run, or bench, has to meet."""
+        run = self.records.run
+        if self.ending:
+            return self.ending.gates
+        if not is_bench(run.manifest):
+            return demands.recalled(run, self.summary.document)
+        boards = {**self.boards}
+        board = boards.pop("", None)
+        return board_demands.recalled(run, board, boards) if board else ()
 
     @property
     def notes(self) -> tuple[str, ...]:

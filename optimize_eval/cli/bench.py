@@ -5,15 +5,14 @@ from typing import Annotated
 
 import typer
 
-from optimize_eval.aggregates.board_gates import check_can_decide
-from optimize_eval.aggregates.leaderboard import expected_board
+from optimize_eval.aggregates.demands import GateOptions
 from optimize_eval.cli import board_gates, ending, gates, leaderboards, options, output, show_task
 from optimize_eval.cli.host import Terminal
 from optimize_eval.connect import parse_headers
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
-from optimize_eval.session.benches import Benchmark, PreparedBench, carry_out_bench, prepare_bench
+from optimize_eval.session.benches import Benchmark, carry_out_bench, prepare_bench
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.task_files import find_task
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
@@ -140,35 +139,21 @@ def bench(
         max_tokens=max_tokens,
         sandbox=sandbox,
     )
-    kept = gates.kept(fail_under, None, no_regression_against)
-    prepared = prepare_bench(benchmark, handling, output.say, out=out, gates=kept)
+    demanded = GateOptions(fail_under=fail_under or (), no_regression_against=no_regression_against)
+    prepared = prepare_bench(benchmark, handling, output.say, out=out, gates=demanded)
     if show is not None:
         found = find_task(prepared.files, show)
         show_task.show(prepared.plan.specs, *found, prepared.folder / OUTPUTS, as_json=as_json)
         return
-    wanted = _demands(prepared, fail_under, no_regression_against)
     host = Terminal(quiet=quiet)
     finished = carry_out_bench(prepared, host, include_per_example=include_per_example)
-    board, others = finished.boards.get(""), {name: one for name, one in finished.boards.items() if name}
-    judged = board_gates.judged(wanted, finished.stored, board, others)
     leaderboards.tell(
         finished.boards,
         prepared.folder / LEADERBOARD,
         finished.status,
         quiet=quiet,
         as_json=as_json,
-        beside=gates.to_dict(judged),
+        beside=gates.to_dict(finished.gates),
     )
     ending.end(finished, folder=prepared.folder, out=out)
-    gates.end(judged)
-
-
-def _demands(
-    prepared: PreparedBench, fail_under: list[str] | None, against: str | None
-) -> board_gates.BoardDemands:
-    expected = expected_board(prepared.files, prepared.plan.layout)
-    metrics = [spec.name for spec in prepared.own]
-    wanted = board_gates.demands(expected, fail_under, against, metrics)
-    if wanted.before:
-        check_can_decide(wanted.before, expected)
-    return wanted
+    gates.end(finished.gates)

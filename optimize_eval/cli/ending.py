@@ -2,14 +2,11 @@
 
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 import typer
 
-from optimize_eval.cli import output
+from optimize_eval.cli import gates, output
 from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.reach.masked import masked
@@ -23,14 +20,17 @@ def show(
     *,
     quiet: bool,
     as_json: bool,
-    beside: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Print the result of a run; `beside` is what JSON has besides the summary."""
+    """Print the result of a run."""
     summary, folder = finished.summary, str(finished.stored.folder)
     if as_json:
         rechecked = [called.rechecked.to_dict() for called in finished.calls if called.rechecked]
         document = {"run": folder, "status": str(finished.status), "verdict": summary["verdict"]}
-        document |= {"summary": summary, **({"recheck": rechecked[0]} if rechecked else {}), **beside}
+        document |= {
+            "summary": summary,
+            **({"recheck": rechecked[0]} if rechecked else {}),
+            **gates.to_dict(finished.gates),
+        }
         output.emit_json(document)
     elif quiet:
         output.emit(f"{summary['verdict']['text']}\n{folder}")

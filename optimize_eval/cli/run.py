@@ -5,16 +5,16 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.aggregates.demands import GateOptions
 from optimize_eval.cli import ending, gates, options, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT
-from optimize_eval.run.resume import look_at
 from optimize_eval.session.inputs import load_all_candidates, load_splits
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison, carry_out, prepare
+from optimize_eval.session.sweeps import Comparison, carry_out, look, prepare
 
 EXAMPLES = """\b
 Examples:
@@ -140,27 +140,17 @@ def run(
         group_by=group_by or (),
         margins=margin or (),
     )
-    kept = gates.kept(fail_under, max_gap, no_regression_against)
-    prepared = prepare(
-        comparison, handling, output.say, out=out, stem=Path(sweep).stem if sweep else "run", gates=kept
+    demanded = GateOptions(
+        fail_under=fail_under or (), max_gap=max_gap, no_regression_against=no_regression_against
     )
-    folder, plan, manifest = prepared.folder, prepared.plan, prepared.manifest
-    wanted = gates.demands(
-        manifest,
-        folder,
-        fail_under,
-        max_gap,
-        no_regression_against,
-        is_before_calls=True,
-    )
+    stem = Path(sweep).stem if sweep else "run"
+    prepared = prepare(comparison, handling, output.say, out=out, stem=stem, gates=demanded)
     if dry_run:
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
-        looked = look_at(folder, plan, manifest, fresh=fresh, replace=handling.replace)
-        dry.show(plan, looked, slots=concurrency, like=like, as_json=as_json)
+        dry.show(prepared.plan, look(prepared), slots=concurrency, like=like, as_json=as_json)
         return
     finished = carry_out(prepared, Terminal(quiet=quiet), recheck=recheck)
-    judged = wanted.judge(finished.stored, finished.summary)
-    ending.show(finished, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
+    ending.show(finished, quiet=quiet, as_json=as_json)
     ending.end(finished, folder=prepared.folder, out=out)
-    gates.end(judged)
+    gates.end(finished.gates)

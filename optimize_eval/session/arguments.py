@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.aggregates.demands import GateOptions
 from optimize_eval.candidates import LONGEST_NAME, STDIN, Candidate, Named
 from optimize_eval.connect import check_used, parse_evaluator, plan_judge
 from optimize_eval.errors import UsageError
@@ -25,6 +26,7 @@ _LIST = ".jsonl"
 SANDBOXES = ("strict", "best-effort", "none")
 
 _JUDGING = ("objective", "rubric", "api_base")
+_GATES = ("fail_under", "max_gap", "no_regression_against")
 _HANDLING = ("concurrency", "on_failure", "max_failures", "keep_stderr", "no_preflight", "fresh", "replace")
 
 
@@ -41,6 +43,13 @@ def _list_of(check: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
         return [check(one) for one in value]
 
     return checked
+
+
+def _bounds(value: Any) -> list[str]:
+    """Read the lowest scores, by names or as the option's texts."""
+    if isinstance(value, Mapping):
+        return [f"{name}={least!r}" for name, least in keys.bounds(dict(value)).items()]
+    return keys.texts(value)
 
 
 def _sandbox(value: object) -> str:
@@ -60,6 +69,9 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("include_per_example",), keys.boolean),
     **dict.fromkeys(("recheck", "batch_size"), keys.count),
     "seed": keys.integer,
+    "fail_under": _bounds,
+    "max_gap": keys.number,
+    "no_regression_against": _path,
     "files": _list_of(_path),
     "format": keys.text,
     "sandbox": _sandbox,
@@ -82,6 +94,10 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def handling_of(given: Mapping[str, Any]) -> Handling:
     return Handling(**{name: given[name] for name in _HANDLING if name in given})
+
+
+def gates_of(given: Mapping[str, Any]) -> GateOptions:
+    return GateOptions(**{name: given[name] for name in _GATES if name in given})
 
 
 def defaults_of(given: Mapping[str, Any]) -> EvaluatorSpec:

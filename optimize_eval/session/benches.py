@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.aggregates.board_demands import BoardDemands, judged, read_before_calls
 from optimize_eval.aggregates.boards import Board
+from optimize_eval.aggregates.demands import NO_GATES, GateOptions
+from optimize_eval.aggregates.leaderboard import expected_board
 from optimize_eval.candidates import Candidate
 from optimize_eval.connect import parse_evaluators, task_spec
 from optimize_eval.names import distinct
@@ -94,6 +97,7 @@ class PreparedBench:
     manifest: Manifest
     handling: Handling
     settings: Mapping[str, Any]
+    demands: BoardDemands
 
 
 def prepare_bench(
@@ -102,7 +106,7 @@ def prepare_bench(
     say: Say,
     *,
     out: str | None = None,
-    gates: Mapping[str, Any] | None = None,
+    gates: GateOptions = NO_GATES,
 ) -> PreparedBench:
     """Load the task files, plan the bench and find its folder."""
     loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
@@ -112,16 +116,19 @@ def prepare_bench(
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out, say)
     paths = {source.name: source.file for source in sources}
-    kept = {**benchmark.settings, "bench": True, "paths": stored_paths(paths, ()), **(gates or {})}
+    kept = {**benchmark.settings, "bench": True, "paths": stored_paths(paths, ()), **gates.kept()}
     refuse_foreign(folder)
+    own = parse_evaluators(benchmark.evaluators, benchmark.how)
+    expected = expected_board(taken, plan.layout)
     return PreparedBench(
         plan=plan,
-        own=parse_evaluators(benchmark.evaluators, benchmark.how),
+        own=own,
         files=tuple(taken),
         folder=folder,
         manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept),
         handling=handling,
         settings=benchmark.settings,
+        demands=read_before_calls(expected, gates, [spec.name for spec in own]),
     )
 
 
@@ -140,7 +147,8 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     others = {name: one.board for name, one in scored.items() if one.board}
     boards = {"": board, **others} if board else {}
     calls = called, *(one.called for one in scored.values())
-    return Finished(stored=stored, summary=summary, calls=calls, boards=boards)
+    gates = judged(prepared.demands, stored, board, others)
+    return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates)
 
 
 def _drop_boards(prepared: PreparedBench) -> None:

@@ -9,6 +9,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.runner import Ended, Status
 from optimize_eval.session.calling import Called
+from optimize_eval.session.finished import Finished
 
 DONE, MISSED, COULD_NOT_GO_ON, TOO_MANY_FAILURES, INTERRUPTED = 0, 1, 3, 4, 130
 
@@ -25,8 +26,13 @@ _LONGEST_LINE = 2000
 _LONG = "with the candidate, -e and --example FILE:LINE"
 
 
-def exit_code(ended: Ended) -> int:
-    return COULD_NOT_GO_ON if ended.changed else _OF_A_STATUS[ended.status]
+def exit_code(finished: Finished) -> int:
+    """Give the code of the first span of calls that did not end well; then gates may be missed."""
+    codes = [
+        COULD_NOT_GO_ON if one.ended.changed else _OF_A_STATUS[one.ended.status] for one in finished.calls
+    ]
+    codes.append(DONE if all(gate.is_met for gate in finished.gates) else MISSED)
+    return next(filter(None, codes), DONE)
 
 
 def changed(ended: Ended) -> str:

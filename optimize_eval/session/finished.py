@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.aggregates.boards import Board
 from optimize_eval.run.runner import Status
 from optimize_eval.session.calling import Called
 from optimize_eval.store.stored import StoredRun
+
+if TYPE_CHECKING:
+    from optimize_eval.aggregates.gates import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +25,7 @@ class Finished:
     summary: Mapping[str, Any]
     calls: tuple[Called, ...]
     boards: Mapping[str, Board] = field(default_factory=dict)
+    gates: "tuple[Gate, ...]" = ()
 
     @property
     def status(self) -> Status:

@@ -19,11 +19,12 @@ from optimize_eval.session.arguments import (
     checked,
     defaults_of,
     evaluators_of,
+    gates_of,
     handling_of,
 )
 from optimize_eval.session.background import Program, Show, beside
 from optimize_eval.session.benches import Benchmark, carry_out_bench, prepare_bench
-from optimize_eval.session.ending import DONE, changed, exit_code, explained
+from optimize_eval.session.ending import changed, exit_code, explained
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.inputs import load_all_candidates, load_splits
 from optimize_eval.session.sweeps import Comparison, carry_out, prepare
@@ -55,6 +56,9 @@ def sweep(
     concurrency: int | None = None,
     on_failure: Literal["exclude", "abort"] = "exclude",
     max_failures: int | str | None = None,
+    fail_under: Mapping[str, float] | Sequence[str] | None = None,
+    max_gap: float | None = None,
+    no_regression_against: str | Path | None = None,
     margin: float | Mapping[str, float] | None = None,
     score_range: ScoreRange | str | None = None,
     timeout: float | None = None,
@@ -95,7 +99,7 @@ def sweep(
         margins=given.get("margin", ()),
         **{name: given[name] for name in _COMPARED if name in given},
     )
-    prepared = prepare(comparison, handling, host.say, out=given.get("out"))
+    prepared = prepare(comparison, handling, host.say, out=given.get("out"), gates=gates_of(given))
     return _run(partial(carry_out, prepared, host, recheck=given.get("recheck")), host, given.get("out"))
 
 
@@ -118,6 +122,8 @@ def bench(
     concurrency: int | None = None,
     on_failure: Literal["exclude", "abort"] = "exclude",
     max_failures: int | str | None = None,
+    fail_under: Mapping[str, float] | Sequence[str] | None = None,
+    no_regression_against: str | Path | None = None,
     timeout: float | None = None,
     cwd: str | Path | None = None,
     headers: Mapping[str, str] | None = None,
@@ -144,7 +150,7 @@ def bench(
         how=defaults_of({name: given[name] for name in given if name != "api_base"}),
         **{name: given[name] for name in _BENCHED if name in given},
     )
-    prepared = prepare_bench(benchmark, handling, host.say, out=given.get("out"))
+    prepared = prepare_bench(benchmark, handling, host.say, out=given.get("out"), gates=gates_of(given))
     work = partial(carry_out_bench, prepared, host, include_per_example=given["include_per_example"])
     return _run(work, host, given.get("out"))
 
@@ -156,11 +162,11 @@ def _listed(given: Any) -> list[Any]:
 def _run(work: Callable[[], Finished], host: Program, out: str | None) -> Run:
     finished = beside(work, host)
     host.show([one for called in finished.calls for one in called.ended.progress])
-    ended = [called.ended for called in finished.calls]
     ending = Ending(
         status=str(finished.status),
-        exit_code=next(filter(None, map(exit_code, ended)), DONE),
+        exit_code=exit_code(finished),
         notes=(*host.notes, *_notes(finished, out)),
+        gates=finished.gates,
     )
     run = finished.stored
     return Run(folder=run.folder, records=Records(run), ending=ending, document=finished.summary)
@@ -172,6 +178,7 @@ def _notes(finished: Finished, out: str | None) -> Iterator[str]:
         if called.ended.changed:
             names = [*called.ended.changed]
             yield f"error: {changed(called.ended)}; let its files be, and call it anew with replace={names!r}"
+    yield from (f"gate missed: {gate.text}" for gate in finished.gates if not gate.is_met)
 
 
 def _same_call(*options: str) -> str:

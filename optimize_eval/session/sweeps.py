@@ -1,15 +1,17 @@
 """Candidates × evaluators × examples: a run prepared, opened, called and summarised."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.aggregates.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.candidates import Candidate, Named
 from optimize_eval.protocol import check_task_model
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.run.resume import look_at
 from optimize_eval.session.calling import call, check_reachable, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
@@ -18,6 +20,7 @@ from optimize_eval.session.opening import folder_of, opened
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.stored import StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +70,7 @@ class Prepared:
     folder: Path
     manifest: Manifest
     handling: Handling
+    demands: Demands
 
 
 def prepare(
@@ -76,15 +80,29 @@ def prepare(
     *,
     out: str | None = None,
     stem: str = "run",
-    gates: Mapping[str, Any] | None = None,
+    gates: GateOptions = NO_GATES,
 ) -> Prepared:
-    """Plan a run and find its folder; `gates` are what run.json is to keep of them."""
+    """Plan a run, find its folder, and read what it has to reach."""
     plan = comparison.plan()
     handling.check(plan)
     folder = folder_of(stem, plan, comparison.examples.paths, out, say)
-    manifest = manifest_of(plan, comparison.examples.names, _kept(comparison, handling, plan, gates or {}))
+    manifest = manifest_of(plan, comparison.examples.names, _kept(comparison, handling, plan, gates))
     refuse_foreign(folder)
-    return Prepared(plan=plan, folder=folder, manifest=manifest, handling=handling)
+    demands = read_demands(
+        manifest,
+        folder,
+        gates.fail_under,
+        gates.max_gap,
+        gates.no_regression_against,
+        is_before_calls=True,
+    )
+    return Prepared(plan=plan, folder=folder, manifest=manifest, handling=handling, demands=demands)
+
+
+def look(prepared: Prepared) -> StoredRun:
+    """Find what is known of a run as it is to be; writes nothing."""
+    fresh, replaced = prepared.handling.fresh, prepared.handling.replace
+    return look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=fresh, replace=replaced)
 
 
 def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> Finished:
@@ -94,10 +112,12 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
         settings = handling.settings(plan)
         called = call(plan, stored, settings, host, again=recheck)
-        return Finished(stored=stored, summary=summarise(stored), calls=(called,))
+        summary = summarise(stored)
+    gates = prepared.demands.judge(stored, summary)
+    return Finished(stored=stored, summary=summary, calls=(called,), gates=gates)
 
 
-def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
     """Make what run.json keeps of how the run was asked for, none of which is part of its plan."""
     examples, margins = comparison.examples, plan.layout.margins
     return {
@@ -107,5 +127,5 @@ def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: Mapping
         "on_failure": handling.on_failure,
         "paths": stored_paths(examples.files, comparison.named),
         **({"margins": dict(margins)} if margins else {}),
-        **gates,
+        **gates.kept(),
     }

@@ -50,8 +50,7 @@ def without_times(manifest: Path) -> dict[str, Any]:
 
 def test_every_option_of_the_command_is_an_argument_and_no_other_is() -> None:
     options = {PLURAL.get(name, name) for name in signature(command.run).parameters if name not in HERE}
-    gates = {"fail_under", "max_gap", "no_regression_against"}
-    assert {*signature(sweep).parameters} == options - gates | {"progress"}
+    assert {*signature(sweep).parameters} == options | {"progress"}
 
 
 OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
@@ -238,6 +237,19 @@ def test_failures_never_raise(monkeypatch: pytest.MonkeyPatch, name: str) -> Non
     assert (on_disk.status, on_disk.exit_code) == (status, exit_code)
 
 
+@pytest.mark.parametrize("least", [0.1, 0.9])
+def test_gates_are_judged_as_the_commands_are(cli: Cli, made: Project, least: float) -> None:
+    options = ["--fail-under", f"counts@a={least}", "--max-gap", "2"]
+    done = cli(*made.command, "--valset", "d.jsonl", "--out", "r", *options, "--json", env=made.env())
+    run = swept(valset="d.jsonl", fail_under={"counts@a": least}, max_gap=2)
+    assert run.exit_code == done.status == (least > 0.5)
+    told = [{"name": gate.name, "met": gate.is_met, "text": gate.text} for gate in run.gates]
+    assert told == done.json["gates"]
+    missed = [note for note in run.notes if note.startswith("gate missed: counts on a, val")]
+    assert len(missed) == run.exit_code
+    assert (load_run("r").gates, load_run("r").exit_code) == (run.gates, run.exit_code)
+
+
 def test_a_program_that_is_not_there_is_a_failure_with_its_reason() -> None:
     run = sweep("./missing.sh", BOTH, dataset="d.jsonl", out="r")
     assert (run.status, run.exit_code) == ("too_many_failures", 4)
@@ -271,6 +283,9 @@ WRONG: dict[str, tuple[Callable[[], Run], str]] = {
     "a lone surrogate": (lambda: sweep(COUNTS, {"\ud800": "x"}), "is not a text of UTF-8"),
     "no name": (lambda: sweep(COUNTS, {"": "x"}), "a name of 0 letters"),
     "no number": (lambda: swept(repeats=0), "repeats: write a whole number from 1"),
+    "no bound": (lambda: swept(fail_under={"nobody": 0.5}), "nobody"),
+    "no gap": (lambda: swept(max_gap="wide"), "max_gap: write a number"),
+    "no earlier run": (lambda: swept(no_regression_against="missing"), "there is no run in 'missing'"),
     "no truth": (lambda: swept(fresh="yes"), "fresh: write true or false"),
     "no list": (lambda: swept(group_by="id"), "group_by: write a list of texts"),
     "no path": (lambda: swept(dataset=3), "dataset: write a path"),
