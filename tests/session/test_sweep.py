@@ -19,7 +19,9 @@ import pytest
 import optimize_eval
 from optimize_eval import DataError, Progress, Run, UsageError, load_run, sweep
 from optimize_eval.cli import run as command
+from tests.cli.test_loading import DEAR, OF_MODELS
 from tests.front_door import Cli
+from tests.paths import PROGRAMS
 from tests.programs import write_program
 from tests.run.projects import COUNTS, Project, await_that, project, scored, summary, undisturbed
 
@@ -148,6 +150,21 @@ def test_it_prints_nothing_and_changes_nothing_of_the_process(capfd: pytest.Capt
     assert state() == before
     assert capfd.readouterr() == ("", "")
     assert run.notes == ("note: d.jsonl: 1 of 2 records is a copy of another: line 2 equals line 1",)
+
+
+def test_nothing_is_left_of_what_an_evaluator_left_behind() -> None:
+    evaluator = {"command": [str(PROGRAMS / "background_in_own_session.sh")]}
+    assert (
+        sweep(evaluator, {"a": "x"}, out="r").status == "done"
+    )  # what is left is looked for after each test
+
+
+def test_it_loads_what_a_run_needs_and_nothing_of_the_command_line() -> None:
+    code = f"import json, sys, optimize_eval; optimize_eval.sweep({str(PROGRAMS / 'good.sh')!r}, 'a.txt')"
+    code += "; print(json.dumps(sorted(sys.modules)))"
+    found = set(json.loads(subprocess.check_output([sys.executable, "-c", code])))
+    assert not {name.partition(".")[0] for name in found} & {*DEAR, "typer"}
+    assert not [name for name in found if name.startswith(("optimize_eval.cli", *OF_MODELS))]
 
 
 def test_it_runs_in_threads_at_the_same_time(made: Project) -> None:
