@@ -368,7 +368,13 @@ def test_a_notebook_shows_tables_and_notes_with_nothing_foreign_in_force() -> No
 
 
 SCRIPT = """
-import threading, optimize_eval
+import pathlib, signal, threading, optimize_eval
+
+def interrupt(*_):
+    pathlib.Path("interrupted").touch()
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, interrupt)
 try:
     optimize_eval.sweep("counts=./counts.sh", "[ab].txt", dataset="d.jsonl", out="r", concurrency=2)
 except KeyboardInterrupt:
@@ -393,6 +399,7 @@ def test_ctrl_c_once_lets_the_calls_in_flight_end_and_the_same_call_goes_on(made
     with started(made, WAITS="a:[5-9]") as process:
         await_that(lambda: {"a:5", "a:6"} <= made.asked().keys())
         process.send_signal(signal.SIGINT)
+        await_that(Path("interrupted").exists)
         Path(f"{made.counted}.go").touch()
         out, err = process.communicate(timeout=30)
     assert out.endswith("interrupted 1\n"), "no thread of ours is left"
