@@ -1,15 +1,12 @@
-"""Options about calls of models: how servers are treated, and what may be spent."""
+"""Options about calls of models: how servers are treated, and prices."""
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optimize_eval.connect import models_called
 from optimize_eval.durations import HINT, parse_duration
 from optimize_eval.errors import UsageError
-from optimize_eval.run.plan import Plan
 
 if TYPE_CHECKING:
     from optimize_eval.models import Manners
@@ -31,27 +28,6 @@ MaxTokens = Annotated[
 PriceFile = Annotated[str | None, typer.Option("--prices", metavar="FILE", help="TOML: [prices] of models.")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """What a session may spend on models."""
-
-    cost: float | None = None  # in dollars
-    tokens: int | None = None
-
-    def check(self, plan: Plan) -> None:
-        """Refuse a budget of money where a model's price is not known."""
-        if self.cost is None:
-            return
-        if not 0 < self.cost < math.inf:
-            hint = "give dollars above 0, such as 2.50"
-            raise UsageError(f"--max-cost {self.cost:g} is no budget", hint=hint)
-        from optimize_eval.models.prices import known_prices  # noqa: PLC0415  most runs have no such budget
-
-        for spec in plan.specs:
-            known = spec.manners.prices if spec.manners else {}
-            known_prices(models_called(spec, plan.layout.task_models), known)
-
-
 def manners(
     patience: str,
     rpm: float | None,
@@ -63,7 +39,7 @@ def manners(
     if (patience, rpm, tpm, prices, max_cost) == (PATIENCE, None, None, None, None):
         return None
     from optimize_eval.models import Manners  # noqa: PLC0415  most commands call no model
-    from optimize_eval.sweep.prices import load_prices  # noqa: PLC0415  and have no prices
+    from optimize_eval.sweepfile.prices import load_prices  # noqa: PLC0415  and have no prices
 
     for option, limit in (("--rpm", rpm), ("--tpm", tpm)):
         if limit is not None and not 0 < limit < math.inf:

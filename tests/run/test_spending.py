@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from optimize_eval import UsageError, sweep
 from tests.fake_model import StartModel
 from tests.front_door import Cli
 from tests.run.projects import records
@@ -150,3 +151,20 @@ def test_a_board_tells_what_its_models_took(cli: Cli, fake_model: StartModel, tm
     )
     budget = cli(*bench[:-4], "--out", "s", "--max-tokens-total", "1000", "--concurrency", "1", env=KEY)
     assert budget.status == 3, budget.stderr
+
+
+def test_a_sweep_from_python_has_budgets(
+    fake_model: StartModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", KEY["OPENAI_API_KEY"])
+    judge = {"judge": f"openai/m@{fake_model([VERDICT]).base}", "objective": "o", "name": "kind"}
+    budget: dict[str, Any] = {"max_cost": 0.003, "prices": {"openai/m": {"input": 1, "output": 10}}}
+    ended = sweep(
+        judge, "a.txt", dataset="d.jsonl", concurrency=1, no_preflight=True, patience="1m", rpm=6000, **budget
+    )
+    assert (ended.status, ended.exit_code) == ("over_budget", 3)
+    assert any("$0.0040 are spent (--max-cost 0.003)" in note for note in ended.notes)
+    with pytest.raises(UsageError, match="no price is known for openai/m"):
+        sweep(judge, "a.txt", dataset="d.jsonl", max_cost=1.0)

@@ -1,4 +1,4 @@
-"""What `bench` loads before anything is asked: task files, all their bad lines at once, their examples."""
+"""What a bench loads before the first call: task files, all their bad lines at once, their examples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
