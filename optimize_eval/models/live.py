@@ -13,7 +13,7 @@ from typing import Any, Never, Protocol
 from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http import SUCCESS, Connections, Response, shown
-from optimize_eval.models import forms, providers
+from optimize_eval.models import anthropic, forms, providers
 from optimize_eval.models.fields import Fields
 from optimize_eval.models.forms import Form
 from optimize_eval.models.prices import known_prices, priced
@@ -176,12 +176,15 @@ class _OverHttp:
         self._connections = Connections(place.url)
         self.note = place.note
         self._headers = {"Content-Type": "application/json"}
-        if place.key:
+        self._is_native = place.is_native
+        if place.is_native:
+            self._headers |= anthropic.headers_with(place.key)
+        elif place.key:
             self._headers["Authorization"] = f"Bearer {place.key}"
         self.asked = Asked(
             name=spec.name,
             model=place.model,
-            base=shown(place.url).removesuffix(providers.PATH),
+            base=shown(place.url).removesuffix(providers.PATH).removesuffix(anthropic.PATH),
             key_variable=place.key_variable,
             sent_key=bool(place.key),
             fields=forms.given(spec),
@@ -189,7 +192,9 @@ class _OverHttp:
         )
 
     def post(self, body: dict[str, Any], deadline: float) -> Response:
-        return self._connections.post(_encoded(body), self._headers, deadline, _ANSWER_CAP)
+        sent = _encoded(anthropic.request_of(body) if self._is_native else body)
+        response = self._connections.post(sent, self._headers, deadline, _ANSWER_CAP)
+        return anthropic.response_of(response) if self._is_native else response
 
     def close(self) -> None:
         self._connections.close()

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from optimize_eval.errors import UsageError
 from optimize_eval.http import check_url, is_loopback, shown
+from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.spec import ModelSpec
 
 PROVIDER_OF = {"gpt": "openai", "claude": "anthropic"}  # families that people write without their provider
@@ -75,6 +76,7 @@ class Place:
     url: str
     key_variable: str
     key: str = field(repr=False)
+    is_native: bool = False  # it is called in Anthropic's own way
     note: str = ""  # what people should be told of how it is called
 
 
@@ -118,12 +120,14 @@ def find(spec: ModelSpec) -> Place | None:
         raise UsageError(f"no server is known for {spec.name}", hint=f"export {variable}=https://…")
     variable = spec.key_variable or provider.key_variable
     key = _key(spec, provider, variable, is_own=base == provider.base)
+    is_native = name == "anthropic" and not urlsplit(base).path.endswith(PATH)
     is_safe = urlsplit(base).scheme == "https" or is_loopback(base)
     withheld = f"the key in {variable} is not sent to {shown(base)}, which is not https"
     return Place(
         provider=name,
         model=model,
-        url=check_url(_chat_url(base)),
+        url=check_url(messages_url(base) if is_native else _chat_url(base)),
+        is_native=is_native,
         key_variable=variable,
         key=key if is_safe else "",
         note=withheld if key and not is_safe else "",

@@ -411,6 +411,8 @@ def test_a_key_that_is_not_there_is_named(provider: str) -> None:
 def test_the_key_is_sent_where_it_is_set(fake_model: StartModel, monkeypatch: pytest.MonkeyPatch) -> None:
     server = fake_model([{"when": {"headers": {"Authorization": f"^Bearer {KEY}$"}}, "text": "let in"}])
     for provider, row in PROVIDERS.items():
+        if provider == "anthropic":  # see test_anthropic
+            continue
         monkeypatch.setenv(row.key_variable, f" {KEY}\n")
         assert chat(ASKED, f"{provider}/m", api_base=server.base).text == "let in"
     assert all(request["authorization"] for request in server.requests())
