@@ -35,6 +35,8 @@ ROWS: Sequence[Measure] = (
     endpoint.against_wrk,
     judge.calls_against_ideal,
     judge.run_against_ideal,
+    judge.calls_against_a_generator,
+    judge.own_cpu_per_call,
     program.help_cpu,
     program.run_help_cpu,
     program.dry_run_cpu,
@@ -66,7 +68,7 @@ def main(names: Sequence[str]) -> None:
         print(f"measuring {name_of(measure)} …", file=sys.stderr, flush=True)
         row = measure()
         if row is None:
-            print("  left out: it needs the tool wrk", file=sys.stderr)
+            print("  left out: it needs a tool that is not here (wrk, node)", file=sys.stderr)
         else:
             rows.append(row)
     print(_table(rows))

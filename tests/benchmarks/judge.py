@@ -1,6 +1,7 @@
 """Judges: how near the calls of a model that takes its time come to the ideal of full waves."""
 
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -8,17 +9,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 from optimize_eval.connect import connect, parse_evaluator
 from optimize_eval.reach import Evaluator, EvaluatorSpec
 from optimize_eval.reach.rubric import JudgeSpec
 from tests.benchmarks.calls import ask
-from tests.benchmarks.measure import Row, median_of, wall
-from tests.benchmarks.whole import command
+from tests.benchmarks.measure import PROGRAMS, Row, median_of, median_ratio, wall
+from tests.benchmarks.whole import Command, command
 
 _SLOTS, _WAIT = 32, 0.05
 _CALLS, _UNITS = 200, 2000  # `run` asks once before it asks all, which is one wave of 63 here
 _JUDGE = "judge:vllm/m"
+_NODE = PROGRAMS / "slow_model.js"
 
 
 def calls_against_ideal() -> Row:
@@ -40,6 +43,57 @@ def run_against_ideal() -> Row:
             seconds = median_of(lambda: run.carry_out().wall, rounds=3) - start
     what = f"`run`, the same judge, {_UNITS:,} units (the start of {start:.2f} s apart): wall against ideal"
     return Row(what=what, value=seconds / _ideal(_UNITS), bar=1.15, unit="×")
+
+
+def calls_against_a_generator() -> Row | None:
+    """Time from the first request to the last reply, as the server saw it, beside a generator of load."""
+    if shutil.which("node") is None:
+        return None
+    with _judging() as (run, base):
+
+        def ours() -> float:
+            run.carry_out()
+            return _span(base)
+
+        def theirs() -> float:
+            subprocess.run(["node", _NODE, "load", base, str(_UNITS), str(_SLOTS)], check=True)
+            return _span(base)
+
+        value = median_ratio(ours, theirs, rounds=3)
+    what = (
+        f"{_UNITS:,} calls of {_WAIT * 1000:g} ms, {_SLOTS} at once, first request to last reply: generator"
+    )
+    return Row(what=what, value=value, bar=1.1, unit="×")
+
+
+def own_cpu_per_call() -> Row | None:
+    """Take the CPU time of a judge's run beyond that of its start, by call."""
+    if shutil.which("node") is None:
+        return None
+    with _judging() as (run, _):
+        seconds = median_of(lambda: run.carry_out().own - run.start().own, rounds=3)
+    what = f"`run`, a judge behind node, {_UNITS:,} calls: own CPU a call"
+    return Row(what=what, value=seconds / _UNITS * 1000, bar=0.7, unit=" ms")
+
+
+@contextmanager
+def _judging() -> Iterator[tuple[Command, str]]:
+    """Prepare a run with a judge behind a server of node, none of whose time is ours."""
+    program = ["node", str(_NODE), "serve", f"{_WAIT * 1000:g}"]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        try:
+            base = server.stdout.readline().strip()
+            options = ["--objective=It is short.", f"--api-base={base}", f"--concurrency={_SLOTS}"]
+            with command(_JUDGE, candidates=1, examples=_UNITS, options=[*options, "--no-preflight"]) as run:
+                yield run, base
+        finally:
+            server.terminate()
+
+
+def _span(base: str) -> float:
+    with urlopen(base) as told:  # noqa: S310  our own server
+        return float(told.read())
 
 
 def _ask_all(evaluator: Evaluator) -> None:
