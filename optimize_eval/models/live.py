@@ -126,12 +126,14 @@ class Model:
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
             cost=reply.cost,
+            seconds=time.monotonic() - began,
         )
-        return replace(reply, spent=self._spent(began, used))
+        return replace(reply, spent=Spent(usages=(priced(used, self._prices),)))
 
     def _spent(self, began: float, usage: Usage) -> Spent:
-        usage = priced(usage, self._prices)
-        return Spent(usages=(replace(usage, seconds=time.monotonic() - began),))
+        """Take down a call that gave no reply."""
+        usage = replace(usage, seconds=time.monotonic() - began)
+        return Spent(usages=(priced(usage, self._prices),))
 
     def _body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         spec = self.spec

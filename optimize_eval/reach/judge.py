@@ -105,7 +105,7 @@ def _answer(verdict: Verdict, replies: Sequence[Reply]) -> Answer:
     return Answer(
         score=verdict.score,
         side_info={**verdict.side_info, "usage": _usage(replies)},
-        spent=sum((reply.spent for reply in replies), NOTHING),
+        spent=replies[0].spent if len(replies) == 1 else sum((reply.spent for reply in replies), NOTHING),
     )
 
 

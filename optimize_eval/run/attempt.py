@@ -39,7 +39,8 @@ def attempt(
     except EvaluationError as error:
         answer = error
     else:
-        answer = replace(answer, spent=in_vain + answer.spent)
+        if in_vain is not NOTHING:
+            answer = replace(answer, spent=in_vain + answer.spent)
     return _outcome(answer, time.monotonic() - started - answer.spent.waited, calls)
 
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec, TaskSpecification, Waits
+from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.faults import TaskError
 from optimize_eval.tasks.files import Task, read_record
 from optimize_eval.tasks.kinds import WHAT_THERE_IS, connect_model
@@ -150,7 +151,7 @@ class TaskEvaluator:
             error.spent = output.spent + error.spent
             raise
         told = self._told(scored.side_info, metric, output, prediction)
-        spent = output.spent + scored.spent
+        spent = output.spent if scored.spent is NOTHING else output.spent + scored.spent
         return Answer(score=scored.score, side_info=told, stderr=output.stderr, spent=spent)
 
     def _told(
