@@ -1,4 +1,4 @@
-"""The runs in a folder, each at a glance: its state, its stored verdict, its age and its size.
+"""The runs in a folder, each at a glance: what it compares, its state, its stored verdict, its age and size.
 
 Reads no journal but its end, and takes what cannot be read as something to be told of that run alone. The
 numbers behind a verdict are not known here.
@@ -25,7 +25,9 @@ from optimize_eval.store.folder import (
     read_manifest,
 )
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
-from optimize_eval.store.manifest import Manifest, is_bench, layout_of
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.manifest import is_bench, layout_of
+from optimize_eval.store.note import note_of
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")
 
@@ -45,6 +47,19 @@ _ENDED = frozenset({State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Axes:
+    """What a run compares, and by what."""
+
+    evaluators: tuple[str, ...]
+    candidates: tuple[str, ...]
+    task_models: tuple[str | None, ...]
+    splits: Mapping[str, int]  # with the number of their examples
+    repeats: int
+    baseline: str
+    is_bench: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ListedRun:
     """A run at a glance; `changed_at` is when its journal was written to last, in seconds of the clock."""
 
@@ -55,6 +70,8 @@ class ListedRun:
     reason: str | None = None  # why it cannot be read
     pid: int | None = None
     verdict: str | None = None
+    note: str | None = None
+    axes: "Axes | None" = None
     created_at: str | None = None
     ended_at: str | None = None
     units: Mapping[str, int] = field(default_factory=dict)
@@ -98,9 +115,10 @@ def _read(folder: Path) -> ListedRun:
     held_by = holder(folder)
     manifest = read_manifest(folder) or {}
     footer = _footer(folder)
+    layout = layout_of(manifest)
     state = State.RUNNING if held_by is not None else _state(footer)
-    summary = {} if state is State.RUNNING else _stored(folder / SUMMARY)  # it is of a former session
-    board = _stored(folder / LEADERBOARD) if state in _ENDED and is_bench(manifest) else {}
+    summary = _summary(folder, state, layout.size)
+    board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
     return ListedRun(
         folder=folder,
         state=state,
@@ -108,9 +126,23 @@ def _read(folder: Path) -> ListedRun:
         bytes=_size(folder),
         pid=int(held_by) if held_by and held_by.isascii() and held_by.isdigit() else None,
         verdict=_text(_object((board or summary).get("verdict")).get("text")),
+        note=note_of(manifest),
+        axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
-        units=_counts(summary) if state in _ENDED and "units" in summary else _total(manifest),
+        units=_counts(summary) or {"total": layout.size},
+    )
+
+
+def _axes(layout: Layout, *, is_bench: bool) -> Axes:
+    return Axes(
+        evaluators=layout.evaluators,
+        candidates=layout.candidates,
+        task_models=layout.task_models,
+        splits={split.name: len(split.lines) for split in layout.splits},
+        repeats=layout.repeats,
+        baseline=layout.baseline,
+        is_bench=is_bench,
     )
 
 
@@ -138,13 +170,19 @@ def _stored(path: Path) -> dict[str, Any]:
         return {}
 
 
+def _summary(folder: Path, state: State, calls: int) -> dict[str, Any]:
+    """Read the summary where it is the last session's, which may have been killed before it wrote one."""
+    if state not in _ENDED:
+        return {}
+    summary = _stored(folder / SUMMARY)
+    units = _counts(summary)
+    is_older = units.get("total", calls) > calls or (state is State.DONE and units.get("owed", 0) > 0)
+    return {} if is_older else summary
+
+
 def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
-    units = _object(summary["units"])
+    units = _object(summary.get("units"))
     return {name: units[name] for name in _UNITS if isinstance(units.get(name), int)}
-
-
-def _total(manifest: Manifest) -> dict[str, int]:
-    return {"total": layout_of(manifest).size}
 
 
 def _object(value: Any) -> dict[str, Any]:
