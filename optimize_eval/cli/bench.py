@@ -37,6 +37,7 @@ from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Settings, Status
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreign
+from optimize_eval.store.note import keep_note
 
 EXAMPLES = """\b
 Examples:
@@ -121,6 +122,7 @@ def bench(
     ] = None,
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
+    note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
@@ -190,7 +192,7 @@ def bench(
     check_reachable(replace(plan, specs=(*plan.specs, *own)))
     _note_twice(specs)
     with locked(folder):
-        stored = open_run(folder, plan, manifest, fresh=fresh)
+        stored = keep_note(open_run(folder, plan, manifest, fresh=fresh), note)
         tell_notes(stored)
         for path in (folder / LEADERBOARD, *(path_of(folder, name) for name in metrics)):
             path.unlink(missing_ok=True)  # while calls are made it would tell of another time

@@ -10,6 +10,7 @@ from optimize_eval.aggregates.boards import SCHEMA
 from optimize_eval.aggregates.leaderboard import board_of
 from optimize_eval.cli import output
 from optimize_eval.reports import leaderboard
+from optimize_eval.reports.terminal import head
 from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun
@@ -80,8 +81,10 @@ def tell(
         output.say(f"the board is {path}")
 
 
-def emit(boards: Mapping[str, Board]) -> None:
-    """Write boards for people, those of own metrics below their names."""
+def emit(boards: Mapping[str, Board], note: str | None = None) -> None:
+    """Write boards for people, those of own metrics below their names, all below the run's note."""
+    if note:
+        output.emit("\n".join(head(output.fitted(note), output.width())))
     for name, board in boards.items():
         if name:
             output.emit(f"\n by {name}")

@@ -16,6 +16,7 @@ from optimize_eval.cli.commands import ORDER
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.store.note import check_note
 
 if TYPE_CHECKING:
     from optimize_eval.reach.rubric import JudgeSpec
@@ -102,6 +103,12 @@ Concurrency = Annotated[
 HowOnFailure = Annotated[OnFailure, typer.Option("--on-failure", metavar="HOW", help="exclude it, or abort.")]
 MaxFailures = Annotated[
     str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
+]
+Note = Annotated[
+    str | None,
+    typer.Option(
+        "--note", metavar="TEXT", help="What to note of the run; empty: nothing.", callback=check_note
+    ),
 ]
 KeepStderr = Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")]
 NoPreflight = Annotated[bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")]

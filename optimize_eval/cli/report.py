@@ -26,6 +26,7 @@ from optimize_eval.reports.board import markdown as board_markdown
 from optimize_eval.reports.board import rows as board_rows
 from optimize_eval.store.folder import LEADERBOARD, SUMMARY
 from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.note import note_of
 from optimize_eval.store.records import Records
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.store.unnamed import unnamed, with_everything
@@ -105,7 +106,7 @@ def report(
         _check(stored.folder, summary, judged, as_json=chosen is Format.JSON)
     elif chosen not in {Format.CSV, Format.JSONL}:
         shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
-        _emit_summary(summary, shown, shlex.quote(str(stored.folder)), chosen)
+        _emit_summary(stored, summary, shown, chosen)
     gates.end(judged)
 
 
@@ -146,34 +147,40 @@ def _report_bench(
         _emit_records(stored, chosen)
     elif board:
         shown = judged or (board_gates.recalled(stored, board, others) if chosen in _WITH_GATES else ())
-        _emit_board(stored.folder, {"": board, **others}, shown, chosen)
+        _emit_board(stored, {"": board, **others}, shown, chosen)
     elif chosen is Format.CSV:
         raise UsageError(
             "the csv of a bench is its board, and there is none yet",
             hint="give the bench's command again: it goes on where it was; --format jsonl has the records",
         )
     else:
-        _emit_summary(summarise_stored(stored), judged, shlex.quote(str(stored.folder)), chosen)
+        _emit_summary(stored, summarise_stored(stored), judged, chosen)
     gates.end(judged)
 
 
-def _emit_board(folder: Path, boards: Mapping[str, Board], shown: Sequence[Gate], chosen: Format) -> None:
+def _emit_board(
+    stored: StoredRun, boards: Mapping[str, Board], shown: Sequence[Gate], chosen: Format
+) -> None:
     """Write leaderboards, the bench's own first, the others by the names of their metrics."""
-    run = shlex.quote(str(folder))
+    run, note = shlex.quote(str(stored.folder)), note_of(stored.manifest)
     try:
         match chosen:
             case Format.JSON:
-                output.emit_json({**leaderboards.to_dict(boards), **gates.to_dict(shown)})
+                output.emit_json({**leaderboards.to_dict(boards), **_noted(note), **gates.to_dict(shown)})
             case Format.CSV:
                 output.emit_pieces(board_rows.csv_pieces(boards, ci=output.under_ci()))
             case Format.MD:
-                output.emit_document(board_markdown.render(boards, shown, run))
+                output.emit_document(board_markdown.render(boards, shown, run, note))
             case Format.JUNIT:
                 output.emit_document(board_junit.render(boards, shown, run))
             case _:
-                leaderboards.emit(boards)
+                leaderboards.emit(boards, note)
     except (LookupError, TypeError, ValueError, AttributeError, StopIteration):  # somebody edited it
-        raise UsageError(f"{folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
+        raise UsageError(f"{stored.folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
+
+
+def _noted(note: str | None) -> dict[str, str]:
+    return {"note": note} if note else {}
 
 
 def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
@@ -201,15 +208,19 @@ def _emit_records(stored: StoredRun, chosen: Format) -> None:
     output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
 
 
-def _emit_summary(summary: Mapping[str, Any], judged: Sequence[Gate], run: str, chosen: Format) -> None:
+def _emit_summary(
+    stored: StoredRun, summary: Mapping[str, Any], judged: Sequence[Gate], chosen: Format
+) -> None:
+    run, note = shlex.quote(str(stored.folder)), note_of(stored.manifest)
     if chosen is Format.JSON:
-        output.emit_json({**summary, **gates.to_dict(judged)})
+        output.emit_json({**summary, **_noted(note), **gates.to_dict(judged)})
     elif chosen is Format.MD:
-        output.emit_document(markdown.render(summary, judged, run))
+        output.emit_document(markdown.render(summary, judged, run, note))
     elif chosen is Format.JUNIT:
         output.emit_document(junit.render(summary, judged, run))
     else:
-        output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))
+        shown = output.fitted({"summary": summary, "note": note})
+        output.emit(terminal.render(**shown, width=output.width(), run=run))
 
 
 def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as_json: bool) -> None:

@@ -25,6 +25,7 @@ from optimize_eval.run.again import plan_again
 from optimize_eval.run.rescore import Settled, Wanted, add, is_owed, settle
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.note import keep_note
 from optimize_eval.store.stored import open_stored
 
 EXAMPLES = """\b
@@ -72,6 +73,7 @@ def rescore(
     objective: options.Objective = None,
     rubric: options.RubricFile = None,
     api_base: options.ApiBase = None,
+    note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
@@ -103,7 +105,7 @@ def rescore(
     refuse_foreign(folder)
     bench = Bench(opened, wanted) if is_bench(opened.manifest) else None
     with locked(folder):
-        stored = open_stored(folder)
+        stored = keep_note(open_stored(folder), note)
         settled = settle(stored, bench.wanted if bench else wanted)
         if not is_owed(stored, settled):
             stored = add(stored, settled.additions)

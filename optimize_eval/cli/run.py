@@ -27,6 +27,7 @@ from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at, open_run
 from optimize_eval.store.folder import locked, refuse_foreign
+from optimize_eval.store.note import keep_note
 
 EXAMPLES = """\b
 Examples:
@@ -101,6 +102,7 @@ def run(
         int | None, typer.Option("--recheck", metavar="N", min=1, help="Then ask N scored calls again.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
+    note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; call nothing.")] = False,
     like: Annotated[
@@ -178,7 +180,7 @@ def run(
         return
     check_reachable(plan)
     with locked(folder):
-        stored = open_run(folder, plan, manifest, fresh=fresh)
+        stored = keep_note(open_run(folder, plan, manifest, fresh=fresh), note)
         tell_notes(stored)
         done = session(plan, stored, settings, again=recheck, quiet=quiet)
         summary = summarise(stored)

@@ -26,7 +26,7 @@ def test_a_run_that_was_made_goes_with_all_its_files(cli: Cli, tmp_path: Path) -
     assert cli(*bench).status == 0
     (tmp_path / "r" / ".summary.json.4711").write_text("{")  # as a killed process leaves it
     there = {path.name: path.stat().st_size for path in (tmp_path / "r").iterdir()}
-    assert {"outputs.jsonl", "leaderboard.json", "leaderboard-own.json", "lock"} <= there.keys()
+    assert {"outputs.jsonl", "leaderboard.json", "leaderboard.own.json", "lock"} <= there.keys()
     done = cli("runs", "rm", "r", "--yes", "--json")
     assert (done.status, done.stderr, (tmp_path / "r").exists()) == (0, "", False)
     (removed,) = done.json["removed"]
