@@ -36,6 +36,7 @@ from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Settings, Status
+from optimize_eval.run.stop import instant_after
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreign
 from optimize_eval.store.note import keep_note
 
@@ -51,7 +52,7 @@ Examples:
 \b
 The same command again continues the same run: what is scored is not asked again, what failed is.
 Exit codes: 0 done, 1 a gate missed, 2 wrong option or task file, 3 it could not go on, 4 a model failed on
-every task or too many calls failed, 130 interrupted.
+every task, too many calls failed or the time is up, 130 interrupted.
 """
 
 
@@ -106,6 +107,7 @@ def bench(
     concurrency: options.Concurrency = options.SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
+    max_time: options.MaxTime = None,
     fail_under: board_gates.FailUnder = None,
     no_regression_against: board_gates.NoRegression = None,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
@@ -130,6 +132,7 @@ def bench(
 ) -> None:
     """Rank models by tasks: render, ask, post-process, score; an interrupted run goes on where it was."""
     check_slots(concurrency)
+    ends_at = instant_after(max_time)
     if out == "":
         raise UsageError("--out needs a name", hint="leave the option away, or give it one")
     loaded = load_task_files(files, dialect=format_, allow_bad=allow_bad_tasks)
@@ -180,7 +183,13 @@ def bench(
 
     def settings(plan: Plan) -> Settings:
         return settings_of(
-            plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+            plan,
+            concurrency,
+            on_failure,
+            max_failures,
+            keep_stderr=keep_stderr,
+            probe=not no_preflight,
+            ends_at=ends_at,
         )
 
     refuse_foreign(folder)

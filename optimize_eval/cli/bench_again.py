@@ -82,11 +82,11 @@ def score_by(
     *,
     quiet: bool,
 ) -> dict[str, Own]:
-    """Score by further evaluators what the models of a bench said, up to Ctrl-C; its folder is locked."""
+    """Score by further evaluators what the models of a bench said, up to a stop; its folder is locked."""
     scored: dict[str, Own] = {}
     for metric in metrics:
         own = scored[metric.name] = _score_by(metric, folder, files, settings, quiet=quiet)
-        if own.done.ended.status is Status.INTERRUPTED:
+        if own.done.ended.status in {Status.INTERRUPTED, Status.OUT_OF_TIME}:
             break
     return scored
 

@@ -72,7 +72,14 @@ def most_failures(text: str | None, calls: int) -> int | None:
 
 
 def settings_of(
-    plan: Plan, slots: int, on_failure: OnFailure, limit: str | None, *, keep_stderr: bool, probe: bool
+    plan: Plan,
+    slots: int,
+    on_failure: OnFailure,
+    limit: str | None,
+    *,
+    keep_stderr: bool,
+    probe: bool,
+    ends_at: float | None = None,
 ) -> Settings:
     """Make of options how a plan is carried out; `limit` is what --max-failures says."""
     return Settings(
@@ -81,6 +88,7 @@ def settings_of(
         most_failures=most_failures(limit, plan.layout.size),
         keep_stderr=keep_stderr,
         probe=probe,
+        ends_at=ends_at,
     )
 
 
@@ -204,6 +212,8 @@ def _explain_end(ended: Ended, plan: Plan, folder: Path | None, out: str | None)
     told = f"{done:,} of {plan.layout.size:,} calls are done"
     if ended.status is Status.INTERRUPTED:
         output.say(f"interrupted: {told}; to go on:\n  {_same_command()}")
+    elif ended.status is Status.OUT_OF_TIME:
+        output.say(f"out of time (--max-time): {told}; to go on:\n  {_same_command()}")
     elif ended.reason and done < plan.layout.size:
         names = _half_scored(ended, plan)
         here = (
@@ -231,7 +241,7 @@ def end(ended: Ended, *, anew: str = "start anew with --fresh") -> None:
         raise CannotGoOn(f"{names} changed while being asked", hint=f"let its files be, and {anew}")
     if ended.status is Status.INTERRUPTED:
         raise Interrupted
-    if ended.status is Status.TOO_MANY_FAILURES:
+    if ended.status in {Status.TOO_MANY_FAILURES, Status.OUT_OF_TIME}:
         raise typer.Exit(_TOO_MANY_FAILURES)
 
 

@@ -104,6 +104,10 @@ HowOnFailure = Annotated[OnFailure, typer.Option("--on-failure", metavar="HOW", 
 MaxFailures = Annotated[
     str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
 ]
+MaxTime = Annotated[
+    str | None,
+    typer.Option("--max-time", metavar="DURATION", help="Begin no call after so long: 10m, 1h30m."),
+]
 Note = Annotated[
     str | None,
     typer.Option(

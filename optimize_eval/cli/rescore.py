@@ -23,6 +23,7 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.run.again import plan_again
 from optimize_eval.run.rescore import Settled, Wanted, add, is_owed, settle
+from optimize_eval.run.stop import instant_after
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.note import keep_note
@@ -35,7 +36,8 @@ Examples:
 
 \b
 The run's own evaluators are not asked, and may be gone. The same command again goes on.
-Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures, 130 interrupted.
+Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures or
+out of time, 130 interrupted.
 """
 
 _ANEW = "rescore once more: it is then another evaluator"
@@ -62,6 +64,7 @@ def rescore(
     concurrency: options.Concurrency = options.SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
+    max_time: options.MaxTime = None,
     score_range: options.Range = ScoreRange.UNIT,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
@@ -81,6 +84,7 @@ def rescore(
 ) -> None:
     """Ask another evaluator about a run's candidates and examples; its scores join the run's."""
     check_slots(concurrency)
+    ends_at = instant_after(max_time)
     defaults = options.defaults(
         timeout=timeout,
         cwd=cwd,
@@ -119,7 +123,13 @@ def rescore(
                 load_candidates_again(stored.manifest, candidate or (), candidates or ()),
             )
             settings = settings_of(
-                plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+                plan,
+                concurrency,
+                on_failure,
+                max_failures,
+                keep_stderr=keep_stderr,
+                probe=not no_preflight,
+                ends_at=ends_at,
             )
             check_reachable(plan)
             stored = add(stored, settled.additions)

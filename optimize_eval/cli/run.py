@@ -26,6 +26,7 @@ from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at, open_run
+from optimize_eval.run.stop import instant_after
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.note import keep_note
 
@@ -38,8 +39,8 @@ Examples:
 
 \b
 The same command again continues the same run: what is scored is not asked again, what failed is.
-Exit codes: 0 done, 1 a gate missed, 2 wrong option or data, 3 it could not go on, 4 too many failures,
-130 interrupted.
+Exit codes: 0 done, 1 a gate missed, 2 wrong option or data, 3 it could not go on, 4 too many failures
+or out of time, 130 interrupted.
 """
 
 
@@ -82,6 +83,7 @@ def run(
     concurrency: options.Concurrency = options.SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
+    max_time: options.MaxTime = None,
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
@@ -147,7 +149,13 @@ def run(
     margins = gates.margins_of(margin, plan.layout)
     plan = replace(plan, layout=replace(plan.layout, margins=margins))
     settings = settings_of(
-        plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
+        plan,
+        concurrency,
+        on_failure,
+        max_failures,
+        keep_stderr=keep_stderr,
+        probe=not no_preflight,
+        ends_at=instant_after(max_time),
     )
     folder = folder_of(Path(sweep).stem if sweep else "run", plan, files.values(), out)
     manifest = manifest_of(

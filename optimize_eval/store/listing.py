@@ -39,11 +39,12 @@ class State(StrEnum):
     DONE = "done"
     INTERRUPTED = "interrupted"
     TOO_MANY_FAILURES = "too_many_failures"
+    OUT_OF_TIME = "out_of_time"
     UNFINISHED = "unfinished"  # its last session said nothing of how it ended: it was killed
     DAMAGED = "damaged"
 
 
-_ENDED = frozenset({State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES})
+_ENDED = frozenset({State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES, State.OUT_OF_TIME})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

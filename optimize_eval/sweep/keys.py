@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.durations import parse_duration
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import LONGEST_TIMEOUT, headers
 
@@ -48,6 +49,7 @@ def run_keys(folder: str) -> Keys:
         "sample": count,
         "on_failure": on_failure,
         "max_failures": max_failures,
+        "max_time": max_time,
         "margin": margin,
     }
 
@@ -162,6 +164,15 @@ def max_failures(value: Any) -> str:
     said = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     is_known = isinstance(said, str) and _COUNT_OR_SHARE.fullmatch(said)
     _demand(is_known, 'write a count, such as 20, or a share, such as "5%"')
+    return str(said)
+
+
+def max_time(value: Any) -> str:
+    """Read a duration, or a number of seconds, as the option's text."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    said = repr(value) if is_number else value
+    _demand(isinstance(said, str), 'write a duration, such as "90s", "10m" or "1h30m"')
+    parse_duration(said)
     return str(said)
 
 
