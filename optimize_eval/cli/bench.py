@@ -37,6 +37,7 @@ from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Settings, Status
 from optimize_eval.run.stop import instant_after
+from optimize_eval.selection import parse_selection
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreign
 from optimize_eval.store.note import keep_note
 
@@ -82,6 +83,8 @@ def bench(
     allow_bad_tasks: Annotated[
         bool, typer.Option("--allow-bad-tasks", help="Leave bad lines out; the board says so.")
     ] = False,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first tasks of each file.")
     ] = None,
@@ -136,7 +139,8 @@ def bench(
     if out == "":
         raise UsageError("--out needs a name", hint="leave the option away, or give it one")
     loaded = load_task_files(files, dialect=format_, allow_bad=allow_bad_tasks)
-    taken, sources = chosen(loaded, limit=limit, sample=sample, seed=seed)
+    selection = parse_selection(filters, ids)
+    taken, sources = chosen(loaded, limit=limit, sample=sample, seed=seed, selection=selection)
     how = EvaluatorSpec(
         timeout=timeout,
         cwd=cwd,
@@ -167,6 +171,7 @@ def bench(
         "sandbox": sandbox,
         "timeout": timeout,
         "retries": retries,
+        **selection.to_dict(),
     }
     paths = {source.name: source.file for source in sources}
     names = {name: Path(path).name for name, path in paths.items()}

@@ -21,22 +21,35 @@ from optimize_eval.datasets import (
 from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import choose
 from optimize_eval.run.source import Source
+from optimize_eval.selection import EVERYTHING, Selection
 from optimize_eval.store.manifest import Manifest
 
 
 def load_sources(
-    named: Mapping[str, str | None], *, limit: int | None = None, sample: int | None = None, seed: int = 0
+    named: Mapping[str, str | None],
+    *,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    selection: Selection = EVERYTHING,
 ) -> tuple[Source, ...]:
     """Load the files of the splits that are named; all their problems are told at once."""
     files = {split: path for split, path in named.items() if path is not None}
-    loaded = load_examples(files.values(), most=MAX_RECORDS if limit is sample is None else None)
+    is_whole = limit is sample is None and not selection
+    every = dict(
+        zip(files, load_examples(files.values(), most=MAX_RECORDS if is_whole else None), strict=True)
+    )
+    selected = selection.of(every)
+    for note in selection.notes(files, every, selected):
+        output.say(f"note: {note}")
     sources = tuple(
         Source(
             name=split,
-            file=path,
+            file=files[split],
             examples=choose(examples, split=split, limit=limit, sample=sample, seed=seed),
         )
-        for (split, path), examples in zip(files.items(), loaded, strict=True)
+        for split, examples in selected.items()
+        if examples
     )
     for source in sources:
         _check_size(source)

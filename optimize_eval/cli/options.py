@@ -104,6 +104,13 @@ HowOnFailure = Annotated[OnFailure, typer.Option("--on-failure", metavar="HOW", 
 MaxFailures = Annotated[
     str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
 ]
+Filters = Annotated[
+    list[str] | None,
+    typer.Option("--filter", metavar="FIELD=VALUE", help="Only examples with this; repeatable: with all."),
+]
+Ids = Annotated[
+    list[str] | None, typer.Option("--id", metavar="ID", help="Only the example with this id; repeatable.")
+]
 MaxTime = Annotated[
     str | None,
     typer.Option("--max-time", metavar="DURATION", help="Begin no call after so long: 10m, 1h30m."),

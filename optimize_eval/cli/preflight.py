@@ -17,7 +17,8 @@ from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.reports import preflight as report
-from optimize_eval.run.source import check_fields, value_at
+from optimize_eval.run.source import check_fields
+from optimize_eval.selection import parse_selection, value_at
 
 EXAMPLES = """\b
 Examples:
@@ -50,6 +51,8 @@ def preflight(
         str | None, typer.Option("--dataset", metavar="FILE", help="The train examples.")
     ] = None,
     valset: Annotated[str | None, typer.Option("--valset", metavar="FILE", help="The val examples.")] = None,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
     candidate: options.CandidateFiles = None,
     candidates: options.CandidateLists = None,
     candidate_field: options.CandidateFields = None,
@@ -88,7 +91,8 @@ def preflight(
     specs = [spec.hiding(fields) for spec in options.evaluators(context, evaluator, judge_model, defaults)]
     said = options.said_of_runs(context)
     chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
-    sources = load_sources({"train": dataset, "val": valset}, **chosen_by)
+    selection = parse_selection(filters, ids)
+    sources = load_sources({"train": dataset, "val": valset}, selection=selection, **chosen_by)
     for source in sources:
         check_fields(source, fields)
     splits = {one.name: one.examples for one in sources}

@@ -27,6 +27,7 @@ from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at, open_run
 from optimize_eval.run.stop import instant_after
+from optimize_eval.selection import parse_selection
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.note import keep_note
 
@@ -67,6 +68,8 @@ def run(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The candidate to beat (first).")
     ] = None,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first examples of each split.")
     ] = None,
@@ -137,7 +140,11 @@ def run(
         options.evaluators(context, evaluator, judge_model, defaults),
         load_all_candidates(named, candidate_field),
         load_sources(
-            files := {"train": dataset, "val": valset, "test": testset}, limit=limit, sample=sample, seed=seed
+            files := {"train": dataset, "val": valset, "test": testset},
+            limit=limit,
+            sample=sample,
+            seed=seed,
+            selection=(selection := parse_selection(filters, ids)),
         ),
         task_models=[check_task_model(name) for name in task_model] if task_model else [None],
         repeats=repeats,
@@ -167,6 +174,7 @@ def run(
             "sample": sample,
             "on_failure": on_failure,
             "paths": stored_paths(files, named),
+            **selection.to_dict(),
             **({"margins": margins} if margins else {}),
             **gates.kept(fail_under, max_gap, no_regression_against),
         },
