@@ -106,10 +106,19 @@ MaxFailures = Annotated[
 ]
 Filters = Annotated[
     list[str] | None,
-    typer.Option("--filter", metavar="FIELD=VALUE", help="Only examples with this; repeatable: with all."),
+    typer.Option("--filter", metavar="FIELD=VALUE", help="Only examples with this; may be repeated."),
 ]
 Ids = Annotated[
-    list[str] | None, typer.Option("--id", metavar="ID", help="Only the example with this id; repeatable.")
+    list[str] | None, typer.Option("--id", metavar="ID", help="Only this example; may be repeated.")
+]
+TrainAgain = Annotated[
+    str | None, typer.Option("--dataset", metavar="FILE", help="Where the train examples are now.")
+]
+ValAgain = Annotated[
+    str | None, typer.Option("--valset", metavar="FILE", help="Where the val examples are now.")
+]
+TestAgain = Annotated[
+    str | None, typer.Option("--testset", metavar="FILE", help="Where the test examples are now.")
 ]
 MaxTime = Annotated[
     str | None,

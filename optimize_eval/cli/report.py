@@ -4,7 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
 from optimize_eval.cli import board_gates, gates, leaderboards, options, output
+from optimize_eval.cli.some_examples import find_examples
 from optimize_eval.errors import CannotGoOn, UsageError
 from optimize_eval.reports import junit, markdown, rows, terminal
 from optimize_eval.reports.board import junit as board_junit
@@ -27,7 +28,7 @@ from optimize_eval.reports.board import rows as board_rows
 from optimize_eval.store.folder import LEADERBOARD, SUMMARY
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.note import note_of
-from optimize_eval.store.records import Records
+from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.store.unnamed import unnamed, with_everything
 
@@ -35,6 +36,7 @@ EXAMPLES = """\b
 Examples:
   optimize-eval report runs/run-1f3a9c02
   optimize-eval report runs/run-1f3a9c02 --check
+  optimize-eval report runs/run-1f3a9c02 --filter metadata.difficulty=hard
   optimize-eval report runs/run-1f3a9c02 --fail-under judge=0.8 --format junit > junit.xml
   optimize-eval report runs/run-1f3a9c02 --format csv > records.csv
   optimize-eval report runs/run-1f3a9c02 --format md | gh pr comment --body-file -
@@ -79,15 +81,23 @@ def report(
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
     margin: gates.Margin = None,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
+    dataset: options.TrainAgain = None,
+    valset: options.ValAgain = None,
+    testset: options.TestAgain = None,
     as_json: options.Json = False,
 ) -> None:
-    """Print a run's result again; it needs the run's folder and nothing else."""
+    """Print a run's result again; it needs the run's folder and, but to choose examples, nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(board_gates.place_of(run))
     if all_:
         stored = _with_everything(stored, check=check)
     elif left := unnamed(stored.document):
         output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
+    files = {"train": dataset, "val": valset, "test": testset}
+    beside = {"--check": check, "--no-regression-against": no_regression_against}
+    some = find_examples(stored, filters, ids, files, max_gap=max_gap, forbidden=beside)
     if is_bench(stored.manifest):
         board_gates.refuse_gap(max_gap)
         board_gates.refuse_margin(margin)
@@ -96,16 +106,17 @@ def report(
     gates.set_margins(stored, None if check else margin)  # what is checked has its own
     wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen in {Format.CSV, Format.JSONL}:
-        _emit_records(stored, chosen)
+        _emit_records(some.records(stored) if some else Records(stored), chosen)
         if wanted == gates.Demands():
             return  # nothing is computed that nobody wants
     _note_newer_rules(stored)
-    summary = summarise_stored(stored)
+    summary = some.summarise(stored) if some else summarise_stored(stored)
     judged = wanted.judge(stored, summary)
     if check:
         _check(stored.folder, summary, judged, as_json=chosen is Format.JSON)
     elif chosen not in {Format.CSV, Format.JSONL}:
-        shown = judged or (gates.recalled(stored, summary) if chosen in _WITH_GATES else ())
+        recalls = chosen in _WITH_GATES and not some  # the run's gates are about all its examples
+        shown = judged or (gates.recalled(stored, summary) if recalls else ())
         _emit_summary(stored, summary, shown, chosen)
     gates.end(judged)
 
@@ -144,7 +155,7 @@ def _report_bench(
     if check:
         _check(stored.folder, summarise_stored(stored), judged, as_json=chosen is Format.JSON)
     elif chosen is Format.JSONL:
-        _emit_records(stored, chosen)
+        _emit_records(Records(stored), chosen)
     elif board:
         shown = judged or (board_gates.recalled(stored, board, others) if chosen in _WITH_GATES else ())
         _emit_board(stored, {"": board, **others}, shown, chosen)
@@ -192,9 +203,8 @@ def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
     return chosen
 
 
-def _emit_records(stored: StoredRun, chosen: Format) -> None:
+def _emit_records(records: Iterable[RunRecord], chosen: Format) -> None:
     """Write a row for each record, as they are read; no number is made of them."""
-    records = Records(stored)
     if chosen is Format.JSONL:
         output.emit_pieces(rows.jsonl_pieces(records))
         return

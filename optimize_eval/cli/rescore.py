@@ -46,15 +46,9 @@ _ANEW = "rescore once more: it is then another evaluator"
 def rescore(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
     evaluator: options.Evaluators = None,
-    dataset: Annotated[
-        str | None, typer.Option("--dataset", metavar="FILE", help="Where the train examples are now.")
-    ] = None,
-    valset: Annotated[
-        str | None, typer.Option("--valset", metavar="FILE", help="Where the val examples are now.")
-    ] = None,
-    testset: Annotated[
-        str | None, typer.Option("--testset", metavar="FILE", help="Where the test examples are now.")
-    ] = None,
+    dataset: options.TrainAgain = None,
+    valset: options.ValAgain = None,
+    testset: options.TestAgain = None,
     candidate: Annotated[
         list[str] | None, typer.Option("--candidate", metavar="FILE", help="Where a candidate is now.")
     ] = None,
