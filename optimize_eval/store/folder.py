@@ -94,6 +94,8 @@ def _hold(folder: Path, lock: int) -> None:
             f"the run {folder} is being worked on by {f'process {number}' if number else 'another process'}",
             hint="wait for it, or choose another folder with --out",
         ) from None
+    if not os.fstat(lock).st_nlink:
+        raise UsageError(f"the run {folder} was removed just now", hint="give the same command again")
     with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())

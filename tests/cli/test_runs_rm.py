@@ -3,10 +3,12 @@
 import os
 import pty
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from optimize_eval.errors import UsageError
 from optimize_eval.store.folder import locked
 from tests.cli.made_runs import make
 from tests.front_door import Cli
@@ -164,6 +166,22 @@ def test_an_empty_name_is_not_the_current_folder(cli: Cli, tmp_path: Path) -> No
         path.rename(tmp_path / path.name)
     assert cli("runs", "rm", "", "--yes").status == 2
     assert (tmp_path / "run.json").exists()
+
+
+def test_who_waited_for_a_run_that_was_removed_does_not_work_on_in_it(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock would be one that nobody else can see."""
+    removal = ExitStack()
+    removal.enter_context(locked(make(runs / "r")))
+
+    def end_of_the_removal(_seconds: float) -> None:
+        (runs / "r" / "lock").unlink()
+        removal.close()
+
+    monkeypatch.setattr("optimize_eval.store.folder.time.sleep", end_of_the_removal)
+    with pytest.raises(UsageError, match="was removed just now"), locked(runs / "r"):
+        pass
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"schema": "optimize-eval.run.v9"}'])
