@@ -4,6 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
+
+from optimize_eval import files
 from optimize_eval.errors import UsageError
 from optimize_eval.store.folder import MANIFEST, locked, read_manifest, write_json
 from optimize_eval.store.manifest import Manifest
@@ -26,16 +29,15 @@ def write_note(run: str, text: str) -> None:
     if read_manifest(folder) is None:  # a folder without a run is not made one by locking it
         raise UsageError(f"there is no run in {run!r}", hint="`optimize-eval runs` lists what there is")
     with locked(folder):
-        write_json(folder / MANIFEST, _noted(read_manifest(folder) or {}, text))
+        _write(folder, text)
 
 
 def keep_note(run: StoredRun, text: str | None) -> StoredRun:
     """Note a text of a run whose folder is held; None leaves the note that it has."""
     if text is None or text.strip() == (note_of(run.manifest) or ""):
         return run
-    manifest = _noted(run.manifest, text)
-    write_json(run.folder / MANIFEST, manifest)
-    return replace(run, manifest=manifest)
+    _write(run.folder, text)
+    return replace(run, manifest=_noted(run.manifest, text))
 
 
 def check_note(text: str | None) -> str | None:
@@ -47,6 +49,12 @@ def check_note(text: str | None) -> str | None:
     if text and len(text) > _LONGEST:
         raise UsageError(f"the note has {len(text):,} letters", hint=f"at most {_LONGEST:,}")
     return text
+
+
+def _write(folder: Path, text: str) -> None:
+    """Change the note in run.json, of whatever version that is, and nothing else."""
+    document = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
+    write_json(folder / MANIFEST, _noted(document, text))
 
 
 def _noted(manifest: Manifest, text: str) -> Manifest:
