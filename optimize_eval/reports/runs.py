@@ -157,6 +157,8 @@ def _to_dict(one: ListedRun) -> dict[str, Any]:
         **({"pid": one.pid} if one.pid is not None else {}),
         **({"reason": one.reason} if one.reason is not None else {}),
         "verdict": one.verdict,
+        "verdict_state": one.verdict_state,
+        "winner": one.winner,
         "note": one.note,
         "created_at": one.created_at,
         "ended_at": one.ended_at,

@@ -71,6 +71,8 @@ class ListedRun:
     reason: str | None = None  # why it cannot be read
     pid: int | None = None
     verdict: str | None = None
+    verdict_state: str | None = None
+    winner: str | None = None
     note: str | None = None
     axes: "Axes | None" = None
     created_at: str | None = None
@@ -120,13 +122,16 @@ def _read(folder: Path) -> ListedRun:
     state = State.RUNNING if held_by is not None else _state(footer)
     summary = _summary(folder, state, layout.size)
     board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
+    verdict = _object((board or summary).get("verdict"))
     return ListedRun(
         folder=folder,
         state=state,
         changed_at=_changed_at(folder),
         bytes=_size(folder),
         pid=int(held_by) if held_by and held_by.isascii() and held_by.isdigit() else None,
-        verdict=_text(_object((board or summary).get("verdict")).get("text")),
+        verdict=_text(verdict.get("text")),
+        verdict_state=_text(verdict.get("state")),
+        winner=_text(verdict.get("winner")),
         note=note_of(manifest),
         axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,19 @@ from tests.front_door import Cli, in_this_process
 from tests.programs import write_program
 
 EVALUATOR = [
-    "#!/usr/bin/env python3",
+    f"#!{sys.executable}",
     "import json, sys, zlib",
-    "asked = json.load(sys.stdin)",
-    'drawn = zlib.crc32(json.dumps([asked["candidate"], asked["example"]]).encode())',
-    'print(json.dumps({"score": drawn % 1000 / 1000} if drawn % 11 else {"error": "unlucky"}))',
+    "for line in sys.stdin:",
+    "    asked = json.loads(line)",
+    '    drawn = zlib.crc32(json.dumps([sys.argv[1:], asked["candidate"], asked["example"]]).encode())',
+    '    said = {"score": drawn % 1000 / 1000} if drawn % 11 else {"error": "unlucky"}',
+    '    said |= {"_id": asked.get("_id"), "_capabilities": {"persistent": True}}',
+    "    print(json.dumps(said), flush=True)",
 ]
 COMMAND = (
     *("run", "-e", "e=./e.py", "-e", "f=./e.py f", "--candidate", "[ab].txt", "--dataset", "train.jsonl"),
-    *("--valset", "val.jsonl", "--repeats", "2", "--group-by", "kind", "--cluster-by", "of", "--quiet"),
+    *("--valset", "val.jsonl", "--repeats", "2", "--group-by", "kind", "--cluster-by", "of"),
+    *("--workers", "1", "--concurrency", "2", "--quiet"),
 )
 
 
@@ -31,7 +36,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in "ab":
         (folder / f"{name}.txt").write_text(name)
     for split, many in (("train", 30), ("val", 12)):
-        lines = [{"id": f"{split}-{n}", "kind": "xyz"[n % 3], "of": n // 2, split: True} for n in range(many)]
+        lines = [{"id": f"{split}-{n}", "kind": "xyz"[n % 3], "of": n // 6, split: True} for n in range(many)]
         (folder / f"{split}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     done = in_this_process(folder)(*COMMAND, "--out", "r", "--fail-under", "e=0.01")
     assert done.status == 0, done.stderr

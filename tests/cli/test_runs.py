@@ -69,6 +69,9 @@ def test_a_run_says_what_it_compares_how_far_it_is_and_its_verdict_in_few_words(
         assert re.search(r" r +done +40 +\d+ kB +\d s ago +\d s ago\n", cli("runs").stdout)
     one = listed(cli)["r"]
     assert (one["candidates"], one["evaluators"], one["task_models"]) == (list("abcde"), ["e", "f"], ["M"])
+    told = done.json["verdict"]
+    assert (one["verdict"], one["verdict_state"]) == (told["text"], told["state"])
+    assert one["winner"] == told["winner"]
     assert (one["splits"], one["repeats"], one["baseline"], one["is_bench"]) == ({"train": 2}, 2, "a", False)
 
 
