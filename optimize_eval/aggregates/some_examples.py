@@ -3,14 +3,14 @@
 Which examples these are is decided elsewhere; nothing of this is ever written to the run.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from optimize_eval.aggregates.additions import left_out_of, without
 from optimize_eval.aggregates.summary import summarise
-from optimize_eval.store.layout import Cell, Layout, Split
-from optimize_eval.store.ledger import Reader
+from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.stored import StoredRun
 
@@ -27,10 +27,9 @@ class SomeExamples:
         left_out = left_out_of(run)
         whole = without(run.layout, left_out)
         layout = self.cut(whole)
-        with run.reader() as reader:
-            records = _Records(reader, self.places, layout.repeats)
+        with run.ledger.of(layout).reader(run.folder / JOURNAL) as reader:
             changed = run.ledger.changed.intersection(layout.evaluators)
-            summary = summarise(layout, records, changed, left_out)
+            summary = summarise(layout, reader.records, changed, left_out)
         summary["verdict"]["text"] = f"over {self._counts(whole)} ({self.why}): {summary['verdict']['text']}"
         sizes = {split.name: len(split.lines) for split in whole.splits}
         chosen = {name: len(self.places.get(name, ())) for name in sizes}
@@ -66,27 +65,6 @@ class RecordsOfSome:
 
     def __iter__(self) -> Iterator[RunRecord]:
         return (one for one in self.all if one.line in self.lines.get(one.split, ()))
-
-
-@dataclass(frozen=True, slots=True)
-class _Records:
-    """The reader of a run as one of a run that has some of its examples only."""
-
-    reader: Reader
-    places: Mapping[str, Sequence[int]]
-    repeats: int
-
-    def __call__(
-        self, cell: Cell, places: Iterable[int] | None = None, /
-    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        there = {
-            self._there(cell, place): place for place in (range(cell.size) if places is None else places)
-        }
-        return ((there[at], record) for at, record in self.reader.records(cell, there))
-
-    def _there(self, cell: Cell, place: int) -> int:
-        example, repeat = divmod(place, self.repeats)
-        return self.places[cell.split][example] * self.repeats + repeat
 
 
 def _some(split: Split, places: Sequence[int]) -> Split:

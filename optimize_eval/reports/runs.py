@@ -116,11 +116,11 @@ def _below(one: ListedRun, fit: Callable[[str], str], width: int) -> list[str]:
 def _came_out(one: ListedRun) -> str:
     if one.verdict is not None:
         return shortened(_INTERVAL.sub("", one.verdict), _LONGEST)
-    owed = one.units.get("owed")
+    if owed := one.units.get("owed"):
+        return f"{owed:,} call{'s are' if owed > 1 else ' is'} owed; the command that began it goes on"
     return {
         State.RUNNING: "no verdict while it is being asked",
         State.UNFINISHED: "it was killed; the command that began it goes on where it was",
-        State.INTERRUPTED: f"{owed:,} calls are owed" if owed else "the command that began it goes on",
     }.get(one.state, "no verdict is stored; `optimize-eval report` computes it")
 
 

@@ -15,6 +15,7 @@ import orjson
 
 from optimize_eval import files
 from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.store.document import cell_name
 from optimize_eval.store.folder import (
     JOURNAL,
     LEADERBOARD,
@@ -26,7 +27,7 @@ from optimize_eval.store.folder import (
 )
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.manifest import is_bench, layout_of
+from optimize_eval.store.manifest import Manifest, is_bench, layout_of
 from optimize_eval.store.note import note_of
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")
@@ -120,7 +121,7 @@ def _read(folder: Path) -> ListedRun:
     footer = _footer(folder)
     layout = layout_of(manifest)
     state = State.RUNNING if held_by is not None else _state(footer)
-    summary = _summary(folder, state, layout.size)
+    summary = _summary(folder, state, manifest, layout.size)
     board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
     verdict = _object((board or summary).get("verdict"))
     return ListedRun(
@@ -136,7 +137,7 @@ def _read(folder: Path) -> ListedRun:
         axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
-        units=_counts(summary) or {"total": layout.size},
+        units=_counts(summary) or _known(manifest, layout, state),
     )
 
 
@@ -176,14 +177,25 @@ def _stored(path: Path) -> dict[str, Any]:
         return {}
 
 
-def _summary(folder: Path, state: State, calls: int) -> dict[str, Any]:
+def _summary(folder: Path, state: State, manifest: Manifest, calls: int) -> dict[str, Any]:
     """Read the summary where it is the last session's, which may have been killed before it wrote one."""
     if state not in _ENDED:
         return {}
     summary = _stored(folder / SUMMARY)
     units = _counts(summary)
-    is_older = units.get("total", calls) > calls or (state is State.DONE and units.get("owed", 0) > 0)
+    total = units.get("total", calls)
+    is_of_all = total <= calls if manifest.get("additions") else total == calls  # some may be left out
+    is_older = not is_of_all or (state is State.DONE and units.get("owed", 0) > 0)
     return {} if is_older else summary
+
+
+def _known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
+    """Count the calls and, where a last session wrote down what it left, those that are owed."""
+    if state not in _ENDED or "ended_at" not in manifest:
+        return {"total": layout.size}
+    names = {cell[:4] for cell in layout.cells}
+    owed = sum(one["owed"] for one in manifest["cells"] if cell_name(one) in names)
+    return {"total": layout.size, "owed": owed}
 
 
 def _counts(summary: Mapping[str, Any]) -> dict[str, int]:

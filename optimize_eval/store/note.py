@@ -37,7 +37,7 @@ def keep_note(run: StoredRun, text: str | None) -> StoredRun:
     if text is None or text.strip() == (note_of(run.manifest) or ""):
         return run
     _write(run.folder, text)
-    return replace(run, manifest=_noted(run.manifest, text))
+    return replace(run, manifest=_noted(run.manifest, text), document=_noted(run.document, text))
 
 
 def check_note(text: str | None) -> str | None:

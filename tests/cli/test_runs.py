@@ -99,7 +99,24 @@ def test_an_interrupted_run_says_what_is_owed(cli: Cli, runs: Path) -> None:
     units = {"total": 4, "scored": 1, "failed": 0, "skipped": 0, "owed": 3}
     (runs / "r" / "summary.json").write_bytes(orjson.dumps({"units": units}))
     assert " interrupted 1/4 " in shown(cli)
-    assert " 3 calls are owed " in shown(cli)
+    assert " 3 calls are owed; " in shown(cli)
+
+
+def test_what_a_growing_run_owes_is_known_without_its_summary(cli: Cli, tmp_path: Path) -> None:
+    """Of the last command's units alone; and a summary from before it grew is no verdict any more."""
+    write_program(tmp_path / "e.sh", ["#!/bin/sh", "echo '{\"score\": 0.5}'"])
+    (tmp_path / "d.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+    for name in "ab":
+        (tmp_path / f"{name}.txt").touch()
+    words = ("run", "-e", "./e.sh", "--dataset", "d.jsonl", "--out", "runs/r", "--quiet")
+    assert cli(*words, "--candidate", "a.txt").status == 0
+    before = (tmp_path / "runs" / "r" / "summary.json").read_bytes()
+    assert cli(*words, "--candidate", "[ab].txt", "--max-time", "0s").status == 4
+    assert listed(cli)["r"]["units"] == {"total": 4, "scored": 2, "failed": 0, "skipped": 0, "owed": 2}
+    (tmp_path / "runs" / "r" / "summary.json").write_bytes(before)
+    assert (listed(cli)["r"]["units"], listed(cli)["r"]["verdict"]) == ({"total": 4, "owed": 2}, None)
+    assert " out of time 2/4 " in shown(cli)
+    assert " 2 calls are owed; " in shown(cli)
 
 
 @pytest.mark.parametrize("units", [{"total": 1, "owed": 1}, {"total": 2, "owed": 0}])
