@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.front_door import Cli, Result
-from tests.run.projects import records
+from tests.run.projects import project, records, scored, summary, undisturbed
 
 EXAMPLES = [
     {"id": "a", "team": "red", "meta": {"level": 1, "deep": {"er": None}}, "a.b": "dots"},
@@ -198,6 +198,23 @@ def test_a_sweep_file_with_another_form_is_refused(cli: Cli, data: Path, keys: s
     done = cli("run", "s.toml")
     assert done.status == 2
     assert f"s.toml:2: {keys.split(maxsplit=1)[0]}: " in done.stderr
+
+
+def test_some_examples_first_then_all_then_some_calls_each_once(cli: Cli, tmp_path: Path) -> None:
+    made, run = project(tmp_path), tmp_path / "r"
+    some = ("--id=3", "--id=5", "--quiet")
+    assert cli(*made.command, "--out", "r", *some, env=made.env()).status == 0
+    assert (made.asked().total(), len(scored(run))) == (4, 4)
+    before = summary(run)
+    assert cli(*made.command, "--out", "r", "--quiet", env=made.env()).status == 0
+    assert (made.asked().total(), summary(run)) == (24, undisturbed())
+    assert cli(*made.command, "--out", "r", *some, env=made.env()).status == 0
+    assert (made.asked().total(), summary(run)) == (24, before)
+    assert cli("report", "r", "--check").status == 0
+    assert "left out" in cli("report", "r").stderr
+    told = cli("report", "r", "--all", "--id=7", "--json").json
+    assert told["selected"] == {"why": "id 7", "examples": {"train": 1}, "of": {"train": 12}}
+    assert "no example has the id '7'" in cli("report", "r", "--id=7").stderr
 
 
 TASKS = [
