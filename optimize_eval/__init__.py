@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
     from optimize_eval.reach.leftovers import adopt_orphans
-    from optimize_eval.results import RunResults, load_run
+    from optimize_eval.results import Run, RunResults, load_run
     from optimize_eval.run.plain import command_evaluator, http_evaluator, llm_judge_evaluator
+    from optimize_eval.run.progress import Progress
+    from optimize_eval.session.python import bench, sweep
     from optimize_eval.store.records import RunRecord
 
 __all__ = [
@@ -22,11 +24,14 @@ __all__ = [
     "EvaluationError",
     "FailureKind",
     "OptimizeEvalError",
+    "Progress",
+    "Run",
     "RunRecord",
     "RunResults",
     "ScoreRange",
     "UsageError",
     "adopt_orphans",
+    "bench",
     "command_evaluator",
     "evaluate",
     "has_forbidden",
@@ -35,6 +40,7 @@ __all__ = [
     "llm_judge_evaluator",
     "load_dataset",
     "load_run",
+    "sweep",
     "validate_evaluator_payload",
 ]
 
@@ -43,11 +49,14 @@ _HOMES = {
     "EvaluationError": "errors",
     "FailureKind": "errors",
     "OptimizeEvalError": "errors",
+    "Progress": "run.progress",
+    "Run": "results",
     "RunRecord": "store.records",
     "RunResults": "results",
     "ScoreRange": "protocol",
     "UsageError": "errors",
     "adopt_orphans": "reach.leftovers",
+    "bench": "session.python",
     "command_evaluator": "run.plain",
     "evaluate": "assertions",
     "has_forbidden": "assertions",
@@ -56,6 +65,7 @@ _HOMES = {
     "llm_judge_evaluator": "run.plain",
     "load_dataset": "datasets",
     "load_run": "results",
+    "sweep": "session.python",
     "validate_evaluator_payload": "protocol",
 }
 

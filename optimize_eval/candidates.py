@@ -35,11 +35,9 @@ class Named(NamedTuple):
     is_list: bool = False
 
 
-def load_candidates(named: Iterable[Named]) -> tuple[Candidate, ...]:
+def load_candidates(named: Iterable[Named | Candidate]) -> tuple[Candidate, ...]:
     """Load files and lists in the order in which they are named; the files of a glob are sorted."""
-    return _named_apart(
-        [one for path, is_list in named for one in (_load_list(path) if is_list else _load_files(path))]
-    )
+    return _named_apart([loaded for one in named for loaded in _load(one)])
 
 
 def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
@@ -58,6 +56,12 @@ def load_candidate(path: str) -> str:
         )
         name = "stdin" if path == STDIN else path
         raise DataError([Problem(path=name, rule="bad_utf8", reason=reason)]) from None
+
+
+def _load(named: Named | Candidate) -> Iterable[Candidate]:
+    if isinstance(named, Candidate):
+        return [named]
+    return _load_list(named.path) if named.is_list else _load_files(named.path)
 
 
 def _named_apart(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:

@@ -72,6 +72,20 @@ def parse_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple(headers.parse(text) for text in texts)
 
 
+def check_used(specs: Iterable[EvaluatorSpec], defaults: EvaluatorSpec, say: Callable[[str], None]) -> None:
+    """Refuse what is for judges where no judge is named; note what else nothing that is named uses."""
+    specs = tuple(specs)
+    if defaults.judge and not any(spec.judge for spec in specs):
+        raise UsageError(
+            "--objective, --rubric and --api-base are for judges, and none is named",
+            hint="name one: --judge-model PROVIDER/MODEL",
+        )
+    if defaults.cwd is not None and all(spec.url or spec.judge for spec in specs):
+        say("note: --cwd has no effect: it is for programs, and none is named")
+    if defaults.headers and not any(spec.url for spec in specs):
+        say("note: --header has no effect: it is for URLs, and none is named")
+
+
 def connect(spec: EvaluatorSpec) -> Evaluator:
     """Make the live evaluator of a specification."""
     if spec.url:

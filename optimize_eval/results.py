@@ -1,16 +1,20 @@
-"""What a run gave, for programs: `load_run(folder)` and the types of what it returns.
+"""What a run gave, for programs: the Run that `load_run(folder)`, `sweep` and `bench` return, and its types.
 
 The numbers are those of summary.json, with names that an editor can complete; how they are computed is
-aggregates', how a record is read is run's.
+aggregates', how a record is read is store's.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from optimize_eval.aggregates import board_demands, demands
+from optimize_eval.aggregates.boards import Board
+from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
+from optimize_eval.store.listing import State, state_of
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.records import Records
 from optimize_eval.store.stored import open_stored
@@ -18,6 +22,9 @@ from optimize_eval.store.stored import open_stored
 _T = TypeVar("_T")
 
 Interval = tuple[float, float]
+
+_MISSED = 1
+_EXIT_CODES: Mapping[str, int] = {State.DONE: 0, State.TOO_MANY_FAILURES: 4, State.INTERRUPTED: 130}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,42 +198,95 @@ class Summary:
     document: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How the session ended that made a run, and what a command would have said of it on stderr."""
+
+    status: str
+    exit_code: int
+    notes: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
+
+
 @dataclass(frozen=True, kw_only=True)
-class RunResults:
-    """A run on disk, as its journal was when it was opened.
+class Run:
+    """A run on disk, as its journal was when it was opened, or when its session ended.
 
     A notebook shows its verdict and tables, of a bench its boards.
     """
 
     folder: Path
     records: Records
+    ending: Ending | None = field(default=None, repr=False)
+    document: Mapping[str, Any] | None = field(default=None, repr=False)  # its summary, if that is known
 
     def __repr__(self) -> str:
         done, calls = len(self.records), self.records.run.layout.size
         return f"<run {str(self.folder)!r}: {done:,} of {calls:,} calls done>"
 
     def _repr_html_(self) -> str:
-        from optimize_eval.aggregates.board_examples import own_boards, stored_board  # noqa: PLC0415
         from optimize_eval.reports.notebook import render, render_boards  # noqa: PLC0415  only in notebooks
 
+        run = str(self.folder)
+        if boards := self.boards:
+            return render_boards(boards, run, self.notes)
+        return render(self.summary.document, run, self.notes)
+
+    @property
+    def status(self) -> str:
+        """Say how it ended: done, interrupted, too_many_failures; on disk also running, unfinished."""
+        return self.ending.status if self.ending else str(state_of(self.folder))
+
+    @property
+    def exit_code(self) -> int | None:
+        """Give what the command exits with that ends so; None where it has not ended."""
+        if self.ending:
+            return self.ending.exit_code
+        code = _EXIT_CODES.get(self.status)
+        return code or _MISSED if code is not None and not all(gate.is_met for gate in self.gates) else code
+
+    @cached_property
+    def gates(self) -> tuple[Gate, ...]:
+        """Give what became of each demand that the run, or bench, has to meet."""
         run = self.records.run
-        if is_bench(run.manifest) and (board := stored_board(run)):
-            return render_boards({"": board, **own_boards(run)}, str(self.folder))
-        return render(self.summary.document, str(self.folder))
+        if self.ending:
+            return self.ending.gates
+        if not is_bench(run.manifest):
+            return demands.recalled(run, self.summary.document)
+        boards = {**self.boards}
+        board = boards.pop("", None)
+        return board_demands.recalled(run, board, boards) if board else ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Give what a command would have said on stderr: what failed, and what to do."""
+        return self.ending.notes if self.ending else ()
 
     @cached_property
     def summary(self) -> Summary:
         """Compute the summary from the journal, when it is first asked for."""
-        return _summary(summarise_stored(self.records.run))
+        return _summary(self.document or summarise_stored(self.records.run))
+
+    @cached_property
+    def boards(self) -> Mapping[str, Board]:
+        """Load the leaderboards of a bench by the names of its own metrics, its own board without one."""
+        from optimize_eval.aggregates.board_examples import own_boards, stored_board  # noqa: PLC0415  few are
+
+        run = self.records.run
+        board = stored_board(run) if is_bench(run.manifest) else None
+        return {"": board, **own_boards(run)} if board else {}
 
 
-def load_run(path: str | Path) -> RunResults:
+RunResults = Run  # its name before `sweep` returned it
+
+
+def load_run(path: str | Path) -> Run:
     """Open a run's folder for reading; raises UsageError where there is no run.
 
     Needs neither its evaluators nor its data. `summary` has the numbers, `records` each outcome.
     """
     run = open_stored(path)
-    return RunResults(folder=run.folder, records=Records(run))
+    return Run(folder=run.folder, records=Records(run))
 
 
 def _summary(document: Mapping[str, Any]) -> Summary:

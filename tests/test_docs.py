@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.errors import FailureKind
-from optimize_eval.sweep.keys import evaluator_keys, gate_keys, run_keys
+from optimize_eval.sweepfile.keys import evaluator_keys, gate_keys, run_keys
 from optimize_eval.tasks.faults import RULES
 from optimize_eval.tasks.processing import POST_PROCESS
 from tests.front_door import Cli

@@ -1,45 +1,23 @@
 """`optimize-eval bench`: models over task files; then the leaderboard of them."""
 
-from collections.abc import Sequence
-from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from optimize_eval.aggregates.board_gates import check_can_decide
-from optimize_eval.aggregates.leaderboard import expected_board
-from optimize_eval.candidates import Candidate
-from optimize_eval.cli import board_gates, gates, options, output, show_task
-from optimize_eval.cli.bench_again import score_by
-from optimize_eval.cli.carried_out import (
-    Session,
-    check_reachable,
-    check_slots,
-    end,
-    explain,
-    folder_of,
-    session,
-    settings_of,
-    summarise,
-    tell_notes,
-)
-from optimize_eval.cli.leaderboards import drop_outdated, keep, make_board, path_of, tell
-from optimize_eval.cli.material import stored_paths
-from optimize_eval.cli.task_files import chosen, find_task, load_task_files
-from optimize_eval.connect import parse_evaluators, parse_headers, task_spec
+from optimize_eval.aggregates.demands import GateOptions
+from optimize_eval.cli import board_gates, ending, gates, leaderboards, options, output, show_task
+from optimize_eval.cli.host import Terminal
+from optimize_eval.connect import parse_headers
+from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
-from optimize_eval.names import distinct
-from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecification
-from optimize_eval.run.described import manifest_of
-from optimize_eval.run.plan import Plan, plan_run
-from optimize_eval.run.resume import open_run
-from optimize_eval.run.runner import Settings, Status
+from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.run.stop import instant_after
 from optimize_eval.selection import parse_selection
-from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreign
-from optimize_eval.store.note import keep_note
+from optimize_eval.session.benches import Benchmark, carry_out_bench, prepare_bench
+from optimize_eval.session.settings import Handling
+from optimize_eval.session.task_files import find_task
+from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
 
 EXAMPLES = """\b
 Examples:
@@ -55,9 +33,6 @@ The same command again continues the same run: what is scored is not asked again
 Exit codes: 0 done, 1 a gate missed, 2 wrong option or task file, 3 it could not go on, 4 a model failed on
 every task, too many calls failed or the time is up, 130 interrupted.
 """
-
-
-_NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
 
 
 class Sandbox(StrEnum):
@@ -107,7 +82,7 @@ def bench(
         Sandbox | None,
         typer.Option("--sandbox", metavar="LEVEL", help="For code: strict, best-effort or none."),
     ] = None,
-    concurrency: options.Concurrency = options.SLOTS,
+    concurrency: options.Concurrency = SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
     max_time: options.MaxTime = None,
@@ -127,6 +102,7 @@ def bench(
     ] = None,
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
+    replaced: options.Replace = None,
     note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
@@ -134,134 +110,59 @@ def bench(
     as_json: options.Json = False,
 ) -> None:
     """Rank models by tasks: render, ask, post-process, score; an interrupted run goes on where it was."""
-    check_slots(concurrency)
-    ends_at = instant_after(max_time)
     if out == "":
         raise UsageError("--out needs a name", hint="leave the option away, or give it one")
-    loaded = load_task_files(files, dialect=format_, allow_bad=allow_bad_tasks)
-    selection = parse_selection(filters, ids)
-    taken, sources = chosen(loaded, limit=limit, sample=sample, seed=seed, selection=selection)
-    how = EvaluatorSpec(
-        timeout=timeout,
-        cwd=cwd,
-        headers=parse_headers(header or ()),
-        retries=retries,
-        persistent=persistent,
-        workers=workers,
+    handling = Handling(
+        concurrency=concurrency,
+        on_failure=on_failure,
+        max_failures=max_failures,
+        keep_stderr=keep_stderr,
+        no_preflight=no_preflight,
+        fresh=fresh,
+        replace=replaced or (),
+        note=note,
+        ends_at=instant_after(max_time),
     )
-    task = TaskSpecification(
-        api_base=api_base or "", temperature=temperature, max_tokens=max_tokens, batch_size=batch_size
+    benchmark = Benchmark(
+        files=files,
+        models=model,
+        evaluators=evaluator or (),
+        how=EvaluatorSpec(
+            timeout=timeout,
+            cwd=cwd,
+            headers=parse_headers(header or ()),
+            retries=retries,
+            persistent=persistent,
+            workers=workers,
+        ),
+        format=format_,
+        allow_bad_tasks=allow_bad_tasks,
+        selection=parse_selection(filters, ids),
+        limit=limit,
+        sample=sample,
+        seed=seed,
+        repeats=repeats,
+        batch_size=batch_size,
+        api_base=api_base,
+        temperature=temperature,
+        max_tokens=max_tokens,
+        sandbox=sandbox,
     )
-    metrics = [one.evaluator for file in taken for one in file.tasks]
-    specs = _named_apart([task_spec(text, metrics, how, task, sandbox=sandbox or "") for text in model])
-    plan = plan_run(specs, [_NO_CANDIDATE], sources, repeats=repeats, seed=seed)
-    folder = folder_of("bench", plan, files, out)
+    demanded = GateOptions(fail_under=fail_under or (), no_regression_against=no_regression_against)
+    prepared = prepare_bench(benchmark, handling, output.say, out=out, gates=demanded)
     if show is not None:
-        show_task.show(specs, *find_task(taken, show), folder / OUTPUTS, as_json=as_json)
+        found = find_task(prepared.files, show)
+        show_task.show(prepared.plan.specs, *found, prepared.folder / OUTPUTS, as_json=as_json)
         return
-    kept = {
-        "format": format_,
-        "repeats": repeats,
-        "seed": seed,
-        "limit": limit,
-        "sample": sample,
-        "temperature": temperature,
-        "max_tokens": max_tokens,
-        "batch_size": batch_size,
-        "sandbox": sandbox,
-        "timeout": timeout,
-        "retries": retries,
-        **selection.to_dict(),
-    }
-    paths = {source.name: source.file for source in sources}
-    names = {name: Path(path).name for name, path in paths.items()}
-    manifest = manifest_of(
-        plan,
-        names,
-        {
-            **kept,
-            "bench": True,
-            "paths": stored_paths(paths, ()),
-            **gates.kept(fail_under, None, no_regression_against),
-        },
+    host = Terminal(quiet=quiet)
+    finished = carry_out_bench(prepared, host, include_per_example=include_per_example)
+    leaderboards.tell(
+        finished.boards,
+        prepared.folder / LEADERBOARD,
+        finished.status,
+        quiet=quiet,
+        as_json=as_json,
+        beside=gates.to_dict(finished.gates),
     )
-
-    def settings(plan: Plan) -> Settings:
-        return settings_of(
-            plan,
-            concurrency,
-            on_failure,
-            max_failures,
-            keep_stderr=keep_stderr,
-            probe=not no_preflight,
-            ends_at=ends_at,
-        )
-
-    refuse_foreign(folder)
-    own = parse_evaluators(evaluator or (), how)
-    expected, metrics = expected_board(taken, plan.layout), [spec.name for spec in own]
-    wanted = board_gates.demands(expected, fail_under, no_regression_against, metrics)
-    if wanted.before:
-        check_can_decide(wanted.before, expected)
-    check_reachable(replace(plan, specs=(*plan.specs, *own)))
-    _note_twice(specs)
-    with locked(folder):
-        stored = keep_note(open_run(folder, plan, manifest, fresh=fresh), note)
-        tell_notes(stored)
-        for path in (folder / LEADERBOARD, *(path_of(folder, name) for name in metrics)):
-            path.unlink(missing_ok=True)  # while calls are made it would tell of another time
-        done = session(_writing_outputs(plan, folder), stored, settings(plan), quiet=quiet)
-        drop_outdated(folder)
-        summarise(stored)
-        called = {spec.name: spec.name for spec in specs}
-        board = make_board(stored, taken, called, settings=kept, include_per_example=include_per_example)
-        keep(board, folder / LEADERBOARD)
-        scored = score_by(own if board else (), folder, taken, settings, quiet=quiet)
-        others = {name: one.board for name, one in scored.items() if one.board}
-        judged = board_gates.judged(wanted, stored, board, others)
-        sessions = [(done, plan), *((one.done, one.plan or plan) for one in scored.values())]
-        tell(
-            {"": board, **others} if board else {},
-            folder / LEADERBOARD,
-            _status([one for one, _ in sessions]),
-            quiet=quiet,
-            as_json=as_json,
-            beside=gates.to_dict(judged),
-        )
-    for one, of_session in sessions:
-        explain(one, of_session, folder=folder, out=out)
-    for one, _ in sessions:
-        end(one.ended)
-    gates.end(judged)
-
-
-def _status(sessions: Sequence[Session]) -> str:
-    """Say how sessions ended: the first that did not come to its end speaks for all."""
-    ends = [one.ended.status for one in sessions]
-    return str(next((status for status in ends if status is not Status.DONE), Status.DONE))
-
-
-def _named_apart(specs: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
-    names = distinct(spec.name for spec in specs)
-    return [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
-
-
-def _note_twice(specs: Sequence[EvaluatorSpec]) -> None:
-    """Say where a comparison of models would be one of a model with what it said itself."""
-    first: dict[str, str] = {}
-    for spec in specs:
-        name = first.setdefault(spec.task.model if spec.task else "", spec.name)
-        if name != spec.name:
-            output.say(
-                f"note: {spec.name} is the same model as {name}: what either said counts for both; "
-                "--repeats shows how much it varies"
-            )
-
-
-def _writing_outputs(plan: Plan, folder: Path) -> Plan:
-    """Let what models say be written down beside the journal, before it is scored."""
-    path = str((folder / OUTPUTS).absolute())
-    specs = [
-        replace(spec, task=replace(spec.task, outputs=path)) for spec in plan.specs if spec.task is not None
-    ]
-    return replace(plan, specs=tuple(specs))
+    ending.end(finished, folder=prepared.folder, out=out)
+    gates.end(finished.gates)

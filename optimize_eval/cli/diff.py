@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval.aggregates import board_demands, demands
 from optimize_eval.aggregates.board_examples import load_with_examples
 from optimize_eval.aggregates.boards import is_board
 from optimize_eval.aggregates.boards_compared import compared as compared_boards
@@ -42,7 +43,7 @@ def diff(
     as_json: options.Json = False,
 ) -> None:
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
-    run_a, run_b = map(board_gates.place_of, (run_a, run_b))
+    run_a, run_b = map(board_demands.place_of, (run_a, run_b))
     if is_board(run_a) or is_board(run_b):
         board_gates.refuse_gap(max_gap)
         board_gates.refuse_margin(margin)
@@ -50,10 +51,10 @@ def diff(
         gates.end(judged)
         return
     before, after = open_stored(run_a), open_stored(run_b)
-    gates.set_margins(after, margin)
-    wanted = gates.demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
+    demands.set_margins(after, margin)
+    wanted = demands.read_demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
     found = compared(before, after, force=force)
-    judged = wanted.judge(after, summarise_stored(after)) if wanted != gates.Demands() else ()
+    judged = wanted.judge(after, summarise_stored(after)) if wanted != demands.Demands() else ()
     if as_json:
         output.emit_json({**found, **gates.to_dict(judged)})
     else:
@@ -65,7 +66,7 @@ def _diff_boards(
     a: str, b: str, fail_under: Sequence[str] | None, against: str | None, *, force: bool, as_json: bool
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
-    wanted = board_gates.demands(after, fail_under, against)
+    wanted = board_demands.read_demands(after, fail_under, against)
     found = compared_boards(before, after, force=force)
     judged = wanted.judge(after)
     if as_json:

@@ -1,59 +1,14 @@
-"""Leaderboards as commands make them: computed from a run's journal, written beside it, told."""
+"""Leaderboards as commands print them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from optimize_eval.aggregates.board_examples import STEM
-from optimize_eval.aggregates.boards import SCHEMA
-from optimize_eval.aggregates.leaderboard import board_of
+from optimize_eval.aggregates.boards import SCHEMA, Board
 from optimize_eval.cli import output
 from optimize_eval.reports import leaderboard
 from optimize_eval.reports.terminal import head
-from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
-from optimize_eval.store.ledger import OWED
-from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks import TaskFile
-
-Board = dict[str, Any]
-
-
-def make_board(
-    stored: StoredRun,
-    files: Sequence[TaskFile],
-    models: Mapping[str, str],
-    *,
-    settings: Mapping[str, Any],
-    metric: str | None = None,
-    include_per_example: bool = False,
-) -> Board | None:
-    """Make the leaderboard of evaluators that stand for models; None while anything of them is owed."""
-    if any(stored.ledger.count(OWED, stored.layout.units_of(name)) for name in models):
-        return None
-    return board_of(
-        stored, files, models, settings=settings, metric=metric, include_per_example=include_per_example
-    )
-
-
-def drop_outdated(folder: Path) -> None:
-    """Remove the boards of own metrics that are older than what the models said last."""
-    outputs = folder / OUTPUTS
-    if outputs.exists():
-        said_at = outputs.stat().st_mtime_ns
-        for path in folder.glob(BOARDS):
-            if path.stat().st_mtime_ns < said_at:
-                path.unlink()
-
-
-def path_of(folder: Path, metric: str) -> Path:
-    """Say where the board of an own metric is."""
-    return folder / f"{STEM}{metric}.json"
-
-
-def keep(board: Board | None, path: Path) -> None:
-    if board:
-        write_json(path, board)
 
 
 def tell(

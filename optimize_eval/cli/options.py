@@ -3,7 +3,6 @@
 A sweep file gives what was not given as flags: it becomes the defaults of its command.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -20,10 +19,9 @@ from optimize_eval.store.note import check_note
 
 if TYPE_CHECKING:
     from optimize_eval.reach.rubric import JudgeSpec
-    from optimize_eval.sweep import Sweep
+    from optimize_eval.sweepfile import Sweep
 
 Specs = TypeVar("Specs", bound=Sequence[EvaluatorSpec])
-SLOTS = min(32, 4 * (os.cpu_count() or 1))
 
 
 class OnFailure(StrEnum):
@@ -132,6 +130,10 @@ Note = Annotated[
 ]
 KeepStderr = Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")]
 NoPreflight = Annotated[bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")]
+Replace = Annotated[
+    list[str] | None,
+    typer.Option("--replace", metavar="NAME", help="Call this evaluator anew, which has changed."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Only the verdict and the folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
@@ -181,8 +183,8 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
     """Read a sweep file before the other parameters are, and let it be their defaults."""
     if path is None:
         return None
-    from optimize_eval.sweep import SUFFIX  # noqa: PLC0415  most commands have none
-    from optimize_eval.sweep.reading import load_sweep  # noqa: PLC0415
+    from optimize_eval.sweepfile import SUFFIX  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweepfile.reading import load_sweep  # noqa: PLC0415
 
     if not path.endswith(SUFFIX):
         raise UsageError(
@@ -250,15 +252,9 @@ def _without_evaluator(where: str) -> UsageError:
 
 def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
     """Refuse options of judges where no judge is named; tell other options that nothing named uses."""
-    if defaults.judge and not any(spec.judge for spec in specs):
-        raise UsageError(
-            "--objective, --rubric and --api-base are for judges, and none is named",
-            hint="name one: --judge-model PROVIDER/MODEL",
-        )
-    if defaults.cwd is not None and all(spec.url or spec.judge for spec in specs):
-        output.say("note: --cwd has no effect: it is for programs, and none is named")
-    if defaults.headers and not any(spec.url for spec in specs):
-        output.say("note: --header has no effect: it is for URLs, and none is named")
+    from optimize_eval.connect import check_used  # noqa: PLC0415  see defaults
+
+    check_used(specs, defaults, output.say)
     return specs
 
 

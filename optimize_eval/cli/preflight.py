@@ -8,9 +8,9 @@ import typer
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.cli import options, output
-from optimize_eval.cli.material import load_all_candidates, load_sources
 from optimize_eval.cli.session import owned_processes
 from optimize_eval.datasets import Example
+from optimize_eval.engines import SLOTS
 from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.checks import examine
 from optimize_eval.preflight.examined import SENTINEL, Material
@@ -19,6 +19,7 @@ from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.reports import preflight as report
 from optimize_eval.run.source import check_fields
 from optimize_eval.selection import parse_selection, value_at
+from optimize_eval.session.inputs import load_all_candidates, load_splits
 
 EXAMPLES = """\b
 Examples:
@@ -92,7 +93,8 @@ def preflight(
     said = options.said_of_runs(context)
     chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
     selection = parse_selection(filters, ids)
-    sources = load_sources({"train": dataset, "val": valset}, selection=selection, **chosen_by)
+    files = {"train": dataset, "val": valset}
+    sources = load_splits(files, output.say, selection=selection, **chosen_by).sources
     for source in sources:
         check_fields(source, fields)
     splits = {one.name: one.examples for one in sources}
@@ -101,7 +103,7 @@ def preflight(
     models = [check_task_model(name) for name in ([task_model] if is_one else said["task_model"])]
     material = _material(chosen, splits, models)
     times = said.get("repeats", 1) * len(models)
-    material = replace(material, calls=material.calls * times, slots=said.get("concurrency", options.SLOTS))
+    material = replace(material, calls=material.calls * times, slots=said.get("concurrency", SLOTS))
     with owned_processes():
         examined = [examine(spec, material, budget) for spec in specs]
     if as_json:
@@ -138,7 +140,7 @@ def _material(
     return Material(
         splits=payloads,
         calls=(len(candidates) or 1) * examples,
-        slots=options.SLOTS,
+        slots=SLOTS,
         sentinel=None if candidates else replace(first, candidate=SENTINEL),
     )
 

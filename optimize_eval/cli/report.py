@@ -13,7 +13,7 @@ import orjson
 import typer
 
 from optimize_eval import files
-from optimize_eval.aggregates import rederive
+from optimize_eval.aggregates import board_demands, demands, rederive
 from optimize_eval.aggregates.board_examples import ANEW, own_boards, stored_board
 from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
@@ -90,24 +90,24 @@ def report(
 ) -> None:
     """Print a run's result again; it needs the run's folder and, but to choose examples, nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
-    stored = open_stored(board_gates.place_of(run))
+    stored = open_stored(board_demands.place_of(run))
     if all_:
         stored = _with_everything(stored, check=check)
     elif left := unnamed(stored.document):
         output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
-    files = {"train": dataset, "val": valset, "test": testset}
+    moved = {"train": dataset, "val": valset, "test": testset}
     beside = {"--check": check, "--no-regression-against": no_regression_against}
-    some = find_examples(stored, filters, ids, files, max_gap=max_gap, forbidden=beside)
+    some = find_examples(stored, filters, ids, moved, max_gap=max_gap, forbidden=beside)
     if is_bench(stored.manifest):
         board_gates.refuse_gap(max_gap)
         board_gates.refuse_margin(margin)
         _report_bench(stored, chosen, fail_under, no_regression_against, check=check)
         return
-    gates.set_margins(stored, None if check else margin)  # what is checked has its own
-    wanted = gates.demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
+    demands.set_margins(stored, None if check else margin)  # what is checked has its own
+    wanted = demands.read_demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen in {Format.CSV, Format.JSONL}:
         _emit_records(some.records(stored) if some else Records(stored), chosen)
-        if wanted == gates.Demands():
+        if wanted == demands.Demands():
             return  # nothing is computed that nobody wants
     _note_newer_rules(stored)
     summary = some.summarise(stored) if some else summarise_stored(stored)
@@ -116,7 +116,7 @@ def report(
         _check(stored.folder, summary, judged, as_json=chosen is Format.JSON)
     elif chosen not in {Format.CSV, Format.JSONL}:
         recalls = chosen in _WITH_GATES and not some  # the run's gates are about all its examples
-        shown = judged or (gates.recalled(stored, summary) if recalls else ())
+        shown = judged or (demands.recalled(stored, summary) if recalls else ())
         _emit_summary(stored, summary, shown, chosen)
     gates.end(judged)
 
@@ -151,13 +151,13 @@ def _report_bench(
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
     board, others = stored_board(stored), own_boards(stored)
-    judged = board_gates.judged_as_asked(stored, board, others, fail_under, against)
+    judged = board_demands.judged_as_asked(stored, board, others, fail_under, against)
     if check:
         _check(stored.folder, summarise_stored(stored), judged, as_json=chosen is Format.JSON)
     elif chosen is Format.JSONL:
         _emit_records(Records(stored), chosen)
     elif board:
-        shown = judged or (board_gates.recalled(stored, board, others) if chosen in _WITH_GATES else ())
+        shown = judged or (board_demands.recalled(stored, board, others) if chosen in _WITH_GATES else ())
         _emit_board(stored, {"": board, **others}, shown, chosen)
     elif chosen is Format.CSV:
         raise UsageError(

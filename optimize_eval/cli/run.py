@@ -1,35 +1,22 @@
 """`optimize-eval run`: candidates × evaluators × examples, asked and journaled; then what is true of them."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from optimize_eval.cli import gates, options
-from optimize_eval.cli.carried_out import (
-    check_reachable,
-    check_slots,
-    end,
-    explain,
-    folder_of,
-    session,
-    settings_of,
-    summarise,
-    tell,
-    tell_notes,
-)
-from optimize_eval.cli.material import load_all_candidates, load_sources, stored_paths
+from optimize_eval.aggregates.demands import GateOptions
+from optimize_eval.cli import ending, gates, options, output
+from optimize_eval.cli.host import Terminal
+from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
-from optimize_eval.protocol import ScoreRange, check_task_model
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT
-from optimize_eval.run.described import manifest_of
-from optimize_eval.run.plan import plan_run
-from optimize_eval.run.resume import look_at, open_run
 from optimize_eval.run.stop import instant_after
 from optimize_eval.selection import parse_selection
-from optimize_eval.store.folder import locked, refuse_foreign
-from optimize_eval.store.note import keep_note
+from optimize_eval.session.inputs import load_all_candidates, load_splits
+from optimize_eval.session.settings import Handling
+from optimize_eval.session.sweeps import Comparison, carry_out, look, prepare
 
 EXAMPLES = """\b
 Examples:
@@ -83,7 +70,7 @@ def run(
     group_by: Annotated[
         list[str] | None, typer.Option("--group-by", metavar="PATH", help="The numbers by group, too.")
     ] = None,
-    concurrency: options.Concurrency = options.SLOTS,
+    concurrency: options.Concurrency = SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
     max_time: options.MaxTime = None,
@@ -107,6 +94,7 @@ def run(
         int | None, typer.Option("--recheck", metavar="N", min=1, help="Then ask N scored calls again.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
+    replaced: options.Replace = None,
     note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; call nothing.")] = False,
@@ -122,7 +110,17 @@ def run(
         raise UsageError("--out and --task-model need a name", hint="leave the option away, or give it one")
     if like is not None and not dry_run:
         raise UsageError("--like is for planning a run", hint="add --dry-run, or omit --like")
-    check_slots(concurrency)
+    handling = Handling(
+        concurrency=concurrency,
+        on_failure=on_failure,
+        max_failures=max_failures,
+        keep_stderr=keep_stderr,
+        no_preflight=no_preflight,
+        fresh=fresh,
+        replace=replaced or (),
+        note=note,
+        ends_at=instant_after(max_time),
+    )
     named, candidate_field = options.candidates_named(context, candidate, candidates, candidate_field)
     defaults = options.defaults(
         timeout=timeout,
@@ -136,72 +134,33 @@ def run(
         rubric=rubric,
         api_base=api_base,
     )
-    plan = plan_run(
-        options.evaluators(context, evaluator, judge_model, defaults),
-        load_all_candidates(named, candidate_field),
-        load_sources(
-            files := {"train": dataset, "val": valset, "test": testset},
-            limit=limit,
-            sample=sample,
-            seed=seed,
-            selection=(selection := parse_selection(filters, ids)),
+    splits = {"train": dataset, "val": valset, "test": testset}
+    comparison = Comparison(
+        specs=options.evaluators(context, evaluator, judge_model, defaults),
+        candidates=load_all_candidates(named, candidate_field),
+        examples=load_splits(
+            splits, output.say, limit=limit, sample=sample, seed=seed, selection=parse_selection(filters, ids)
         ),
-        task_models=[check_task_model(name) for name in task_model] if task_model else [None],
+        named=named,
+        task_models=task_model or (),
         repeats=repeats,
         baseline=baseline,
         seed=seed,
         cluster_by=cluster_by,
         group_by=group_by or (),
+        margins=margin or (),
     )
-    margins = gates.margins_of(margin, plan.layout)
-    plan = replace(plan, layout=replace(plan.layout, margins=margins))
-    settings = settings_of(
-        plan,
-        concurrency,
-        on_failure,
-        max_failures,
-        keep_stderr=keep_stderr,
-        probe=not no_preflight,
-        ends_at=instant_after(max_time),
+    demanded = GateOptions(
+        fail_under=fail_under or (), max_gap=max_gap, no_regression_against=no_regression_against
     )
-    folder = folder_of(Path(sweep).stem if sweep else "run", plan, files.values(), out)
-    manifest = manifest_of(
-        plan,
-        {split: Path(path).name.encode(errors="replace").decode() for split, path in files.items() if path},
-        {
-            "concurrency": concurrency,
-            "limit": limit,
-            "sample": sample,
-            "on_failure": on_failure,
-            "paths": stored_paths(files, named),
-            **selection.to_dict(),
-            **({"margins": margins} if margins else {}),
-            **gates.kept(fail_under, max_gap, no_regression_against),
-        },
-    )
-    refuse_foreign(folder)
-    wanted = gates.demands(
-        manifest,
-        folder,
-        fail_under,
-        max_gap,
-        no_regression_against,
-        is_before_calls=True,
-    )
+    stem = Path(sweep).stem if sweep else "run"
+    prepared = prepare(comparison, handling, output.say, out=out, stem=stem, gates=demanded)
     if dry_run:
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
-        looked = look_at(folder, plan, manifest, fresh=fresh)
-        dry.show(plan, looked, slots=concurrency, like=like, as_json=as_json)
+        dry.show(prepared.plan, look(prepared), slots=concurrency, like=like, as_json=as_json)
         return
-    check_reachable(plan)
-    with locked(folder):
-        stored = keep_note(open_run(folder, plan, manifest, fresh=fresh), note)
-        tell_notes(stored)
-        done = session(plan, stored, settings, again=recheck, quiet=quiet)
-        summary = summarise(stored)
-    judged = wanted.judge(stored, summary)
-    tell(summary, done, folder, quiet=quiet, as_json=as_json, beside=gates.to_dict(judged))
-    explain(done, plan, folder=folder, out=out)
-    end(done.ended)
-    gates.end(judged)
+    finished = carry_out(prepared, Terminal(quiet=quiet), recheck=recheck)
+    ending.show(finished, quiet=quiet, as_json=as_json)
+    ending.end(finished, folder=prepared.folder, out=out)
+    gates.end(finished.gates)

@@ -15,6 +15,7 @@ from optimize_eval.cli import options, output
 from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.session import Reaper, owned_processes
 from optimize_eval.connect import connect
+from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT, Evaluator, EvaluatorSpec
@@ -47,7 +48,7 @@ def serve(
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="Another name that clients may know it by."),
     ] = None,
-    concurrency: options.Concurrency = options.SLOTS,
+    concurrency: options.Concurrency = SLOTS,
     task_model: options.TaskModel = None,
     score_range: options.Range = ScoreRange.ANY,
     timeout: options.Timeout = DEFAULT_TIMEOUT,

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from optimize_eval.aggregates.gates import check_gap
 from optimize_eval.aggregates.some_examples import SomeExamples
-from optimize_eval.cli.material import read_again
 from optimize_eval.errors import UsageError
 from optimize_eval.run.again import examples_again
 from optimize_eval.selection import parse_selection
+from optimize_eval.session.inputs import read_again
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import StoredRun
 

@@ -12,7 +12,7 @@ from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.preflight.data_files import Checked, check_data
 from optimize_eval.preflight.sweep_files import check_sweep
 from optimize_eval.reports import task_errors
-from optimize_eval.sweep import SUFFIX
+from optimize_eval.sweepfile import SUFFIX
 
 EXAMPLES = """\b
 Examples:

@@ -6,11 +6,14 @@ with each record, in the process that called `run`; `stop` ends the handing out 
 with fewer calls in flight, and only where it was alone its record stands.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from optimize_eval.reach import Capacity
+
+SLOTS = min(32, 4 * (os.cpu_count() or 1))  # where nobody says how many
 
 Record = TypeVar("Record")
 

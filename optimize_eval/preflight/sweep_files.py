@@ -13,8 +13,8 @@ from optimize_eval.preflight.data_files import Checked, of_reading
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.not_started import explain_missing, script_hint
 from optimize_eval.run.source import Source, check_fields, check_labels
-from optimize_eval.sweep import Sweep, Where
-from optimize_eval.sweep.reading import read_sweep
+from optimize_eval.sweepfile import Sweep, Where
+from optimize_eval.sweepfile.reading import read_sweep
 
 SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}
 

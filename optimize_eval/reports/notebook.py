@@ -17,16 +17,21 @@ _NAME = 100
 Board = Mapping[str, Any]
 
 
-def render(summary: Summary, run: str) -> str:
+def render(summary: Summary, run: str, notes: Sequence[str] = ()) -> str:
     """Lay out what matters first; `run` is the folder as people name it."""
     tables = "".join(_table(rows, summary) for rows in tables_of(summary))
-    return f"{_verdict(summary['verdict'])}{tables}{_report(run)}"
+    return f"{_verdict(summary['verdict'])}{tables}{_notes(notes)}{_report(run)}"
 
 
-def render_boards(boards: Mapping[str, Board], run: str) -> str:
+def render_boards(boards: Mapping[str, Board], run: str, notes: Sequence[str] = ()) -> str:
     """Lay out a bench's leaderboards by their metrics' names, the bench's own without one."""
     shown = (f"{_verdict(board['verdict'], metric)}{_models(board)}" for metric, board in boards.items())
-    return f"{''.join(shown)}{_report(run)}"
+    return f"{''.join(shown)}{_notes(notes)}{_report(run)}"
+
+
+def _notes(notes: Sequence[str]) -> str:
+    lines = "\n".join(notes)
+    return f"<pre>{_safe(lines)}</pre>" if notes else ""
 
 
 def _verdict(verdict: Mapping[str, Any], metric: str = "") -> str:

@@ -97,6 +97,11 @@ def list_runs(folder: Path) -> list[ListedRun]:
     return sorted(found, key=lambda run: -run.changed_at)
 
 
+def state_of(folder: Path) -> State:
+    """Tell how a run stands."""
+    return State.RUNNING if holder(folder) is not None else _state(_footer(folder))
+
+
 def _listed(folder: Path) -> ListedRun | None:
     try:
         (folder / MANIFEST).lstat()

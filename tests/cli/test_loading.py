@@ -65,7 +65,7 @@ SPARED = {  # command → modules of ours that are none of its business
     ),
     "run": OF_MODELS,
     "runs": (*OF_MODELS, "optimize_eval.aggregates", "optimize_eval.connect"),
-    "report": (*OF_MODELS, "optimize_eval.connect", "optimize_eval.sweep"),
+    "report": (*OF_MODELS, "optimize_eval.connect", "optimize_eval.sweepfile"),
     "schema": ("optimize_eval.run", "optimize_eval.reach", "optimize_eval.aggregates"),
 }
 

@@ -86,7 +86,7 @@ def test_it_may_be_fixed_more_than_once_and_by_an_option(cli: Cli, tmp_path: Pat
     assert outcomes(tmp_path) == {("counts", "scored"), ("judge", "scored")}
 
 
-def test_one_that_has_scores_needs_fresh_and_the_line_says_so(
+def test_one_that_has_scores_is_called_anew_by_replace_and_the_line_says_so(
     cli: Cli, tmp_path: Path, made: Project
 ) -> None:
     write_program(tmp_path / "judge.sh", LATE)
@@ -97,9 +97,13 @@ def test_one_that_has_scores_needs_fresh_and_the_line_says_so(
     refused = pasted(cli, stopped, made, last=-2)
     assert refused.status == 2
     assert "evaluator judge has changed: judge.sh" in refused.stderr
+    made.forget()
     done = pasted(cli, stopped, made)
     assert done.status == 0, done.stderr
+    assert "judge is another program now: its earlier scores stay in the journal" in done.stderr
     assert outcomes(tmp_path) == {("counts", "scored"), ("judge", "scored")}
+    assert made.asked().keys().isdisjoint({"a:1"}), "the other evaluator keeps its scores"
+    assert cli("report", "r", "--check").status == 0
 
 
 def test_other_changes_beside_it_are_taken_too(cli: Cli, tmp_path: Path, made: Project) -> None:

@@ -144,6 +144,49 @@ def test_an_example_with_new_bytes_is_called_anew_and_its_old_bytes_are_found_ag
     assert (done.asked().total(), summary(done.folder / "r")) == (0, before)
 
 
+def test_an_evaluator_that_is_replaced_is_called_anew_and_its_old_program_is_found_again(
+    cli: Cli, done: Project
+) -> None:
+    before, program = summary(done.folder / "r"), (done.folder / "counts.sh").read_text()
+    (done.folder / "counts.sh").write_text(f"{program}# edited\n")
+    refused = cli(*done.command, "--out", "r", env=done.env())
+    assert (refused.status, done.asked().total()) == (2, 0)
+    assert "call the new one with --replace counts, choose another folder" in refused.stderr
+    anew = cli(*done.command, "--out", "r", "--replace", "counts", env=done.env())
+    assert (anew.status, done.asked()) == (0, calls("a") + calls("bbb")), anew.stderr
+    every = cli("report", "r", "--all", "--json")
+    assert len({row["evaluator"] for row in every.json["rows"]}) == 2
+    again = cli(*done.command, "--out", "r", "--replace", "counts", env=done.env())
+    assert (again.stdout, done.asked().total()) == (anew.stdout, 12)
+    (done.folder / "counts.sh").write_text(program)
+    back = cli(*done.command, "--out", "r", "--replace", "evaluator:counts", env=done.env())
+    assert (back.status, done.asked().total(), summary(done.folder / "r")) == (0, 12, before), back.stderr
+    assert cli("report", "r", "--check").status == 0
+    unknown = cli(*done.command, "--out", "r", "--replace", "other", env=done.env())
+    assert (unknown.status, "--replace other: the command has no such evaluator" in unknown.stderr) == (
+        2,
+        True,
+    )
+
+
+def test_an_evaluator_of_another_range_or_that_changed_meanwhile_is_called_anew(
+    cli: Cli, tmp_path: Path
+) -> None:
+    made = project(tmp_path, 6)
+    program = made.folder / "counts.sh"
+    text = program.read_text()
+    program.write_text(f"{text}echo '# more' >> counts.sh\n")
+    assert cli(*made.command, "--out", "r", env=made.env()).status == 3
+    program.write_text(text)
+    told = cli(*made.command, "--out", "r", "--replace", "counts", env=made.env())
+    assert told.status == 0, told.stderr
+    made.forget()
+    options = ("--out", "r", "--score-range", "any", "--replace", "counts")
+    assert cli(*made.command, *options, env=made.env()).status == 0
+    assert made.asked() == calls("a") + calls("bbb")
+    assert cli("report", "r", "--check").status == 0
+
+
 def test_what_is_not_named_any_more_is_left_out_and_shown_by_all(cli: Cli, done: Project) -> None:
     whole = summary(done.folder / "r")
     less = cli(

@@ -1,15 +1,16 @@
-"""What commands load before anything is asked: the splits and the candidates that options name.
+"""What is loaded before the first call: the examples of the splits, and the candidates.
 
-Where that was is kept in run.json, so that a later command finds the same files again; whether they are the
+Where they were is kept in run.json, so that a later session finds the same files again; whether they are the
 same is checked by run.again.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import STDIN, Candidate, Named, field_candidates, load_candidates
-from optimize_eval.cli import output
 from optimize_eval.datasets import (
     MAX_RECORDS,
     Reading,
@@ -22,17 +23,38 @@ from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import choose
 from optimize_eval.run.source import Source
 from optimize_eval.selection import EVERYTHING, Selection
+from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 
 
-def load_sources(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examples:
+    """The files of a run's splits by their names, how much is taken of each, and what that is."""
+
+    files: Mapping[str, str]
+    paths: tuple[str | None, ...]  # as they were named, None where a split was not
+    limit: int | None
+    sample: int | None
+    selection: Selection
+    sources: tuple[Source, ...]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Give the files' names as run.json has them."""
+        return {
+            split: Path(path).name.encode(errors="replace").decode() for split, path in self.files.items()
+        }
+
+
+def load_splits(
     named: Mapping[str, str | None],
+    say: Say,
     *,
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
     selection: Selection = EVERYTHING,
-) -> tuple[Source, ...]:
+) -> Examples:
     """Load the files of the splits that are named; all their problems are told at once."""
     files = {split: path for split, path in named.items() if path is not None}
     is_whole = limit is sample is None and not selection
@@ -41,7 +63,7 @@ def load_sources(
     )
     selected = selection.of(every)
     for note in selection.notes(files, every, selected):
-        output.say(f"note: {note}")
+        say(f"note: {note}")
     sources = tuple(
         Source(
             name=split,
@@ -53,8 +75,15 @@ def load_sources(
     )
     for source in sources:
         _check_size(source)
-        _note_copies(source)
-    return sources
+        _note_copies(source, say)
+    return Examples(
+        files=files,
+        paths=(*named.values(),),
+        limit=limit,
+        sample=sample,
+        selection=selection,
+        sources=sources,
+    )
 
 
 def _check_size(source: Source) -> None:
@@ -65,12 +94,14 @@ def _check_size(source: Source) -> None:
         )
 
 
-def _note_copies(source: Source) -> None:
+def _note_copies(source: Source, say: Say) -> None:
     if copies := copies_of(source.examples):
-        output.say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
+        say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
 
 
-def load_all_candidates(named: Sequence[Named], fields: list[str] | None) -> tuple[Candidate, ...]:
+def load_all_candidates(
+    named: Sequence[Named | Candidate], fields: list[str] | None
+) -> tuple[Candidate, ...]:
     """Load candidates from files and lists, or take them from the examples' own fields."""
     if fields:
         if named:
@@ -82,12 +113,12 @@ def load_all_candidates(named: Sequence[Named], fields: list[str] | None) -> tup
     return load_candidates(named)
 
 
-def stored_paths(splits: Mapping[str, str | None], candidates: Sequence[Named]) -> dict[str, Any]:
+def stored_paths(splits: Mapping[str, str], candidates: Sequence[Named]) -> dict[str, Any]:
     """Make of paths as they were given what run.json keeps of them; one that is not UTF-8 cannot be kept."""
     return {
-        "splits": {split: path for split, path in splits.items() if path and _is_text(path)},
-        "candidate": [path for path, is_list in candidates if not is_list and _is_text(path)],
-        "candidates": [path for path, is_list in candidates if is_list and _is_text(path)],
+        "splits": {split: path for split, path in splits.items() if path and is_utf8(path)},
+        "candidate": [path for path, is_list in candidates if not is_list and is_utf8(path)],
+        "candidates": [path for path, is_list in candidates if is_list and is_utf8(path)],
     }
 
 
@@ -135,9 +166,10 @@ def _paths(manifest: Manifest) -> Mapping[str, Any]:
     return kept
 
 
-def _is_text(path: str) -> bool:
+def is_utf8(text: str) -> bool:
+    """Return True if a text can be written down: names of files may hold any bytes."""
     try:
-        path.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True

@@ -12,8 +12,8 @@ from optimize_eval import files, strict_toml
 from optimize_eval.candidates import Named
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.sweep import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
-from optimize_eval.sweep.keys import Keys, evaluator_keys, gate_keys, run_keys
+from optimize_eval.sweepfile import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
+from optimize_eval.sweepfile.keys import Keys, evaluator_keys, gate_keys, run_keys
 
 _TABLES = ("run", "evaluator", "gates")
 _LIST = ".jsonl"
@@ -51,6 +51,15 @@ def read_sweep(path: str) -> tuple[Sweep, list[Problem]]:
     return reading.sweep(tables), sorted(reading.problems, key=lambda problem: problem.line or 0)
 
 
+def read_evaluator(table: Mapping[str, Any], called: str) -> Mapping[str, Any]:
+    """Check what a program says of one evaluator, by the keys of [[evaluator]]; raises DataError."""
+    reading = _Reading(called, "")
+    entry = reading.entry(Where("evaluator"), table)
+    if entry is None or reading.problems:
+        raise DataError(reading.problems)
+    return entry
+
+
 class _Reading:
     """One file, checked key by key."""
 
@@ -83,10 +92,10 @@ class _Reading:
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
             self._complain(Where("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
             return []
-        said = [self._entry(Where("evaluator", number), table) for number, table in enumerate(listed)]
+        said = [self.entry(Where("evaluator", number), table) for number, table in enumerate(listed)]
         return [Entry(number, one) for number, one in enumerate(said) if one]
 
-    def _entry(self, where: Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
+    def entry(self, where: Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be asked."""
         entry = self._table(where, table, evaluator_keys(self._folder))
         targets = [key for key in TARGETS if key in table]

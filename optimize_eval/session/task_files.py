@@ -1,4 +1,4 @@
-"""What `bench` loads before anything is asked: task files, all their bad lines at once, their examples."""
+"""What a bench loads before the first call: task files, all their bad lines at once, their examples."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval import strict_json
-from optimize_eval.cli import output
 from optimize_eval.datasets import Example
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
 from optimize_eval.run.plan import choose
 from optimize_eval.run.source import Source
 from optimize_eval.selection import EVERYTHING, Selection
+from optimize_eval.session.host import Say
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 
 _SUFFIX = ".jsonl"
@@ -33,6 +33,7 @@ def load_task_files(paths: Sequence[str], *, dialect: str | None, allow_bad: boo
 
 def chosen(
     files: Sequence[TaskFile],
+    say: Say,
     *,
     limit: int | None,
     sample: int | None,
@@ -41,7 +42,7 @@ def chosen(
 ) -> tuple[list[TaskFile], tuple[Source, ...]]:
     """Take what takes part of each file, and make splits of it: a run's examples."""
     sources = []
-    selected = _selected(files, selection)
+    selected = _selected(files, selection, say)
     for file in files:
         examples = [
             Example(raw=task.raw, line=task.line, value={"id": task.id})
@@ -58,7 +59,7 @@ def chosen(
     return kept, tuple(source for source in sources if source.examples)
 
 
-def _selected(files: Sequence[TaskFile], selection: Selection) -> set[tuple[str, int]]:
+def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[tuple[str, int]]:
     """Find the places of tasks that have what a selection wants: fields of their records, and their ids."""
 
     def fields(task: Task) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def _selected(files: Sequence[TaskFile], selection: Selection) -> set[tuple[str,
     }
     found = selection.of(every)
     for note in selection.notes({file.name: file.path for file in files}, every, found):
-        output.say(f"note: {note}")
+        say(f"note: {note}")
     return {(name, example.line) for name, examples in found.items() for example in examples}
 
 

@@ -1,0 +1,74 @@
+"""How a command ends that carried out a session: its result, what to do next, its exit code."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import typer
+
+from optimize_eval.cli import gates, output
+from optimize_eval.cli.interrupts import Interrupted
+from optimize_eval.errors import CannotGoOn
+from optimize_eval.reach.masked import masked
+from optimize_eval.run.runner import Status
+from optimize_eval.session import ending
+from optimize_eval.session.finished import Finished
+
+
+def show(
+    finished: Finished,
+    *,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Print the result of a run."""
+    summary, folder = finished.summary, str(finished.stored.folder)
+    if as_json:
+        rechecked = [called.rechecked.to_dict() for called in finished.calls if called.rechecked]
+        document = {"run": folder, "status": str(finished.status), "verdict": summary["verdict"]}
+        document |= {
+            "summary": summary,
+            **({"recheck": rechecked[0]} if rechecked else {}),
+            **gates.to_dict(finished.gates),
+        }
+        output.emit_json(document)
+    elif quiet:
+        output.emit(f"{summary['verdict']['text']}\n{folder}")
+    else:
+        from optimize_eval.reports import terminal  # noqa: PLC0415  only for people
+
+        run = shlex.quote(folder)
+        output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))
+
+
+def end(
+    finished: Finished,
+    *,
+    folder: Path | None = None,
+    out: str | None = None,
+    anew: str = "",
+) -> None:
+    """Say what went on beside the result, and end with the exit code of what did not come to its end.
+
+    `folder` is the run's where the command has --out, and `out` what that said.
+    """
+    for called in finished.calls:
+        for line in ending.explained(called, _same_command, folder=folder, out=out):
+            output.say(line)
+    for called in finished.calls:
+        if called.ended.changed:
+            options = " ".join(f"--replace {shlex.quote(name)}" for name in called.ended.changed)
+            raise CannotGoOn(
+                ending.changed(called.ended),
+                hint=f"let its files be, and {anew or f'call it anew with {options}'}",
+            )
+        if called.ended.status is Status.INTERRUPTED:
+            raise Interrupted
+        if called.ended.status in {Status.TOO_MANY_FAILURES, Status.OUT_OF_TIME}:
+            raise typer.Exit(ending.TOO_MANY_FAILURES)
+
+
+def _same_command(*more: str) -> str:
+    command = shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh"), *more])
+    shown = masked(command)
+    return command if shown == command else f"the same command again ({shown})"

@@ -1,0 +1,207 @@
+"""Models over task files: a bench prepared, called, summarised, and what its models said scored by more.
+
+A bench is a run: its models are the evaluators, its task files the splits.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.aggregates.board_demands import BoardDemands, judged, read_before_calls
+from optimize_eval.aggregates.boards import Board
+from optimize_eval.aggregates.demands import NO_GATES, GateOptions
+from optimize_eval.aggregates.leaderboard import expected_board
+from optimize_eval.candidates import Candidate
+from optimize_eval.connect import parse_evaluators, task_spec
+from optimize_eval.names import distinct
+from optimize_eval.reach import EvaluatorSpec, TaskSpecification
+from optimize_eval.run.described import manifest_of
+from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.selection import EVERYTHING, Selection
+from optimize_eval.session.boards import drop_outdated, make_board, path_of
+from optimize_eval.session.calling import Called, call, check_reachable, summarise
+from optimize_eval.session.finished import Finished
+from optimize_eval.session.host import Host, Say
+from optimize_eval.session.inputs import stored_paths
+from optimize_eval.session.opening import folder_of, opened
+from optimize_eval.session.rescoring import score_by
+from optimize_eval.session.settings import Handling
+from optimize_eval.session.task_files import chosen, load_task_files
+from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
+from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks import TaskFile
+
+_NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Benchmark:
+    """What is benched, by the names of options."""
+
+    files: Sequence[str]
+    models: Sequence[str]
+    evaluators: Sequence[str] = ()
+    how: EvaluatorSpec  # timeout and the like, of models and own evaluators
+    format: str | None = None
+    allow_bad_tasks: bool = False
+    selection: Selection = EVERYTHING
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    repeats: int = 1
+    batch_size: int | None = None
+    api_base: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    sandbox: str | None = None
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Make what a board says of how it came about."""
+        return {
+            "format": self.format,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "limit": self.limit,
+            "sample": self.sample,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "batch_size": self.batch_size,
+            "sandbox": self.sandbox,
+            "timeout": self.how.timeout,
+            "retries": self.how.retries,
+            **self.selection.to_dict(),
+        }
+
+    def specs(self, files: Iterable[TaskFile]) -> list[EvaluatorSpec]:
+        """Make the models that are called about the tasks of files, by names of their own."""
+        task = TaskSpecification(
+            api_base=self.api_base or "",
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            batch_size=self.batch_size,
+        )
+        metrics = [one.evaluator for file in files for one in file.tasks]
+        specs = [task_spec(text, metrics, self.how, task, sandbox=self.sandbox or "") for text in self.models]
+        names = distinct(spec.name for spec in specs)
+        return [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedBench:
+    """A bench before its first call: nothing is written yet."""
+
+    plan: Plan
+    own: tuple[EvaluatorSpec, ...]  # evaluators that score, too, what the models said
+    files: tuple[TaskFile, ...]
+    folder: Path
+    manifest: Manifest
+    handling: Handling
+    settings: Mapping[str, Any]
+    demands: BoardDemands
+
+
+def prepare_bench(
+    benchmark: Benchmark,
+    handling: Handling,
+    say: Say,
+    *,
+    out: str | None = None,
+    gates: GateOptions = NO_GATES,
+) -> PreparedBench:
+    """Load the task files, plan the bench and find its folder."""
+    loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
+    taken, sources = chosen(
+        loaded,
+        say,
+        limit=benchmark.limit,
+        sample=benchmark.sample,
+        seed=benchmark.seed,
+        selection=benchmark.selection,
+    )
+    specs = benchmark.specs(taken)
+    plan = plan_run(specs, [_NO_CANDIDATE], sources, repeats=benchmark.repeats, seed=benchmark.seed)
+    handling.check(plan)
+    folder = folder_of("bench", plan, benchmark.files, out, say)
+    paths = {source.name: source.file for source in sources}
+    kept = {**benchmark.settings, "bench": True, "paths": stored_paths(paths, ()), **gates.kept()}
+    refuse_foreign(folder)
+    own = parse_evaluators(benchmark.evaluators, benchmark.how)
+    expected = expected_board(taken, plan.layout)
+    return PreparedBench(
+        plan=plan,
+        own=own,
+        files=tuple(taken),
+        folder=folder,
+        manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept),
+        handling=handling,
+        settings=benchmark.settings,
+        demands=read_before_calls(expected, gates, [spec.name for spec in own]),
+    )
+
+
+def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example: bool = False) -> Finished:
+    """Call the models, make their board, then score what they said by the bench's own evaluators."""
+    check_reachable(replace(prepared.plan, specs=(*prepared.plan.specs, *prepared.own)))
+    _note_twice(prepared.plan.specs, host.say)
+    plan, handling = prepared.plan, prepared.handling
+    with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
+        _drop_boards(prepared)
+        called = _call(prepared, stored, host)
+        summary = summarise(stored)
+        board = _board(prepared, stored, include_per_example=include_per_example)
+        own = prepared.own if board else ()
+        scored = score_by(own, prepared.folder, prepared.files, prepared.handling, host)
+    others = {name: one.board for name, one in scored.items() if one.board}
+    boards = {"": board, **others} if board else {}
+    calls = called, *(one.called for one in scored.values())
+    gates = judged(prepared.demands, stored, board, others)
+    return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates)
+
+
+def _drop_boards(prepared: PreparedBench) -> None:
+    """Remove the boards that will be made: while calls are made they would tell of another time."""
+    folder = prepared.folder
+    for path in (folder / LEADERBOARD, *(path_of(folder, spec.name) for spec in prepared.own)):
+        path.unlink(missing_ok=True)
+
+
+def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> Called:
+    plan = _writing_outputs(prepared.plan, prepared.folder)
+    called = call(plan, stored, prepared.handling.settings(plan), host)
+    drop_outdated(prepared.folder)
+    return called
+
+
+def _board(prepared: PreparedBench, stored: StoredRun, *, include_per_example: bool) -> Board | None:
+    return make_board(
+        stored,
+        prepared.files,
+        {spec.name: spec.name for spec in prepared.plan.specs},
+        prepared.folder / LEADERBOARD,
+        settings=prepared.settings,
+        include_per_example=include_per_example,
+    )
+
+
+def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
+    """Say where a comparison of models would be one of a model with what it said itself."""
+    first: dict[str, str] = {}
+    for spec in specs:
+        name = first.setdefault(spec.task.model if spec.task else "", spec.name)
+        if name != spec.name:
+            say(
+                f"note: {spec.name} is the same model as {name}: what either said counts for both; "
+                "--repeats shows how much it varies"
+            )
+
+
+def _writing_outputs(plan: Plan, folder: Path) -> Plan:
+    """Let what models say be written down beside the journal, before it is scored."""
+    path = str((folder / OUTPUTS).absolute())
+    specs = [
+        replace(spec, task=replace(spec.task, outputs=path)) for spec in plan.specs if spec.task is not None
+    ]
+    return replace(plan, specs=tuple(specs))

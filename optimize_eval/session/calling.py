@@ -1,0 +1,58 @@
+"""The calls of a session: what is owed of a plan, then the recheck if there is to be one; and its summary.
+
+What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.connect import connect
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.recheck import Rechecked, recheck
+from optimize_eval.run.runner import Ended, Runner, Settings, Status
+from optimize_eval.session.host import Host
+from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
+from optimize_eval.store.stored import StoredRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What became of the calls, and of the recheck after them; `plan` is None where nothing was owed."""
+
+    ended: Ended
+    plan: Plan | None = None
+    rechecked: Rechecked | None = None
+
+
+def check_reachable(plan: Plan) -> None:
+    """Make each evaluator once: a key, a variable or a file that is missing is told before there is a run."""
+    for spec in plan.specs:
+        connect(spec).close()
+
+
+def call(
+    plan: Plan, stored: StoredRun, settings: Settings, host: Host, *, again: int | None = None
+) -> Called:
+    """Call what is owed of a plan's evaluators, which may be some of the run's, then so many once more."""
+    with host.calling():
+        with host.watching(is_recheck=False) as watch:
+            runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch)
+            ended = runner.run(stored.folder / JOURNAL)
+        if again is None:
+            return Called(ended=ended, plan=plan)
+        if ended.status is not Status.DONE:
+            host.say("recheck: left out; it asks again once a run is done")
+            return Called(ended=ended, plan=plan)
+        with host.watching(is_recheck=True) as watch:
+            found = recheck(plan, stored, again, slots=settings.slots, stop=host.stop, watch=watch)
+    return Called(ended=ended, plan=plan, rechecked=found)
+
+
+def summarise(run: StoredRun) -> dict[str, Any]:
+    """Compute the summary from the journal, and write it beside it."""
+    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
+
+    run.note_counts()
+    summary = summarise_stored(run)
+    write_json(run.folder / SUMMARY, summary)
+    return summary

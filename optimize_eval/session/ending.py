@@ -1,0 +1,104 @@
+"""How a session ended: what people should know beside the result, what to do about it, and the exit code."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from optimize_eval.errors import FailureKind
+from optimize_eval.reach import by_hand
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.progress import Progress
+from optimize_eval.run.runner import Ended, Status
+from optimize_eval.session.calling import Called
+from optimize_eval.session.finished import Finished
+
+DONE, MISSED, COULD_NOT_GO_ON, TOO_MANY_FAILURES, INTERRUPTED = 0, 1, 3, 4, 130
+
+Again = Callable[..., str]
+"""How to start the same session again, with further options as words."""
+
+_OF_A_STATUS = {
+    Status.DONE: DONE,
+    Status.TOO_MANY_FAILURES: TOO_MANY_FAILURES,
+    Status.OUT_OF_TIME: TOO_MANY_FAILURES,
+    Status.INTERRUPTED: INTERRUPTED,
+}
+_NOT_STARTED = (FailureKind.NOT_FOUND, FailureKind.START_FAILED)
+_LONGEST_LINE = 2000
+_LONG = "with the candidate, -e and --example FILE:LINE"
+
+
+def exit_code(finished: Finished) -> int:
+    """Give the code of the first span of calls that did not end well; then gates may be missed."""
+    codes = [
+        COULD_NOT_GO_ON if one.ended.changed else _OF_A_STATUS[one.ended.status] for one in finished.calls
+    ]
+    codes.append(DONE if all(gate.is_met for gate in finished.gates) else MISSED)
+    return next(filter(None, codes), DONE)
+
+
+def changed(ended: Ended) -> str:
+    """Say which evaluators were not the same program from the first call to the last."""
+    return f"{', '.join(ended.changed)} changed while being asked"
+
+
+def explained(
+    called: Called, again: Again, *, folder: Path | None = None, out: str | None = None
+) -> Iterator[str]:
+    """Say what went on beside the result, and what to do about it.
+
+    `folder` is the run's where a session may name it by --out, and `out` what that said.
+    """
+    if called.rechecked:
+        from optimize_eval.reports.recheck import render  # noqa: PLC0415  only after a recheck
+
+        yield render(called.rechecked)
+    if called.plan:
+        yield from _end(called.ended, called.plan, again, folder, out)
+
+
+def _end(ended: Ended, plan: Plan, again: Again, folder: Path | None, out: str | None) -> Iterator[str]:
+    yield from (f"note: {note}" for note in ended.notes)
+    for progress in ended.broken:
+        yield from _broken(progress, plan)
+    done = sum(progress.done for progress in ended.progress)
+    so_far = f"{done:,} of {plan.layout.size:,} calls are done"
+    if ended.status is Status.INTERRUPTED:
+        yield f"interrupted: {so_far}; to go on:\n  {again()}"
+    elif ended.status is Status.OUT_OF_TIME:
+        yield f"out of time (--max-time): {so_far}; to go on:\n  {again()}"
+    elif ended.reason and done < plan.layout.size:
+        names = _half_scored(ended, plan)
+        here = (
+            () if out or names or folder is None else ("--out", str(folder))
+        )  # where a fix changes the plan
+        yield f"stopped: {ended.reason}; {so_far}; after fixing it, run:\n  {again(*here)}"
+        if folder is not None and names:
+            anew = again(*(word for name in names for word in ("--replace", name)))
+            yield f"or, where the fix changes {', '.join(names)}, which has scores already:\n  {anew}"
+    elif ended.reason:
+        yield f"too many failures: {ended.reason}"
+
+
+def _half_scored(ended: Ended, plan: Plan) -> list[str]:
+    """Name the evaluators that failed and scored, and would not be the same ones once their files change."""
+    files = {one.name: one.files for one in plan.identities}
+    failed = [one for one in ended.progress if one.failed and one not in ended.broken]
+    return [one.name for one in failed if files[one.name]]
+
+
+def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
+    failed = progress.last_failure
+    if failed is None:
+        return
+    calls = f"every call ({progress.failed:,})"
+    yield f"error: {progress.name} failed on {calls}, {failed.kind}: {failed.message}"
+    if failed.stderr.strip():
+        yield "  it wrote to stderr:"
+        yield "\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")[-5:])
+    if failed.hint:
+        yield f"  try: {failed.hint}"
+    place = plan.layout.evaluators.index(progress.name)
+    number = plan.layout.number(progress.last_place)
+    if number is not None and failed.kind not in _NOT_STARTED and not plan.specs[place].task:
+        line = by_hand.ask_once(plan.specs[place], plan.unit(number).payload)
+        yield f"  try it: {line if len(line) <= _LONGEST_LINE else f'optimize-eval score, {_LONG}'}"

@@ -1,0 +1,34 @@
+"""What a session leaves: the run as it stands, its numbers, and how its calls ended."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from optimize_eval.aggregates.boards import Board
+from optimize_eval.run.runner import Status
+from optimize_eval.session.calling import Called
+from optimize_eval.store.stored import StoredRun
+
+if TYPE_CHECKING:
+    from optimize_eval.aggregates.gates import Gate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A session that came to an end, be it before all was called.
+
+    A bench has several spans of calls, one for its models and one for each metric of its own. `boards` are
+    leaderboards by the names of such metrics, the bench's own without one; empty while calls are owed.
+    """
+
+    stored: StoredRun
+    summary: Mapping[str, Any]
+    calls: tuple[Called, ...]
+    boards: Mapping[str, Board] = field(default_factory=dict)
+    gates: "tuple[Gate, ...]" = ()
+
+    @property
+    def status(self) -> Status:
+        """Say how it ended: the first span that did not come to its end speaks for all."""
+        ends = (called.ended.status for called in self.calls)
+        return next((status for status in ends if status is not Status.DONE), Status.DONE)

@@ -1,0 +1,46 @@
+"""A run's folder: found by what stays when the run grows, and opened with a word on what changes."""
+
+import shlex
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.resume import default_folder, former_folder, open_run
+from optimize_eval.session.host import Say
+from optimize_eval.session.settings import Handling
+from optimize_eval.store.folder import locked
+from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.note import keep_note
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.unnamed import unnamed
+
+
+def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None, say: Say) -> Path:
+    """Choose a run's folder; one that an earlier version named in another way is found, and named."""
+    folder = default_folder(stem, plan, paths) if out is None else Path(out)
+    former = former_folder(stem, plan) if out is None and not folder.exists() else None
+    if former:
+        say(f"note: {former} has this run, named by an older rule: it goes on, as with --out {former}")
+    return former or folder
+
+
+@contextmanager
+def opened(folder: Path, plan: Plan, manifest: Manifest, handling: Handling, say: Say) -> Iterator[StoredRun]:
+    """Hold a run's folder, as it is ready for calls."""
+    with locked(folder):
+        run = open_run(folder, plan, manifest, fresh=handling.fresh, replace=handling.replace)
+        _note_changes(run, say)
+        yield keep_note(run, handling.note)
+
+
+def _note_changes(run: StoredRun, say: Say) -> None:
+    """Say what a command has changed in a run by what it names, and by what it does not."""
+    for note in run.notes:
+        say(f"note: {note}")
+    if left := unnamed(run.document):
+        folder = shlex.quote(str(run.folder))
+        say(
+            f"note: left out, as this command does not name it: {left}; "
+            f"`optimize-eval report {folder} --all` shows it"
+        )

@@ -1,0 +1,95 @@
+"""A bench whose models' outputs are scored by another evaluator: one for each model, which reads its outputs.
+
+No model is called: outputs are read from the run's folder, in the place of the models.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.aggregates.boards import Board
+from optimize_eval.connect import task_spec
+from optimize_eval.datasets import Example, Reading
+from optimize_eval.errors import UsageError
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.reach import EvaluatorSpec, TaskSpecification
+from optimize_eval.run.rescore import Wanted
+from optimize_eval.session.boards import make_board, path_of
+from optimize_eval.session.host import Say
+from optimize_eval.store.folder import OUTPUTS
+from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks import TaskFile, load_tasks
+
+
+class Bench:
+    """A bench, and another evaluator of what its models said."""
+
+    def __init__(
+        self, run: StoredRun, wanted: Sequence[Wanted], say: Say, files: Sequence[TaskFile] | None = None
+    ) -> None:
+        """Take the task files, or load them from where they were."""
+        if len(wanted) > 1:
+            raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
+        if wanted[0].spec.score_range is not ScoreRange.UNIT:
+            raise UsageError("a leaderboard has scores from 0 to 1", hint="leave --score-range away")
+        self._manifest = run.manifest
+        self._scorer = wanted[0].spec
+        self.path = path_of(run.folder, self._scorer.name)  # of the board by the new scores
+        self._files = files or _files_again(run.manifest)
+        self._models = list(_apart(run.manifest["evaluators"], say))
+        self.wanted = [_rescoring(run, model, self._scorer) for model in self._models]
+
+    def readings(self) -> dict[str, Reading | None]:
+        """Give tasks as the examples that they were in the run."""
+        names = [split["name"] for split in self._manifest["splits"]]
+        there = [file for file in self._files if file.tasks]
+        return {name: _reading(file) for name, file in zip(names, there, strict=True)}
+
+    def board(self, run: StoredRun, evaluators: Sequence[str]) -> Board | None:
+        """Make a leaderboard by the new scores, which `evaluators` gave, one for each model."""
+        name = self._scorer.name
+        called = dict(zip(evaluators, [one["name"] for one in self._models], strict=True))
+        settings = {**self._manifest["settings"], "scorer": name}
+        return make_board(run, self._files, called, self.path, settings=settings, metric=name)
+
+
+def _files_again(manifest: Manifest) -> list[TaskFile]:
+    """Load the task files of a bench from where they were, with the tasks that it had."""
+    settings = manifest["settings"]
+    paths = (settings.get("paths") or {}).get("splits") or {}
+    files = []
+    for split in manifest["splits"]:
+        path = paths.get(split["name"])
+        if path is None:
+            raise UsageError(f"run.json does not tell where {split['file']} was", hint="bench it once more")
+        file = load_tasks(path, format=settings.get("format"))
+        there = set(split["lines"])
+        tasks = tuple(task for task in file.tasks if task.line in there)
+        files.append(replace(file, name=Path(split["name"]).stem, tasks=tasks))
+    return files
+
+
+def _apart(models: Sequence[dict[str, Any]], say: Say) -> Iterator[dict[str, Any]]:
+    """Give each model once: what one that was given twice said is written down, and scored, once."""
+    first: dict[str, str] = {}
+    for model in models:
+        name = first.setdefault(model["text"], model["name"])
+        if name == model["name"]:
+            yield model
+        else:
+            say(f"note: {model['name']} is the same model as {name}, which is scored for both")
+
+
+def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> Wanted:
+    outputs = (run.folder / OUTPUTS).absolute()
+    how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers, retries=scorer.retries)
+    task = TaskSpecification(scorer=scorer)
+    spec = task_spec(f"replay:{outputs}#{model['text']}", (), how, task)
+    return Wanted(spec=replace(spec, name=f"{model['name']}.{scorer.name}"), given=None)
+
+
+def _reading(file: TaskFile) -> Reading:
+    examples = tuple(Example(raw=task.raw, line=task.line, value={}) for task in file.tasks)
+    return Reading(path=file.path, examples=examples, problems=())

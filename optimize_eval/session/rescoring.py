@@ -1,0 +1,150 @@
+"""Another evaluator over what a run was about, or over what a bench's models said.
+
+Its scores join the run's; the run's own evaluators are not called, and may be gone.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from optimize_eval.aggregates.boards import Board
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.run.again import plan_again
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.rescore import Settled, Wanted, add, is_owed, settle
+from optimize_eval.run.runner import Ended, Status
+from optimize_eval.session.calling import Called, call, check_reachable, summarise
+from optimize_eval.session.finished import Finished
+from optimize_eval.session.host import Host, Say
+from optimize_eval.session.inputs import load_candidates_again, read_again
+from optimize_eval.session.rescore_bench import Bench
+from optimize_eval.session.settings import Handling
+from optimize_eval.store.folder import locked, refuse_foreign
+from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.note import keep_note
+from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.tasks import TaskFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescoring:
+    """Evaluators for a run that is there, and where what it was about is now, if it moved."""
+
+    folder: Path
+    wanted: Sequence[Wanted]
+    bench: Bench | None = None  # where the run is one
+    splits: Mapping[str, str | None] = field(default_factory=dict)
+    candidates: Sequence[str] = ()
+    lists: Sequence[str] = ()
+
+    def plan(self, run: StoredRun, specs: Sequence[EvaluatorSpec]) -> Plan:
+        """Plan what the run was about for other evaluators."""
+        return plan_again(
+            specs,
+            run.manifest,
+            self.bench.readings() if self.bench else read_again(run.manifest, self.splits),
+            load_candidates_again(run.manifest, self.candidates, self.lists),
+        )
+
+
+def prepare_rescoring(
+    run: str,
+    specs: Sequence[EvaluatorSpec],
+    given: Sequence[str | None],
+    say: Say,
+    *,
+    splits: Mapping[str, str | None],
+    candidates: Sequence[str] = (),
+    lists: Sequence[str] = (),
+) -> Rescoring:
+    """Open a run; `given` are the names that evaluators were given in so many words."""
+    opened = open_stored(run)
+    fields = [one["field"] for one in opened.manifest["candidates"] if one.get("field")]
+    wanted = [Wanted(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)]
+    folder = opened.folder  # a folder without a run is not made one by locking it
+    refuse_foreign(folder)
+    bench = Bench(opened, wanted, say) if is_bench(opened.manifest) else None
+    return Rescoring(
+        folder=folder,
+        wanted=bench.wanted if bench else wanted,
+        bench=bench,
+        splits=splits,
+        candidates=candidates,
+        lists=lists,
+    )
+
+
+def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> Finished:
+    """Call the evaluators that the run does not have, or not for all it is about."""
+    bench = prepared.bench
+    with locked(prepared.folder):
+        stored = keep_note(open_stored(prepared.folder), handling.note)
+        settled = settle(stored, prepared.wanted)
+        planned = partial(prepared.plan, stored, settled.specs)
+        stored, called = _called(stored, settled, planned, handling, host)
+        if called.plan is None:
+            _note_done(settled, host.say)
+        summary = summarise(stored)
+        board = bench.board(stored, [spec.name for spec in settled.specs]) if bench else None
+    return Finished(stored=stored, summary=summary, calls=(called,), boards={"": board} if board else {})
+
+
+class Own(NamedTuple):
+    """What became of a bench's own metric: its board, and how the calls went."""
+
+    board: Board | None
+    called: Called
+
+
+def score_by(
+    metrics: Sequence[EvaluatorSpec],
+    folder: Path,
+    files: Sequence[TaskFile],
+    handling: Handling,
+    host: Host,
+) -> dict[str, Own]:
+    """Score by further evaluators what the models of a bench said, up to a stop; its folder is locked."""
+    scored: dict[str, Own] = {}
+    for metric in metrics:
+        own = scored[metric.name] = _score_by(metric, folder, files, handling, host)
+        if own.called.ended.status in {Status.INTERRUPTED, Status.OUT_OF_TIME}:
+            break
+    return scored
+
+
+def _score_by(
+    metric: EvaluatorSpec, folder: Path, files: Sequence[TaskFile], handling: Handling, host: Host
+) -> Own:
+    run = open_stored(folder)
+    bench = Bench(run, [Wanted(spec=metric, given=None)], host.say, files)
+    settled = settle(run, bench.wanted)
+    planned = partial(plan_again, settled.specs, run.manifest, bench.readings(), ())
+    run, called = _called(run, settled, planned, handling, host)
+    summarise(run)
+    return Own(bench.board(run, [spec.name for spec in settled.specs]), called)
+
+
+def _called(
+    stored: StoredRun, settled: Settled, planned: Callable[[], Plan], handling: Handling, host: Host
+) -> tuple[StoredRun, Called]:
+    """Add the evaluators to the run and call what is owed; without that no file of the run's is needed."""
+    if not is_owed(stored, settled):
+        stored = add(stored, settled.additions)
+        return stored, Called(ended=_nothing_called(stored, settled))
+    plan = planned()
+    settings = handling.settings(plan)
+    check_reachable(plan)
+    stored = add(stored, settled.additions)
+    return stored, call(plan, stored, settings, host)
+
+
+def _nothing_called(stored: StoredRun, settled: Settled) -> Ended:
+    changed = tuple(name for name in settled.known if name in stored.ledger.changed)
+    return Ended(status=Status.DONE, reason="", progress=(), broken=(), notes=(), changed=changed)
+
+
+def _note_done(settled: Settled, say: Say) -> None:
+    for name in settled.known:
+        say(f"note: the run has {name} already, and nothing of it is owed")

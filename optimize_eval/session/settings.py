@@ -1,0 +1,64 @@
+"""How a plan is carried out: what may differ from one session of a run to the next, checked."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from optimize_eval.engines import SLOTS
+from optimize_eval.errors import UsageError
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.runner import Settings
+
+ABORT = "abort"
+
+_MOST_SLOTS = 1024
+_ALL = 100
+_SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handling:
+    """What options say about how to call; none of it makes a run another run."""
+
+    concurrency: int = SLOTS
+    on_failure: str = "exclude"
+    max_failures: str | None = None
+    keep_stderr: bool = False
+    no_preflight: bool = False
+    fresh: bool = False
+    replace: Collection[str] = ()
+    note: str | None = None  # what to note of the run; None: what it has
+    ends_at: float | None = None  # the instant from which on no call begins
+
+    def __post_init__(self) -> None:
+        if self.concurrency > _MOST_SLOTS:
+            raise UsageError(f"--concurrency {self.concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
+
+    def check(self, plan: Plan) -> None:
+        """Refuse what cannot be read, before there is a run."""
+        self.settings(plan)
+
+    def settings(self, plan: Plan) -> Settings:
+        """Make what the runner of a plan takes."""
+        return Settings(
+            slots=self.concurrency,
+            abort_on_failure=self.on_failure == ABORT,
+            most_failures=most_failures(self.max_failures, plan.layout.size),
+            keep_stderr=self.keep_stderr,
+            probe=not self.no_preflight,
+            ends_at=self.ends_at,
+        )
+
+
+def most_failures(text: str | None, calls: int) -> int | None:
+    """Read --max-failures, a count or a share of the calls."""
+    if text is None:
+        return None
+    if (share := _SHARE.fullmatch(text)) and float(share[1]) <= _ALL:
+        return int(calls * float(share[1]) / _ALL)
+    if text.isascii() and text.isdigit():
+        return int(text)
+    raise UsageError(
+        f"--max-failures {text!r} is neither a count nor a share",
+        hint="write a count from 0, such as 20, or a share from 0% to 100%, such as 5%",
+    )

@@ -1,0 +1,132 @@
+"""Candidates × evaluators × examples: a run prepared, opened, called and summarised."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.aggregates.demands import NO_GATES, Demands, GateOptions, read_demands
+from optimize_eval.candidates import Candidate, Named
+from optimize_eval.protocol import check_task_model
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.run.described import manifest_of
+from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.run.resume import look_at
+from optimize_eval.session.calling import call, check_reachable, summarise
+from optimize_eval.session.finished import Finished
+from optimize_eval.session.host import Host, Say
+from optimize_eval.session.inputs import Examples, stored_paths
+from optimize_eval.session.opening import folder_of, opened
+from optimize_eval.session.settings import Handling
+from optimize_eval.store.folder import refuse_foreign
+from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.stored import StoredRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """What is compared, by the names of options; all of it is loaded, so another candidate is a `replace`."""
+
+    specs: tuple[EvaluatorSpec, ...]
+    candidates: tuple[Candidate, ...]
+    examples: Examples
+    named: Sequence[Named] = ()  # where candidates came from
+    task_models: Sequence[str] = ()
+    repeats: int = 1
+    baseline: str | None = None
+    seed: int = 0
+    cluster_by: str | None = None
+    group_by: Sequence[str] = ()
+    margins: Sequence[str] = ()
+
+    def plan(self) -> Plan:
+        """Put the axes together; raises UsageError where they do not fit each other."""
+        plan = plan_run(
+            self.specs,
+            self.candidates,
+            self.examples.sources,
+            task_models=[check_task_model(name) for name in self.task_models] or [None],
+            repeats=self.repeats,
+            baseline=self.baseline,
+            seed=self.seed,
+            cluster_by=self.cluster_by,
+            group_by=self.group_by,
+        )
+        return replace(plan, layout=replace(plan.layout, margins=self._margins(plan)))
+
+    def _margins(self, plan: Plan) -> dict[str, float]:
+        if not self.margins:
+            return {}
+        from optimize_eval.aggregates.margins import parse_margins  # noqa: PLC0415  most runs have none
+
+        return parse_margins(self.margins, plan.layout)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A run before its first call: nothing is written yet."""
+
+    plan: Plan
+    folder: Path
+    manifest: Manifest
+    handling: Handling
+    demands: Demands
+
+
+def prepare(
+    comparison: Comparison,
+    handling: Handling,
+    say: Say,
+    *,
+    out: str | None = None,
+    stem: str = "run",
+    gates: GateOptions = NO_GATES,
+) -> Prepared:
+    """Plan a run, find its folder, and read what it has to reach."""
+    plan = comparison.plan()
+    handling.check(plan)
+    folder = folder_of(stem, plan, comparison.examples.paths, out, say)
+    manifest = manifest_of(plan, comparison.examples.names, _kept(comparison, handling, plan, gates))
+    refuse_foreign(folder)
+    demands = read_demands(
+        manifest,
+        folder,
+        gates.fail_under,
+        gates.max_gap,
+        gates.no_regression_against,
+        is_before_calls=True,
+    )
+    return Prepared(plan=plan, folder=folder, manifest=manifest, handling=handling, demands=demands)
+
+
+def look(prepared: Prepared) -> StoredRun:
+    """Find what is known of a run as it is to be; writes nothing."""
+    fresh, replaced = prepared.handling.fresh, prepared.handling.replace
+    return look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=fresh, replace=replaced)
+
+
+def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> Finished:
+    """Call what is owed, then so many scored calls again, and summarise what the journal has."""
+    check_reachable(prepared.plan)
+    plan, handling = prepared.plan, prepared.handling
+    with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
+        settings = handling.settings(plan)
+        called = call(plan, stored, settings, host, again=recheck)
+        summary = summarise(stored)
+    gates = prepared.demands.judge(stored, summary)
+    return Finished(stored=stored, summary=summary, calls=(called,), gates=gates)
+
+
+def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
+    """Make what run.json keeps of how the run was asked for, none of which is part of its plan."""
+    examples, margins = comparison.examples, plan.layout.margins
+    return {
+        "concurrency": handling.concurrency,
+        "limit": examples.limit,
+        "sample": examples.sample,
+        "on_failure": handling.on_failure,
+        "paths": stored_paths(examples.files, comparison.named),
+        **examples.selection.to_dict(),
+        **({"margins": dict(margins)} if margins else {}),
+        **gates.kept(),
+    }
