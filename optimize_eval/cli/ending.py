@@ -64,7 +64,7 @@ def end(
             )
         if called.ended.status is Status.INTERRUPTED:
             raise Interrupted
-        if called.ended.status is Status.TOO_MANY_FAILURES:
+        if called.ended.status in {Status.TOO_MANY_FAILURES, Status.OUT_OF_TIME}:
             raise typer.Exit(ending.TOO_MANY_FAILURES)
 
 

@@ -17,7 +17,8 @@ from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.reports import preflight as report
-from optimize_eval.run.source import check_fields, value_at
+from optimize_eval.run.source import check_fields
+from optimize_eval.selection import parse_selection, value_at
 from optimize_eval.session.inputs import load_all_candidates, load_splits
 
 EXAMPLES = """\b
@@ -51,6 +52,8 @@ def preflight(
         str | None, typer.Option("--dataset", metavar="FILE", help="The train examples.")
     ] = None,
     valset: Annotated[str | None, typer.Option("--valset", metavar="FILE", help="The val examples.")] = None,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
     candidate: options.CandidateFiles = None,
     candidates: options.CandidateLists = None,
     candidate_field: options.CandidateFields = None,
@@ -89,7 +92,9 @@ def preflight(
     specs = [spec.hiding(fields) for spec in options.evaluators(context, evaluator, judge_model, defaults)]
     said = options.said_of_runs(context)
     chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
-    sources = load_splits({"train": dataset, "val": valset}, output.say, **chosen_by).sources
+    selection = parse_selection(filters, ids)
+    files = {"train": dataset, "val": valset}
+    sources = load_splits(files, output.say, selection=selection, **chosen_by).sources
     for source in sources:
         check_fields(source, fields)
     splits = {one.name: one.examples for one in sources}

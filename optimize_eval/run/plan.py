@@ -21,7 +21,8 @@ from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.identity import Identity
 from optimize_eval.run.about import About
-from optimize_eval.run.source import Source, check_fields, check_labels, label_at, value_at
+from optimize_eval.run.source import Source, check_fields, check_labels, label_at
+from optimize_eval.selection import value_at
 from optimize_eval.store.keys import key_of
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
 from optimize_eval.tasks.identity import identify

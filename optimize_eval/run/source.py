@@ -10,6 +10,7 @@ from typing import Any
 from optimize_eval import strict_json
 from optimize_eval.datasets import Example
 from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.selection import value_at
 from optimize_eval.store.layout import NO_VALUE
 
 MOST_GROUPS = 100
@@ -83,16 +84,6 @@ def _paths_of(sources: Sequence[Source]) -> str:
     }
     paths = [path for path, one in {**value, **inner}.items() if isinstance(one, str | bool | int | float)]
     return f"the first example has {', '.join(paths[:20]) or 'no such field'}"
-
-
-def value_at(value: Any, path: str) -> Any:
-    """Look up a dotted path; a key that itself has dots is found too. None where there is nothing."""
-    if not isinstance(value, Mapping):
-        return None
-    if path in value:
-        return value[path]
-    head, dot, rest = path.partition(".")
-    return value_at(value.get(head), rest) if dot else None
 
 
 def label_at(value: Any, path: str) -> str:

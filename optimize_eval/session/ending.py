@@ -19,6 +19,7 @@ Again = Callable[..., str]
 _OF_A_STATUS = {
     Status.DONE: DONE,
     Status.TOO_MANY_FAILURES: TOO_MANY_FAILURES,
+    Status.OUT_OF_TIME: TOO_MANY_FAILURES,
     Status.INTERRUPTED: INTERRUPTED,
 }
 _NOT_STARTED = (FailureKind.NOT_FOUND, FailureKind.START_FAILED)
@@ -63,6 +64,8 @@ def _end(ended: Ended, plan: Plan, again: Again, folder: Path | None, out: str |
     so_far = f"{done:,} of {plan.layout.size:,} calls are done"
     if ended.status is Status.INTERRUPTED:
         yield f"interrupted: {so_far}; to go on:\n  {again()}"
+    elif ended.status is Status.OUT_OF_TIME:
+        yield f"out of time (--max-time): {so_far}; to go on:\n  {again()}"
     elif ended.reason and done < plan.layout.size:
         names = _half_scored(ended, plan)
         here = (

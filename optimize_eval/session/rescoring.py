@@ -23,6 +23,7 @@ from optimize_eval.session.rescore_bench import Bench
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.note import keep_note
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks import TaskFile
 
@@ -79,7 +80,7 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
     """Call the evaluators that the run does not have, or not for all it is about."""
     bench = prepared.bench
     with locked(prepared.folder):
-        stored = open_stored(prepared.folder)
+        stored = keep_note(open_stored(prepared.folder), handling.note)
         settled = settle(stored, prepared.wanted)
         planned = partial(prepared.plan, stored, settled.specs)
         stored, called = _called(stored, settled, planned, handling, host)
@@ -104,11 +105,11 @@ def score_by(
     handling: Handling,
     host: Host,
 ) -> dict[str, Own]:
-    """Score by further evaluators what the models of a bench said, up to Ctrl-C; its folder is locked."""
+    """Score by further evaluators what the models of a bench said, up to a stop; its folder is locked."""
     scored: dict[str, Own] = {}
     for metric in metrics:
         own = scored[metric.name] = _score_by(metric, folder, files, handling, host)
-        if own.called.ended.status is Status.INTERRUPTED:
+        if own.called.ended.status in {Status.INTERRUPTED, Status.OUT_OF_TIME}:
             break
     return scored
 

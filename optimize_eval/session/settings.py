@@ -27,6 +27,8 @@ class Handling:
     no_preflight: bool = False
     fresh: bool = False
     replace: Collection[str] = ()
+    note: str | None = None  # what to note of the run; None: what it has
+    ends_at: float | None = None  # the instant from which on no call begins
 
     def __post_init__(self) -> None:
         if self.concurrency > _MOST_SLOTS:
@@ -44,6 +46,7 @@ class Handling:
             most_failures=most_failures(self.max_failures, plan.layout.size),
             keep_stderr=self.keep_stderr,
             probe=not self.no_preflight,
+            ends_at=self.ends_at,
         )
 
 

@@ -126,6 +126,7 @@ def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: GateOpt
         "sample": examples.sample,
         "on_failure": handling.on_failure,
         "paths": stored_paths(examples.files, comparison.named),
+        **examples.selection.to_dict(),
         **({"margins": dict(margins)} if margins else {}),
         **gates.kept(),
     }

@@ -1,0 +1,28 @@
+"""Durations as people write them: 90s, 10m, 1h30m; a plain number is seconds."""
+
+import math
+import re
+
+HINT = "write a duration, such as 90s, 10m or 1h30m"
+
+_UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_DURATION = re.compile("".join(f"(?:({_NUMBER}){unit})?" for unit in _UNITS))
+
+
+def parse_duration(text: str) -> float:
+    """Read a duration in seconds; raises ValueError where it is none.
+
+    >>> [parse_duration(text) for text in ("90s", "1h30m", "0.5m", "7")]
+    [90.0, 5400.0, 30.0, 7.0]
+    """
+    if re.fullmatch(_NUMBER, text):
+        seconds = float(text)
+    elif text and (found := _DURATION.fullmatch(text)):
+        pairs = zip(found.groups(), _UNITS.values(), strict=True)
+        seconds = math.fsum(float(many) * size for many, size in pairs if many)
+    else:
+        raise ValueError(HINT)
+    if not math.isfinite(seconds):
+        raise ValueError(HINT)
+    return seconds
