@@ -7,10 +7,11 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from optimize_eval import http_evaluator
@@ -74,6 +75,13 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     while descriptors() > before and time.monotonic() < patience:
         time.sleep(0.002)
     assert descriptors() <= before, f"descriptors left open: {before} before, {descriptors()} after"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in the docstrings of the package only: tests have none, which is a test."""
+    found = yield
+    return [one for one in found if not isinstance(one, DoctestModule)]
 
 
 def pytest_collection_finish() -> None:
