@@ -78,6 +78,9 @@ def bench(
     max_tokens: Annotated[
         int | None, typer.Option("--max-tokens", metavar="N", min=1, help="For models of providers.")
     ] = None,
+    keep_thoughts: Annotated[
+        bool, typer.Option("--keep-thoughts", help="Score a model's text with its thoughts.")
+    ] = False,
     sandbox: Annotated[
         Sandbox | None,
         typer.Option("--sandbox", metavar="LEVEL", help="For code: strict, best-effort or none."),
@@ -146,6 +149,7 @@ def bench(
         api_base=api_base,
         temperature=temperature,
         max_tokens=max_tokens,
+        keep_thoughts=keep_thoughts,
         sandbox=sandbox,
     )
     demanded = GateOptions(fail_under=fail_under or (), no_regression_against=no_regression_against)

@@ -23,7 +23,7 @@ SCHEMA = "optimize-eval.task.v1"
 
 _FAILED = 4  # as a bench whose models all fail
 
-_OF_THE_TASK = ("output", "prediction", "metric")  # of the side info: told as steps of their own
+_OF_THE_TASK = ("thoughts", "output", "prediction", "metric")  # of the side info: told as steps of their own
 
 
 def show(specs: Sequence[EvaluatorSpec], file: TaskFile, task: Task, outputs: Path, *, as_json: bool) -> None:
@@ -60,7 +60,8 @@ def _held(outputs: Path) -> Iterator[str]:
 
 
 def _ask(spec: EvaluatorSpec, task: Task, outputs: str) -> Scored | Failed:
-    known = replace(spec, task=replace(spec.task, outputs=outputs)) if spec.task else spec
+    told = spec.task and replace(spec.task, outputs=outputs, tells_thoughts=True)
+    known = replace(spec, task=told)
     evaluator = connect(known)
     try:
         payload = Payload(candidate="", example=task.raw, line=task.line)
@@ -89,6 +90,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield f"  failed    {model['kind']}: {model['message']}"
             yield from [f"  try       {model['hint']}"] * bool(model["hint"])
             continue
+        if model["thoughts"] is not None:
+            yield from _block("thoughts", model["thoughts"])
         yield from _block("output", model["output"])
         yield from _block("predicted", model["prediction"])
         yield f"  score     {model['score']:g}"

@@ -60,8 +60,9 @@ def of_rule(rule: Rule, asked: Asked, filling: Mapping[str, str]) -> Answer:
             text = filled(rule.says.get("text", ""), filling)
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return error(status, text or _phrase(status), rule.headers)
-    body = _completion(rule, asked, {"role": "assistant", "content": text})
-    return Answer(status=status, body=_encoded(body), headers=rule.headers)
+    body = _completion(rule, asked, {"role": "assistant", "content": text, **filled(rule.message, filling)})
+    told = _events(body) if rule.streamed else _encoded(body)
+    return Answer(status=status, body=told, headers={**(_STREAM if rule.streamed else {}), **rule.headers})
 
 
 def error(status: int, message: str, headers: Mapping[str, str] | None = None, code: str = "") -> Answer:
@@ -94,10 +95,23 @@ def _completion(rule: Rule, asked: Asked, message: Mapping[str, Any], reason: st
     return {
         "id": "chatcmpl-fake",
         "object": "chat.completion",
-        "model": asked.model,
+        "model": rule.answered_by or asked.model,
         "choices": [choice],
         "usage": usage if rule.usage is None else rule.usage,
     }
+
+
+def _events(body: Mapping[str, Any]) -> bytes:
+    """Write a completion as a stream: text and thoughts letter by letter, then the reason, then the usage."""
+    message, reason = body["choices"][0]["message"], body["choices"][0]["finish_reason"]
+    texts = {key: said for key, said in message.items() if key != "role" and isinstance(said, str)}
+    deltas = [{"role": "assistant"}, *({key: letter} for key in texts for letter in texts[key])]
+    chunks = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    ended = {"index": 0, "delta": {}, "finish_reason": reason}
+    shared = {"object": "chat.completion.chunk", "model": body["model"]}
+    told = [{**shared, "choices": [chunk]} for chunk in (*chunks, ended)]
+    events = [*map(json.dumps, [*told, {**shared, "choices": [], "usage": body["usage"]}]), "[DONE]"]
+    return "".join(f"data: {event}\n\n" for event in events).encode()
 
 
 def _malformed(kind: str, rule: Rule, asked: Asked) -> Answer:
@@ -106,6 +120,9 @@ def _malformed(kind: str, rule: Rule, asked: Asked) -> Answer:
     whole = _completion(rule, asked, {"role": "assistant", "content": "fine"})
     if kind in _BODIES:
         return Answer(status=rule.status or 200, body=_BODIES[kind], headers=rule.headers)
+    if kind == "stream_cut":
+        events = _events(whole)
+        return Answer(status=200, body=events[: len(events) // 2], headers=_STREAM)
     if kind in {"truncated", "close_mid_body"}:
         half = _encoded(whole)[: len(_encoded(whole)) // 2]
         if kind == "truncated":
@@ -127,6 +144,7 @@ def _phrase(status: int) -> str:
         return "Odd"
 
 
+_STREAM = {"content-type": "text/event-stream"}
 _CALL = {"id": "call_1", "type": "function", "function": {"name": "score", "arguments": "{}"}}
 _ENDINGS = {
     "close": Answer(status=None, ending=Ending.CLOSED),
@@ -135,6 +153,7 @@ _ENDINGS = {
 _BODIES = {
     "not_json": b"<html>a proxy was here</html>",
     "empty_body": b"",
+    "broken_json": b'{"choices": [{"message": {"content": "fine"},, }]}',
     "not_an_object": b"[1, 2]",
     "no_choices": b'{"object": "chat.completion"}',
     "empty_choices": b'{"object": "chat.completion", "choices": []}',
@@ -147,6 +166,7 @@ _MESSAGES: dict[str, tuple[dict[str, Any], str]] = {
     "content_filter": ({"content": ""}, "content_filter"),
     "tool_calls": ({"content": None, "tool_calls": [_CALL]}, "tool_calls"),
     "length": ({"content": ""}, "length"),
+    "thoughts_only": ({"content": "", "reasoning_content": "I think so."}, "stop"),
     "parts": ({"content": [{"type": "text", "text": "in "}, {"type": "text", "text": "parts"}]}, "stop"),
 }
-MALFORMED = ("truncated", "close_mid_body", *_ENDINGS, *_BODIES, *_MESSAGES)
+MALFORMED = ("truncated", "stream_cut", "close_mid_body", *_ENDINGS, *_BODIES, *_MESSAGES)

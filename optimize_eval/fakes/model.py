@@ -4,7 +4,7 @@
 
 Prints its base URL and serves until it is ended. What it was asked is at GET /requests and, one JSON object a
 line, in the file of --record: everything but the value of Authorization. How rules are written is said in
-rules_file. For tests and demos: loopback only, no TLS, no streaming.
+rules_file. For tests and demos: loopback only, no TLS.
 """
 
 import argparse

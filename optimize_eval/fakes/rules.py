@@ -64,6 +64,9 @@ class Rule:
     times: int | None = None
     finish_reason: str = "stop"
     usage: Mapping[str, Any] | None = None
+    message: Mapping[str, Any] = field(default_factory=dict)  # beside role and content
+    answered_by: str = ""  # in place of the model that was asked
+    streamed: bool = False
     refused_formats: tuple[str, ...] = ()
 
     def groups(self, asked: Asked) -> dict[str, str] | None:

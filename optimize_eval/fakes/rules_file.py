@@ -9,9 +9,10 @@ The first rule that matches answers. `when` takes regular expressions: `user` (l
 message), `any` (in each message), `model`, `path`, `body` (all that was sent), `headers = { NAME = … }`.
 A rule says one of `text`, `json` (a text that is JSON), `body` (all of the body, as it stands) and
 `malformed`. Beside it: `status`, `headers`, `delay` (seconds), `times` (so many requests, then the rules
-after it), `usage`, `finish_reason`, `name` (for the record), and `refuse_response_format` (a list of
-types that it answers with 400; alone, the rule is for those only). With a status of failure, `text` is
-the error's message.
+after it), `usage`, `finish_reason`, `message` (what its message has beside role and content, such as
+{ reasoning_content = "…" }), `answered_by` (the model that it names), `streamed` (as events of a stream,
+whether asked for or not), `name` (for the record), and `refuse_response_format` (a list of types that it
+answers with 400; alone, the rule is for those only). With a status of failure, `text` is the error's message.
 
 In what it says {1} and {name} stand for the groups that were found, {count} for how often the rule has
 answered, {model} and {authorization} for what was sent; other braces stand for themselves.
@@ -34,6 +35,7 @@ FORMATS = ("json_schema", "json_object", "text")
 
 _SAYS = ("text", "json", "body", "malformed")
 _MESSAGES = ("user", "any", "model", "path", "body")
+_PLAIN = ("status", "times", "finish_reason", "answered_by", "streamed")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t -~]*")
 
 
@@ -65,11 +67,7 @@ def load_rules(path: str) -> Rules:
 
 
 def _rule(number: int, table: dict[str, Any]) -> Rule:
-    given = {
-        key: table[key]
-        for key in ("status", "headers", "delay", "times", "finish_reason", "usage")
-        if key in table
-    }
+    given = {key: table[key] for key in (*_PLAIN, "headers", "delay", "usage", "message") if key in table}
     when = dict(table.get("when", {}))
     headers = when.pop("headers", {})
     return Rule(
@@ -178,6 +176,9 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "times": (_is_count, "a count of at least 1"),
     "finish_reason": (_is_text, "a text"),
     "usage": (lambda value: isinstance(value, dict), "a table, such as { prompt_tokens = 7 }"),
+    "message": (lambda value: isinstance(value, dict), 'a table, such as { reasoning = "…" }'),
+    "answered_by": (_is_text, "a text"),
+    "streamed": (lambda value: isinstance(value, bool), "true or false"),
     "refuse_response_format": (
         lambda value: _is_texts(value) and set(value) <= set(FORMATS),
         f"a list of {', '.join(FORMATS)}",

@@ -68,7 +68,8 @@ class Model:
         response = self._attempt(body, schema, deadline)
         if isinstance(response, EvaluationError):
             raise _explained(response, asked)
-        return parse_reply(response, asked, deadline - time.monotonic())
+        left = deadline - time.monotonic()
+        return parse_reply(response, asked, left, keep_thoughts=self.spec.keep_thoughts)
 
     def close(self) -> None:
         self._way.close()

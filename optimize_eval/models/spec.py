@@ -3,9 +3,12 @@
 import re
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from optimize_eval.errors import UsageError
+
+CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 
 _CONFIDENTIAL = re.compile(r"auth|credential|key|pass|secret|sig|token", re.IGNORECASE)
 _NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
@@ -20,6 +23,7 @@ class ModelSpec:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    keep_thoughts: bool = False  # take the text as it came, thoughts included
 
     def __post_init__(self) -> None:
         if self.api_base:
@@ -32,12 +36,38 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model said, and what that took; counts that the server does not tell are None."""
+    """What a model said, who it was, and what that took; what the server does not tell is None."""
 
     text: str
     prompt_tokens: int | None
     completion_tokens: int | None
     finish_reason: str | None
+    reasoning: str = ""  # its thoughts, apart from the text
+    model: str | None = None  # who answered, as the server says
+    fingerprint: str | None = None
+    cached_tokens: int | None = None  # of the prompt's
+    reasoning_tokens: int | None = None  # of the completion's
+    cost: float | None = None  # as the server says, in its own currency
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Return True if the model was stopped for the length of what it wrote."""
+        return self.finish_reason == CUT_OFF
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """Give what the server told beside text and thoughts, by name."""
+        told = {
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "cached_tokens": self.cached_tokens,
+            "reasoning_tokens": self.reasoning_tokens,
+            "cost": self.cost,
+            "finish_reason": self.finish_reason,
+            "answered_by": self.model,
+            "fingerprint": self.fingerprint,
+        }
+        return {key: said for key, said in told.items() if said is not None}
 
 
 def _check_base(base: str) -> None:

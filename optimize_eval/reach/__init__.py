@@ -126,6 +126,8 @@ class TaskSpecification:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    keep_thoughts: bool = False  # score a model's text as it came, thoughts included
+    tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
     batch_size: int | None = None  # prompts in one call at most; None: as the program declares
 
 

@@ -55,6 +55,7 @@ class Benchmark:
     api_base: str | None = None
     temperature: float | None = None
     max_tokens: int | None = None
+    keep_thoughts: bool = False
     sandbox: str | None = None
 
     @property
@@ -69,6 +70,7 @@ class Benchmark:
             "temperature": self.temperature,
             "max_tokens": self.max_tokens,
             "batch_size": self.batch_size,
+            **({"keep_thoughts": True} if self.keep_thoughts else {}),
             "sandbox": self.sandbox,
             "timeout": self.how.timeout,
             "retries": self.how.retries,
@@ -82,6 +84,7 @@ class Benchmark:
             temperature=self.temperature,
             max_tokens=self.max_tokens,
             batch_size=self.batch_size,
+            keep_thoughts=self.keep_thoughts,
         )
         metrics = [one.evaluator for file in files for one in file.tasks]
         specs = [task_spec(text, metrics, self.how, task, sandbox=self.sandbox or "") for text in self.models]

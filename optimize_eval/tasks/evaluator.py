@@ -141,10 +141,19 @@ class TaskEvaluator:
             with _stage("metric"):
                 scored = self._metric(metric).call(question, deadline)
         except EvaluationError as error:
-            error.side_info = _told(error.side_info, metric, output, prediction)
+            error.side_info = self._told(error.side_info, metric, output, prediction)
             raise
-        told = _told(scored.side_info, metric, output, prediction)
+        told = self._told(scored.side_info, metric, output, prediction)
         return Answer(score=scored.score, side_info=told, stderr=output.stderr)
+
+    def _told(
+        self, side_info: Mapping[str, Any], metric: str, output: Output, prediction: str
+    ) -> Mapping[str, Any]:
+        """Put together what the metric said and what it was said of."""
+        said = {"output": output.text, "prediction": prediction, "metric": metric}
+        thoughts = {"thoughts": output.reasoning} if self._task.tells_thoughts and output.reasoning else {}
+        model = {"model": output.side} if output.side else {}
+        return {**side_info, **said, **thoughts, **model}
 
     def _model(self, text: str) -> ModelUnderTest:
         return self._models.get(text) or self._made(self._models, text, self._make_model)
@@ -185,9 +194,3 @@ def _stage(name: str) -> Iterator[None]:
     except EvaluationError as error:
         error.message = f"{name}: {error.message}"
         raise
-
-
-def _told(side_info: Mapping[str, Any], metric: str, output: Output, prediction: str) -> Mapping[str, Any]:
-    """Put together what the metric said and what it was said of."""
-    said = {"output": output.text, "prediction": prediction, "metric": metric}
-    return {**side_info, **said, **({"model": output.side} if output.side else {})}

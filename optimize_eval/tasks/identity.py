@@ -70,7 +70,8 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
 
 
 def _settings(task: TaskSpecification) -> list[Any]:
-    return [task.api_base, task.temperature, task.max_tokens, task.seed]
+    kept = ["keep_thoughts"] * task.keep_thoughts  # without it a model is the one that it was in older runs
+    return [task.api_base, task.temperature, task.max_tokens, task.seed, *kept]
 
 
 def _identity(text: str, essence: list[Any], files: _Files) -> Identity:

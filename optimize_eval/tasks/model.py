@@ -30,6 +30,7 @@ class Output:
     side: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""
+    reasoning: str = ""  # a model's thoughts, apart from the text
 
 
 class ModelUnderTest(Protocol):

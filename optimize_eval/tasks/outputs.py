@@ -83,7 +83,8 @@ class Outputs:
                 f"{self._path} was changed while it was in use", hint="give the same command again"
             )
         record = journal.decode(line)
-        return Output(text=record["output"], side=record.get("side") or {})
+        thoughts = record.get("reasoning") or ""
+        return Output(text=record["output"], side=record.get("side") or {}, reasoning=thoughts)
 
     def keep(self, key: bytes, model: str, prompt: Prompt, output: Output) -> None:
         """Write an output down, unless it is there already; `model` is what people call the model."""
@@ -94,6 +95,7 @@ class Outputs:
             "repeat": prompt.repeat,
             "prompt_sha256": digest_of(prompt),
             "output": output.text,
+            **({"reasoning": output.reasoning} if output.reasoning else {}),
             **({"side": output.side} if output.side else {}),
         }
         line = journal.sealed(told)

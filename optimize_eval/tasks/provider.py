@@ -21,12 +21,7 @@ class ProviderModel:
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
         reply = self._model.chat([{"role": "user", "content": prompt.text}], deadline)
-        known = {
-            "prompt_tokens": reply.prompt_tokens,
-            "completion_tokens": reply.completion_tokens,
-            "finish_reason": reply.finish_reason,
-        }
-        return Output(text=reply.text, side={key: said for key, said in known.items() if said is not None})
+        return Output(text=reply.text, side=reply.known, reasoning=reply.reasoning)
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
         return ask_singly(prompts, timeout, self.generate)

@@ -143,5 +143,9 @@ def _place(record: Mapping[str, Any]) -> _Place:
 
 
 def _output(record: Mapping[str, Any], *, is_ours: bool) -> Output:
-    side = record.get("side") if is_ours else None
-    return Output(text=record["output"], side=side if isinstance(side, dict) else {})
+    side, thoughts = (record.get("side"), record.get("reasoning")) if is_ours else (None, None)
+    return Output(
+        text=record["output"],
+        side=side if isinstance(side, dict) else {},
+        reasoning=thoughts if isinstance(thoughts, str) else "",
+    )

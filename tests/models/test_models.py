@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -97,14 +98,14 @@ def failure(server: FakeModel, model: str, seconds: float = 30.0, **options: Any
 
 def test_a_reply_has_text_counts_and_reason(server: FakeModel) -> None:
     assert ask(server, "good") == Reply(
-        text="Hello Ada", prompt_tokens=7, completion_tokens=2, finish_reason="stop"
+        text="Hello Ada", prompt_tokens=7, completion_tokens=2, finish_reason="stop", model="good"
     )
 
 
 def test_what_is_not_known_of_a_reply_is_none(server: FakeModel) -> None:
-    unknown = {"prompt_tokens": None, "completion_tokens": None}
-    assert ask(server, "odd-usage") == Reply(text="x", finish_reason="stop", **unknown)
-    assert ask(server, "bare") == Reply(text="x", finish_reason=None, **unknown)
+    unknown = Reply(text="x", prompt_tokens=None, completion_tokens=None, finish_reason=None)
+    assert ask(server, "odd-usage") == replace(unknown, finish_reason="stop", model="odd-usage")
+    assert ask(server, "bare") == unknown
 
 
 @pytest.mark.parametrize(
@@ -134,14 +135,14 @@ FAILURES = {
     "picky": (r"refuses the request \(HTTP 400\): too long: 900 tokens$", "change", None),
     "close": ("no complete HTTP answer from http://127.0.0.1", "log", 0.0),
     "close_mid_body": ("no complete HTTP answer from http://127.0.0.1", "log", 0.0),
-    "truncated": (r"breaks off after \d+ bytes$", "ask again", None),
+    "truncated": (r"breaks off after \d+ bytes$", "ask again", 0.0),
     "not_json": ("is not JSON: <html>a proxy was here</html>$", "base URL", None),
     "empty_body": ("is not JSON: it is empty$", "base URL", None),
     "not_an_object": (r"is JSON, but no object: \[1, 2\]$", "base URL", None),
     "no_choices": ("no chat completion: it has no choice with a message$", "base URL", None),
-    "empty_choices": ("an empty list of choices$", "ask again", None),
+    "empty_choices": ("an empty list of choices$", "ask again", 0.0),
     "null_content": (r"no content \(null\)$", "ask again", None),
-    "lone_surrogate": ("is not JSON: .*surrogate", "ask again", None),
+    "lone_surrogate": ("is not JSON: .*surrogate", "ask again", 0.0),
     "refusal": ("refused to answer: I cannot help with that.$", "change", None),
     "refusing-part": ("refused to answer: no$", "change", None),
     "content_filter": ("held back by a content filter$", "change", None),

@@ -1,0 +1,171 @@
+"""What a provider's reply means: thoughts apart from the answer, streams, who answered and what it took."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optimize_eval import EvaluationError, FailureKind
+from optimize_eval.models import Model, ModelSpec, Reply
+from optimize_eval.models.thoughts import split
+from tests.fake_model import FakeModel, served_model
+
+ASKED = [{"role": "user", "content": "A or B?"}]
+USAGE = {
+    "prompt_tokens": 9,
+    "completion_tokens": 5,
+    "prompt_tokens_details": {"cached_tokens": 4},
+    "completion_tokens_details": {"reasoning_tokens": 3},
+    "cost": 0.25,
+}
+CHANNELS = (
+    "<|channel|>analysis<|message|>Option A … So B.<|end|>"
+    "<|start|>assistant<|channel|>final<|message|>B<|return|>"
+)
+
+THOUGHTS = {  # what the server says → the thoughts; the answer is B each time
+    "think": ({"text": "<think>Option A … So B.</think>\n\nB"}, "Option A … So B."),
+    "thinking": ({"text": "\n<THINKING>\nOption A?\n</THINKING>B"}, "Option A?"),
+    "twice": ({"text": "<think>A?</think>\n<think>No: B.</think>\nB"}, "A?\n\nNo: B."),
+    "nothing": ({"text": "<think>\n\n</think>\n\nB"}, ""),
+    "channels": ({"text": CHANNELS}, "Option A … So B."),
+    "swallowed": ({"text": "Option A … So B.\n</think>\n\nB"}, "Option A … So B."),
+    "content": ({"text": "B", "message": {"reasoning_content": "Option A?"}}, "Option A?"),
+    "reasoning": ({"text": "B", "message": {"reasoning": "Option A?"}}, "Option A?"),
+    "both": (
+        {"text": "<think>A?</think>B", "message": {"reasoning": "A?", "reasoning_content": "A?"}},
+        "A?",
+    ),
+    "parts": (
+        {
+            "text": "",
+            "message": {
+                "content": [
+                    {"type": "thinking", "thinking": [{"type": "text", "text": "A?"}]},
+                    {"type": "text", "text": "B"},
+                ]
+            },
+        },
+        "A?",
+    ),
+    "stream": (
+        {"text": "B", "streamed": True, "message": {"reasoning_content": "So \u2028B."}},
+        "So \u2028B.",
+    ),
+    "in-stream": ({"text": "<think>A?</think>B", "streamed": True}, "A?"),
+}
+SPOKEN_OF = {  # answers that only speak of such marks, and are left as they are
+    "later": "B, as in <think>x</think>",
+    "quoted": "Close it with `</think>`.",
+    "json": '{"answer": "</think> ends thoughts"}',
+}
+WITHOUT = {  # no answer behind the thoughts → what the failure says
+    "open": ({"text": "<think>Option A"}, "the thoughts of openai/open have no end"),
+    "open-channel": (
+        {"text": "<|channel|>analysis<|message|>Option A"},
+        "have no end, so there is no answer",
+    ),
+    "open-cut": ({"text": "<think>A", "finish_reason": "length"}, "used up its tokens before any text"),
+    "empty": ({"text": "<think>A</think>\n"}, "gave its thoughts, and no answer after them"),
+    "beside": ({"malformed": "thoughts_only"}, "gave its thoughts, and no answer after them"),
+}
+OTHERS = [
+    {"when": {"model": "^counted$"}, "text": "B", "usage": USAGE, "answered_by": "other-2024"},
+    {"when": {"model": "^stream-cut$"}, "malformed": "stream_cut"},
+    {"when": {"model": "^broken$"}, "malformed": "broken_json"},
+    {"when": {"model": "^stream-error$"}, "body": 'data: {"error": {"message": "full", "code": 503}}\n\n'},
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FakeModel]:
+    cases: dict[str, Any] = {name: says for table in (THOUGHTS, WITHOUT) for name, (says, _) in table.items()}
+    cases |= {name: {"text": text} for name, text in SPOKEN_OF.items()}
+    rules: list[dict[str, Any]] = [{"when": {"model": f"^{name}$"}, **says} for name, says in cases.items()]
+    with served_model([*OTHERS, *rules], tmp_path_factory.mktemp("replies")) as running:
+        yield running
+
+
+def ask(server: FakeModel, model: str, **options: Any) -> Reply:
+    with closing(Model(ModelSpec(name=f"openai/{model}", api_base=server.base, **options))) as live:
+        return live.chat(ASKED, time.monotonic() + 30)
+
+
+def failure(server: FakeModel, model: str, **options: Any) -> EvaluationError:
+    with pytest.raises(EvaluationError) as caught:
+        ask(server, model, **options)
+    assert caught.value.kind is FailureKind.MODEL_ERROR
+    return caught.value
+
+
+@pytest.mark.parametrize("model", THOUGHTS)
+def test_the_answer_of_a_model_that_thinks_is_what_stands_behind_its_thoughts(
+    server: FakeModel, model: str
+) -> None:
+    reply = ask(server, model)
+    assert (reply.text, reply.reasoning) == ("B", THOUGHTS[model][1])
+
+
+@pytest.mark.parametrize("model", SPOKEN_OF)
+def test_an_answer_that_only_speaks_of_thoughts_stays_whole(server: FakeModel, model: str) -> None:
+    reply = ask(server, model)
+    assert (reply.text, reply.reasoning) == (SPOKEN_OF[model], "")
+
+
+@pytest.mark.parametrize("model", WITHOUT)
+def test_thoughts_without_an_answer_are_a_failure_that_keeps_them(server: FakeModel, model: str) -> None:
+    error = failure(server, model)
+    assert WITHOUT[model][1] in error.message
+    assert "raise max_tokens" in error.hint
+    assert error.side_info["reasoning"]
+
+
+def test_thoughts_stay_in_the_text_where_they_are_to_be_kept(server: FakeModel) -> None:
+    assert ask(server, "think", keep_thoughts=True).text == "<think>Option A … So B.</think>\n\nB"
+    assert ask(server, "open", keep_thoughts=True).text == "<think>Option A"
+    assert ask(server, "content", keep_thoughts=True).reasoning == "Option A?"
+
+
+@given(
+    st.text() | st.from_regex(r"(<think>|</think>|<\|channel\|>|final|<\|message\|>|.){0,8}", fullmatch=True)
+)
+def test_thoughts_and_answer_come_from_the_text_and_a_text_without_marks_is_the_answer(text: str) -> None:
+    told = split(text)
+    if "think" not in text.lower() and "channel" not in text:
+        assert (told.thoughts, told.answer) == ("", text)
+    assert told.answer in text
+    assert not (told.is_open and told.answer)
+
+
+def test_a_reply_says_who_answered_and_what_it_took(server: FakeModel) -> None:
+    reply = ask(server, "counted")
+    assert reply.known == {
+        "prompt_tokens": 9,
+        "completion_tokens": 5,
+        "cached_tokens": 4,
+        "reasoning_tokens": 3,
+        "cost": 0.25,
+        "finish_reason": "stop",
+        "answered_by": "other-2024",
+    }
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("stream-cut", r"answered with a stream, which breaks off after \d+ bytes$"),
+        ("stream-error", r"the server failed on openai/stream-error \(HTTP 503\): full$"),
+        ("broken", "is not JSON: .* at "),
+    ],
+)
+def test_a_reply_that_broke_on_its_way_may_be_asked_for_again(
+    server: FakeModel, model: str, message: str
+) -> None:
+    error = failure(server, model)
+    assert re.search(message, error.message), error.message
+    assert error.retry_after == 0.0
