@@ -1,5 +1,6 @@
 """How an answer in JSON is asked for: by a schema, as some JSON, or in words only; what a server refuses."""
 
+import re
 from collections.abc import Mapping
 from enum import IntEnum
 from http import HTTPStatus
@@ -10,6 +11,10 @@ from optimize_eval.models.spec import ModelSpec
 
 _REFUSALS = frozenset({400, 404, 415, 422})
 _ITS_WORDS = ("response_format", "json_schema", "json_object", "structured output", "response format")
+_BOUNDS = ("minimum", "maximum")
+_NAMES_BOUNDS = re.compile(  # as keywords of a schema: any text may hold "maximum context length"
+    r"['\"`](minimum|maximum)['\"`]|propert(y|ies) (minimum|maximum)|(minimum|maximum) (is|are) not "
+)
 _OTHER_FIELDS = (
     "temperature",
     "seed",
@@ -27,8 +32,17 @@ class Form(IntEnum):
     """The forms in the order in which they are tried."""
 
     SCHEMA = 0
-    OBJECT = 1
-    TEXT = 2
+    UNBOUNDED = 1  # without the bounds of its numbers
+    OBJECT = 2
+    TEXT = 3
+
+
+def after(form: Form, response: Response) -> Form:
+    """Choose the form that is tried after a refusal of this one; bounds go alone where it names them."""
+    if form is not Form.SCHEMA:
+        return Form(form + 1)
+    said = response.body.decode("utf-8", "replace").lower()
+    return Form.UNBOUNDED if _NAMES_BOUNDS.search(said) else Form.OBJECT
 
 
 def fields(form: Form, schema: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -37,8 +51,15 @@ def fields(form: Form, schema: Mapping[str, Any] | None) -> dict[str, Any]:
         return {}
     if form is Form.OBJECT:
         return {"response_format": {"type": "json_object"}}
+    schema = _without_bounds(schema) if form is Form.UNBOUNDED else schema
     described = {"name": "answer", "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": described}}
+
+
+def _without_bounds(schema: Any) -> Any:
+    if isinstance(schema, Mapping):
+        return {key: _without_bounds(value) for key, value in schema.items() if key not in _BOUNDS}
+    return schema
 
 
 def is_refused(response: Response) -> bool:
@@ -49,7 +70,7 @@ def is_refused(response: Response) -> bool:
     if response.status not in _REFUSALS:
         return False
     said = response.body.decode("utf-8", "replace").lower()
-    if any(word in said for word in _ITS_WORDS):
+    if any(word in said for word in _ITS_WORDS) or _NAMES_BOUNDS.search(said):
         return True
     return response.status == HTTPStatus.BAD_REQUEST and not any(word in said for word in _OTHER_FIELDS)
 

@@ -95,7 +95,7 @@ class Model:
         form = self._form
         response = self._post(body | forms.fields(form, schema), deadline)
         while form is not Form.TEXT and forms.is_refused(response):
-            form = Form(form + 1)
+            form = forms.after(form, response)
             response = self._post(body | forms.fields(form, schema), deadline)
         if response.status in SUCCESS:
             with self._lock:

@@ -1,8 +1,8 @@
 """An evaluator that is a language model: a prompt with an objective in, a score with its reasons out.
 
 The prompt is judge_prompt's, the meaning of a reply judge_reply's, reaching the model models'. A reply that
-cannot be used is asked for once more; a judge that still gives none has failed, and never scored 0. Scores
-are from 0 to 1 whatever the score range.
+cannot be used, or is on another scale, is asked for once more; a judge that still gives none has failed, and
+never scored 0. Scores are from 0 to 1 whatever the score range.
 """
 
 import json
@@ -14,12 +14,13 @@ from optimize_eval.models import Model, ModelSpec, Reply
 from optimize_eval.protocol import Answer, Payload, encode
 from optimize_eval.reach import Capacity, EvaluatorSpec
 from optimize_eval.reach.batch import ask_singly
+from optimize_eval.reach.judge_json import Unusable
 from optimize_eval.reach.judge_prompt import asked_again, messages, schema_of
-from optimize_eval.reach.judge_reply import Unusable, Verdict, parse_reply
+from optimize_eval.reach.judge_reply import Verdict, parse_reply
 from optimize_eval.reach.rubric import JudgeSpec, check_judge
 
 _SHOWN = 200
-_CUT_OFF = "length"
+_TOLD_BY_SOME = ("cached_tokens", "reasoning_tokens", "cost")
 _NONSENSE_HINT = "a larger model, or a shorter rubric, may keep to the form"
 _TOO_SHORT_HINT = "raise max_tokens: the judge's answer was cut off"
 
@@ -39,15 +40,15 @@ class JudgeEvaluator:
         encode(payload)  # refuses what no message could hold
         asked = messages(self._judge, payload)
         first = self._model.chat(asked, deadline, schema=self._schema)
-        try:
-            return _answer(self._verdict(first, payload), [first])
-        except Unusable as unusable:
-            asked += asked_again(first.text, str(unusable))
+        read = self._read(first, payload)
+        if isinstance(read, Verdict) and not read.off_scale:
+            return _answer(read, [first])
+        asked += asked_again(first.text, read.off_scale if isinstance(read, Verdict) else str(read))
         second = self._model.chat(asked, deadline, schema=self._schema)
-        try:
-            return _answer(self._verdict(second, payload), [first, second])
-        except Unusable as unusable:
-            raise self._nonsense(second, unusable) from None
+        read = self._read(second, payload)
+        if isinstance(read, Unusable):
+            raise self._nonsense(second, read)
+        return _answer(read, [first, second])
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
         return ask_singly(payloads, timeout, self.call)
@@ -55,13 +56,12 @@ class JudgeEvaluator:
     def close(self) -> None:
         self._model.close()
 
-    def _verdict(self, reply: Reply, payload: Payload) -> Verdict:
+    def _read(self, reply: Reply, payload: Payload) -> Verdict | Unusable:
+        judged = [payload.candidate, (payload.example or b"").decode()]
         try:
-            return parse_reply(reply.text, self._judge.rubric, payload.candidate)
+            return parse_reply(reply.text, self._judge.rubric, judged)
         except Unusable as unusable:
-            if reply.finish_reason == _CUT_OFF:
-                raise Unusable("it is cut off for its length, so be brief") from None
-            raise unusable from None
+            return Unusable("it is cut off for its length, so be brief") if reply.is_cut_off else unusable
 
     def _nonsense(self, reply: Reply, unusable: Unusable) -> EvaluationError:
         said = reply.text if len(reply.text) <= _SHOWN else reply.text[: _SHOWN - 1] + "…"
@@ -69,7 +69,7 @@ class JudgeEvaluator:
             FailureKind.MODEL_ERROR,
             f"{self._judge.model} gave no usable judgement, also when asked again: {unusable}; "
             f"it said {json.dumps(said, ensure_ascii=False)}",
-            hint=_TOO_SHORT_HINT if reply.finish_reason == _CUT_OFF else _NONSENSE_HINT,
+            hint=_TOO_SHORT_HINT if reply.is_cut_off else _NONSENSE_HINT,
         )
 
 
@@ -89,14 +89,19 @@ def _answer(verdict: Verdict, replies: Sequence[Reply]) -> Answer:
 
 
 def _usage(replies: Sequence[Reply]) -> dict[str, Any]:
-    """Sum the tokens of all replies; what a server does not tell is unknown, not 0."""
+    """Sum what all replies took, and say who gave the last one; what a server does not tell is unknown."""
+    last = replies[-1]
+    told = {name: _sum([getattr(reply, name) for reply in replies]) for name in _TOLD_BY_SOME}
+    answered = {"answered_by": last.model, "fingerprint": last.fingerprint, **told}
     return {
         "prompt_tokens": _sum([reply.prompt_tokens for reply in replies]),
         "completion_tokens": _sum([reply.completion_tokens for reply in replies]),
         "calls": len(replies),
+        **{key: said for key, said in answered.items() if said is not None},
+        **({"finish_reason": last.finish_reason} if last.is_cut_off else {}),
     }
 
 
-def _sum(counts: Sequence[int | None]) -> int | None:
+def _sum(counts: Sequence[Any]) -> Any:
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == len(counts) else None

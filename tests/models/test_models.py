@@ -299,6 +299,24 @@ def test_a_refusal_of_something_else_changes_no_format(fake_model: StartModel) -
     assert formats(server) == ["json_schema", "json_schema", "json_object", None, "json_schema"]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Invalid schema: In context=('score',), 'minimum' is not permitted.",
+        "For 'number' type, properties maximum, minimum are not supported",
+    ],
+)
+def test_bounds_that_a_server_refuses_are_left_out_of_the_schema(fake_model: StartModel, told: str) -> None:
+    bounded = {"type": "object", "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}}}
+    server = fake_model([{"when": {"body": "minimum"}, "status": 400, "text": told}, {"text": "{}"}])
+    with closing(Model(ModelSpec(name="vllm/m", api_base=server.base))) as model:
+        for _ in range(2):
+            assert model.chat(ASKED, time.monotonic() + 30, schema=bounded).text == "{}"
+    sent = [body["response_format"]["json_schema"]["schema"] for body in server.bodies()]
+    plain = {"type": "object", "properties": {"score": {"type": "number"}}}
+    assert sent == [bounded, plain, plain]
+
+
 def test_many_threads_share_a_model_and_what_it_learnt(fake_model: StartModel) -> None:
     refuse = {"refuse_response_format": ["json_schema"]}
     echo = {"when": {"user": "^(.*)$"}, "text": "said {1}"}
