@@ -66,6 +66,10 @@ def end(
             raise Interrupted
         if called.ended.status in {Status.TOO_MANY_FAILURES, Status.OUT_OF_TIME}:
             raise typer.Exit(ending.TOO_MANY_FAILURES)
+    for words in finished.off_scale:
+        output.say(f"error: {words}")
+    if finished.off_scale:
+        raise typer.Exit(ending.TOO_MANY_FAILURES)
 
 
 def _same_command(*more: str) -> str:

@@ -161,7 +161,8 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     boards = {"": board, **others} if board else {}
     calls = called, *(one.called for one in scored.values())
     gates = judged(prepared.demands, stored, board, others)
-    return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates)
+    off = tuple(words for one in scored.values() for words in one.off_scale)
+    return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates, off_scale=off)
 
 
 def _drop_boards(prepared: PreparedBench) -> None:

@@ -32,6 +32,7 @@ def exit_code(finished: Finished) -> int:
     codes = [
         COULD_NOT_GO_ON if one.ended.changed else _OF_A_STATUS[one.ended.status] for one in finished.calls
     ]
+    codes.append(TOO_MANY_FAILURES if finished.off_scale else DONE)
     codes.append(DONE if all(gate.is_met for gate in finished.gates) else MISSED)
     return next(filter(None, codes), DONE)
 

@@ -15,7 +15,7 @@ from optimize_eval.run.again import plan_again
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.rescore import Settled, Wanted, add, is_owed, settle
 from optimize_eval.run.runner import Ended, Status
-from optimize_eval.session.calling import Called, call, check_reachable, summarise
+from optimize_eval.session.calling import Called, call, check_reachable, off_scale, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
@@ -88,7 +88,13 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
             _note_done(settled, host.say)
         summary = summarise(stored)
         board = bench.board(stored, [spec.name for spec in settled.specs]) if bench else None
-    return Finished(stored=stored, summary=summary, calls=(called,), boards={"": board} if board else {})
+    return Finished(
+        stored=stored,
+        summary=summary,
+        calls=(called,),
+        boards={"": board} if board else {},
+        off_scale=off_scale(summary, [spec.name for spec in settled.specs]),
+    )
 
 
 class Own(NamedTuple):
@@ -96,6 +102,7 @@ class Own(NamedTuple):
 
     board: Board | None
     called: Called
+    off_scale: tuple[str, ...]  # see Finished
 
 
 def score_by(
@@ -122,8 +129,8 @@ def _score_by(
     settled = settle(run, bench.wanted)
     planned = partial(plan_again, settled.specs, run.manifest, bench.readings(), ())
     run, called = _called(run, settled, planned, handling, host)
-    summarise(run)
-    return Own(bench.board(run, [spec.name for spec in settled.specs]), called)
+    summary, names = summarise(run), [spec.name for spec in settled.specs]
+    return Own(bench.board(run, names), called, off_scale(summary, names))
 
 
 def _called(
