@@ -17,7 +17,7 @@ from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.reports import preflight as report
-from optimize_eval.run.source import check_fields
+from optimize_eval.run.source import check_fields, check_sight, humans_of
 from optimize_eval.selection import parse_selection, value_at
 from optimize_eval.session.inputs import load_all_candidates, load_splits
 
@@ -89,7 +89,8 @@ def preflight(
         api_base=api_base,
     )
     fields = candidate_field or ()
-    specs = [spec.hiding(fields) for spec in options.evaluators(context, evaluator, judge_model, defaults)]
+    named_specs = options.evaluators(context, evaluator, judge_model, defaults)
+    specs = [spec.hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
     said = options.said_of_runs(context)
     chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
     selection = parse_selection(filters, ids)
@@ -97,6 +98,7 @@ def preflight(
     sources = load_splits(files, output.say, selection=selection, **chosen_by).sources
     for source in sources:
         check_fields(source, fields)
+    check_sight(sources, named_specs)
     splits = {one.name: one.examples for one in sources}
     chosen = load_all_candidates(named, candidate_field)
     is_one = options.is_flag(context, "task_model") or not said.get("task_model")

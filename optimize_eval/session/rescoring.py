@@ -13,8 +13,9 @@ from optimize_eval.aggregates.boards import Board
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.again import plan_again
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.rescore import Settled, Wanted, add, is_owed, settle
+from optimize_eval.run.rescore import Settled, Wanted, add, humans_in, is_owed, settle
 from optimize_eval.run.runner import Ended, Status
+from optimize_eval.run.source import humans_of
 from optimize_eval.session.calling import Called, call, check_reachable, off_scale, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
@@ -62,6 +63,7 @@ def prepare_rescoring(
     """Open a run; `given` are the names that evaluators were given in so many words."""
     opened = open_stored(run)
     fields = [one["field"] for one in opened.manifest["candidates"] if one.get("field")]
+    fields += [*humans_in(opened.manifest), *humans_of(specs)]
     wanted = [Wanted(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)]
     folder = opened.folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)

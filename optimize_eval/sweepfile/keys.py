@@ -86,6 +86,9 @@ def evaluator_keys(folder: str) -> Keys:
         "temperature": temperature,
         "max_tokens": count,
         "seed": whole,
+        "shows": fields,
+        "hides": fields,
+        "human": fields,
     }
 
 
@@ -111,6 +114,11 @@ def url(value: Any) -> str:
 def texts(value: Any) -> list[str]:
     _demand(isinstance(value, list) and value, 'write a list of texts: ["…", "…"]')
     return [text(one) for one in value]
+
+
+def fields(value: Any) -> tuple[str, ...]:
+    """Read dotted paths of examples: one, or a list."""
+    return (text(value),) if isinstance(value, str) else tuple(texts(value))
 
 
 def integer(value: Any, least: int | None = None) -> int:
