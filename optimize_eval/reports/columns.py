@@ -1,7 +1,8 @@
 """Texts in a terminal of a given width: measured in columns, wrapped beside a heading, cut with a mark."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from unicodedata import combining, east_asian_width
 
 from optimize_eval.reports.inert import inert
@@ -31,6 +32,36 @@ def cut(text: str, room: int) -> str:
     while columns(kept) >= room:
         kept = kept[:-1]
     return f"{kept}…"
+
+
+def cut_apart(texts: Sequence[str], room: int) -> list[str]:
+    """Cut texts so that no two which differ look alike: at the end, in the middle, or before they differ."""
+    ways = (cut, _cut_inside, partial(_cut_before, parting=_parting(texts)))
+    return next(
+        (shown for way in ways if len({*(shown := [way(text, room) for text in texts])}) == len({*texts})),
+        [cut(text, room) for text in texts],
+    )
+
+
+def _cut_inside(text: str, room: int) -> str:
+    """Leave out the middle of a text that is too long."""
+    if columns(text) <= room:
+        return text
+    tail = text[-(room - room // 3 - 1) :]
+    while columns(tail) > room - room // 3 - 1:
+        tail = tail[1:]
+    return f"{cut(text, room // 3 + 1)[:-1]}…{tail}"
+
+
+def _cut_before(text: str, room: int, parting: int) -> str:
+    """Leave out what a text that is too long shares with the others at its start."""
+    return text if columns(text) <= room else cut(f"…{text[parting:]}", room)
+
+
+def _parting(texts: Sequence[str]) -> int:
+    """Say where texts begin to differ."""
+    letters = enumerate(zip(*texts, strict=False))
+    return next((place for place, here in letters if len({*here}) > 1), min(map(len, texts), default=0))
 
 
 def padded(text: str, room: int) -> str:

@@ -123,3 +123,20 @@ def test_a_judge_of_a_bench_on_another_scale_ends_it_with_4(
     rescored = cli("rescore", "b", *JUDGE, "--api-base", model.base, "--json")
     assert rescored.status == 4
     assert "toy.m: 4 of 4 scored replies (100 %) were on another scale, such as 85" in rescored.stderr
+
+
+def test_models_whose_names_begin_alike_do_not_look_alike_on_a_board(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = fake_model([{"text": "4"}])
+    names = [f"openrouter/meta-llama/llama-3.1-{size}-instruct" for size in ("70b", "8b", "405b")]
+    env = {"COLUMNS": "80", "OPENROUTER_API_KEY": "k"}
+    arithmetic(tmp_path, size=4)
+    models = [word for name in names for word in ("--model", name)]
+    done = cli("bench", "sums.jsonl", *models, "--api-base", model.base, "--out", "b", env=env)
+    assert done.status == 0, done.stderr
+    shown = {line.split()[0] for line in done.stdout.splitlines() if line.startswith(" …")}
+    assert len(shown) == 3, done.stdout
+    assert all(any(size in one for one in shown) for size in ("70b", "8b", "405b")), shown
+    (titles,) = [line for line in done.stdout.splitlines() if line.startswith(" task")]
+    assert len({*titles.split()[1:]}) == len(titles.split()) - 1, "titles of columns differ, too"

@@ -1,4 +1,4 @@
-"""Lines are broken as Python's textwrap breaks them, whatever way is taken."""
+"""Lines are broken as Python's textwrap breaks them; cut texts fit their room and stay apart."""
 
 import string
 from textwrap import wrap
@@ -7,7 +7,7 @@ from unicodedata import combining, east_asian_width
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from optimize_eval.reports.columns import columns, cut, wrapped
+from optimize_eval.reports.columns import columns, cut, cut_apart, wrapped
 
 WORDS = st.lists(st.text(string.ascii_letters + ",.:-", min_size=1, max_size=60), max_size=30)
 
@@ -35,3 +35,18 @@ def test_of_a_million_letters_every_word_is_shown() -> None:
     lines = wrapped("said: ", "word " * 200_000, 80)
     assert " ".join(lines).split() == ["said:", *["word"] * 200_000]
     assert {len(line) for line in lines[:-1]} == {80}
+
+
+@given(st.lists(st.text(alphabet="ab-/日e\u0301", max_size=30), max_size=6), st.integers(8, 20))
+def test_cut_texts_fit_and_those_that_fit_stay_whole(texts: list[str], room: int) -> None:
+    shown = cut_apart(texts, room)
+    assert len(shown) == len(texts)
+    assert all(columns(one) <= room for one in shown)
+    assert all(one == text for one, text in zip(shown, texts, strict=True) if columns(text) <= room)
+
+
+def test_texts_are_cut_where_they_stay_apart() -> None:
+    assert cut_apart(["short", "a long name"], 8) == ["short", "a long …"]
+    assert cut_apart(["the same start 1", "the same start 2"], 9) == ["the…art 1", "the…art 2"]
+    assert cut_apart(["same start A same end", "same start B same end"], 9) == ["…A same …", "…B same …"]
+    assert cut_apart([], 9) == []
