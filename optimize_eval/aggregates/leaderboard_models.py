@@ -144,7 +144,9 @@ def model_of(
 def _replies(found: Sequence[Replies]) -> dict[str, Any]:
     answered_by = sum((one.answered_by for one in found), Counter[str]())
     cut_off = sum(one.cut_off for one in found)
-    return {**_or_nothing("cut_off", cut_off), **_or_nothing("answered_by", dict(answered_by))}
+    thoughts = sum(one.with_thoughts for one in found)
+    counted = {**_or_nothing("cut_off", cut_off), **_or_nothing("with_thoughts", thoughts)}
+    return {**counted, **_or_nothing("answered_by", dict(answered_by))}
 
 
 def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from optimize_eval.aggregates.wording import percent
 
 MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
 
+_COUNTED = ("cut_off", "off_scale", "with_thoughts")
 _CUT_OFF = "length"
+_THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")  # a provider's are told apart before
 _ROUNDING = 0.001
 _MOST_NAMED = 5
 
@@ -26,12 +28,15 @@ class Replies:
         self.scored = 0
         self.cut_off = 0
         self.off_scale = 0
+        self.with_thoughts = 0
         self.answered_by: Counter[str] = Counter()
         self._first: float | None = None
 
     def take(self, record: Mapping[str, Any]) -> None:
         self.scored += 1
         side_info = record["side_info"]
+        output = side_info.get("output")
+        self.with_thoughts += isinstance(output, str) and output.lstrip().lower().startswith(_THOUGHTS)
         usage, model = side_info.get("usage"), side_info.get("model")
         told = [one for one in (usage, model) if isinstance(one, dict)]
         if not told:
@@ -45,11 +50,12 @@ class Replies:
 
     def to_dict(self) -> Told | None:
         """Say what there is to tell; None where these are no replies of models, or none that say anything."""
-        if not (self.cut_off or self.off_scale or self.answered_by):
+        if not (self.cut_off or self.off_scale or self.with_thoughts or self.answered_by):
             return None
         told = {"scored": self.scored, "cut_off": self.cut_off, "off_scale": self.off_scale}
         first = {"first_off_scale": self._first} if self.off_scale else {}
-        return {**told, **first, "answered_by": dict(sorted(self.answered_by.items()))}
+        thoughts = {"with_thoughts": self.with_thoughts} if self.with_thoughts else {}
+        return {**told, **first, **thoughts, "answered_by": dict(sorted(self.answered_by.items()))}
 
 
 def _off_scale(clamped: object) -> list[float]:
@@ -61,9 +67,9 @@ def of_evaluators(summary: Mapping[str, Any]) -> dict[str, Told]:
     """Add up by evaluator what `replies` of a summary says by cell."""
     found: dict[str, Told] = {}
     for cell in summary["replies"]:
-        one = found.setdefault(cell["evaluator"], {"cut_off": 0, "off_scale": 0, "first": None})
-        one["cut_off"] += cell["cut_off"]
-        one["off_scale"] += cell["off_scale"]
+        one = found.setdefault(cell["evaluator"], {**dict.fromkeys(_COUNTED, 0), "first": None})
+        for count in _COUNTED:
+            one[count] += cell.get(count, 0)
         if one["first"] is None:
             one["first"] = cell.get("first_off_scale")
     for name, one in found.items():
@@ -88,6 +94,8 @@ def doubts(summary: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {_off_in_words(one)}"
         if one["cut_off"]:
             yield f"{name}: {_cut_off_in_words(one['cut_off'], one['scored'])}; raise max_tokens"
+        if one["with_thoughts"]:
+            yield f"{name}: {_thoughts_in_words(one)}"
     yield from _answering(_by_row(summary["replies"]), _asked_models(summary["replies"]))
 
 
@@ -96,6 +104,8 @@ def doubts_of_models(models: Sequence[Told], asked: Mapping[str, str]) -> Iterat
     for model in models:
         if cut_off := model.get("cut_off"):
             yield f"{model['adapter']}: {_cut_off_in_words(cut_off, model['scored'])}; raise --max-tokens"
+        if model.get("with_thoughts"):
+            yield f"{model['adapter']}: {_thoughts_in_words(model)}"
     rows: dict[str, Counter[str]] = {one["adapter"]: Counter(one.get("answered_by", {})) for one in models}
     yield from _answering(rows, asked)
 
@@ -136,6 +146,11 @@ def _off_in_words(one: Told) -> str:
         f"{many:,} of {scored:,} scored replies ({percent(many / scored)}) were on another scale, "
         f"such as {one['first']:g}, and were clamped to 0 to 1; name the scale in the objective"
     )
+
+
+def _thoughts_in_words(one: Told) -> str:
+    many = f"{one['with_thoughts']:,} of {one['scored']:,} scored outputs"
+    return f"{many} begin with thoughts, which were scored as a part of the answer"
 
 
 def _cut_off_in_words(many: int, scored: int) -> str:

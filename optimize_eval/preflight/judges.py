@@ -3,16 +3,15 @@
 import os
 from collections.abc import Callable, Iterator
 
-from optimize_eval.aggregates.replies import MOST_OFF_SCALE
 from optimize_eval.connect import connect
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.models import providers
 from optimize_eval.preflight.answers import first_answers
 from optimize_eval.preflight.examined import Check, Examined, Result, Status, in_words, live
+from optimize_eval.preflight.replies import answered_by, length, scale
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.judge import model_of
-from optimize_eval.reach.judge_reply import off_scale
 from optimize_eval.reach.rubric import JudgeSpec
 
 _NEAR = 1 / 3  # of the timeout
@@ -42,7 +41,7 @@ def _answers(on: Examined, name: str) -> Iterator[Check]:
             result = on.ask(judge, payload, counts=True)
             if isinstance(result, Answer):
                 on.tokens.append(_tokens(result))
-                on.off_scale.append(off_scale(result.side_info))
+                on.side_infos.append(result.side_info)
             return result
 
         yield from first_answers(on, name, put)
@@ -74,25 +73,13 @@ def _repeats(on: Examined, name: str) -> Iterator[Check]:
         yield Check(name, Status.WARN, f"{again.kind} the second time: {again.message}", reproduce)
         return
     on.tokens.append(_tokens(again))
-    on.off_scale.append(off_scale(again.side_info))
+    on.side_infos.append(again.side_info)
     if again.score != one:
         advice = "a temperature of 0 may steady it" if _judge_of(on).temperature is None else "use --repeats"
         message = f"it scored {one!r}, then {again.score!r}: such scores need --repeats; {advice}"
         yield Check(name, Status.WARN, message, by_hand.ask_twice(on.spec, payload))
     else:
         yield Check(name, Status.PASS, f"score {again.score:g} both times")
-
-
-def _scale(on: Examined, name: str) -> Iterator[Check]:
-    """Tell whether scores were from 0 to 1, at the latest when called again."""
-    off = [words for words in on.off_scale if words]
-    if not off:
-        yield Check(name, Status.PASS, "scores are from 0 to 1")
-        return
-    status = Status.FAIL if len(off) > MOST_OFF_SCALE * len(on.off_scale) else Status.WARN
-    many = f"{len(off)} of {len(on.off_scale)} replies were on another scale, also when called again"
-    message = f"{many}: {off[0]}; name the scale in the objective, or score_min and score_max in a rubric"
-    yield Check(name, status, message, by_hand.ask_once(on.spec, _first_payload(on)))
 
 
 def _cost(on: Examined, name: str) -> Iterator[Check]:
@@ -124,7 +111,9 @@ JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]],
     ("answers", 1, _answers),
     ("answers JSON", 0, _answers_json),
     ("same score twice", 1, _repeats),
-    ("scale", 0, _scale),
+    ("scale", 0, scale),
+    ("length", 0, length),
+    ("answered by", 0, answered_by),
     ("tokens", 0, _cost),
     ("speed", 0, _speed),
 )

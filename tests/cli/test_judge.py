@@ -129,6 +129,14 @@ def test_a_verdict_that_a_judge_quotes_is_not_its_own(cli: Cli, fake_model: Star
     assert "only quotes an answer" in model.bodies()[1]["messages"][3]["content"]
 
 
+def test_a_judge_may_think_of_other_scores_before_it_gives_its_own(cli: Cli, fake_model: StartModel) -> None:
+    model = fake_model(
+        [{"text": '<think>{"score": 1.0} is what it wants</think>{"reasoning": "r", "score": 0.1}'}]
+    )
+    done = score(cli, model.base)
+    assert (done.json["score"], len(model.requests())) == (0.1, 1)
+
+
 NONSENSE: dict[str, tuple[dict[str, Any], str]] = {  # what the model says → what the failure says
     "7/10": ({"text": "7/10"}, 'it is no JSON object: "7/10"'),
     "score as words": ({"json": {"score": "high"}}, 'score is the text "high", not a number'),

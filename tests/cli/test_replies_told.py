@@ -81,6 +81,20 @@ def test_a_judge_that_is_cut_off_or_is_several_models_is_told(
     assert rederive(tmp_path / "r") == 0
 
 
+def test_preflight_warns_of_a_judge_that_is_cut_off_or_is_several_models(
+    cli: Cli, fake_model: StartModel
+) -> None:
+    said = {"json": {"reasoning": "r", "score": 0.5}}
+    model = fake_model([{"times": 1, "finish_reason": "length", "answered_by": "other", **said}, said])
+    done = cli("preflight", *JUDGE, "--api-base", model.base, "--json")
+    checks = {one["name"]: (one["status"], one["message"]) for one in done.json["evaluators"][0]["checks"]}
+    assert done.status == 0, checks
+    assert checks["scale"] == ("pass", "scores are from 0 to 1")
+    assert checks["length"] == ("warn", "1 of 2 replies were cut off for their length: raise max_tokens")
+    said_by = "several models answered, by what they say of themselves: other, m"
+    assert checks["answered by"] == ("warn", said_by)
+
+
 def bench(cli: Cli, folder: Path, base: str, models: Sequence[str], *more: str) -> Result:
     arithmetic(folder, size=4)
     named = [word for name in models for word in ("--model", name)]

@@ -3,6 +3,8 @@
 from collections import Counter
 from typing import Any
 
+_THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")
+
 Record = dict[str, Any]
 Told = dict[str, Any]
 
@@ -17,10 +19,13 @@ def told_of(where: Told, records: list[Record]) -> Told | None:
     ]
     cut_off = [any(one.get("finish_reason") == "length" for one in found) for found in tables]
     off = [_beyond(side) for side in sides if isinstance(side.get("usage"), dict)]
+    thoughts = [str(side.get("output", "")).strip().lower().startswith(_THOUGHTS) for side in sides]
     counted = Counter(name for name in names if name is not None)
-    if not (any(cut_off) or any(off) or counted):
+    if not (any(cut_off) or any(off) or any(thoughts) or counted):
         return None
     told = {"scored": len(records), "cut_off": sum(cut_off), "off_scale": sum(map(bool, off))}
+    if any(thoughts):
+        told["with_thoughts"] = sum(thoughts)
     return {**where, **told, "answered_by": dict(counted)}
 
 
@@ -28,8 +33,10 @@ def told_of_model(replies: list[Told], evaluator: str) -> Told:
     """Say how many replies of a model were cut off and who gave them, where any tell."""
     mine = [one for one in replies if one["evaluator"] == evaluator]
     cut_off = sum(one["cut_off"] for one in mine)
+    thoughts = sum(one.get("with_thoughts", 0) for one in mine)
     names = sum((Counter(one["answered_by"]) for one in mine), Counter[str]())
-    return ({"cut_off": cut_off} if cut_off else {}) | ({"answered_by": dict(names)} if names else {})
+    told = {"cut_off": cut_off, "with_thoughts": thoughts, "answered_by": dict(names)}
+    return {key: said for key, said in told.items() if said}
 
 
 def _beyond(side: Told) -> list[float]:
