@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.aggregates.wording import percent
+from optimize_eval.store.manifest import Manifest, evaluators_of
 
 MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
 
@@ -87,6 +88,12 @@ def beyond_scale(summary: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def judges_of(manifest: Manifest) -> dict[str, str]:
+    """Say which model each judge of a run calls."""
+    entries = [(one["name"], (one.get("judge") or {}).get("model")) for one in evaluators_of(manifest)]
+    return {name: model for name, model in entries if isinstance(model, str)}
+
+
 def doubts(summary: Mapping[str, Any]) -> Iterator[str]:
     """Say of each evaluator what its models' replies leave in doubt."""
     for name, one in of_evaluators(summary).items():
@@ -96,7 +103,7 @@ def doubts(summary: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name}: {_cut_off_in_words(one['cut_off'], one['scored'])}; raise max_tokens"
         if one["with_thoughts"]:
             yield f"{name}: {_thoughts_in_words(one)}"
-    yield from _answering(_by_row(summary["replies"]), _asked_models(summary["replies"]))
+    yield from _answering(_by_row(summary["replies"]), _asked_models(summary))
 
 
 def doubts_of_models(models: Sequence[Told], asked: Mapping[str, str]) -> Iterator[str]:
@@ -131,9 +138,12 @@ def _by_row(cells: Iterable[Told]) -> dict[str, Counter[str]]:
     return rows
 
 
-def _asked_models(cells: Iterable[Told]) -> dict[str, str]:
-    """Give the rows that are those of a task model: a judge may well be the model of another one."""
-    return {_row_of(cell): cell["task_model"] for cell in cells if cell["task_model"]}
+def _asked_models(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Say by row which model was called: a judge's own, else the task model."""
+    called = {
+        _row_of(one): summary["judges"].get(one["evaluator"], one["task_model"]) for one in summary["replies"]
+    }
+    return {row: model for row, model in called.items() if model}
 
 
 def _row_of(cell: Told) -> str:

@@ -81,6 +81,25 @@ def test_a_judge_that_is_cut_off_or_is_several_models_is_told(
     assert rederive(tmp_path / "r") == 0
 
 
+def test_judges_that_are_one_model_are_told_and_a_judge_of_two_task_models_is_not(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    model = fake_model([{"answered_by": "fallback", "json": {"reasoning": "r", "score": 0.5}}])
+    done = judged(
+        cli, tmp_path, model.base, "-e", "judge:openai/other", "--task-model", "a", "--task-model", "b"
+    )
+    assert done.status == 0, done.stderr
+    one_model = [text for text in points(done.json) if "answered" in text]
+    assert one_model == [
+        "m a, m b, other a, other b were answered by one model, by what it says of itself: fallback"
+    ]
+    assert done.json["summary"]["judges"] == {"m": "openai/m", "other": "openai/other"}
+    assert rederive(tmp_path / "r") == 0
+    again = ("-e", "strict=judge:openai/m", *JUDGE, "--candidate", "c.txt", "--dataset", "d.jsonl")
+    more = ("--api-base", model.base, "--task-model", "a", "--task-model", "b", "--out", "same", "--json")
+    assert not [text for text in points(cli("run", *again, *more).json) if "answered" in text]
+
+
 def test_preflight_warns_of_a_judge_that_is_cut_off_or_is_several_models(
     cli: Cli, fake_model: StartModel
 ) -> None:

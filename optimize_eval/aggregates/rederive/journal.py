@@ -107,6 +107,7 @@ class Run:
     margins: dict[str, float]
     cells: dict[Key, Cell]
     replies: list[dict[str, Any]]
+    judges: dict[str, str]
     changed: list[str]
     known: int
     size: int
@@ -165,6 +166,7 @@ def read(folder: Path) -> Run:
         margins=manifest.get("settings", {}).get("margins", {}),
         cells={},
         replies=[],
+        judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
         changed=sorted(changed.intersection(names)),
         known=sum(done[name] for name in names),
         size=share * len(names),

@@ -57,6 +57,7 @@ def expected(run: Run) -> Told:
         "decided_on": run.deciding,
         "score_ranges": run.ranges,
         "margins": run.margins,
+        "judges": run.judges,
         "units": _units(run),
         "rows": rows,
         "pairs": pairs,
