@@ -76,7 +76,9 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
         ("candidate_fields", "task_models", "group_by", "models", "replace"), _list_of(keys.text)
     ),
-    **dict.fromkeys(("keep_stderr", "no_preflight", "fresh", "allow_bad_tasks"), keys.boolean),
+    **dict.fromkeys(
+        ("keep_stderr", "no_preflight", "fresh", "allow_bad_tasks", "keep_thoughts"), keys.boolean
+    ),
     **dict.fromkeys(("include_per_example",), keys.boolean),
     **dict.fromkeys(("recheck", "batch_size"), keys.count),
     "seed": keys.integer,

@@ -34,7 +34,7 @@ from optimize_eval.store.records import Records
 _COMPARED = ("repeats", "baseline", "seed", "cluster_by", "group_by", "task_models")
 _BENCHED = (
     *("files", "models", "format", "allow_bad_tasks", "limit", "sample", "seed", "repeats"),
-    *("batch_size", "api_base", "temperature", "max_tokens", "sandbox"),
+    *("batch_size", "api_base", "temperature", "max_tokens", "keep_thoughts", "sandbox"),
 )
 
 
@@ -126,6 +126,7 @@ def bench(
     api_base: str | None = None,
     temperature: float | None = None,
     max_tokens: int | None = None,
+    keep_thoughts: bool = False,
     sandbox: Literal["strict", "best-effort", "none"] | None = None,
     concurrency: int | None = None,
     on_failure: Literal["exclude", "abort"] = "exclude",
