@@ -8,8 +8,14 @@ that are started for each payload have to start fast: argparse is loaded for arg
 
 from __future__ import annotations
 
-import json
 import sys
+
+make_encoder: Any
+make_scanner: Any
+try:  # the package json loads ten modules, which is half of a start
+    from _json import encode_basestring_ascii, make_encoder, make_scanner
+except ImportError:
+    make_encoder = make_scanner = None
 
 TYPE_CHECKING = False  # type checkers take it for true
 if TYPE_CHECKING:
@@ -97,7 +103,7 @@ def run(
         chosen = _parsed(offered)
     for line in sys.stdin.buffer:  # bytes: JSON is UTF-8 whatever the locale is
         if line.strip():
-            print(json.dumps(_reply(line, lambda one: answer(Asked(one, chosen, fields)))), flush=True)
+            print(_encoded(_reply(line, lambda one: answer(Asked(one, chosen, fields)))), flush=True)
 
 
 def best(score: Callable[[str, str], Answer], asked: Asked) -> Answer:
@@ -174,7 +180,7 @@ def _difference(said: str, wanted: str) -> Answer:
 
 def _reply(line: bytes, answer: Callable[[Answer], Answer]) -> Answer:
     try:
-        payload = json.loads(line)
+        payload = _decoded(line)
     except (ValueError, RecursionError) as error:
         return {"error": f"the payload is not JSON: {error}"}
     if not isinstance(payload, dict):
@@ -184,6 +190,39 @@ def _reply(line: bytes, answer: Callable[[Answer], Answer]) -> Answer:
     else:
         said = _answered(payload, answer) | {"_capabilities": {"persistent": True, "batch": 64}}
     return said | ({"_id": payload["_id"]} if "_id" in payload else {})
+
+
+class _Reading:
+    strict, object_hook, object_pairs_hook = True, None, None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+def _decoded(line: bytes) -> Any:
+    """Read what json.loads reads; what is no plain JSON is left to it, for its words."""
+    if make_scanner:
+        try:
+            text = line.decode().strip(" \t\r\n")
+            value, end = make_scanner(_Reading)(text, 0)
+            if end == len(text):
+                return value
+        except (ValueError, StopIteration):
+            pass
+    import json  # noqa: PLC0415  see above
+
+    return json.loads(line)
+
+
+def _encoded(answer: Answer) -> str:
+    if make_encoder:
+        write = make_encoder({}, _refuse, encode_basestring_ascii, None, ": ", ", ", False, False, True)  # noqa: FBT003
+        return "".join(write(answer, 0))
+    import json  # noqa: PLC0415  see above
+
+    return json.dumps(answer)
+
+
+def _refuse(value: object) -> Any:
+    raise TypeError(f"{kind(value)} cannot be written as JSON")
 
 
 def _answered(payload: Answer, answer: Callable[[Answer], Answer]) -> Answer:

@@ -291,7 +291,7 @@ def _plan(layers: Sequence[str], mechanism: str, scratch: str, limits: Limits) -
         "scratch": scratch,
         "size": limits.scratch,
         "layers": tuple(layers),
-        "read": tuple(map(os.fsencode, _readable())) if "landlock" in layers else (),
+        "read": _readable() if "landlock" in layers else (),
         "filter": filter_of(mechanism) if "seccomp" in layers else b"",
         "limits": tuple(numbers.items()) if "rlimits" in layers else (),
         "uid": uid,
@@ -300,18 +300,25 @@ def _plan(layers: Sequence[str], mechanism: str, scratch: str, limits: Limits) -
 
 def _enclose(plan: dict[str, Any]) -> bytes:  # noqa: C901, PLR0915  it is sent as one piece
     """Close this process in; as it is sent to the child, it imports here what it needs."""
-    import ctypes  # noqa: PLC0415
+    import _ctypes  # noqa: PLC0415  what ctypes is made of, which by itself takes a sixth of a start
     import os  # noqa: PLC0415
     import resource  # noqa: PLC0415
     import stat  # noqa: PLC0415
 
-    libc = ctypes.CDLL(None, use_errno=True)
-    call = libc.syscall
+    number_of = type("Number", (_ctypes._SimpleCData,), {"_type_": "i"})  # noqa: SLF001  as above
+    letter_of = type("Letter", (_ctypes._SimpleCData,), {"_type_": "c"})  # noqa: SLF001
+    flags = {"_flags_": _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO, "_restype_": number_of}
+    function = type("Function", (_ctypes.CFuncPtr,), flags)
+    here = _ctypes.dlopen(None, 2)  # type: ignore[arg-type]  # None is this process, as ctypes.CDLL has it
+    call, prctl, mount = (function(_ctypes.dlsym(here, name)) for name in ("syscall", "prctl", "mount"))
 
     def must(result: int) -> int:
         if result < 0:
-            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+            raise OSError(_ctypes.get_errno(), os.strerror(_ctypes.get_errno()))
         return result
+
+    def words(*numbers: int) -> bytes:
+        return b"".join(number.to_bytes(8, "little") for number in numbers)
 
     def landlock() -> None:
         abi = must(call(444, None, 0, 1))  # the newest that the kernel has
@@ -319,12 +326,14 @@ def _enclose(plan: dict[str, Any]) -> bytes:  # noqa: C901, PLR0915  it is sent 
         everything = (1 << 13) - 1 | sum(
             bit for least, bit in ((2, 1 << 13), (3, 1 << 14), (5, 1 << 15)) if abi >= least
         )
-        wanted = (ctypes.c_uint64 * 3)(everything, 3 * nets, 3 * scopes)
-        ruleset = must(call(444, wanted, 8 * (1 + nets + scopes), 0))
+        ruleset = must(call(444, words(everything, 3 * nets, 3 * scopes), 8 * (1 + nets + scopes), 0))
         allowed = [(path, 1 | 4 | 8) for path in plan["read"]]
         allowed += [(os.fsencode(plan["scratch"]), everything)] if plan["scratch"] else []
         for path, rights in [*allowed, (b"/dev/null", 2 | 4)]:
-            place = os.open(path, os.O_PATH)
+            try:
+                place = os.open(path, os.O_PATH)
+            except FileNotFoundError:  # since they were listed
+                continue
             folder = stat.S_ISDIR(os.fstat(place).st_mode)
             rule = (rights if folder else rights & ~8).to_bytes(8, "little") + place.to_bytes(4, "little")
             must(call(445, ruleset, 1, rule, 0))
@@ -346,23 +355,24 @@ def _enclose(plan: dict[str, Any]) -> bytes:  # noqa: C901, PLR0915  it is sent 
             resource.setrlimit(number, (now, now))
 
     def seccomp() -> None:
-        program = ctypes.create_string_buffer(plan["filter"])
-        head = (ctypes.c_uint64 * 2)(len(plan["filter"]) // 8, ctypes.addressof(program))
         if not plan["filter"]:
             raise OSError("there is no filter for this processor")
-        must(libc.prctl(22, 2, head, 0, 0))
+        size = len(plan["filter"])
+        program = type("Program", (_ctypes.Array,), {"_type_": letter_of, "_length_": size})()
+        program.raw = plan["filter"]
+        must(prctl(22, 2, words(size // 8, _ctypes.addressof(program)), 0, 0))
 
     if plan["scratch"]:  # a file without content costs memory too: their number is limited
         options = b"mode=1777,nr_inodes=4096,size=%d" % plan["size"]
-        must(libc.mount(b"tmpfs", os.fsencode(plan["scratch"]), b"tmpfs", 2 | 4, options))
+        must(mount(b"tmpfs", os.fsencode(plan["scratch"]), b"tmpfs", 2 | 4, options))
         os.chdir(plan["scratch"])
     if plan["layers"]:
-        must(libc.prctl(38, 1, 0, 0, 0))  # no new privileges, by whatever program
+        must(prctl(38, 1, 0, 0, 0))  # no new privileges, by whatever program
     done = []
     for name, layer in {"landlock": landlock, "uid": uid, "rlimits": rlimits, "seccomp": seccomp}.items():
         if name == "rlimits" and plan["layers"]:  # between the last use of privileges and the filter
             call(126 if os.uname().machine == "x86_64" else 91, b"\x22\x05\x08\x20\0\0\0\0", bytes(24))
-            libc.prctl(1, 9, 0, 0, 0)  # it dies with its parent
+            prctl(1, 9, 0, 0, 0)  # it dies with its parent
         if name in plan["layers"]:
             try:
                 layer()
@@ -442,7 +452,8 @@ def _packages() -> list[Path]:
     )
 
 
-def _readable() -> Iterator[Path]:
+@cache
+def _readable() -> tuple[bytes, ...]:
     """List the same without the packages; Landlock knows no exceptions, so what is beside them is listed."""
     hidden = _packages()
 
@@ -455,10 +466,10 @@ def _readable() -> Iterator[Path]:
         elif path.exists():
             yield path
 
-    for path in _visible():
-        yield from within(path.resolve())
+    return tuple(os.fsencode(path) for one in _visible() for path in within(one.resolve()))
 
 
+@cache
 def _open_to_all() -> bool:
     """Tell whether the interpreter can be reached by an account that has nothing."""
     folders = [Path(os.__file__), *Path(os.__file__).parents, *_EXECUTABLE.parents]

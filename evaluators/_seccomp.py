@@ -10,6 +10,7 @@ from __future__ import annotations
 import platform
 import struct
 import sys
+from functools import cache
 
 # Numbers of system calls on x86_64 and aarch64; -1 where there is none.
 _DENIED = """
@@ -42,6 +43,7 @@ _ALLOW, _EPERM, _ENOSYS, _KILL = 0x7FFF0000, 0x50001, 0x50026, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 
 
+@cache
 def filter_of(mechanism: str) -> bytes:
     """Write the seccomp program: everything is allowed that is not denied here, or by the mechanism."""
     processor = {"x86_64": 0, "aarch64": 1}.get(platform.machine()) if sys.platform == "linux" else None

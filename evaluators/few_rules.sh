@@ -5,7 +5,8 @@
 # escapes stay as they are; amounts are not compared: `refund, amount > 100 -> x` matches when "refund" does.
 export LC_ALL=C
 set -f # no file names for `*`
-backslash=$(printf '\001') quote=$(printf '\002') newline=$(printf '\003') # not in JSON: they stand for escapes
+set -- $(printf '\001 \002 \003') # not in JSON: they stand for escapes
+backslash=$1 quote=$2 newline=$3
 
 text_of() { # the text under the key $1 of the JSON $line -> $text
   before='' last='' IFS='"'
@@ -25,8 +26,9 @@ matches() { # are all words of the rule $1 in $message?
   done
 }
 
-plain='s/\\\\/'$backslash'/g; s/\\"/'$quote'/g; s/\\n/'$newline'/g; s/\\[bfrt]/ /g; s/\\\//\//g'
-tr 'A-Z' 'a-z' | sed "$plain" | while IFS= read -r line || [ -n "$line" ]; do
+small='y/ABCDEFGHIJKLMNOPQRSTUVWXYZ/abcdefghijklmnopqrstuvwxyz/'
+plain=$small'; s/\\\\/'$backslash'/g; s/\\"/'$quote'/g; s/\\n/'$newline'/g; s/\\[bfrt]/ /g; s/\\\//\//g'
+sed "$plain" | while IFS= read -r line || [ -n "$line" ]; do
   text_of message || { echo '{"error":"few_rules needs an example with a \"message\""}' && continue; }
   message=$text count=0 score=0
   text_of candidate

@@ -16,6 +16,7 @@ from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
 from optimize_eval.store.listing import State, state_of
 from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.note import note_of
 from optimize_eval.store.records import Records
 from optimize_eval.store.stored import open_stored
 
@@ -24,7 +25,12 @@ _T = TypeVar("_T")
 Interval = tuple[float, float]
 
 _MISSED = 1
-_EXIT_CODES: Mapping[str, int] = {State.DONE: 0, State.TOO_MANY_FAILURES: 4, State.INTERRUPTED: 130}
+_EXIT_CODES: Mapping[str, int] = {
+    State.DONE: 0,
+    State.TOO_MANY_FAILURES: 4,
+    State.OUT_OF_TIME: 4,
+    State.INTERRUPTED: 130,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,8 +240,13 @@ class Run:
 
     @property
     def status(self) -> str:
-        """Say how it ended: done, interrupted, too_many_failures; on disk also running, unfinished."""
+        """Say how it ended: done, interrupted, too_many_failures, out_of_time; also running, unfinished."""
         return self.ending.status if self.ending else str(state_of(self.folder))
+
+    @property
+    def note(self) -> str | None:
+        """Give what people noted of it."""
+        return note_of(self.records.run.manifest)
 
     @property
     def exit_code(self) -> int | None:

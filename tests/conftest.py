@@ -7,10 +7,11 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from optimize_eval import http_evaluator
@@ -20,6 +21,7 @@ from tests.processes import MARK, descriptors, numbers, processes_with
 
 os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide evaluators that forget to flush
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or our program is compiled anew at each start
+os.environ["SETUPTOOLS_USE_DISTUTILS"] = "stdlib"  # its .pth file costs a fifth of each start of a python3
 os.environ["PATH"] = (
     f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # python3 is no shim here
 )
@@ -73,6 +75,13 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     while descriptors() > before and time.monotonic() < patience:
         time.sleep(0.002)
     assert descriptors() <= before, f"descriptors left open: {before} before, {descriptors()} after"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples in the docstrings of the package only: tests have none, which is a test."""
+    found = yield
+    return [one for one in found if not isinstance(one, DoctestModule)]
 
 
 def pytest_collection_finish() -> None:

@@ -198,3 +198,8 @@ def test_the_commands_of_the_workflow_are_those_that_are_run_on_the_page() -> No
 def test_every_rule_of_task_files_is_documented() -> None:
     page = (ROOT / "datasets" / "README.md").read_text(encoding="utf-8")
     assert all(f"| `{rule}` |" in page for rule in (*RULES, *POST_PROCESS))
+
+
+def test_docstrings_with_examples_stand_in_the_package_only() -> None:
+    files = (ROOT / "tests").rglob("*.py")
+    assert not [file for file in files if re.search(r"^\s*>>> ", file.read_text(), re.MULTILINE)]

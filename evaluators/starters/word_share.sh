@@ -5,10 +5,11 @@
 # echo '{"candidate":"hello Ada","example":{"target":"Hello, dear Ada!"}}' | bash word_share.sh
 exec jq -c --unbuffered '
   # a word is letters and digits in a row; only A to Z are made small
-  def words:
-    ascii_downcase | explode
-    | map(if . > 127 or (. >= 97 and . <= 122) or (. >= 48 and . <= 57) then . else 32 end)
-    | implode | split(" ") | map(select(. != ""));
+  def in_words:
+    if . >= 65 and . <= 90 then . + 32 elif (. >= 97 and . <= 122) or (. >= 48 and . <= 57) then . else 32 end;
+  [range(128) | in_words] as $signs
+  | def words:
+      explode | map(if . > 127 then . else $signs[.] end) | implode | split(" ") | map(select(. != ""));
 
   # change this: answer a "score" from 0 to 1 and whatever explains it, or an "error"
   def judge:

@@ -5,6 +5,7 @@ from typing import Any
 
 from optimize_eval.aggregates.claims.duplicates import FEWEST_COPIES
 from optimize_eval.aggregates.doubts import alike, front, lopsided, noise, power
+from optimize_eval.aggregates.replies import doubts
 from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.aggregates.wording import count, number, percent
 from optimize_eval.protocol import ScoreRange
@@ -22,6 +23,7 @@ def caveats(summary: Mapping[str, Any], layout: Layout) -> Iterator[dict[str, st
     for text in [
         *_failures(summary, layout),
         *_doubtful(summary, layout),
+        *doubts(summary),
         *_coverage(summary, layout),
         *alike(summary, layout),
         *_leakage(summary),

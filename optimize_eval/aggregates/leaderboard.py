@@ -22,6 +22,7 @@ from optimize_eval.aggregates.leaderboard_models import (
     tasks_of,
 )
 from optimize_eval.aggregates.leaderboard_verdict import judge
+from optimize_eval.aggregates.replies import doubts_of_models
 from optimize_eval.aggregates.shapes import d_of
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.paired import Difference
@@ -65,7 +66,7 @@ def board_of(
         "overall_score": first["overall_score"],
         "adapter": first["adapter"],
         "tasks": first["tasks"],
-        "verdict": judge(ranked, pairs, changed),
+        "verdict": judge(ranked, pairs, changed, doubts=list(doubts_of_models(ranked, _asked(run, models)))),
         "changed": changed,
         "models": ranked,
         "pairs": pairs,
@@ -74,6 +75,12 @@ def board_of(
         "settings": dict(settings),
         "spent": run.ledger.ledger.spending.to_dict(),
     }
+
+
+def _asked(run: StoredRun, models: Mapping[str, str]) -> dict[str, str]:
+    """Say by what a model is called how it is written."""
+    written = {one["name"]: one["text"] for one in run.manifest["evaluators"]}
+    return {called: written[called] for called in models.values() if called in written}
 
 
 def expected_board(files: Sequence[TaskFile], layout: Layout) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from optimize_eval.aggregates.by_task import mean_over, on_tasks_like_these
 from optimize_eval.aggregates.measures import Measures, passes_of, passes_over
+from optimize_eval.aggregates.replies import Replies
 from optimize_eval.aggregates.scores import Reading, Scores
 from optimize_eval.errors import FailureKind
 from optimize_eval.statistics.means import Mean, mean_of
@@ -133,10 +134,19 @@ def model_of(
         "latency_ms": _milliseconds([one for split in splits.values() for one in split.seconds]),
         "not_run": not_run,
         **_or_nothing("passes", passes_over(repeats)),
+        **_replies([split.measures.replies for split in splits.values()]),
         "categories": _categories(means, tasks),
         "tasks": entries,
     }
     return Model(told=told, means=means, lows=lows, highs=highs)
+
+
+def _replies(found: Sequence[Replies]) -> dict[str, Any]:
+    answered_by = sum((one.answered_by for one in found), Counter[str]())
+    cut_off = sum(one.cut_off for one in found)
+    thoughts = sum(one.with_thoughts for one in found)
+    counted = {**_or_nothing("cut_off", cut_off), **_or_nothing("with_thoughts", thoughts)}
+    return {**counted, **_or_nothing("answered_by", dict(answered_by))}
 
 
 def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[str, Any]:

@@ -20,13 +20,19 @@ Model = Mapping[str, Any]
 Pair = Mapping[str, Any]
 
 
-def judge(ranked: Sequence[Model], pairs: Sequence[Pair], changed: Sequence[str] = ()) -> dict[str, Any]:
-    """Say it once, for every report; models come as they are ranked, `changed` are programs that did."""
+def judge(
+    ranked: Sequence[Model], pairs: Sequence[Pair], changed: Sequence[str] = (), doubts: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Say it once, for every report; models come as they are ranked, `changed` are programs that did.
+
+    `doubts` is what their replies leave to doubt.
+    """
     if changed:
         names = ", ".join(changed)
         text = f"no verdict: {names} changed while being asked, so the scores are of different programs"
         return {"text": f"{text}; start anew with --fresh", "points": []}
-    points = [{"mark": mark, "text": text} for mark, text in _points(ranked, pairs)]
+    told = [*_points(ranked, pairs), *(("!", text) for text in doubts)]
+    points = [{"mark": mark, "text": text} for mark, text in told]
     return {"text": _headline(ranked, pairs), "points": points}
 
 

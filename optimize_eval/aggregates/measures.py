@@ -2,6 +2,7 @@
 
 Each is made of one cell's scored records, and only where these have what it needs: scores of 0 and 1 and
 repeats; a number from 0 to 1 at `confidence` in the side information; the counts that `@bleu` leaves there.
+What models' replies say of themselves is replies'.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from optimize_eval.aggregates.by_task import mean_over, on_tasks_like_these
+from optimize_eval.aggregates.replies import Replies
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.calibration import Answer, calibration_of
 from optimize_eval.statistics.corpus_bleu import LENGTH, Counts, corpus_bleu
@@ -36,10 +38,12 @@ class Measures:
         self._answers: list[Answer] = []
         self._unusable = 0
         self._sentences: list[Counts] = []
+        self.replies = Replies()
 
     def take(self, example: int, record: Mapping[str, Any]) -> None:
         score, side_info = record["score"], record["side_info"]
         self._scored[example] += 1
+        self.replies.take(record)
         if score == 1:
             self._passed[example] += 1
         elif score:
@@ -89,7 +93,7 @@ def passes_over(tasks: Sequence[Sequence[Repeats]]) -> list[Told]:
 
 def of_cells(measured: Iterable[tuple[Told, Measures, Clusters]]) -> dict[str, list[Told]]:
     """List what there is of each measure, by where it was measured."""
-    found: dict[str, list[Told]] = {"passes": [], "calibration": [], "corpus_bleu": []}
+    found: dict[str, list[Told]] = {"passes": [], "calibration": [], "corpus_bleu": [], "replies": []}
     for where, one, clusters in measured:
         if passes := passes_of(one.repeats(), clusters):
             found["passes"].append({**where, "by_k": passes})
@@ -97,6 +101,8 @@ def of_cells(measured: Iterable[tuple[Told, Measures, Clusters]]) -> dict[str, l
             found["calibration"].append({**where, **calibration})
         if bleu := one.corpus_bleu:
             found["corpus_bleu"].append({**where, **bleu})
+        if replies := one.replies.to_dict():
+            found["replies"].append({**where, **replies})
     return found
 
 

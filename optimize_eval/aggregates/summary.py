@@ -6,6 +6,7 @@ others rely on. What the numbers are called in words is verdict's.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from optimize_eval.aggregates.additions import LeftOut, left_out_of, points_about, without
@@ -20,6 +21,7 @@ from optimize_eval.aggregates.latency import Latency
 from optimize_eval.aggregates.measures import Measures, of_cells
 from optimize_eval.aggregates.more_repeats import points_about_repeats
 from optimize_eval.aggregates.reasons import reason_of_lowest
+from optimize_eval.aggregates.replies import judges_of
 from optimize_eval.aggregates.scores import Reading, Scores, known, worst_places
 from optimize_eval.aggregates.shapes import (
     d_of,
@@ -51,14 +53,19 @@ class Records(Protocol):
 
 
 def summarise(
-    layout: Layout, records: Records, changed: Iterable[str] = (), left_out: Sequence[LeftOut] = ()
+    layout: Layout,
+    records: Records,
+    changed: Iterable[str] = (),
+    left_out: Sequence[LeftOut] = (),
+    judges: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Compute the summary; `records` gives a cell's newest records by their places in it.
 
     `changed` are evaluators that were not the same program from the first call to the last; `left_out` are
-    additions that the layout does not have.
+    additions that the layout does not have; `judges` are the models of evaluators that are some.
     """
-    return _Summary(layout, records).to_dict(sorted(changed), left_out)
+    told = {name: judges[name] for name in layout.evaluators if name in judges}
+    return _Summary(layout, records).to_dict(sorted(changed), left_out, told)
 
 
 def summarise_stored(run: StoredRun) -> dict[str, Any]:
@@ -67,7 +74,7 @@ def summarise_stored(run: StoredRun) -> dict[str, Any]:
     layout = without(run.layout, left_out)
     changed = run.ledger.changed.intersection(layout.evaluators)
     with run.reader() as reader:
-        summary = summarise(layout, reader.records, changed, left_out)
+        summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
     return {**summary, "spent": run.ledger.ledger.spending.to_dict()}
 
 
@@ -86,7 +93,9 @@ class _Summary:
             self._read(cell, records(cell))
         self._against = Against(layout=layout, splits=self._splits, scores=self._scores)
 
-    def to_dict(self, changed: Sequence[str], left_out: Sequence[LeftOut]) -> dict[str, Any]:
+    def to_dict(
+        self, changed: Sequence[str], left_out: Sequence[LeftOut], judges: Mapping[str, str]
+    ) -> dict[str, Any]:
         layout = self._layout
         rows = [
             self._row(evaluator, candidate, task_model)
@@ -101,6 +110,7 @@ class _Summary:
             "decided_on": layout.deciding,
             "score_ranges": dict(zip(layout.evaluators, map(str, layout.score_ranges), strict=True)),
             "margins": dict(layout.margins),
+            "judges": judges,
             "units": self._units(),
             "rows": rows,
             **claims_of(rows, self._halves(), self._against, layout),

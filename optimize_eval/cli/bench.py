@@ -12,6 +12,8 @@ from optimize_eval.connect import parse_headers
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.run.stop import instant_after
+from optimize_eval.selection import parse_selection
 from optimize_eval.session.benches import Benchmark, carry_out_bench, prepare_bench
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.task_files import find_task
@@ -29,7 +31,7 @@ Examples:
 \b
 The same command again continues the same run: what is scored is not asked again, what failed is.
 Exit codes: 0 done, 1 a gate missed, 2 wrong option or task file, 3 it could not go on, 4 a model failed on
-every task or too many calls failed, 130 interrupted.
+every task, too many calls failed or the time is up, 130 interrupted.
 """
 
 
@@ -56,6 +58,8 @@ def bench(
     allow_bad_tasks: Annotated[
         bool, typer.Option("--allow-bad-tasks", help="Leave bad lines out; the board says so.")
     ] = False,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first tasks of each file.")
     ] = None,
@@ -84,6 +88,7 @@ def bench(
     concurrency: options.Concurrency = SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
+    max_time: options.MaxTime = None,
     fail_under: board_gates.FailUnder = None,
     no_regression_against: board_gates.NoRegression = None,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
@@ -107,6 +112,7 @@ def bench(
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
     replaced: options.Replace = None,
+    note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
@@ -125,6 +131,8 @@ def bench(
         max_tokens_total=max_tokens_total,
         fresh=fresh,
         replace=replaced or (),
+        note=note,
+        ends_at=instant_after(max_time),
     )
     benchmark = Benchmark(
         files=files,
@@ -141,6 +149,7 @@ def bench(
         ),
         format=format_,
         allow_bad_tasks=allow_bad_tasks,
+        selection=parse_selection(filters, ids),
         limit=limit,
         sample=sample,
         seed=seed,

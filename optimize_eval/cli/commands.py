@@ -17,7 +17,7 @@ _LINES = {  # name → what the list of commands says of it
     "rescore": "Ask another evaluator about what a run was about.",
     "report": "Print a run's result again, for people or machines.",
     "diff": "Say what changed from one run to another.",
-    "runs": "List runs and how they stand.",
+    "runs": "List runs, note something of one, remove some.",
     "verify": "Check that a leaderboard's task files are what they were.",
     "preflight": "Check evaluators before a long run.",
     "serve": "Put an evaluator behind HTTP.",
@@ -29,7 +29,7 @@ _LINES = {  # name → what the list of commands says of it
 NAMES = tuple(_LINES)
 ORDER = "optimize_eval.order"
 
-_OF_SEVERAL = ("evaluators", "new")
+_OF_SEVERAL = ("runs", "evaluators", "new")
 
 
 class Listed(TyperCommand):

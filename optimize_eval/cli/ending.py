@@ -68,8 +68,12 @@ def end(
             raise Interrupted
         if called.ended.status is Status.OVER_BUDGET:
             raise typer.Exit(ending.COULD_NOT_GO_ON)
-        if called.ended.status is Status.TOO_MANY_FAILURES:
+        if called.ended.status in {Status.TOO_MANY_FAILURES, Status.OUT_OF_TIME}:
             raise typer.Exit(ending.TOO_MANY_FAILURES)
+    for words in finished.off_scale:
+        output.say(f"error: {words}")
+    if finished.off_scale:
+        raise typer.Exit(ending.TOO_MANY_FAILURES)
 
 
 def _same_command(*more: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from optimize_eval.aggregates.boards import SCHEMA, Board
 from optimize_eval.cli import output
 from optimize_eval.reports import leaderboard
+from optimize_eval.reports.terminal import head
 
 
 def tell(
@@ -35,8 +36,10 @@ def tell(
         output.say(f"the board is {path}")
 
 
-def emit(boards: Mapping[str, Board]) -> None:
-    """Write boards for people, those of own metrics below their names."""
+def emit(boards: Mapping[str, Board], note: str | None = None) -> None:
+    """Write boards for people, those of own metrics below their names, all below the run's note."""
+    if note:
+        output.emit("\n".join(head(output.fitted(note), output.width())))
     for name, board in boards.items():
         if name:
             output.emit(f"\n by {name}")

@@ -15,6 +15,7 @@ from optimize_eval.cli.commands import ORDER
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.store.note import check_note
 
 if TYPE_CHECKING:
     from optimize_eval.models import Manners
@@ -101,6 +102,32 @@ Concurrency = Annotated[
 HowOnFailure = Annotated[OnFailure, typer.Option("--on-failure", metavar="HOW", help="exclude it, or abort.")]
 MaxFailures = Annotated[
     str | None, typer.Option("--max-failures", metavar="N|P%", help="Stop beyond so many.")
+]
+Filters = Annotated[
+    list[str] | None,
+    typer.Option("--filter", metavar="FIELD=VALUE", help="Only examples with this; may be repeated."),
+]
+Ids = Annotated[
+    list[str] | None, typer.Option("--id", metavar="ID", help="Only this example; may be repeated.")
+]
+TrainAgain = Annotated[
+    str | None, typer.Option("--dataset", metavar="FILE", help="Where the train examples are now.")
+]
+ValAgain = Annotated[
+    str | None, typer.Option("--valset", metavar="FILE", help="Where the val examples are now.")
+]
+TestAgain = Annotated[
+    str | None, typer.Option("--testset", metavar="FILE", help="Where the test examples are now.")
+]
+MaxTime = Annotated[
+    str | None,
+    typer.Option("--max-time", metavar="DURATION", help="Begin no call after so long: 10m, 1h30m."),
+]
+Note = Annotated[
+    str | None,
+    typer.Option(
+        "--note", metavar="TEXT", help="What to note of the run; empty: nothing.", callback=check_note
+    ),
 ]
 KeepStderr = Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")]
 NoPreflight = Annotated[bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")]

@@ -17,7 +17,8 @@ from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
 from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.reports import preflight as report
-from optimize_eval.run.source import check_fields, value_at
+from optimize_eval.run.source import check_fields, check_sight, humans_of
+from optimize_eval.selection import parse_selection, value_at
 from optimize_eval.session.inputs import load_all_candidates, load_splits
 
 EXAMPLES = """\b
@@ -51,6 +52,8 @@ def preflight(
         str | None, typer.Option("--dataset", metavar="FILE", help="The train examples.")
     ] = None,
     valset: Annotated[str | None, typer.Option("--valset", metavar="FILE", help="The val examples.")] = None,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
     candidate: options.CandidateFiles = None,
     candidates: options.CandidateLists = None,
     candidate_field: options.CandidateFields = None,
@@ -90,12 +93,16 @@ def preflight(
         manners=calls.manners(patience, rpm, tpm),
     )
     fields = candidate_field or ()
-    specs = [spec.hiding(fields) for spec in options.evaluators(context, evaluator, judge_model, defaults)]
+    named_specs = options.evaluators(context, evaluator, judge_model, defaults)
+    specs = [spec.hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
     said = options.said_of_runs(context)
     chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
-    sources = load_splits({"train": dataset, "val": valset}, output.say, **chosen_by).sources
+    selection = parse_selection(filters, ids)
+    files = {"train": dataset, "val": valset}
+    sources = load_splits(files, output.say, selection=selection, **chosen_by).sources
     for source in sources:
         check_fields(source, fields)
+    check_sight(sources, named_specs)
     splits = {one.name: one.examples for one in sources}
     chosen = load_all_candidates(named, candidate_field)
     is_one = options.is_flag(context, "task_model") or not said.get("task_model")

@@ -63,7 +63,7 @@ class Lines:
                 output.say(f"{now} {one.name} {one.done:,}/{one.total:,}, {one.failed:,} failed")
         if self._stop.is_asked and not self._is_stopping:
             self._is_stopping = True
-            output.say(_stopping())
+            output.say(_stopping(self._stop))
 
     def close(self) -> None:
         pass
@@ -160,7 +160,7 @@ class Bars:
         from rich.console import Group
         from rich.text import Text
 
-        hint = _stopping() if self._stop.is_asked else self._hint
+        hint = _stopping(self._stop) if self._stop.is_asked else self._hint
         room = max(20, shutil.get_terminal_size().columns - 2)
         told = [Text(output.encodable(cut(f" {line}", room))) for line in (self._last, hint) if line]
         return Group(self._bars.make_tasks_table(self._bars.tasks), *told)
@@ -190,5 +190,6 @@ def _last_failure(one: Progress) -> str:
     return f"last failure  {inert(f'{where} · {failed.kind}: {failed.message}', ci=False)}".replace("\n", " ")
 
 
-def _stopping() -> str:
-    return f"stopping: what is asked may finish within {GRACE:g} s; Ctrl-C once more ends it now"
+def _stopping(stop: Stop) -> str:
+    why, how = ("the time is up", "Ctrl-C") if stop.is_out_of_time else ("stopping", "Ctrl-C once more")
+    return f"{why}: what is asked may finish within {GRACE:g} s; {how} ends it now"

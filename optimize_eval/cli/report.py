@@ -4,7 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
 from optimize_eval.cli import board_gates, gates, leaderboards, options, output
+from optimize_eval.cli.some_examples import find_examples
 from optimize_eval.errors import CannotGoOn, UsageError
 from optimize_eval.reports import junit, markdown, rows, terminal
 from optimize_eval.reports.board import junit as board_junit
@@ -26,7 +27,8 @@ from optimize_eval.reports.board import markdown as board_markdown
 from optimize_eval.reports.board import rows as board_rows
 from optimize_eval.store.folder import LEADERBOARD, SUMMARY
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.records import Records
+from optimize_eval.store.note import note_of
+from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.store.unnamed import unnamed, with_everything
 
@@ -34,6 +36,7 @@ EXAMPLES = """\b
 Examples:
   optimize-eval report runs/run-1f3a9c02
   optimize-eval report runs/run-1f3a9c02 --check
+  optimize-eval report runs/run-1f3a9c02 --filter metadata.difficulty=hard
   optimize-eval report runs/run-1f3a9c02 --fail-under judge=0.8 --format junit > junit.xml
   optimize-eval report runs/run-1f3a9c02 --format csv > records.csv
   optimize-eval report runs/run-1f3a9c02 --format md | gh pr comment --body-file -
@@ -78,15 +81,23 @@ def report(
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
     margin: gates.Margin = None,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
+    dataset: options.TrainAgain = None,
+    valset: options.ValAgain = None,
+    testset: options.TestAgain = None,
     as_json: options.Json = False,
 ) -> None:
-    """Print a run's result again; it needs the run's folder and nothing else."""
+    """Print a run's result again; it needs the run's folder and, but to choose examples, nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     stored = open_stored(board_demands.place_of(run))
     if all_:
         stored = _with_everything(stored, check=check)
     elif left := unnamed(stored.document):
         output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
+    moved = {"train": dataset, "val": valset, "test": testset}
+    beside = {"--check": check, "--no-regression-against": no_regression_against}
+    some = find_examples(stored, filters, ids, moved, max_gap=max_gap, forbidden=beside)
     if is_bench(stored.manifest):
         board_gates.refuse_gap(max_gap)
         board_gates.refuse_margin(margin)
@@ -95,17 +106,18 @@ def report(
     demands.set_margins(stored, None if check else margin)  # what is checked has its own
     wanted = demands.read_demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen in {Format.CSV, Format.JSONL}:
-        _emit_records(stored, chosen)
+        _emit_records(some.records(stored) if some else Records(stored), chosen)
         if wanted == demands.Demands():
             return  # nothing is computed that nobody wants
     _note_newer_rules(stored)
-    summary = summarise_stored(stored)
+    summary = some.summarise(stored) if some else summarise_stored(stored)
     judged = wanted.judge(stored, summary)
     if check:
         _check(stored.folder, summary, judged, as_json=chosen is Format.JSON)
     elif chosen not in {Format.CSV, Format.JSONL}:
-        shown = judged or (demands.recalled(stored, summary) if chosen in _WITH_GATES else ())
-        _emit_summary(summary, shown, shlex.quote(str(stored.folder)), chosen)
+        recalls = chosen in _WITH_GATES and not some  # the run's gates are about all its examples
+        shown = judged or (demands.recalled(stored, summary) if recalls else ())
+        _emit_summary(stored, summary, shown, chosen)
     gates.end(judged)
 
 
@@ -143,37 +155,43 @@ def _report_bench(
     if check:
         _check(stored.folder, summarise_stored(stored), judged, as_json=chosen is Format.JSON)
     elif chosen is Format.JSONL:
-        _emit_records(stored, chosen)
+        _emit_records(Records(stored), chosen)
     elif board:
         shown = judged or (board_demands.recalled(stored, board, others) if chosen in _WITH_GATES else ())
-        _emit_board(stored.folder, {"": board, **others}, shown, chosen)
+        _emit_board(stored, {"": board, **others}, shown, chosen)
     elif chosen is Format.CSV:
         raise UsageError(
             "the csv of a bench is its board, and there is none yet",
             hint="give the bench's command again: it goes on where it was; --format jsonl has the records",
         )
     else:
-        _emit_summary(summarise_stored(stored), judged, shlex.quote(str(stored.folder)), chosen)
+        _emit_summary(stored, summarise_stored(stored), judged, chosen)
     gates.end(judged)
 
 
-def _emit_board(folder: Path, boards: Mapping[str, Board], shown: Sequence[Gate], chosen: Format) -> None:
+def _emit_board(
+    stored: StoredRun, boards: Mapping[str, Board], shown: Sequence[Gate], chosen: Format
+) -> None:
     """Write leaderboards, the bench's own first, the others by the names of their metrics."""
-    run = shlex.quote(str(folder))
+    run, note = shlex.quote(str(stored.folder)), note_of(stored.manifest)
     try:
         match chosen:
             case Format.JSON:
-                output.emit_json({**leaderboards.to_dict(boards), **gates.to_dict(shown)})
+                output.emit_json({**leaderboards.to_dict(boards), **_noted(note), **gates.to_dict(shown)})
             case Format.CSV:
                 output.emit_pieces(board_rows.csv_pieces(boards, ci=output.under_ci()))
             case Format.MD:
-                output.emit_document(board_markdown.render(boards, shown, run))
+                output.emit_document(board_markdown.render(boards, shown, run, note))
             case Format.JUNIT:
                 output.emit_document(board_junit.render(boards, shown, run))
             case _:
-                leaderboards.emit(boards)
+                leaderboards.emit(boards, note)
     except (LookupError, TypeError, ValueError, AttributeError, StopIteration):  # somebody edited it
-        raise UsageError(f"{folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
+        raise UsageError(f"{stored.folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
+
+
+def _noted(note: str | None) -> dict[str, str]:
+    return {"note": note} if note else {}
 
 
 def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
@@ -185,9 +203,8 @@ def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
     return chosen
 
 
-def _emit_records(stored: StoredRun, chosen: Format) -> None:
+def _emit_records(records: Iterable[RunRecord], chosen: Format) -> None:
     """Write a row for each record, as they are read; no number is made of them."""
-    records = Records(stored)
     if chosen is Format.JSONL:
         output.emit_pieces(rows.jsonl_pieces(records))
         return
@@ -201,15 +218,19 @@ def _emit_records(stored: StoredRun, chosen: Format) -> None:
     output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
 
 
-def _emit_summary(summary: Mapping[str, Any], judged: Sequence[Gate], run: str, chosen: Format) -> None:
+def _emit_summary(
+    stored: StoredRun, summary: Mapping[str, Any], judged: Sequence[Gate], chosen: Format
+) -> None:
+    run, note = shlex.quote(str(stored.folder)), note_of(stored.manifest)
     if chosen is Format.JSON:
-        output.emit_json({**summary, **gates.to_dict(judged)})
+        output.emit_json({**summary, **_noted(note), **gates.to_dict(judged)})
     elif chosen is Format.MD:
-        output.emit_document(markdown.render(summary, judged, run))
+        output.emit_document(markdown.render(summary, judged, run, note))
     elif chosen is Format.JUNIT:
         output.emit_document(junit.render(summary, judged, run))
     else:
-        output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))
+        shown = output.fitted({"summary": summary, "note": note})
+        output.emit(terminal.render(**shown, width=output.width(), run=run))
 
 
 def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as_json: bool) -> None:

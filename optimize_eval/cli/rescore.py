@@ -10,6 +10,7 @@ from optimize_eval.connect import given_name, parse_evaluator
 from optimize_eval.engines import SLOTS
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT
+from optimize_eval.run.stop import instant_after
 from optimize_eval.session.rescoring import carry_out_rescoring, prepare_rescoring
 from optimize_eval.session.settings import Handling
 
@@ -20,7 +21,8 @@ Examples:
 
 \b
 The run's own evaluators are not asked, and may be gone. The same command again goes on.
-Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures, 130 interrupted.
+Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures or
+out of time, 130 interrupted.
 """
 
 _ANEW = "rescore once more: it is then another evaluator"
@@ -29,15 +31,9 @@ _ANEW = "rescore once more: it is then another evaluator"
 def rescore(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
     evaluator: options.Evaluators = None,
-    dataset: Annotated[
-        str | None, typer.Option("--dataset", metavar="FILE", help="Where the train examples are now.")
-    ] = None,
-    valset: Annotated[
-        str | None, typer.Option("--valset", metavar="FILE", help="Where the val examples are now.")
-    ] = None,
-    testset: Annotated[
-        str | None, typer.Option("--testset", metavar="FILE", help="Where the test examples are now.")
-    ] = None,
+    dataset: options.TrainAgain = None,
+    valset: options.ValAgain = None,
+    testset: options.TestAgain = None,
     candidate: Annotated[
         list[str] | None, typer.Option("--candidate", metavar="FILE", help="Where a candidate is now.")
     ] = None,
@@ -47,6 +43,7 @@ def rescore(
     concurrency: options.Concurrency = SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
+    max_time: options.MaxTime = None,
     score_range: options.Range = ScoreRange.UNIT,
     timeout: options.Timeout = DEFAULT_TIMEOUT,
     cwd: options.Cwd = None,
@@ -64,6 +61,7 @@ def rescore(
     objective: options.Objective = None,
     rubric: options.RubricFile = None,
     api_base: options.ApiBase = None,
+    note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
@@ -78,6 +76,8 @@ def rescore(
         no_preflight=no_preflight,
         max_cost=max_cost,
         max_tokens_total=max_tokens_total,
+        note=note,
+        ends_at=instant_after(max_time),
     )
     defaults = options.defaults(
         timeout=timeout,

@@ -12,6 +12,8 @@ from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT
+from optimize_eval.run.stop import instant_after
+from optimize_eval.selection import parse_selection
 from optimize_eval.session.inputs import load_all_candidates, load_splits
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import Comparison, carry_out, look, prepare
@@ -25,8 +27,8 @@ Examples:
 
 \b
 The same command again continues the same run: what is scored is not asked again, what failed is.
-Exit codes: 0 done, 1 a gate missed, 2 wrong option or data, 3 it could not go on, 4 too many failures,
-130 interrupted.
+Exit codes: 0 done, 1 a gate missed, 2 wrong option or data, 3 it could not go on, 4 too many failures
+or out of time, 130 interrupted.
 """
 
 
@@ -53,6 +55,8 @@ def run(
     baseline: Annotated[
         str | None, typer.Option("--baseline", metavar="NAME", help="The candidate to beat (first).")
     ] = None,
+    filters: options.Filters = None,
+    ids: options.Ids = None,
     limit: Annotated[
         int | None, typer.Option("--limit", metavar="N", min=1, help="The first examples of each split.")
     ] = None,
@@ -69,6 +73,7 @@ def run(
     concurrency: options.Concurrency = SLOTS,
     on_failure: options.HowOnFailure = options.OnFailure.EXCLUDE,
     max_failures: options.MaxFailures = None,
+    max_time: options.MaxTime = None,
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,
     no_regression_against: gates.NoRegression = None,
@@ -96,6 +101,7 @@ def run(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
     replaced: options.Replace = None,
+    note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; call nothing.")] = False,
     like: Annotated[
@@ -120,6 +126,8 @@ def run(
         max_tokens_total=max_tokens_total,
         fresh=fresh,
         replace=replaced or (),
+        note=note,
+        ends_at=instant_after(max_time),
     )
     named, candidate_field = options.candidates_named(context, candidate, candidates, candidate_field)
     defaults = options.defaults(
@@ -139,7 +147,9 @@ def run(
     comparison = Comparison(
         specs=options.evaluators(context, evaluator, judge_model, defaults),
         candidates=load_all_candidates(named, candidate_field),
-        examples=load_splits(splits, output.say, limit=limit, sample=sample, seed=seed),
+        examples=load_splits(
+            splits, output.say, limit=limit, sample=sample, seed=seed, selection=parse_selection(filters, ids)
+        ),
         named=named,
         task_models=task_model or (),
         repeats=repeats,

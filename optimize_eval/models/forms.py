@@ -23,6 +23,9 @@ _OTHER_FIELDS = (
     "max_completion_tokens",
     "context_length",
     "context length",
+    "context window",
+    "context size",
+    "too long",
 )
 
 

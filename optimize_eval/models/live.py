@@ -19,6 +19,7 @@ from optimize_eval.models.forms import Form
 from optimize_eval.models.prices import known_prices, priced
 from optimize_eval.models.refusals import Asked, failed
 from optimize_eval.models.replies import parse_reply
+from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import Manners, NoRoom, Turns
 from optimize_eval.models.usage import usage_of
@@ -226,9 +227,11 @@ def _explained(error: EvaluationError, asked: Asked) -> EvaluationError:
             error.hint = "allow more time with --timeout, or let it write less (max_tokens)"
             return error
         case FailureKind.HTTP_CONNECT:
-            return failed(said, "is the server running, and is the base URL right?", retry_after=0.0)
+            hint = wrong_scheme(said, asked.base) or "is the server running, and is the base URL right?"
+            return failed(said, hint, retry_after=0.0)
         case FailureKind.HTTP_PROTOCOL:
-            return failed(said, error.hint, retry_after=0.0)
+            may_be = "; if it speaks TLS, write https://" * asked.base.startswith("http:")
+            return failed(said, f"{error.hint}{may_be}", retry_after=0.0)
         case FailureKind.OUTPUT_TOO_LARGE:
             return failed(f"{asked.name} answered too much: {said}", "let it write less (max_tokens)")
     error.message = said

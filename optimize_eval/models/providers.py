@@ -16,9 +16,8 @@ from urllib.parse import urlsplit, urlunsplit
 from optimize_eval.errors import UsageError
 from optimize_eval.http import check_url, is_loopback, shown
 from optimize_eval.models.anthropic import messages_url
+from optimize_eval.models.families import provider_of
 from optimize_eval.models.spec import ModelSpec
-
-PROVIDER_OF = {"gpt": "openai", "claude": "anthropic"}  # families that people write without their provider
 
 PATH = "/chat/completions"
 
@@ -187,8 +186,8 @@ def _as_variable(name: str) -> str:
 def unknown(name: str, hint: str) -> UsageError:
     """Say that our table has no such provider, and what it has."""
     provider, model = split(name)
-    close = get_close_matches(provider.lower(), PROVIDERS, n=1)
-    meant = f"; did you mean {close[0]}/{model}?" if close else ""
+    close = get_close_matches(provider.lower(), PROVIDERS, n=1) or [provider_of(provider, PROVIDERS)]
+    meant = f"; did you mean {close[0]}/{model}?" if close[0] else ""
     return UsageError(
         f"unknown provider {provider!r} in {name!r}{meant}",
         hint=f"{_LISTED}, or export {_as_variable(provider)}_BASE_URL=http://HOST:PORT/v1\n{hint}",
@@ -197,10 +196,10 @@ def unknown(name: str, hint: str) -> UsageError:
 
 def _meant(word: str) -> str:
     """Guess what stands for a model without its provider."""
-    if close := get_close_matches(word.lower(), PROVIDERS, n=1):
-        return f"; did you mean {close[0]}/MODEL?"
-    provider = next((PROVIDER_OF[family] for family in PROVIDER_OF if word.lower().startswith(family)), None)
-    return f"; did you mean {provider}/{word}?" if provider else ""
+    if word not in PROVIDERS and (provider := provider_of(word, PROVIDERS)):
+        return f"; did you mean {provider}/{word}?"
+    close = get_close_matches(word.lower(), PROVIDERS, n=1)
+    return f"; did you mean {close[0]}/MODEL?" if close else ""
 
 
 def _chat_url(base: str) -> str:

@@ -12,6 +12,7 @@ import orjson
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http import Response, seconds_to_wait
+from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.turns import NoRoom
 from optimize_eval.models.waits import wait_told
 from optimize_eval.redaction import Secrets, redact
@@ -21,6 +22,13 @@ _ERRORS = range(400, 600)
 _NO_ACCESS = frozenset({401, 403})
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504, 529})
 _NO_ROOM = frozenset({429, 503, 529})
+_FAILURES_OF_SERVERS = range(500, 600)
+_TOO_LONG = re.compile(  # as providers and servers of one's own say it
+    r"context[ _](length|window|size)|prompt is too long|input is too long|too many (input|prompt) tokens"
+    r"|input token count .{0,40}exceeds|reduce the length of",
+    re.IGNORECASE,
+)
+_SHORTEN = "shorten the prompt or what it holds, lower max_tokens, or take a model with a longer context"
 _SHOWN = 300
 _TUNABLE = ("temperature", "seed", "max_completion_tokens", "max_tokens")
 
@@ -61,11 +69,12 @@ def refused(response: Response, asked: Asked, left: float) -> EvaluationError:
         case 404 if response.location is None:
             hint = f"check the model's name{_pull(asked)}, and the base URL, which mostly ends in /v1"
             return failed(f"no model {asked.model!r} at {asked.base} {told}", hint)
-        case 429 if _code(error) == "insufficient_quota":
+        case status if status == HTTPStatus.PAYMENT_REQUIRED or _code(error) == "insufficient_quota":
+            what = "credit" if status == HTTPStatus.PAYMENT_REQUIRED else "quota"
             return failed(
-                f"{asked.name} has no quota left {told}", "look at the plan and bill of the account"
+                f"{asked.name} has no {what} left {told}", "look at the plan and bill of the account"
             )
-        case status if status in _AGAIN:
+        case status if status in _AGAIN or status in _FAILURES_OF_SERVERS:
             return _again(response, told, asked, left)
         case status if status in _REDIRECTS:
             place = cut(response.location or "nowhere", asked)
@@ -111,6 +120,10 @@ def _no_room(response: Response, told: str, asked: Asked) -> NoRoom:
 
 
 def _bad_request(told: str, said: str, asked: Asked) -> EvaluationError:
+    if hint := wrong_scheme(said, asked.base):
+        return failed(f"{asked.base} does not take http {told}", hint)
+    if _TOO_LONG.search(said):
+        return failed(f"the prompt is too long for {asked.name} {told}", _SHORTEN)
     field = next((one for one in _TUNABLE if one in asked.fields and re.search(rf"\b{one}\b", said)), None)
     if field:
         return failed(f"{asked.name} refuses {field} {told}", f"leave {field} out, or give a value it takes")

@@ -11,6 +11,8 @@ from optimize_eval.spent import NOTHING, Spent
 
 CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 
+CUT_OFF = "length"  # the finish_reason of a reply that had no room left
+
 _CONFIDENTIAL = re.compile(r"auth|credential|key|pass|secret|sig|token", re.IGNORECASE)
 _NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
 

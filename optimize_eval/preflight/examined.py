@@ -3,11 +3,11 @@
 import os
 import statistics
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from optimize_eval import strict_json
 from optimize_eval.connect import connect
@@ -101,6 +101,7 @@ class Examined:
     sameness: Sameness = Sameness.ALL
     one_by_one: list[Result] = field(default_factory=list)  # what the sample is answered
     parallel: float = 1.0  # calls that go on at the same time when many slots ask
+    side_infos: list[Mapping[str, Any]] = field(default_factory=list)  # of a judge's replies
     tokens: list[int | None] = field(default_factory=list)  # of calls to a model; None: it does not tell
     keep_alive: bool | None = None  # False: it declares to be persistent, and is not to be believed
 

@@ -8,6 +8,7 @@ from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.models import providers
 from optimize_eval.preflight.answers import first_answers
 from optimize_eval.preflight.examined import Check, Examined, Result, Status, in_words, live
+from optimize_eval.preflight.replies import answered_by, length, scale
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import by_hand
 from optimize_eval.reach.judge import model_of
@@ -40,6 +41,7 @@ def _answers(on: Examined, name: str) -> Iterator[Check]:
             result = on.ask(judge, payload, counts=True)
             if isinstance(result, Answer):
                 on.tokens.append(_tokens(result))
+                on.side_infos.append(result.side_info)
             return result
 
         yield from first_answers(on, name, put)
@@ -71,6 +73,7 @@ def _repeats(on: Examined, name: str) -> Iterator[Check]:
         yield Check(name, Status.WARN, f"{again.kind} the second time: {again.message}", reproduce)
         return
     on.tokens.append(_tokens(again))
+    on.side_infos.append(again.side_info)
     if again.score != one:
         advice = "a temperature of 0 may steady it" if _judge_of(on).temperature is None else "use --repeats"
         message = f"it scored {one!r}, then {again.score!r}: such scores need --repeats; {advice}"
@@ -108,6 +111,9 @@ JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]],
     ("answers", 1, _answers),
     ("answers JSON", 0, _answers_json),
     ("same score twice", 1, _repeats),
+    ("scale", 0, scale),
+    ("length", 0, length),
+    ("answered by", 0, answered_by),
     ("tokens", 0, _cost),
     ("speed", 0, _speed),
 )

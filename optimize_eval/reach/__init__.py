@@ -109,9 +109,10 @@ class EvaluatorSpec:
             )
 
     def hiding(self, fields: Iterable[str]) -> "EvaluatorSpec":
-        """Let a judge not be shown the fields of examples that are candidates: they are rivals."""
-        hides = tuple(sorted({*fields}))
-        return replace(self, judge=replace(self.judge, hides=hides)) if self.judge and hides else self
+        """Let a judge not be shown these fields of examples, such as candidates, which are rivals."""
+        if self.judge is None:
+            return self
+        return replace(self, judge=replace(self.judge, hides=tuple(sorted({*self.judge.hides, *fields}))))
 
     def _texts(self) -> list[tuple[str, object]]:
         return [

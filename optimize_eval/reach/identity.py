@@ -93,10 +93,14 @@ def _identify_judge(name: str, judge: "JudgeSpec") -> Identity:
 
     known = asdict(judge)
     del known["rubric_file"]  # a rubric may move
-    if not known["hides"]:
-        del known["hides"]  # so that a judge that is shown all is the one that it was in older runs
+    del known["human"]  # which it is not shown, as others
+    known["hides"] = judge.blind_to
+    for key in ("shows", "hides"):
+        if not known[key]:
+            del known[key]  # so that a judge that is shown all is the one that it was in older runs
     known["api_base"] = shown(judge.api_base) if judge.api_base else ""
     told = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
+    told |= {"human": judge.human} if judge.human else {}
     digest = hashlib.sha256(orjson.dumps([known, instructions(judge)], option=orjson.OPT_SORT_KEYS))
     return Identity(
         name=name, text=masked(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=told

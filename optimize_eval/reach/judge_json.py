@@ -15,6 +15,7 @@ _UNFINISHED = re.compile(r"[\w.+-]*\s*")  # a number or word that stops, up to t
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|,(?=\s*[}\]])', re.DOTALL)
 _IN_TEXT = re.compile(r'\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|(?P<odd>\\)|(?P<control>[\x00-\x1f])')
 _MARK = "\ue000"  # stands where something was overlooked; no text that has it already is read so
+_NOT_ALONE = "it is not the JSON object alone"
 _MOST_TRIES = 2000
 _DEEPEST = 3  # texts that hold JSON, in JSON that a text holds
 
@@ -40,9 +41,7 @@ def objects(text: str) -> Iterator[Found]:
             said, place = _DECODER.raw_decode(text, start.start())
             yield Found(said, start.start(), place)
         except json.JSONDecodeError as error:
-            found = _overlooking(text, start.start())
-            if found is None:
-                raise _broken(text, error) from None
+            found = _fixed(text, start.start(), error)
             place = found.end
             yield found
         except RecursionError:
@@ -54,7 +53,10 @@ def is_quoted(value: Mapping[str, Any], texts: Collection[str]) -> bool:
 
     Also where a text holds too much that looks like JSON to be sure that it does not.
     """
-    return any(value == other for text in texts for other in _all_in(text, _DEEPEST))
+    try:
+        return any(value == other for text in texts for other in _all_in(text, _DEEPEST))
+    except RecursionError:
+        raise Unusable(_NOT_ALONE) from None
 
 
 def _all_in(text: str, deep: int) -> Iterator[object]:
@@ -66,7 +68,7 @@ def _all_in(text: str, deep: int) -> Iterator[object]:
         except (ValueError, RecursionError):
             place, tries = start + 1, tries + 1
             if tries > _MOST_TRIES:
-                raise Unusable("it is not the JSON object alone") from None
+                raise Unusable(_NOT_ALONE) from None
             continue
         yield from _within(said, deep)
 
@@ -84,6 +86,17 @@ def _within(value: Any, deep: int) -> Iterator[object]:
             yield from _all_in(value, deep - 1)
 
 
+def _fixed(text: str, start: int, error: json.JSONDecodeError) -> Found:
+    """Decode an object with small faults; raises Unusable where it has others."""
+    try:
+        found = _overlooking(text, start)
+    except RecursionError:
+        raise Unusable("its JSON is nested too deeply") from None
+    if found is None:
+        raise _broken(text, error) from None
+    return found
+
+
 def _overlooking(text: str, start: int) -> Found | None:
     """Decode an object with its small faults marked; None where it is broken still."""
     end = _end_of(text, start)
@@ -92,7 +105,7 @@ def _overlooking(text: str, start: int) -> Found | None:
     marked = _TOKEN.sub(_marked, text[start:end])
     try:
         said = _DECODER.decode(marked)
-    except (json.JSONDecodeError, RecursionError):
+    except json.JSONDecodeError:
         return None
     lenient = frozenset(key for key, value in said.items() if _has_mark(value))
     return Found(_without_marks(said), start, end, lenient)

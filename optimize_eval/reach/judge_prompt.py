@@ -40,13 +40,29 @@ def messages(judge: JudgeSpec, payload: Payload) -> list[Message]:
 
 
 def shown_example(judge: JudgeSpec, payload: Payload) -> bytes | None:
-    """Give the example without the fields that the judge must not see; as it came where there are none."""
-    if payload.example is None or not judge.hides:
+    """Give what the judge may see of the example; as it came where that is all of it."""
+    if payload.example is None or not (judge.shows or judge.blind_to):
         return payload.example
     example = strict_json.loads(payload.example.decode(), unique_keys=False)
-    for path in judge.hides:
+    if judge.shows:
+        example = _only(example, judge.shows)
+    for path in judge.blind_to:
         _drop(example, path)
     return strict_json.dumps(example)
+
+
+def _only(value: Any, paths: Iterable[str]) -> Any:
+    """Keep what stands at dotted paths, in its order."""
+    if not isinstance(value, dict):
+        return value
+    deeper = {
+        head: [path[len(head) + 1 :] for path in paths if path.startswith(f"{head}.")] for head in value
+    }
+    return {
+        key: item if key in paths else _only(item, deeper[key])
+        for key, item in value.items()
+        if key in paths or (deeper[key] and isinstance(item, dict))
+    }
 
 
 def _drop(value: Any, path: str) -> None:

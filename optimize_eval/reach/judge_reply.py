@@ -28,21 +28,19 @@ class Verdict:
 
     @property
     def off_scale(self) -> str:
-        """Say which number is not from 0 to 1, and why it cannot be that of rounding; empty if none is."""
-        return next((_off(name, given) for name, given in self._changed if not is_on_scale(given)), "")
-
-    @property
-    def _changed(self) -> Iterable[tuple[str, float]]:
-        changed: Mapping[str, float] = self.side_info.get("clamped_from", {})
-        return changed.items()
+        """Say which number was on another scale; empty if none was."""
+        return off_scale(self.side_info)
 
 
-def is_on_scale(number: float) -> bool:
-    return -_ROUNDING <= number <= 1 + _ROUNDING
+def off_scale(side_info: Mapping[str, Any]) -> str:
+    """Say of a judge's side info which number was not from 0 to 1, other than by rounding."""
+    changed: Mapping[str, float] = side_info.get("clamped_from", {})
+    told = (f"{name} {given:g} is not between 0 and 1" for name, given in changed.items() if _is_off(given))
+    return next(told, "")
 
 
-def _off(name: str, given: float) -> str:
-    return f"{name} {given:g} is not between 0 and 1"
+def _is_off(number: float) -> bool:
+    return not -_ROUNDING <= number <= 1 + _ROUNDING
 
 
 def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Verdict:
@@ -193,7 +191,7 @@ def _confidence(said: Mapping[str, Any]) -> dict[str, float]:
         told = _number(said, "confidence")
     except Unusable:
         return {}
-    return {"confidence": _clamped(told)} if is_on_scale(told) else {}
+    return {"confidence": _clamped(told)} if not _is_off(told) else {}
 
 
 def _clamped(number: float) -> float:

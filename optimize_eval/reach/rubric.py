@@ -82,7 +82,14 @@ class JudgeSpec:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
-    hides: tuple[str, ...] = ()  # fields of examples that it is not shown, by dotted paths
+    shows: tuple[str, ...] = ()  # fields of examples that it is shown alone, by dotted paths; none: all
+    hides: tuple[str, ...] = ()  # fields that it is not shown, also among those
+    human: tuple[str, ...] = ()  # fields with what people say, which no judge is shown
+
+    @property
+    def blind_to(self) -> tuple[str, ...]:
+        """Give all fields that it is not shown."""
+        return tuple(sorted({*self.hides, *self.human}))
 
 
 def check_judge(judge: JudgeSpec) -> JudgeSpec:

@@ -1,9 +1,8 @@
 """Reading a rubric, from a TOML or JSON file or from what a program passes; every problem at once.
 
-A check returns what it reads, and complains of what is wrong with it; what the keys mean is said in rubric.
+What the keys mean is said in rubric, how their plain values are read in rubric_values.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -14,9 +13,10 @@ from typing import Any
 
 from optimize_eval import files, strict_json, strict_toml
 from optimize_eval.errors import DataError, Problem
+from optimize_eval.reach import rubric_values as values
 from optimize_eval.reach.rubric import Constraint, Dimension, Form, JudgeSpec, Rubric
+from optimize_eval.reach.rubric_values import Complain
 
-Complain = Callable[[str, str], None]  # key.path, what is wrong with it
 Check = Callable[[Any, str, Complain], Any]
 
 RESERVED = frozenset(  # keys of a judge's side info, which no dimension can have
@@ -34,9 +34,7 @@ RESERVED = frozenset(  # keys of a judge's side info, which no dimension can hav
     }
 )
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _NUMBERED = re.compile(r"c\d+")
-_SHOWN_KEY = 40
 _HOTTEST = 2.0
 _OF_A_FORM = {  # key → the forms that have it
     "dimensions": (Form.SCORE,),
@@ -134,7 +132,7 @@ def _check_together(form: Form, found: Mapping[str, Any], complain: Complain) ->
         if not all(sides):
             complain("correct_labels", "a classifier has correct_labels and incorrect_labels")
         if both := sorted({*sides[0]} & {*sides[1]}):
-            complain("incorrect_labels", f"{_quoted(both[0])} is among the correct_labels too")
+            complain("incorrect_labels", f"{values.quoted(both[0])} is among the correct_labels too")
 
 
 def _refuse_unknown(
@@ -145,47 +143,7 @@ def _refuse_unknown(
         if key not in known:
             close = get_close_matches(str(key), known, n=1)
             hint = f"did you mean {close[0]!r}?" if close else f"{near}{', '.join(known)}"
-            complain(_at(where, key), f"unknown key: {hint}")
-
-
-def _text(value: Any, key: str, complain: Complain) -> str:
-    if isinstance(value, str) and value.strip() and _is_unicode(value):
-        return value
-    complain(key, 'write a text in quotes: "…"')
-    return ""
-
-
-def _is_unicode(value: str) -> bool:
-    return not any("\ud800" <= char <= "\udfff" for char in value)
-
-
-def _number(value: Any, key: str, complain: Complain) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and abs(value) < 1e300 and math.isfinite(value):  # noqa: PLR2004  sums stay finite
-        return float(value)
-    complain(key, "write a number")
-    return 0.0
-
-
-def _weight(value: Any, key: str, complain: Complain) -> float:
-    found = _number(value, key, lambda *_: None)
-    if found <= 0:
-        complain(key, "write a number above 0: twice the weight counts twice")
-    return found
-
-
-def _between(value: Any, key: str, complain: Complain, *, most: float) -> float:
-    found = _number(value, key, complain)
-    if not 0 <= found <= most:
-        complain(key, f"write a number from 0 to {most:g}")
-    return found
-
-
-def _whole(value: Any, key: str, complain: Complain, *, least: int) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value < 2**63:
-        return value
-    complain(key, f"write a whole number from {least}")
-    return 0
+            complain(values.at(where, key), f"unknown key: {hint}")
 
 
 def _form(value: Any, key: str, complain: Complain) -> Form | None:
@@ -201,39 +159,39 @@ def _dimensions(value: Any, key: str, complain: Complain) -> tuple[Dimension, ..
         _dimension(one, where, complain)
         for where, one in _entries(value, key, complain, "weight", "{clarity = 2, tone = 1}")
     ]
-    _refuse_repeated([one.name for one in found], key, complain)
+    values.refuse_repeated([one.name for one in found], key, complain)
     return tuple(found)
 
 
 def _dimension(said: Mapping[str, Any], where: str, complain: Complain) -> Dimension:
     _refuse_unknown(where, said, _DIMENSION, complain)
-    name = _name(said.get("name"), where, complain)
+    name = values.name(said.get("name"), where, complain)
     if name in RESERVED:
         complain(where, f"{name} is a word of a judge's answer: call the dimension otherwise")
-    weight = _weight(said["weight"], f"{where}.weight", complain) if "weight" in said else 1.0
-    text = _text(said["description"], f"{where}.description", complain) if "description" in said else ""
+    weight = values.weight(said["weight"], f"{where}.weight", complain) if "weight" in said else 1.0
+    text = values.text(said["description"], f"{where}.description", complain) if "description" in said else ""
     return Dimension(name=name, weight=weight, description=text)
 
 
 def _constraints(value: Any, key: str, complain: Complain) -> tuple[Constraint, ...]:
     """Read a list of texts or of {name, text}, or {name = text}."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value) and value:
-        found = [Constraint(text=_text(one, f"{key}[{n}]", complain)) for n, one in enumerate(value)]
+        found = [Constraint(text=values.text(one, f"{key}[{n}]", complain)) for n, one in enumerate(value)]
     else:
         found = [
             _constraint(one, where, complain)
             for where, one in _entries(value, key, complain, "text", '["It promises no refund"]')
         ]
-    _refuse_repeated([one.shown for one in found], key, complain)
+    values.refuse_repeated([one.shown for one in found], key, complain)
     return tuple(found)
 
 
 def _constraint(said: Mapping[str, Any], where: str, complain: Complain) -> Constraint:
     _refuse_unknown(where, said, _CONSTRAINT, complain)
-    name = _name(said["name"], where, complain) if "name" in said else ""
+    name = values.name(said["name"], where, complain) if "name" in said else ""
     if _NUMBERED.fullmatch(name):
         complain(where, f"{name} is what constraints without a name are called: call it otherwise")
-    return Constraint(name=name, text=_text(said.get("text"), f"{where}.text", complain))
+    return Constraint(name=name, text=values.text(said.get("text"), f"{where}.text", complain))
 
 
 def _entries(
@@ -242,7 +200,7 @@ def _entries(
     """List tables with the key.path of each; in a table by name, what is no table stands for its main key."""
     if isinstance(value, Mapping) and value:
         return [
-            (_at(key, name), {**(one if isinstance(one, Mapping) else {main: one}), "name": name})
+            (values.at(key, name), {**(one if isinstance(one, Mapping) else {main: one}), "name": name})
             for name, one in value.items()
         ]
     if isinstance(value, list | tuple) and value and all(isinstance(one, Mapping) for one in value):
@@ -251,60 +209,28 @@ def _entries(
     return []
 
 
-def _labels(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
-    listed = value if isinstance(value, list | tuple) else ()
-    if not listed or not all(map(_is_label, listed)):
-        complain(key, 'write a list of labels, without blanks around them: ["yes", "no"]')
-        return ()
-    _refuse_repeated(value, key, complain)
-    return tuple(value)
-
-
-def _is_label(value: Any) -> bool:
-    return isinstance(value, str) and bool(value) and value == value.strip() and _is_unicode(value)
-
-
 def _scored_labels(value: Any, key: str, complain: Complain) -> tuple[tuple[str, float], ...]:
     """Read labels, each with the score that it stands for; in a list each scores 1."""
     if not isinstance(value, Mapping):
-        return tuple((label, 1.0) for label in _labels(value, key, complain))
-    labels = _labels([*value], key, complain)
-    return tuple((one, _between(value[one], _at(key, one), complain, most=1)) for one in labels)
-
-
-def _name(value: Any, where: str, complain: Complain) -> str:
-    if isinstance(value, str) and _NAME.fullmatch(value):
-        return value
-    complain(where, "name it with a letter, then letters, digits, _ and -")
-    return ""
-
-
-def _refuse_repeated(names: Iterable[str], key: str, complain: Complain) -> None:
-    names = [name for name in names if name]
-    for name in dict.fromkeys(one for one in names if names.count(one) > 1):
-        complain(key, f"{_quoted(name)} is there twice")
-
-
-def _at(where: str, key: object) -> str:
-    plain = key if isinstance(key, str) and re.fullmatch(r"[\w-]+", key) else _quoted(str(key))
-    return f"{where}.{plain}" if where else plain
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN_KEY else text[: _SHOWN_KEY - 1] + "…")
+        return tuple((label, 1.0) for label in values.labels(value, key, complain))
+    labels = values.labels([*value], key, complain)
+    return tuple((one, values.between(value[one], values.at(key, one), complain, most=1)) for one in labels)
 
 
 _CHECKS: Mapping[str, Check] = {
-    "objective": _text,
+    "objective": values.text,
     "form": _form,
     "dimensions": _dimensions,
     "constraints": _constraints,
-    "score_min": _number,
-    "score_max": _number,
-    "correct_labels": _labels,
-    "incorrect_labels": _labels,
+    "score_min": values.number,
+    "score_max": values.number,
+    "correct_labels": values.labels,
+    "incorrect_labels": values.labels,
     "labels": _scored_labels,
-    "temperature": partial(_between, most=_HOTTEST),
-    "max_tokens": partial(_whole, least=1),
-    "seed": partial(_whole, least=0),
+    "temperature": partial(values.between, most=_HOTTEST),
+    "max_tokens": partial(values.whole, least=1),
+    "seed": partial(values.whole, least=0),
+    "shows": values.fields,
+    "hides": values.fields,
+    "human": values.fields,
 }

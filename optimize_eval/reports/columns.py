@@ -1,22 +1,28 @@
 """Texts in a terminal of a given width: measured in columns, wrapped beside a heading, cut with a mark."""
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from unicodedata import combining, east_asian_width
 
 from optimize_eval.reports.inert import inert
 
 # Blanks within "95 % CI" and "p = 0.024", where no line is broken.
-_TOGETHER = re.compile(r"(?<=\d) (?=%)|(?<=%) (?=CI)|(?<=\bp) (?=[=<] )|(?<=[=<]) (?=\d)")
-
-
+_TOGETHER = re.compile(r" (?:(?=%)(?<=\d )|(?=CI)(?<=% )|(?=[=<] )(?<=\bp )|(?=\d)(?<=[=<] ))")
+_NARROW = re.compile("[\0-\u02ff\u2010-\u205f\u2190-\u22ff]*")
 _LEAST_ROOM = 24
 
 
 def columns(text: str) -> int:
     """Count the columns that a text takes: wide letters take two, marks on a letter none."""
-    if text.isascii():
+    if _is_narrow(text):
         return len(text)
     return sum(0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _is_narrow(text: str) -> bool:
+    """Tell of most texts without looking at each letter that all take one column."""
+    return text.isascii() or _NARROW.fullmatch(text) is not None
 
 
 def cut(text: str, room: int) -> str:
@@ -26,6 +32,36 @@ def cut(text: str, room: int) -> str:
     while columns(kept) >= room:
         kept = kept[:-1]
     return f"{kept}…"
+
+
+def cut_apart(texts: Sequence[str], room: int) -> list[str]:
+    """Cut texts so that no two which differ look alike: at the end, in the middle, or before they differ."""
+    ways = (cut, _cut_inside, partial(_cut_before, parting=_parting(texts)))
+    return next(
+        (shown for way in ways if len({*(shown := [way(text, room) for text in texts])}) == len({*texts})),
+        [cut(text, room) for text in texts],
+    )
+
+
+def _cut_inside(text: str, room: int) -> str:
+    """Leave out the middle of a text that is too long."""
+    if columns(text) <= room:
+        return text
+    tail = text[-(room - room // 3 - 1) :]
+    while columns(tail) > room - room // 3 - 1:
+        tail = tail[1:]
+    return f"{cut(text, room // 3 + 1)[:-1]}…{tail}"
+
+
+def _cut_before(text: str, room: int, parting: int) -> str:
+    """Leave out what a text that is too long shares with the others at its start."""
+    return text if columns(text) <= room else cut(f"…{text[parting:]}", room)
+
+
+def _parting(texts: Sequence[str]) -> int:
+    """Say where texts begin to differ."""
+    letters = enumerate(zip(*texts, strict=False))
+    return next((place for place, here in letters if len({*here}) > 1), min(map(len, texts), default=0))
 
 
 def padded(text: str, room: int) -> str:
@@ -43,14 +79,33 @@ def wrapped(head: str, text: str, width: int) -> list[str]:
 
 def _broken(head: str, text: str, indent: str, width: int) -> list[str]:
     room = width - columns(indent)
-    lines: list[list[str]] = [[]]
-    used = 0
     together = _TOGETHER.sub("\0", " ".join(inert(text, ci=False).split()))
-    for word in (cut(word.replace("\0", " "), room) for word in together.split(" ")):
-        needed = columns(word)
-        if lines[-1] and used + 1 + needed > room:
-            lines.append([])
-        used = used + 1 + needed if lines[-1] else needed
-        lines[-1].append(word)
-    first, *rest = map(" ".join, lines)
+    lines = _narrow_lines(together, room) if _is_narrow(together) else _lines(together.split(" "), room)
+    first, *rest = (line.replace("\0", " ") for line in lines)
     return [(head + first).rstrip(), *(indent + one for one in rest)]
+
+
+def _lines(words: Iterable[str], room: int) -> Iterator[str]:
+    line: list[str] = []
+    used = 0
+    for word in (cut(word, room) for word in words):
+        needed = columns(word)
+        if line and used + 1 + needed > room:
+            yield " ".join(line)
+            line = []
+        used = used + 1 + needed if line else needed
+        line.append(word)
+    yield " ".join(line)
+
+
+def _narrow_lines(text: str, room: int) -> Iterator[str]:
+    """Give the same lines by looking at their ends only: a hostile text may be of a million words."""
+    start = 0
+    while len(text) - start > room:
+        end = text.rfind(" ", start, start + room + 1)
+        if end < 0:  # one word is longer than a line
+            end = text.find(" ", start) % (len(text) + 1)
+        yield cut(text[start:end], room)
+        start = end + 1
+    if start <= len(text):
+        yield text[start:]

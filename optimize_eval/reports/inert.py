@@ -31,8 +31,13 @@ def inert(text: str, *, ci: bool) -> str:
     >>> inert("::error::gone", ci=True)
     ': :error: :gone'
     """
-    shown = text if text.isprintable() else _CONTROLS.sub(_escape, text)  # no control is printable
-    return _CI_COMMANDS.sub(r"\g<0> ", shown) if ci else shown
+    shown = text if _is_plain(text) else _CONTROLS.sub(_escape, text)
+    return _CI_COMMANDS.sub(r"\g<0> ", shown) if ci and ("::" in shown or "##" in shown) else shown
+
+
+def _is_plain(text: str) -> bool:
+    """Tell, in a tenth of a search's time, of most texts that nothing in them is to be escaped."""
+    return text.isprintable() or text.replace("\n", "").replace("\t", "").isprintable()  # no control is
 
 
 def inert_markdown(text: str, most: int) -> str:
@@ -55,7 +60,8 @@ def inert_code(text: str) -> str:
 
 def inert_xml(text: str) -> str:
     """Make a text fit for XML 1.0, which cannot hold every letter, and safe where the XML is shown."""
-    return _NOT_XML.sub(_escape, inert(text, ci=True))
+    shown = inert(text, ci=True)
+    return shown if _is_plain(shown) else _NOT_XML.sub(_escape, shown)
 
 
 def shortened(text: str, most: int) -> str:

@@ -10,7 +10,7 @@ from optimize_eval.aggregates.leaderboard_verdict import seen_from
 from optimize_eval.aggregates.wording import count, interval, number
 from optimize_eval.reports import measures, spending
 from optimize_eval.reports.cells import difference, short_interval
-from optimize_eval.reports.columns import cut, wrapped
+from optimize_eval.reports.columns import cut_apart, wrapped
 from optimize_eval.reports.table import Column, layout_table, least_width
 
 _MOST_MODELS = 8  # beside each other
@@ -92,7 +92,9 @@ def _beside_each_other(board: Board, part: str, rows: Sequence[Mapping[str, Any]
     """Lay out a row for each category or task with each model's score."""
     what = {"categories": "category", "tasks": "task"}[part]
     name = Column(what, [row[what] for row in rows[:_MOST_ROWS]], is_name=True)
-    scores = [_scores(model, part) for model in board["models"][:_MOST_MODELS]]
+    titles = cut_apart([model["adapter"] for model in board["models"]], _LONGEST_TITLE)
+    pairs = zip(titles[:_MOST_MODELS], board["models"], strict=False)
+    scores = [_scores(title, model, part) for title, model in pairs]
     while len(scores) > 1 and least_width([name, *scores]) > width:
         del scores[-1]  # models come as they are ranked
     told = [name, *scores]
@@ -106,9 +108,8 @@ def _beside_each_other(board: Board, part: str, rows: Sequence[Mapping[str, Any]
     return lines
 
 
-def _scores(model: Model, part: str) -> Column:
-    texts = [_score(row["score"]) for row in model[part][:_MOST_ROWS]]
-    return Column(cut(model["adapter"], _LONGEST_TITLE), texts)
+def _scores(title: str, model: Model, part: str) -> Column:
+    return Column(title, [_score(row["score"]) for row in model[part][:_MOST_ROWS]])
 
 
 def _ends(ci: Sequence[float] | None) -> str:

@@ -5,6 +5,7 @@ not fit into a comment is left out and said to be.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from optimize_eval.aggregates.gates import Gate
@@ -51,10 +52,16 @@ _OF_TEXTS = {
 Cells = Mapping[str, Sequence[str]]  # the columns of a table by their titles
 
 
-def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
-    """Write the comment; `run` is the folder as people name it."""
+def render(summary: Summary, gates: Sequence[Gate], run: str, note: str | None = None) -> str:
+    """Write the comment, with what was noted of the run; `run` is the folder as people name it."""
     end = f"The whole result: {inert_code(f'optimize-eval report {run}')}"
-    return "\n\n".join([*fitting(_blocks(summary, gates), LONGEST - len(end)), end])
+    return "\n\n".join([*fitting(chain(head(note), _blocks(summary, gates)), LONGEST - len(end)), end])
+
+
+def head(note: str | None) -> Iterator[str]:
+    """Show what people noted of a run."""
+    if note:
+        yield f"Note: {inert_markdown(note, SENTENCE)}"
 
 
 def fitting(blocks: Iterator[str], room: int) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from optimize_eval.reports.columns import columns, padded
+from optimize_eval.reports.columns import columns, cut_apart, padded
 from optimize_eval.reports.inert import inert
 
 _NARROWEST_NAME = 8
@@ -35,7 +35,11 @@ def layout_table(given: Sequence[Column], width: int) -> list[str]:
         del shown[-2]
     spare = width - 1 - sum(one.width + _BETWEEN for one in shown if not one.is_name)
     widths = [max(_NARROWEST_NAME, min(spare, one.width)) if one.is_name else one.width for one in shown]
-    rows = [[one.title for one in shown], *zip(*(one.cells for one in shown), strict=True)]
+    cells = [
+        cut_apart(one.cells, width) if one.is_name else one.cells
+        for one, width in zip(shown, widths, strict=True)
+    ]
+    rows = [[one.title for one in shown], *zip(*cells, strict=True)]
     lines = [_line(shown, row, widths) for row in rows]
     rule = " " + "─" * (sum(widths) + _BETWEEN * (len(widths) - 1))
     return [lines[0], rule, *lines[1:]]

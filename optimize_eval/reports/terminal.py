@@ -40,9 +40,9 @@ _SHOWN_WORST = 3
 _HEAD = 12
 
 
-def render(summary: Summary, *, width: int, run: str) -> str:
-    """Lay out everything; `run` is the folder as people name it."""
-    lines = wrapped(" ", f"{summary['verdict']['text']}.", width)
+def render(summary: Summary, *, width: int, run: str, note: str | None = None) -> str:
+    """Lay out everything, below what was noted of it; `run` is the folder as people name it."""
+    lines = [*head(note, width), *wrapped(" ", f"{summary['verdict']['text']}.", width)]
     for point in summary["verdict"]["points"]:
         lines += wrapped(f"  {point['mark']} ", point["text"], width)
     tables = tables_of(summary)
@@ -56,6 +56,11 @@ def render(summary: Summary, *, width: int, run: str) -> str:
         lines += measures.of_row(tables[0][0], summary, width)
     lines += [*spending.of_models(summary.get("spent"), width), *spending.of_times(summary, width)]
     return "\n".join([*lines, *_next(summary, run, width)])
+
+
+def head(note: str | None, width: int) -> list[str]:
+    """Show what people noted of a run."""
+    return wrapped(" note: ", note, width) if note else []
 
 
 def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:

@@ -7,7 +7,8 @@ import hashlib
 from collections.abc import Sequence
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.run.source import Source, inputs_of, name_of, value_at
+from optimize_eval.run.source import Source, inputs_of, name_of
+from optimize_eval.selection import value_at
 from optimize_eval.store.extend import Told
 from optimize_eval.store.layout import SINGLE
 

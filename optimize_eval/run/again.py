@@ -53,6 +53,15 @@ def plan_again(
     )
 
 
+def examples_again(manifest: Manifest, readings: Mapping[str, Reading | None]) -> list[Source]:
+    """Find a run's examples again; raises UsageError where they are not the same."""
+    lost: list[Lost] = []
+    sources = [_source(split, readings.get(split["name"]), lost.append) for split in _splits(manifest)]
+    if lost:
+        raise _not_the_same(lost)
+    return sources
+
+
 def _splits(manifest: Manifest) -> list[Mapping[str, Any]]:
     return [split for split in manifest["splits"] if split["lines"] != [None]]
 

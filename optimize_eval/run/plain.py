@@ -152,6 +152,8 @@ def llm_judge_evaluator(
     temperature: float | None = None,
     max_tokens: int | None = None,
     seed: int | None = None,
+    shows: Sequence[str] | None = None,
+    hides: Sequence[str] | None = None,
     timeout: float = DEFAULT_TIMEOUT,
     score_range: ScoreRange | str = ScoreRange.UNIT,
     task_model: str | None = None,
@@ -160,8 +162,9 @@ def llm_judge_evaluator(
 ) -> PlainEvaluator:
     """Make an evaluator of a language model that judges by an objective; scores are always from 0 to 1.
 
-    `rubric` is a file, or what such a file would say; what is given beside it wins. `quality_dimensions` and
-    `hard_constraints` are other names of `dimensions` and `constraints`.
+    `rubric` is a file, or what such a file would say; what is given beside it wins. `shows` and `hides`
+    name fields of examples by dotted paths: all that it is shown, and what it never is. `quality_dimensions`
+    and `hard_constraints` are other names of `dimensions` and `constraints`.
     """
     from optimize_eval.reach.rubric_file import read_rubric, said_in  # noqa: PLC0415  a command needs no judge
 
@@ -173,6 +176,8 @@ def llm_judge_evaluator(
         "temperature": temperature,
         "max_tokens": max_tokens,
         "seed": seed,
+        "shows": shows,
+        "hides": hides,
     }
     said = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
     said |= {key: value for key, value in given.items() if value is not None}

@@ -21,7 +21,15 @@ from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.identity import Identity
 from optimize_eval.run.about import About
-from optimize_eval.run.source import Source, check_fields, check_labels, label_at, value_at
+from optimize_eval.run.source import (
+    Source,
+    check_fields,
+    check_labels,
+    check_sight,
+    humans_of,
+    label_at,
+)
+from optimize_eval.selection import value_at
 from optimize_eval.store.keys import key_of
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
 from optimize_eval.tasks.identity import identify
@@ -155,7 +163,9 @@ def plan_run(
     group_by: Sequence[str] = (),
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
-    specs = [spec.hiding(one.field for one in candidates if one.field) for spec in specs]
+    check_sight(sources, specs)
+    hidden = [*(one.field for one in candidates if one.field), *humans_of(specs)]
+    specs = [spec.hiding(hidden) for spec in specs]
     if not sources and any(candidate.field for candidate in candidates):
         raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")
     if not candidates:

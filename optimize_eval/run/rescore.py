@@ -13,7 +13,7 @@ from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.described import entry_of
 from optimize_eval.store.document import current
-from optimize_eval.store.manifest import additions_of, evaluators_of, layout_of
+from optimize_eval.store.manifest import Manifest, additions_of, evaluators_of, layout_of
 from optimize_eval.store.stored import StoredRun, extend
 from optimize_eval.tasks.identity import identify
 
@@ -69,6 +69,12 @@ def is_owed(run: StoredRun, settled: Settled) -> bool:
     view = run.ledger.of(layout)
     names = [spec.name for spec in settled.specs]
     return any(name not in settled.known or view.owed(layout.units_of(name)) for name in names)
+
+
+def humans_in(manifest: Manifest) -> list[str]:
+    """Give the fields in which people judged, by what the judges of a run say."""
+    judges = [one.get("judge") or {} for one in evaluators_of(manifest)]
+    return [path for judge in judges for path in judge.get("human") or ()]
 
 
 def _same(entry: Entry, given: str | None, named: Sequence[Entry]) -> str | None:

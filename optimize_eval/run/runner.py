@@ -37,6 +37,7 @@ class Status(StrEnum):
     INTERRUPTED = "interrupted"
     TOO_MANY_FAILURES = "too_many_failures"
     OVER_BUDGET = "over_budget"
+    OUT_OF_TIME = "out_of_time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class Settings:
     probe: bool = True
     most_cost: float | None = None  # in dollars, of one session
     most_tokens: int | None = None
+    ends_at: float | None = None  # the instant from which on no call begins, of the stop's clock
 
     def allow(self, failures: int) -> bool:
         most = 0 if self.abort_on_failure else self.most_failures
@@ -99,6 +101,7 @@ class Runner:
         self._ledger = ledger.ledger
         self._settings = settings
         self._stop = stop
+        stop.end_at(settings.ends_at)
         self._watch = watch
         self._engine: Engine = LocalEngine(settings.slots, self._tick)
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
@@ -277,7 +280,9 @@ class Runner:
             return Status.TOO_MANY_FAILURES
         asked_all = all(progress.done == progress.total for progress in self._progress)
         if not (asked_all and self._part.is_complete):
-            return Status.OVER_BUDGET if self._over else Status.INTERRUPTED
+            if self._over:
+                return Status.OVER_BUDGET
+            return Status.OUT_OF_TIME if self._stop.is_out_of_time else Status.INTERRUPTED
         return Status.TOO_MANY_FAILURES if self._broken() or self._mostly_failed() else Status.DONE
 
     def _begin(self, name: str) -> Progress:

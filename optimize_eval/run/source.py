@@ -3,13 +3,15 @@
 What cannot be found is refused with its line, before anything is asked.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval import strict_json
 from optimize_eval.datasets import Example
 from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.selection import value_at
 from optimize_eval.store.layout import NO_VALUE
 
 MOST_GROUPS = 100
@@ -73,6 +75,24 @@ def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Se
             )
 
 
+def check_sight(sources: Sequence[Source], specs: Sequence[EvaluatorSpec]) -> None:
+    """Refuse fields that a judge is to see, or not to see, and that no example has."""
+    for spec in specs if sources else ():
+        judge = spec.judge
+        named = {key: getattr(judge, key) for key in ("shows", "hides", "human")} if judge else {}
+        for key, path in ((key, path) for key, paths in named.items() for path in paths):
+            if not any(has_path(e.value, path) for s in sources for e in s.examples):
+                raise UsageError(
+                    f"no example has {path!r}, which the judge {spec.name} names in {key}",
+                    hint=_paths_of(sources),
+                )
+
+
+def humans_of(specs: Iterable[EvaluatorSpec]) -> list[str]:
+    """Give the fields in which people judged, by what any of the judges says."""
+    return [path for spec in specs if spec.judge for path in spec.judge.human]
+
+
 def _paths_of(sources: Sequence[Source]) -> str:
     value = sources[0].examples[0].value
     inner = {
@@ -85,14 +105,12 @@ def _paths_of(sources: Sequence[Source]) -> str:
     return f"the first example has {', '.join(paths[:20]) or 'no such field'}"
 
 
-def value_at(value: Any, path: str) -> Any:
-    """Look up a dotted path; a key that itself has dots is found too. None where there is nothing."""
+def has_path(value: Any, path: str) -> bool:
+    """Return True if something stands at a dotted path, be it null."""
     if not isinstance(value, Mapping):
-        return None
-    if path in value:
-        return value[path]
+        return False
     head, dot, rest = path.partition(".")
-    return value_at(value.get(head), rest) if dot else None
+    return path in value or bool(dot and has_path(value.get(head), rest))
 
 
 def label_at(value: Any, path: str) -> str:

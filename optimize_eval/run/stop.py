@@ -1,38 +1,67 @@
-"""The wish to stop a run, which comes from a signal or a program, and what waits for it."""
+"""The wish to stop a run, which comes from a signal, a program or the clock, and what waits for it."""
 
 import threading
 import time
+from collections.abc import Callable
 
+from optimize_eval.durations import HINT, parse_duration
+from optimize_eval.errors import UsageError
 from optimize_eval.retrying import GivenUp
 
 GRACE = 5.0  # seconds for what is in flight
 
 
+def instant_after(duration: str | None) -> float | None:
+    """Give the instant of time.monotonic at which --max-time is over; raises UsageError for what is none."""
+    if duration is None:
+        return None
+    try:
+        return time.monotonic() + parse_duration(duration)
+    except ValueError:
+        raise UsageError(f"--max-time {duration!r} is no duration", hint=HINT) from None
+
+
 class Stop:
     """Asked for once, what is in flight may finish within the grace; twice, it is ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ends_at: float | None = None
         self._at: float | None = None
         self._is_urgent = False
         self._wake = threading.Event()
+        self.is_out_of_time = False  # it was the clock that asked
+
+    def end_at(self, instant: float | None) -> None:
+        """Let the clock ask at an instant, unless somebody does before."""
+        self._ends_at = instant
 
     def ask(self) -> None:
         if self._at is not None:
             self._is_urgent = True
             return
-        self._at = time.monotonic()  # first: a signal that comes during set() must not call it again
+        self._at = self._clock()  # first: a signal that comes during set() must not call it again
         self._wake.set()
 
     @property
     def is_asked(self) -> bool:
-        return self._at is not None
+        return self._at is not None or self._is_due()
 
     @property
     def is_over(self) -> bool:
         """Tell whether what is in flight is to be ended."""
-        return self._is_urgent or (self._at is not None and time.monotonic() - self._at > GRACE)
+        return self._is_urgent or (self.is_asked and self._clock() - (self._at or 0.0) > GRACE)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not on after a stop: then the unit is given up and stays owed."""
         if self._wake.wait(seconds):
             raise GivenUp
+
+    def _is_due(self) -> bool:
+        """Look at the clock; several threads may do so at once, and say the same."""
+        if self._ends_at is None or self._clock() < self._ends_at:
+            return False
+        self.is_out_of_time = True
+        self._at = self._ends_at
+        self._wake.set()
+        return True

@@ -14,9 +14,11 @@ from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.run.stop import instant_after
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
 from optimize_eval.session.settings import Handling
+from optimize_eval.store.note import check_note
 from optimize_eval.sweepfile import keys, spec_of
 from optimize_eval.sweepfile.prices import Prices, load_prices, prices_of
 from optimize_eval.sweepfile.reading import read_evaluator
@@ -33,15 +35,8 @@ SANDBOXES = ("strict", "best-effort", "none")
 _JUDGING = ("objective", "rubric", "api_base")
 _GATES = ("fail_under", "max_gap", "no_regression_against")
 _HANDLING = (
-    "concurrency",
-    "on_failure",
-    "max_failures",
-    "keep_stderr",
-    "no_preflight",
-    "fresh",
-    "replace",
-    "max_cost",
-    "max_tokens_total",
+    *("concurrency", "on_failure", "max_failures", "keep_stderr", "no_preflight", "fresh", "replace"),
+    *("note", "max_cost", "max_tokens_total"),
 )
 
 
@@ -72,6 +67,12 @@ def _prices(value: object) -> Prices:
     return load_prices(value) if isinstance(value, str) else prices_of(value)
 
 
+def _note(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("write a text")  # noqa: TRY004  as other checks
+    return check_note(value) or ""
+
+
 def _sandbox(value: object) -> str:
     if value not in SANDBOXES:
         raise ValueError(f"write one of: {', '.join(SANDBOXES)}")
@@ -91,6 +92,8 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("include_per_example",), keys.boolean),
     **dict.fromkeys(("recheck", "batch_size"), keys.count),
     "seed": keys.integer,
+    "filters": keys.filters,
+    "note": _note,
     "fail_under": _bounds,
     "max_gap": keys.number,
     "no_regression_against": _path,
@@ -116,7 +119,8 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def handling_of(given: Mapping[str, Any]) -> Handling:
-    return Handling(**{name: given[name] for name in _HANDLING if name in given})
+    ends_at = instant_after(given.get("max_time"))
+    return Handling(ends_at=ends_at, **{name: given[name] for name in _HANDLING if name in given})
 
 
 def _manners(given: Mapping[str, Any]) -> "Manners | None":

@@ -18,6 +18,7 @@ from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.selection import EVERYTHING, Selection
 from optimize_eval.session.boards import drop_outdated, make_board, path_of
 from optimize_eval.session.calling import Called, call, check_reachable, summarise
 from optimize_eval.session.finished import Finished
@@ -45,6 +46,7 @@ class Benchmark:
     how: EvaluatorSpec  # timeout and the like, of models and own evaluators
     format: str | None = None
     allow_bad_tasks: bool = False
+    selection: Selection = EVERYTHING
     limit: int | None = None
     sample: int | None = None
     seed: int = 0
@@ -72,6 +74,7 @@ class Benchmark:
             "sandbox": self.sandbox,
             "timeout": self.how.timeout,
             "retries": self.how.retries,
+            **self.selection.to_dict(),
         }
 
     def specs(self, files: Iterable[TaskFile]) -> list[EvaluatorSpec]:
@@ -115,7 +118,14 @@ def prepare_bench(
 ) -> PreparedBench:
     """Load the task files, plan the bench and find its folder."""
     loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
-    taken, sources = chosen(loaded, limit=benchmark.limit, sample=benchmark.sample, seed=benchmark.seed)
+    taken, sources = chosen(
+        loaded,
+        say,
+        limit=benchmark.limit,
+        sample=benchmark.sample,
+        seed=benchmark.seed,
+        selection=benchmark.selection,
+    )
     specs = benchmark.specs(taken)
     plan = plan_run(specs, [_NO_CANDIDATE], sources, repeats=benchmark.repeats, seed=benchmark.seed)
     handling.check(plan)
@@ -153,7 +163,8 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     boards = {"": board, **others} if board else {}
     calls = called, *(one.called for one in scored.values())
     gates = judged(prepared.demands, stored, board, others)
-    return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates)
+    off = tuple(words for one in scored.values() for words in one.off_scale)
+    return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates, off_scale=off)
 
 
 def _drop_boards(prepared: PreparedBench) -> None:

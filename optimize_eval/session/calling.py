@@ -3,6 +3,7 @@
 What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
 """
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,3 +57,10 @@ def summarise(run: StoredRun) -> dict[str, Any]:
     summary = summarise_stored(run)
     write_json(run.folder / SUMMARY, summary)
     return summary
+
+
+def off_scale(summary: Mapping[str, Any], evaluators: Collection[str]) -> tuple[str, ...]:
+    """Say of these evaluators which of them scored on another scale too often."""
+    from optimize_eval.aggregates.replies import beyond_scale  # noqa: PLC0415  see summarise
+
+    return tuple(words for name, words in beyond_scale(summary).items() if name in evaluators)

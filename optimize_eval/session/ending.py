@@ -20,6 +20,7 @@ _OF_A_STATUS = {
     Status.DONE: DONE,
     Status.TOO_MANY_FAILURES: TOO_MANY_FAILURES,
     Status.OVER_BUDGET: COULD_NOT_GO_ON,
+    Status.OUT_OF_TIME: TOO_MANY_FAILURES,
     Status.INTERRUPTED: INTERRUPTED,
 }
 _NOT_STARTED = (FailureKind.NOT_FOUND, FailureKind.START_FAILED)
@@ -32,6 +33,7 @@ def exit_code(finished: Finished) -> int:
     codes = [
         COULD_NOT_GO_ON if one.ended.changed else _OF_A_STATUS[one.ended.status] for one in finished.calls
     ]
+    codes.append(TOO_MANY_FAILURES if finished.off_scale else DONE)
     codes.append(DONE if all(gate.is_met for gate in finished.gates) else MISSED)
     return next(filter(None, codes), DONE)
 
@@ -67,6 +69,8 @@ def _end(ended: Ended, plan: Plan, again: Again, folder: Path | None, out: str |
         yield f"interrupted: {so_far}; to go on:\n  {again()}"
     elif ended.status is Status.OVER_BUDGET:
         yield f"over budget: {ended.over}; {so_far}; to go on:\n  {again()}"
+    elif ended.status is Status.OUT_OF_TIME:
+        yield f"out of time (--max-time): {so_far}; to go on:\n  {again()}"
     elif ended.reason and done < plan.layout.size:
         names = _half_scored(ended, plan)
         here = (

@@ -26,6 +26,7 @@ class Finished:
     calls: tuple[Called, ...]
     boards: Mapping[str, Board] = field(default_factory=dict)
     gates: "tuple[Gate, ...]" = ()
+    off_scale: tuple[str, ...] = ()  # words for judges whose scores were on another scale too often
 
     @property
     def status(self) -> Status:

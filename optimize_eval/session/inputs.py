@@ -22,6 +22,7 @@ from optimize_eval.datasets import (
 from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import choose
 from optimize_eval.run.source import Source
+from optimize_eval.selection import EVERYTHING, Selection
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 
@@ -34,6 +35,7 @@ class Examples:
     paths: tuple[str | None, ...]  # as they were named, None where a split was not
     limit: int | None
     sample: int | None
+    selection: Selection
     sources: tuple[Source, ...]
 
     @property
@@ -51,22 +53,37 @@ def load_splits(
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
+    selection: Selection = EVERYTHING,
 ) -> Examples:
     """Load the files of the splits that are named; all their problems are told at once."""
     files = {split: path for split, path in named.items() if path is not None}
-    loaded = load_examples(files.values(), most=MAX_RECORDS if limit is sample is None else None)
+    is_whole = limit is sample is None and not selection
+    every = dict(
+        zip(files, load_examples(files.values(), most=MAX_RECORDS if is_whole else None), strict=True)
+    )
+    selected = selection.of(every)
+    for note in selection.notes(files, every, selected):
+        say(f"note: {note}")
     sources = tuple(
         Source(
             name=split,
-            file=path,
+            file=files[split],
             examples=choose(examples, split=split, limit=limit, sample=sample, seed=seed),
         )
-        for (split, path), examples in zip(files.items(), loaded, strict=True)
+        for split, examples in selected.items()
+        if examples
     )
     for source in sources:
         _check_size(source)
         _note_copies(source, say)
-    return Examples(files=files, paths=(*named.values(),), limit=limit, sample=sample, sources=sources)
+    return Examples(
+        files=files,
+        paths=(*named.values(),),
+        limit=limit,
+        sample=sample,
+        selection=selection,
+        sources=sources,
+    )
 
 
 def _check_size(source: Source) -> None:

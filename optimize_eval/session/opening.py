@@ -11,6 +11,7 @@ from optimize_eval.session.host import Say
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked
 from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.note import keep_note
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.unnamed import unnamed
 
@@ -30,7 +31,7 @@ def opened(folder: Path, plan: Plan, manifest: Manifest, handling: Handling, say
     with locked(folder):
         run = open_run(folder, plan, manifest, fresh=handling.fresh, replace=handling.replace)
         _note_changes(run, say)
-        yield run
+        yield keep_note(run, handling.note)
 
 
 def _note_changes(run: StoredRun, say: Say) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from optimize_eval.candidates import Named
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.results import Ending, Run
+from optimize_eval.selection import parse_selection
 from optimize_eval.session.arguments import (
     OneCandidate,
     OneEvaluator,
@@ -48,6 +49,8 @@ def sweep(
     task_models: Sequence[str] = (),
     repeats: int = 1,
     baseline: str | None = None,
+    filters: Mapping[str, Any] | Sequence[str] | None = None,
+    ids: Sequence[str | int] | None = None,
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
@@ -56,6 +59,7 @@ def sweep(
     concurrency: int | None = None,
     on_failure: Literal["exclude", "abort"] = "exclude",
     max_failures: int | str | None = None,
+    max_time: float | str | None = None,
     fail_under: Mapping[str, float] | Sequence[str] | None = None,
     max_gap: float | None = None,
     no_regression_against: str | Path | None = None,
@@ -80,6 +84,7 @@ def sweep(
     recheck: int | None = None,
     fresh: bool = False,
     replace: Sequence[str] = (),
+    note: str | None = None,
     keep_stderr: bool = False,
     no_preflight: bool = False,
     progress: Show | None = None,
@@ -97,10 +102,11 @@ def sweep(
     named = candidates_of(candidates)
     splits = {"train": given.get("dataset"), "val": given.get("valset"), "test": given.get("testset")}
     amount = {name: given[name] for name in ("limit", "sample", "seed") if name in given}
+    selection = parse_selection(given.get("filters"), given.get("ids"))
     comparison = Comparison(
         specs=specs,
         candidates=load_all_candidates(named, given["candidate_fields"]),
-        examples=load_splits(splits, host.say, **amount),
+        examples=load_splits(splits, host.say, selection=selection, **amount),
         named=[one for one in named if isinstance(one, Named)],
         margins=given.get("margin", ()),
         **{name: given[name] for name in _COMPARED if name in given},
@@ -116,6 +122,8 @@ def bench(
     evaluators: Sequence[str] = (),
     format: str | None = None,  # noqa: A002  the option's name
     allow_bad_tasks: bool = False,
+    filters: Mapping[str, Any] | Sequence[str] | None = None,
+    ids: Sequence[str | int] | None = None,
     limit: int | None = None,
     sample: int | None = None,
     seed: int = 0,
@@ -129,6 +137,7 @@ def bench(
     concurrency: int | None = None,
     on_failure: Literal["exclude", "abort"] = "exclude",
     max_failures: int | str | None = None,
+    max_time: float | str | None = None,
     fail_under: Mapping[str, float] | Sequence[str] | None = None,
     no_regression_against: str | Path | None = None,
     timeout: float | None = None,
@@ -147,6 +156,7 @@ def bench(
     out: str | Path | None = None,
     fresh: bool = False,
     replace: Sequence[str] = (),
+    note: str | None = None,
     keep_stderr: bool = False,
     no_preflight: bool = False,
     progress: Show | None = None,
@@ -160,6 +170,7 @@ def bench(
     handling = handling_of(given)
     benchmark = Benchmark(
         evaluators=_listed(evaluators),
+        selection=parse_selection(given.get("filters"), given.get("ids")),
         how=defaults_of({name: given[name] for name in given if name != "api_base"}),
         **{name: given[name] for name in _BENCHED if name in given},
     )

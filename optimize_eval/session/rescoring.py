@@ -13,9 +13,10 @@ from optimize_eval.aggregates.boards import Board
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.again import plan_again
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.rescore import Settled, Wanted, add, is_owed, settle
+from optimize_eval.run.rescore import Settled, Wanted, add, humans_in, is_owed, settle
 from optimize_eval.run.runner import Ended, Status
-from optimize_eval.session.calling import Called, call, check_reachable, summarise
+from optimize_eval.run.source import humans_of
+from optimize_eval.session.calling import Called, call, check_reachable, off_scale, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
@@ -23,6 +24,7 @@ from optimize_eval.session.rescore_bench import Bench
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.note import keep_note
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks import TaskFile
 
@@ -61,6 +63,7 @@ def prepare_rescoring(
     """Open a run; `given` are the names that evaluators were given in so many words."""
     opened = open_stored(run)
     fields = [one["field"] for one in opened.manifest["candidates"] if one.get("field")]
+    fields += [*humans_in(opened.manifest), *humans_of(specs)]
     wanted = [Wanted(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)]
     folder = opened.folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
@@ -79,7 +82,7 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
     """Call the evaluators that the run does not have, or not for all it is about."""
     bench = prepared.bench
     with locked(prepared.folder):
-        stored = open_stored(prepared.folder)
+        stored = keep_note(open_stored(prepared.folder), handling.note)
         settled = settle(stored, prepared.wanted)
         planned = partial(prepared.plan, stored, settled.specs)
         stored, called = _called(stored, settled, planned, handling, host)
@@ -87,7 +90,13 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
             _note_done(settled, host.say)
         summary = summarise(stored)
         board = bench.board(stored, [spec.name for spec in settled.specs]) if bench else None
-    return Finished(stored=stored, summary=summary, calls=(called,), boards={"": board} if board else {})
+    return Finished(
+        stored=stored,
+        summary=summary,
+        calls=(called,),
+        boards={"": board} if board else {},
+        off_scale=off_scale(summary, [spec.name for spec in settled.specs]),
+    )
 
 
 class Own(NamedTuple):
@@ -95,6 +104,7 @@ class Own(NamedTuple):
 
     board: Board | None
     called: Called
+    off_scale: tuple[str, ...]  # see Finished
 
 
 def score_by(
@@ -104,11 +114,11 @@ def score_by(
     handling: Handling,
     host: Host,
 ) -> dict[str, Own]:
-    """Score by further evaluators what the models of a bench said, up to Ctrl-C; its folder is locked."""
+    """Score by further evaluators what the models of a bench said, up to a stop; its folder is locked."""
     scored: dict[str, Own] = {}
     for metric in metrics:
         own = scored[metric.name] = _score_by(metric, folder, files, handling, host)
-        if own.called.ended.status is Status.INTERRUPTED:
+        if own.called.ended.status in {Status.INTERRUPTED, Status.OUT_OF_TIME}:
             break
     return scored
 
@@ -121,8 +131,8 @@ def _score_by(
     settled = settle(run, bench.wanted)
     planned = partial(plan_again, settled.specs, run.manifest, bench.readings(), ())
     run, called = _called(run, settled, planned, handling, host)
-    summarise(run)
-    return Own(bench.board(run, [spec.name for spec in settled.specs]), called)
+    summary, names = summarise(run), [spec.name for spec in settled.specs]
+    return Own(bench.board(run, names), called, off_scale(summary, names))
 
 
 def _called(

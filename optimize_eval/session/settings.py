@@ -31,6 +31,8 @@ class Handling:
     replace: Collection[str] = ()
     max_cost: float | None = None  # of each session, in dollars
     max_tokens_total: int | None = None
+    note: str | None = None  # what to note of the run; None: what it has
+    ends_at: float | None = None  # the instant from which on no call begins
 
     def __post_init__(self) -> None:
         if self.concurrency > _MOST_SLOTS:
@@ -52,6 +54,7 @@ class Handling:
             probe=not self.no_preflight,
             most_cost=self.max_cost,
             most_tokens=self.max_tokens_total,
+            ends_at=self.ends_at,
         )
 
 

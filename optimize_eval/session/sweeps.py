@@ -12,7 +12,7 @@ from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import look_at
-from optimize_eval.session.calling import call, check_reachable, summarise
+from optimize_eval.session.calling import call, check_reachable, off_scale, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, stored_paths
@@ -114,7 +114,8 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
         called = call(plan, stored, settings, host, again=recheck)
         summary = summarise(stored)
     gates = prepared.demands.judge(stored, summary)
-    return Finished(stored=stored, summary=summary, calls=(called,), gates=gates)
+    off = off_scale(summary, plan.layout.evaluators)
+    return Finished(stored=stored, summary=summary, calls=(called,), gates=gates, off_scale=off)
 
 
 def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
@@ -126,6 +127,7 @@ def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: GateOpt
         "sample": examples.sample,
         "on_failure": handling.on_failure,
         "paths": stored_paths(examples.files, comparison.named),
+        **examples.selection.to_dict(),
         **({"margins": dict(margins)} if margins else {}),
         **gates.kept(),
     }

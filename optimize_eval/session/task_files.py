@@ -3,12 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from optimize_eval import strict_json
 from optimize_eval.datasets import Example
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
 from optimize_eval.run.plan import choose
 from optimize_eval.run.source import Source
+from optimize_eval.selection import EVERYTHING, Selection
+from optimize_eval.session.host import Say
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 
 _SUFFIX = ".jsonl"
@@ -28,12 +32,23 @@ def load_task_files(paths: Sequence[str], *, dialect: str | None, allow_bad: boo
 
 
 def chosen(
-    files: Sequence[TaskFile], *, limit: int | None, sample: int | None, seed: int
+    files: Sequence[TaskFile],
+    say: Say,
+    *,
+    limit: int | None,
+    sample: int | None,
+    seed: int,
+    selection: Selection = EVERYTHING,
 ) -> tuple[list[TaskFile], tuple[Source, ...]]:
     """Take what takes part of each file, and make splits of it: a run's examples."""
     sources = []
+    selected = _selected(files, selection, say)
     for file in files:
-        examples = [Example(raw=task.raw, line=task.line, value={"id": task.id}) for task in file.tasks]
+        examples = [
+            Example(raw=task.raw, line=task.line, value={"id": task.id})
+            for task in file.tasks
+            if (file.name, task.line) in selected
+        ]
         taken = choose(examples, split=file.name, limit=limit, sample=sample, seed=seed)
         sources.append(Source(name=f"{file.name}{_SUFFIX}", file=file.path, examples=taken))
     lines = [{example.line for example in source.examples} for source in sources]
@@ -42,6 +57,22 @@ def chosen(
         for file, there in zip(files, lines, strict=True)
     ]
     return kept, tuple(source for source in sources if source.examples)
+
+
+def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[tuple[str, int]]:
+    """Find the places of tasks that have what a selection wants: fields of their records, and their ids."""
+
+    def fields(task: Task) -> dict[str, Any]:
+        return {**strict_json.loads(task.raw.decode(), unique_keys=False), "id": task.id} if selection else {}
+
+    every = {
+        file.name: [Example(raw=task.raw, line=task.line, value=fields(task)) for task in file.tasks]
+        for file in files
+    }
+    found = selection.of(every)
+    for note in selection.notes({file.name: file.path for file in files}, every, found):
+        say(f"note: {note}")
+    return {(name, example.line) for name, examples in found.items() for example in examples}
 
 
 def find_task(files: Sequence[TaskFile], wanted: str) -> tuple[TaskFile, Task]:

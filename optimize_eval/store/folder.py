@@ -21,9 +21,9 @@ from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
 OUTPUTS = "outputs.jsonl"  # of the models that tasks ask
+LOCK = "lock"
 BOARDS = "leaderboard*.json"  # what was made of a run of tasks; made anew at its end
 
-_LOCK = "lock"
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 _A_LOOK = 0.05  # seconds, a thousand times as long as one takes
 _OURS = "optimize-eval."
@@ -36,7 +36,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold a run's folder, made if it is missing; another process that holds it is named."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except (FileExistsError, NotADirectoryError):
         raise UsageError(
             f"{_file_in(folder)} is no folder, and a run needs one", hint="choose another one with --out"
@@ -61,7 +61,7 @@ def holder(folder: Path) -> str | None:
     Makes no file. The lock is shared with others that look, and held for the instant of asking only.
     """
     try:
-        lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        lock = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     try:
@@ -94,6 +94,8 @@ def _hold(folder: Path, lock: int) -> None:
             f"the run {folder} is being worked on by {f'process {number}' if number else 'another process'}",
             hint="wait for it, or choose another folder with --out",
         ) from None
+    if not os.fstat(lock).st_nlink:
+        raise UsageError(f"the run {folder} was removed just now", hint="give the same command again")
     with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
@@ -173,7 +175,12 @@ def write_document(folder: Path, document: Document) -> None:
 
 def has_our_files(folder: Path) -> bool:
     """Tell by a glance whether a folder with a run.json is a run of ours, also a damaged one."""
-    return (folder / MANIFEST).is_file() and any(
+    return (folder / MANIFEST).is_file() and is_of_ours(folder)
+
+
+def is_of_ours(folder: Path) -> bool:
+    """Tell by a glance whether a folder has a run's manifest or journal."""
+    return any(
         _OURS.encode() in _glance(folder / name)
         for name in (MANIFEST, JOURNAL)
         if (folder / name).is_file()  # and no pipe, which would never end

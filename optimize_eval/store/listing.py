@@ -1,4 +1,4 @@
-"""The runs in a folder, each at a glance: its state, its stored verdict, its age and its size.
+"""The runs in a folder, each at a glance: what it compares, its state, its stored verdict, its age and size.
 
 Reads no journal but its end, and takes what cannot be read as something to be told of that run alone. The
 numbers behind a verdict are not known here.
@@ -15,6 +15,7 @@ import orjson
 
 from optimize_eval import files
 from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.store.document import cell_name
 from optimize_eval.store.folder import (
     JOURNAL,
     LEADERBOARD,
@@ -25,7 +26,9 @@ from optimize_eval.store.folder import (
     read_manifest,
 )
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
+from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import Manifest, is_bench, layout_of
+from optimize_eval.store.note import note_of
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")
 
@@ -38,11 +41,27 @@ class State(StrEnum):
     INTERRUPTED = "interrupted"
     TOO_MANY_FAILURES = "too_many_failures"
     OVER_BUDGET = "over_budget"
+    OUT_OF_TIME = "out_of_time"
     UNFINISHED = "unfinished"  # its last session said nothing of how it ended: it was killed
     DAMAGED = "damaged"
 
 
-_ENDED = frozenset({State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES, State.OVER_BUDGET})
+_ENDED = frozenset(
+    {State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES, State.OVER_BUDGET, State.OUT_OF_TIME}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axes:
+    """What a run compares, and by what."""
+
+    evaluators: tuple[str, ...]
+    candidates: tuple[str, ...]
+    task_models: tuple[str | None, ...]
+    splits: Mapping[str, int]  # with the number of their examples
+    repeats: int
+    baseline: str
+    is_bench: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +75,10 @@ class ListedRun:
     reason: str | None = None  # why it cannot be read
     pid: int | None = None
     verdict: str | None = None
+    verdict_state: str | None = None
+    winner: str | None = None
+    note: str | None = None
+    axes: "Axes | None" = None
     created_at: str | None = None
     ended_at: str | None = None
     units: Mapping[str, int] = field(default_factory=dict)
@@ -104,19 +127,37 @@ def _read(folder: Path) -> ListedRun:
     held_by = holder(folder)
     manifest = read_manifest(folder) or {}
     footer = _footer(folder)
+    layout = layout_of(manifest)
     state = State.RUNNING if held_by is not None else _state(footer)
-    summary = {} if state is State.RUNNING else _stored(folder / SUMMARY)  # it is of a former session
-    board = _stored(folder / LEADERBOARD) if state in _ENDED and is_bench(manifest) else {}
+    summary = _summary(folder, state, manifest, layout.size)
+    board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
+    verdict = _object((board or summary).get("verdict"))
     return ListedRun(
         folder=folder,
         state=state,
         changed_at=_changed_at(folder),
         bytes=_size(folder),
         pid=int(held_by) if held_by and held_by.isascii() and held_by.isdigit() else None,
-        verdict=_text(_object((board or summary).get("verdict")).get("text")),
+        verdict=_text(verdict.get("text")),
+        verdict_state=_text(verdict.get("state")),
+        winner=_text(verdict.get("winner")),
+        note=note_of(manifest),
+        axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
-        units=_counts(summary) if state in _ENDED and "units" in summary else _total(manifest),
+        units=_counts(summary) or _known(manifest, layout, state),
+    )
+
+
+def _axes(layout: Layout, *, is_bench: bool) -> Axes:
+    return Axes(
+        evaluators=layout.evaluators,
+        candidates=layout.candidates,
+        task_models=layout.task_models,
+        splits={split.name: len(split.lines) for split in layout.splits},
+        repeats=layout.repeats,
+        baseline=layout.baseline,
+        is_bench=is_bench,
     )
 
 
@@ -144,13 +185,30 @@ def _stored(path: Path) -> dict[str, Any]:
         return {}
 
 
+def _summary(folder: Path, state: State, manifest: Manifest, calls: int) -> dict[str, Any]:
+    """Read the summary where it is the last session's, which may have been killed before it wrote one."""
+    if state not in _ENDED:
+        return {}
+    summary = _stored(folder / SUMMARY)
+    units = _counts(summary)
+    total = units.get("total", calls)
+    is_of_all = total <= calls if manifest.get("additions") else total == calls  # some may be left out
+    is_older = not is_of_all or (state is State.DONE and units.get("owed", 0) > 0)
+    return {} if is_older else summary
+
+
+def _known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
+    """Count the calls and, where a last session wrote down what it left, those that are owed."""
+    if state not in _ENDED or "ended_at" not in manifest:
+        return {"total": layout.size}
+    names = {cell[:4] for cell in layout.cells}
+    owed = sum(one["owed"] for one in manifest["cells"] if cell_name(one) in names)
+    return {"total": layout.size, "owed": owed}
+
+
 def _counts(summary: Mapping[str, Any]) -> dict[str, int]:
-    units = _object(summary["units"])
+    units = _object(summary.get("units"))
     return {name: units[name] for name in _UNITS if isinstance(units.get(name), int)}
-
-
-def _total(manifest: Manifest) -> dict[str, int]:
-    return {"total": layout_of(manifest).size}
 
 
 def _object(value: Any) -> dict[str, Any]:

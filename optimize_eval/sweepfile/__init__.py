@@ -23,7 +23,8 @@ from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.words import split_command
 
 SUFFIX = ".toml"
-OF_A_JUDGE = ("objective", "rubric", "api_base", "temperature", "max_tokens", "seed")
+OF_SIGHT = ("shows", "hides", "human")
+OF_A_JUDGE = ("objective", "rubric", "api_base", "temperature", "max_tokens", "seed", *OF_SIGHT)
 
 
 class Where(NamedTuple):

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from optimize_eval import strict_json
 from optimize_eval.durations import HINT, parse_duration
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import LONGEST_TIMEOUT, headers
+from optimize_eval.selection import parse_filter
 
 Check = Callable[[Any], Any]
 Keys = Mapping[str, Check]
@@ -45,6 +47,8 @@ def run_keys(folder: str) -> Keys:
         "cluster_by": text,
         "group_by": texts,
         "seed": integer,
+        "filter": filters,
+        "ids": ids,
         "limit": count,
         "sample": count,
         "on_failure": on_failure,
@@ -54,6 +58,7 @@ def run_keys(folder: str) -> Keys:
         "tpm": above_zero,
         "max_cost": above_zero,
         "max_tokens_total": count,
+        "max_time": max_time,
         "margin": margin,
     }
 
@@ -86,6 +91,9 @@ def evaluator_keys(folder: str) -> Keys:
         "temperature": temperature,
         "max_tokens": count,
         "seed": whole,
+        "shows": fields,
+        "hides": fields,
+        "human": fields,
     }
 
 
@@ -111,6 +119,11 @@ def url(value: Any) -> str:
 def texts(value: Any) -> list[str]:
     _demand(isinstance(value, list) and value, 'write a list of texts: ["…", "…"]')
     return [text(one) for one in value]
+
+
+def fields(value: Any) -> tuple[str, ...]:
+    """Read dotted paths of examples: one, or a list."""
+    return (text(value),) if isinstance(value, str) else tuple(texts(value))
 
 
 def integer(value: Any, least: int | None = None) -> int:
@@ -184,6 +197,35 @@ def max_failures(value: Any) -> str:
     said = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     is_known = isinstance(said, str) and _COUNT_OR_SHARE.fullmatch(said)
     _demand(is_known, 'write a count, such as 20, or a share, such as "5%"')
+    return str(said)
+
+
+def filters(value: Any) -> list[str]:
+    """Read a table of fields and their values, or a list of texts, as the option's texts."""
+    if isinstance(value, dict):
+        hint = 'write fields with texts, numbers, true or false: {"metadata.difficulty" = "hard"}'
+        _demand(value and all(isinstance(one, str | int | float | bool) for one in value.values()), hint)
+        return [f"{path}={_as_json(one)}" for path, one in value.items()]
+    return [str(one) for one in map(parse_filter, texts(value))]
+
+
+def ids(value: Any) -> list[str]:
+    hint = 'write a list of ids: ["t-7", 12]'
+    _demand(isinstance(value, list) and value, hint)
+    _demand(all(isinstance(one, str | int) and not isinstance(one, bool) for one in value), hint)
+    return [str(one) for one in value]
+
+
+def _as_json(value: str | float) -> str:
+    return value if isinstance(value, str) else strict_json.dumps(value).decode()
+
+
+def max_time(value: Any) -> str:
+    """Read a duration, or a number of seconds, as the option's text."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    said = repr(value) if is_number else value
+    _demand(isinstance(said, str), 'write a duration, such as "90s", "10m" or "1h30m"')
+    parse_duration(said)
     return str(said)
 
 

@@ -22,6 +22,7 @@ _HEADER = re.compile(r"\s*(\[\[?)\s*([\w-]+)(?:\s*\.\s*([\w-]+))?")
 _KEY = re.compile(r"\s*([\w-]+)\s*=")
 _OPTIONS = {  # key of [run] → the option that it stands for, where that is called otherwise
     "candidate_fields": "candidate_field",
+    "filter": "filters",
     "task_models": "task_model",
 }
 _SPEC_KEYS = {"env": "environment"}

@@ -165,12 +165,15 @@ _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {
 
 
 def _hint(text: str) -> str:
+    from optimize_eval.models.families import provider_of
     from optimize_eval.models.providers import PROVIDERS
 
     if text.startswith((".", "/")) or text.endswith((".py", ".sh")):
         return f"a program is written cmd:{text}"
     if text.endswith(".jsonl"):
         return f"recorded outputs are written replay:{text}"
+    if text not in PROVIDERS and (provider := provider_of(text, PROVIDERS)):
+        return f"did you mean {provider}/{text}? {WHAT_THERE_IS}"
     known = [CMD.rstrip(":"), REPLAY.rstrip(":"), TOY, SILENT, *PROVIDERS]
     close = get_close_matches(text.partition(":")[0].partition("/")[0].lower(), known, n=1)
     meant = {"cmd": "cmd:COMMAND", "replay": "replay:FILE"}.get(close[0], close[0]) if close else ""

@@ -15,7 +15,7 @@ import orjson
 from tests.programs import write_program
 
 TIMES = {"timestamp", "latency_ms", "run", "status"}
-MODEL = """#!{python}
+MODEL = """#!{python} -S
 import json, os, sys
 log = os.environ.get("CALLS")
 for line in sys.stdin:

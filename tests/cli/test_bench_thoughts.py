@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.aggregates.rederive.__main__ import main as rederive
 from tests.cli.benches import board_in
 from tests.fake_model import StartModel
 from tests.front_door import Cli
@@ -47,5 +48,8 @@ def test_a_model_that_thinks_of_a_and_answers_b_answered_b(
         "bench", "tasks.jsonl", "--model", "replay:r/outputs.jsonl", "--show", "choice-0", "--json"
     )
     assert replayed.json["models"][0]["thoughts"] == "Option A … So B."
-    raw = cli(*bench, "--out", "raw", "--keep-thoughts", "--json").json["models"][0]
-    assert raw["overall_score"] == 1 / 3
+    raw = cli(*bench, "--out", "raw", "--keep-thoughts", "--json").json
+    assert (raw["models"][0]["overall_score"], raw["models"][0]["with_thoughts"]) == (1 / 3, 1)
+    told = "m: 1 of 3 scored outputs begin with thoughts, which were scored as a part of the answer"
+    assert told in [point["text"] for point in raw["verdict"]["points"]]
+    assert rederive(tmp_path / "raw") == 0

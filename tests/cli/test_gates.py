@@ -8,16 +8,17 @@ import pytest
 
 from tests.front_door import Cli, Result
 
-JUDGE = """import json, sys
+JUDGE = """import sys
+null = None  # a payload as Python: to import json is half of a start
 for line in sys.stdin:
-    payload = json.loads(line)
+    payload = eval(line)
     score = SCORE
-    reply = {"score": score} if score is not None else {"error": "cannot"}
-    known = {"_id": payload["_id"]} if "_id" in payload else {}
-    print(json.dumps({**reply, **known, "_capabilities": {"persistent": True}}), flush=True)
+    said = '"error": "cannot"' if score is None else f'"score": {score!r}'
+    known = f', "_id": "{payload["_id"]}"' if "_id" in payload else ""
+    print("{" + said + known + ', "_capabilities": {"persistent": true}}', flush=True)
 """
 OF_EXAMPLE = JUDGE.replace("SCORE", "payload['example']['scores'][payload['candidate']]")
-OF_CANDIDATE = JUDGE.replace("SCORE", "json.loads(payload['candidate'])[payload['example']['n']]")
+OF_CANDIDATE = JUDGE.replace("SCORE", "eval(payload['candidate'])[payload['example']['n']]")
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def write(path: Path, scores: list[tuple[float | None, float | None]]) -> None:
 
 def run(cli: Cli, *options: str) -> Result:
     return cli(
-        *("run", "-e", "judge=python3 judge.py", "--candidate=old.txt", "--candidate=new.txt"),
+        *("run", "-e", "judge=python3 -S judge.py", "--candidate=old.txt", "--candidate=new.txt"),
         *("--dataset=train.jsonl", "--valset=val.jsonl", "--workers=1", "--out=out", *options),
     )
 
@@ -120,7 +121,7 @@ def test_a_gap_needs_both_splits(cli: Cli) -> None:
 def test_a_sweep_file_has_gates(cli: Cli, project: Path) -> None:
     (project / "sweep.toml").write_text(
         '[run]\ndataset = "train.jsonl"\nvalset = "val.jsonl"\ncandidates = ["*.txt"]\n'
-        '[[evaluator]]\nname = "judge"\ncommand = "python3 judge.py"\n'
+        '[[evaluator]]\nname = "judge"\ncommand = "python3 -S judge.py"\n'
         '[gates]\nfail_under = {"judge@new" = 0.69}\nmax_gap = 0.1\n'
     )
     done = cli("run", "sweep.toml")
@@ -138,7 +139,7 @@ def before_and_after(cli: Cli, project: Path, before: list[float | None], after:
     for folder, scores in (("before", before), ("after", after)):
         (project / "new.txt").write_text(json.dumps(scores))
         made = cli(
-            *("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+            *("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
             *("--valset=val.jsonl", "--workers=1", "--no-preflight", "--quiet", f"--out={folder}"),
         )
         assert made.status == 0, made.stderr
@@ -198,7 +199,7 @@ def test_of_one_cluster_no_loss_is_excused_however_many_examples_it_has(cli: Cli
 
 def test_leaving_out_the_split_that_decided_is_no_way_round_it(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, GOOD)
-    less = ("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
+    less = ("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
     assert cli(*less, "--no-preflight", "--quiet", "--out=less").status == 0
     done = cli("report", "less", "--no-regression-against=before")
     assert done.status == 1
@@ -209,7 +210,7 @@ def test_leaving_out_the_split_that_decided_is_no_way_round_it(cli: Cli, project
 def test_a_run_can_be_held_against_an_earlier_one_at_once(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     run_again = [
-        *("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+        *("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
         *("--valset=val.jsonl", "--out=after", "--json"),
     ]
     done = cli(*run_again, "--no-regression-against=before")
@@ -249,7 +250,7 @@ def test_an_unfinished_run_meets_no_gate(cli: Cli, project: Path) -> None:
 def test_a_later_report_for_machines_shows_the_gates_that_the_run_had(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     run_again = [
-        *("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+        *("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
         *("--valset=val.jsonl", "--out=after", "--fail-under=judge=0.5", "--no-regression-against=before"),
     ]
     assert cli(*run_again).status == 1
@@ -266,7 +267,7 @@ def test_a_later_report_for_machines_shows_the_gates_that_the_run_had(cli: Cli, 
 def test_a_gate_can_be_about_an_evaluator_that_was_added(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     (project / "new.txt").write_text(json.dumps(GOOD))
-    assert cli("rescore", "before", "-e", "second=python3 judge.py -").status == 0
+    assert cli("rescore", "before", "-e", "second=python3 -S judge.py -").status == 0
     done = cli("report", "before", "--fail-under=second=0.99")
     assert done.status == 1
     assert "gate missed: second on new, val: the mean 0.850" in done.stderr
@@ -312,9 +313,9 @@ def test_a_missed_gate_is_told_with_the_digits_that_show_it(cli: Cli, project: P
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["-e", "other=python3 judge.py", "--candidate=new.txt"], "no evaluator in common"),
+        (["-e", "other=python3 -S judge.py", "--candidate=new.txt"], "no evaluator in common"),
         (
-            ["-e", "judge=python3 judge.py", "--candidate=a.txt", "--candidate=b.txt"],
+            ["-e", "judge=python3 -S judge.py", "--candidate=a.txt", "--candidate=b.txt"],
             "no candidate in common",
         ),
     ],
@@ -335,9 +336,9 @@ def test_a_run_with_nothing_in_common_is_refused_before_it_is_asked(
 @pytest.mark.usefixtures("project")
 def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli, project: Path) -> None:
     write(project / "train.jsonl", [(0.9, 0.7), (0.8, 0.6)] * 4)
-    assert run(cli, "-e", "safe=python3 judge.py", "--quiet").status == 0
-    assert cli("rescore", "out", "-e", "late=env X=1 python3 judge.py", "--quiet").status == 0
-    again = ("run", "-e", "judge=python3 judge.py", "--candidate=old.txt", "--dataset=train.jsonl")
+    assert run(cli, "-e", "safe=python3 -S judge.py", "--quiet").status == 0
+    assert cli("rescore", "out", "-e", "late=env X=1 python3 -S judge.py", "--quiet").status == 0
+    again = ("run", "-e", "judge=python3 -S judge.py", "--candidate=old.txt", "--dataset=train.jsonl")
     done = cli(*again, "--out=later", "--no-regression-against=out")
     assert done.status == 1
     assert [line for line in done.stderr.splitlines() if "gate missed" in line] == [
@@ -349,7 +350,14 @@ def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli, project: Pa
 def test_a_name_with_line_breaks_makes_no_gate_of_its_own(cli: Cli, project: Path) -> None:
     (project / "new\ngates: 1 of 1 met.txt").write_text("new")
     made = cli(
-        *("run", "-e", "judge=python3 judge.py", "--candidate=new*.txt", "--dataset=train.jsonl", "--quiet"),
+        *(
+            "run",
+            "-e",
+            "judge=python3 -S judge.py",
+            "--candidate=new*.txt",
+            "--dataset=train.jsonl",
+            "--quiet",
+        ),
         *("--out=out", "--fail-under=judge=0.95"),
     )
     assert made.status == 1
@@ -370,7 +378,7 @@ def test_nothing_can_be_held_against_a_run_whose_evaluator_changed_meanwhile(cli
     edits = "import os\nif os.environ.get('EDIT'): open('judge.py', 'a').write('#')\n"
     judge.write_text(text := edits + OF_EXAMPLE)
     write(project / "train.jsonl", [(0.9, 0.7), (0.8, 0.6)] * 4)
-    asked = ("run", "-e", "judge=python3 judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
+    asked = ("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
     assert cli(*asked, "--out=before", env={"EDIT": "1"}).status == 3
     judge.write_text(text)
     done = cli(*asked, "--out=after", "--no-regression-against=before")

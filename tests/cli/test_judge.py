@@ -129,6 +129,14 @@ def test_a_verdict_that_a_judge_quotes_is_not_its_own(cli: Cli, fake_model: Star
     assert "only quotes an answer" in model.bodies()[1]["messages"][3]["content"]
 
 
+def test_a_judge_may_think_of_other_scores_before_it_gives_its_own(cli: Cli, fake_model: StartModel) -> None:
+    model = fake_model(
+        [{"text": '<think>{"score": 1.0} is what it wants</think>{"reasoning": "r", "score": 0.1}'}]
+    )
+    done = score(cli, model.base)
+    assert (done.json["score"], len(model.requests())) == (0.1, 1)
+
+
 NONSENSE: dict[str, tuple[dict[str, Any], str]] = {  # what the model says → what the failure says
     "7/10": ({"text": "7/10"}, 'it is no JSON object: "7/10"'),
     "score as words": ({"json": {"score": "high"}}, 'score is the text "high", not a number'),
@@ -275,7 +283,8 @@ def test_a_sweep_has_a_command_and_a_judge_together(cli: Cli, fake_model: StartM
     assert again.status == 0, again.stderr
     assert {row["evaluator"] for row in again.json["summary"]["rows"]} == {"good", "warmth", "m"}
     other = cli("run", "project/s.toml", "--objective", "Another", "--json", "--dry-run")
-    assert other.status == 0
+    assert other.status == 2
+    assert "call the new one with --replace warmth" in other.stderr, "another objective is another judge"
     assert cli("validate", "project/s.toml").status == 0
 
 

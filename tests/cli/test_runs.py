@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,11 @@ import pytest
 
 from optimize_eval.store.folder import holder, locked
 from optimize_eval.store.journal import sealed
-from tests.aggregates.made import on_val
+from tests.aggregates.made import No, on_val
+from tests.cli.made_runs import ENDED, make
 from tests.front_door import Cli
 from tests.programs import write_program
 from tests.reports.looks import HOSTILE, WIDTHS, measured
-
-ENDED = "2026-01-02T03:04:05.678+00:00"
-
-
-def make(folder: Path, *, status: str | None = "done", age: int = 0, verdict: str = "v scores 0.5") -> Path:
-    """Write a run whose last session ended so; without a status it was killed."""
-    on_val(v=[0.5]).write(folder)
-    footer = sealed({"ended_at": ENDED, "status": status}) if status else b""
-    with (folder / "journal.jsonl").open("ab") as stream:
-        stream.write(footer)
-    units = {"total": 1, "scored": 1, "failed": 0, "skipped": 0, "owed": 0}
-    (folder / "summary.json").write_bytes(orjson.dumps({"verdict": {"text": verdict}, "units": units}))
-    os.utime(folder / "journal.jsonl", (1e9 - age, 1e9 - age))
-    return folder
 
 
 @pytest.fixture
@@ -56,6 +44,96 @@ def test_a_run_that_was_made_is_listed_with_its_verdict(cli: Cli, tmp_path: Path
     text = cli("runs").stdout
     assert verdict in text
     assert f" {Path(folder).name}  done  " in text
+
+
+def shown(cli: Cli, columns: int = 120) -> str:
+    """Give what is listed, wherever its lines are broken."""
+    return " ".join(cli("runs", env={"COLUMNS": str(columns)}).stdout.split())
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_a_run_says_what_it_compares_how_far_it_is_and_its_verdict_in_few_words(
+    cli: Cli, tmp_path: Path, width: int
+) -> None:
+    write_program(tmp_path / "e.sh", ["#!/bin/sh", "echo '{\"score\": 0.5}'"])
+    (tmp_path / "d.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+    for name in "abcde":
+        (tmp_path / f"{name}.txt").touch()
+    words = ("run", "-e", "./e.sh", "-e", "f=./e.sh f", "--candidate", "[a-e].txt", "--dataset", "d.jsonl")
+    done = cli(*words, "--task-model", "M", "--repeats", "2", "--out", "runs/r", "--json")
+    text = shown(cli, width)
+    assert "a, b, c and 2 more · by e, f · on train 2 · with M · 2 times" in text
+    verdict = done.json["verdict"]["text"]
+    assert verdict in text
+    if width > 40:
+        assert re.search(r" r +done +40 +\d+ kB +\d s ago +\d s ago\n", cli("runs").stdout)
+    one = listed(cli)["r"]
+    assert (one["candidates"], one["evaluators"], one["task_models"]) == (list("abcde"), ["e", "f"], ["M"])
+    told = done.json["verdict"]
+    assert (one["verdict"], one["verdict_state"]) == (told["text"], told["state"])
+    assert one["winner"] == told["winner"]
+    assert (one["splits"], one["repeats"], one["baseline"], one["is_bench"]) == ({"train": 2}, 2, "a", False)
+
+
+def test_an_interval_takes_no_room_in_the_list(cli: Cli, runs: Path) -> None:
+    make(runs / "r", verdict="a scores 0.5 (95 % CI 0.4 to 0.6, p = 0.1) on b (c)")
+    assert " a scores 0.5 on b (c) " in shown(cli)
+    assert "95 % CI" in listed(cli)["r"]["verdict"]
+
+
+def test_a_bench_names_its_models_and_tasks(cli: Cli, tmp_path: Path) -> None:
+    task = '{"id": "t", "prompt": "1 + 1 =", "targets": ["2"], "metric": "exact_match"}\n'
+    (tmp_path / "sums.jsonl").write_text(task)
+    assert cli("bench", "sums.jsonl", "--model", "toy", "--out", "runs/r", "--quiet").status == 0
+    assert "models toy · on sums.jsonl 1" in shown(cli)
+    assert listed(cli)["r"]["is_bench"] is True
+
+
+def test_an_interrupted_run_says_what_is_owed(cli: Cli, runs: Path) -> None:
+    """Of 4 calls 3 are owed, as its summary says; without one it says at least how many there are."""
+    on_val(v=[0.5, No.OWED, No.OWED, No.OWED]).write(runs / "r")
+    footer = sealed({"ended_at": ENDED, "status": "interrupted"})
+    with (runs / "r" / "journal.jsonl").open("ab") as stream:
+        stream.write(footer)
+    assert " of 4 " in shown(cli)
+    units = {"total": 4, "scored": 1, "failed": 0, "skipped": 0, "owed": 3}
+    (runs / "r" / "summary.json").write_bytes(orjson.dumps({"units": units}))
+    assert " interrupted 1/4 " in shown(cli)
+    assert " 3 calls are owed; " in shown(cli)
+
+
+def test_what_a_growing_run_owes_is_known_without_its_summary(cli: Cli, tmp_path: Path) -> None:
+    """Of the last command's units alone; and a summary from before it grew is no verdict any more."""
+    write_program(tmp_path / "e.sh", ["#!/bin/sh", "echo '{\"score\": 0.5}'"])
+    (tmp_path / "d.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+    for name in "ab":
+        (tmp_path / f"{name}.txt").touch()
+    words = ("run", "-e", "./e.sh", "--dataset", "d.jsonl", "--out", "runs/r", "--quiet")
+    assert cli(*words, "--candidate", "a.txt").status == 0
+    before = (tmp_path / "runs" / "r" / "summary.json").read_bytes()
+    assert cli(*words, "--candidate", "[ab].txt", "--max-time", "0s").status == 4
+    assert listed(cli)["r"]["units"] == {"total": 4, "scored": 2, "failed": 0, "skipped": 0, "owed": 2}
+    (tmp_path / "runs" / "r" / "summary.json").write_bytes(before)
+    assert (listed(cli)["r"]["units"], listed(cli)["r"]["verdict"]) == ({"total": 4, "owed": 2}, None)
+    assert " out of time 2/4 " in shown(cli)
+    assert " 2 calls are owed; " in shown(cli)
+
+
+@pytest.mark.parametrize("units", [{"total": 1, "owed": 1}, {"total": 2, "owed": 0}])
+def test_the_summary_of_an_earlier_session_is_no_verdict(cli: Cli, runs: Path, units: dict[str, int]) -> None:
+    """A session that is done owes nothing, and no summary is of more calls than its run."""
+    summary = {"verdict": {"text": "older"}, "units": units}
+    (make(runs / "r") / "summary.json").write_bytes(orjson.dumps(summary))
+    one = listed(cli)["r"]
+    assert (one["state"], one["verdict"], one["units"]) == ("done", None, {"total": 1})
+    assert "`optimize-eval report` computes it" in shown(cli)
+
+
+def test_of_a_journal_only_the_end_is_read(cli: Cli, runs: Path) -> None:
+    journal = make(runs / "r") / "journal.jsonl"
+    journal.write_bytes(b"no line of a journal\n" * 10_000 + journal.read_bytes())
+    os.utime(journal, (1e9, 1e9))
+    assert listed(cli)["r"]["state"] == "done"
 
 
 @pytest.mark.parametrize("state", ["done", "interrupted", "too_many_failures"])
@@ -168,7 +246,7 @@ def test_the_newest_is_first_and_ages_are_in_words(cli: Cli, runs: Path) -> None
     for name, age in (("b", 100), ("c", 0), ("a", 200)):
         make(runs / name, age=age)
     assert list(listed(cli)) == ["c", "b", "a"]
-    assert " days\n" in cli("runs").stdout
+    assert " days ago\n" in cli("runs").stdout
 
 
 def test_where_there_are_none_it_is_said_what_to_do(cli: Cli, tmp_path: Path) -> None:
@@ -213,7 +291,9 @@ def test_what_the_terminal_cannot_show_breaks_no_table(program: Cli, runs: Path,
     assert done.status == 0
     lines = done.stdout.splitlines()
     assert max(map(measured, lines)) <= 40
-    assert len({measured(line) for line in (lines[0], lines[2], lines[4])}) == 1
+    rows = [line for line in lines if not line.startswith((" ─", " -", "   "))]
+    assert len({measured(line) for line in rows}) == 1
+    assert len(rows) == 3
     assert ("漢字 run" in done.stdout) == (encoding == "utf-8")
 
 

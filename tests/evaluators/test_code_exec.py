@@ -49,6 +49,11 @@ PAIRS: list[tuple[str, dict[str, object], float]] = [
     (DOUBLE, {"io_pairs": [[1, 2]]}, 1),
     (DOUBLE, pairs([1, 2], [3, 7]), 0.5),
     (DOUBLE, pairs([1, 2], [3], "ab", [1, 2, 3]), 0.25),
+    (  # what costs time at each start
+        "import sys\ndef f(x): return [name for name in x if name in sys.modules]",
+        pairs([["os", "ctypes", "re", "typing", "json"], ["os"]]),
+        1,
+    ),
     (DOUBLE, pairs(), 0),
     (DOUBLE, {"extras": {}}, 0),
     (DOUBLE, {"metric": "code_exec", "targets": ["ok"]}, 0),

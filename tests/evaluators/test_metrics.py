@@ -1,6 +1,7 @@
 """The ready-made metrics as programs: what they score, what they cannot score, how they are kept alive."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -394,7 +395,9 @@ def test_a_metric_and_what_it_shares_run_anywhere_and_start_light(metric: str, t
     loaded = {line.rpartition(b"|")[2].strip().decode() for line in done.stderr.splitlines()}
     heavy = {"argparse", "ast", "dataclasses", "inspect", "pathlib", "typing", "optimize_eval", "subprocess"}
     assert not loaded & heavy
-    assert len(loaded) < 65, loaded  # Python itself and json come to 56
+    assert len(loaded) < 65, loaded
+    source = (tmp_path / f"{metric}.py").read_text()
+    assert ("re" in loaded) == bool(re.search("^import (json|re)$", source, re.MULTILINE)), loaded
     assert b'"error"' in done.stdout
 
 

@@ -17,7 +17,6 @@ from typing import BinaryIO
 from urllib.parse import quote, quote_plus
 
 ANSWER = b'{"score": 0.5, "note": "fine"}'
-BOMB = gzip.compress(b" " * 64_000_000, 1)
 
 
 class Server:
@@ -163,7 +162,7 @@ def _endless_error(server: Server, connection: socket.socket, _body: bytes) -> b
 
 
 def _bomb(_server: Server, connection: socket.socket, _body: bytes) -> bool:
-    return reply(connection, BOMB, headers=("Content-Encoding: gzip",))
+    return reply(connection, gzip.compress(b" " * 64_000_000, 1), headers=("Content-Encoding: gzip",))
 
 
 def _silent(server: Server, _connection: socket.socket, _body: bytes) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.front_door import Cli
-from tests.paths import PROGRAM, PROGRAMS
+from tests.paths import PROGRAM, PROGRAMS, PYTHON
 from tests.processes import descriptors
 from tests.programs import write_program
 
@@ -56,7 +56,7 @@ def test_the_end_of_a_run_looks_at_the_process_table_a_few_times_however_many_zo
     before = descriptors()
     monkeypatch.setattr(os, "listdir", listed)
     monkeypatch.setattr(os, "pidfd_open", opened)
-    evaluator = f"{sys.executable} {PROGRAMS}/leaves_zombies.py"
+    evaluator = f"{PYTHON} {PROGRAMS}/leaves_zombies.py"
     done = cli("run", "-e", evaluator, "--candidate", "c.txt", "--dataset", "d.jsonl", "--concurrency", "2")
     assert done.status == 0, done.stderr
     assert len(looks) < 25, "200 zombies, and not one look for each"

@@ -187,7 +187,7 @@ def test_odd_answers_are_journaled_and_reported(cli: Cli, tmp_path: Path) -> Non
     program = write_program(
         tmp_path / "odd.py",
         [
-            f"#!{sys.executable}",
+            f"#!{sys.executable} -S",
             "import json, sys",
             f"answers = {answers!r}",
             "print(answers[json.loads(sys.stdin.readline())['example']['id'] - 1])",

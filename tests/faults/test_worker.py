@@ -16,7 +16,7 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import Evaluator, EvaluatorSpec
 from optimize_eval.reach.command import MOST_BREAKS
-from tests.paths import PROGRAMS, ROOT
+from tests.paths import PROGRAMS, PYTHON, ROOT
 
 NUMBERS = range(1, 17)
 Said = tuple[float, dict[str, object]] | str
@@ -26,7 +26,7 @@ def evaluator(
     program: str, *, persistent: bool | None = None, workers: int = 2, timeout: float = 30
 ) -> Evaluator:
     defaults = EvaluatorSpec(persistent=persistent, workers=workers, timeout=timeout)
-    return connect(parse_evaluator(f"{sys.executable} {PROGRAMS}/{program}", defaults))
+    return connect(parse_evaluator(f"{PYTHON} {PROGRAMS}/{program}", defaults))
 
 
 def ask(asked: Evaluator, number: int, timeout: float = 30) -> Said:

@@ -26,7 +26,10 @@ out = "s"
 cluster_by = "group"
 group_by = ["group", "deep.at"]
 seed = 7
+filter = {group = "a", "deep.at" = 1}
+ids = ["1", 3]
 limit = 3
+max_time = "1h30m"
 on_failure = "exclude"
 max_failures = "5%"
 
@@ -98,6 +101,7 @@ _RESUME = (*_BASE, "--dataset", "d.jsonl", "--cluster-by", "group", "--group-by"
 _OF_A_RUN: Sequence[Sequence[str]] = (
     ("report", "r"),
     ("report", "r", "--json"),
+    ("report", "r", "--filter", "group=a"),
     ("report", "r", "--format", "md"),
     ("report", "r", "--format", "csv"),
     ("report", "r", "--format", "jsonl"),
@@ -155,6 +159,7 @@ def _targets(folder: Path) -> Mapping[str, Target]:
         (*_RUN, "--dataset", "x.jsonl", "--group-by", "group", "--cluster-by", "deep.at"),
         ("run", "-e", "true", "--candidate-field", "target", "--dataset", "x.jsonl", "--dry-run"),
         ("run", "-e", "true", "--candidates", "x.jsonl", "--dry-run"),
+        (*_RUN, "--dataset", "x.jsonl", "--filter", "deep.at=1", "--id", "3"),
     )
     ours = ("r/run.json", "r/journal.jsonl", "r/summary.json", "bench/leaderboard.json")
     run, journal, summary, board = ((folder / name).read_bytes() for name in ours)

@@ -160,7 +160,7 @@ FAILURES = {
     "error-text": ("answered with an error: overloaded with$", "log", None),
     "choice-error": (r"HTTP 502\): upstream$", "later", 0.0),
     "big": ("answered too much: more than 8 MiB", "max_tokens", None),
-    "unheard-of": (r"HTTP 501\): no rule of the fake model server", "log", None),
+    "unheard-of": (r"HTTP 501\): no rule of the fake model server", "later", 0.0),
 }
 
 

@@ -1,9 +1,12 @@
 """What a provider's reply means: thoughts apart from the answer, streams, who answered and what it took."""
 
 import re
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -13,7 +16,9 @@ from hypothesis import strategies as st
 from optimize_eval import EvaluationError, FailureKind
 from optimize_eval.models import Model, ModelSpec, Reply
 from optimize_eval.models.thoughts import split
-from tests.fake_model import FakeModel, served_model
+from tests.cli.benches import arithmetic
+from tests.fake_model import FakeModel, StartModel, served_model
+from tests.front_door import Cli
 
 ASKED = [{"role": "user", "content": "A or B?"}]
 USAGE = {
@@ -169,3 +174,88 @@ def test_a_reply_that_broke_on_its_way_may_be_asked_for_again(
     error = failure(server, model)
     assert re.search(message, error.message), error.message
     assert error.retry_after == 0.0
+
+
+WORDS: dict[str, tuple[dict[str, Any], str, str, float | None]] = {  # what comes → message, hint, wait
+    "context": (
+        {
+            "status": 400,
+            "text": "This model's maximum context length is 8192 tokens. However, you requested 9000.",
+        },
+        "the prompt is too long for openai/context (HTTP 400): This model's maximum",
+        "shorten the prompt",
+        None,
+    ),
+    "context-size": (
+        {"status": 400, "text": "the request exceeds the available context size. try increasing it"},
+        "the prompt is too long for openai/context-size (HTTP 400)",
+        "a longer context",
+        None,
+    ),
+    "unpaid": (
+        {"status": 402, "text": "Insufficient credits"},
+        "openai/unpaid has no credit left (HTTP 402): Insufficient credits",
+        "bill of the account",
+        None,
+    ),
+    "520": ({"status": 520, "text": "odd"}, "the server failed on openai/520 (HTTP 520): odd", "later", 0.0),
+    "599": ({"status": 599, "text": "odd"}, "the server failed on openai/599 (HTTP 599): odd", "later", 0.0),
+    "tls": (
+        {"status": 400, "body": "<h1>The plain HTTP request was sent to HTTPS port</h1>"},
+        "does not take http (HTTP 400): <h1>",
+        "that server speaks TLS: write https://127.0.0.1:",
+        None,
+    ),
+}
+
+
+def test_what_goes_wrong_often_has_words_of_its_own(fake_model: StartModel) -> None:
+    server = fake_model([{"when": {"model": f"^{name}$"}, **says} for name, (says, *_) in WORDS.items()])
+    for name, (_, message, hint, wait) in WORDS.items():
+        error = failure(server, name)
+        assert message in error.message
+        assert hint in error.hint
+        assert error.retry_after == wait
+
+
+MIXED_UP = {  # how we call, and what a server of the other kind answers → the hint
+    "https": (b"HTTP/1.1 400 Bad Request\r\n\r\n", "that server speaks no TLS: write http://127.0.0.1:"),
+    "http": (b"\x15\x03\x01\x00\x02\x02\x46", "if it speaks TLS, write https://"),
+}
+
+
+@pytest.mark.parametrize("scheme", MIXED_UP)
+def test_http_and_https_that_are_mixed_up_are_told(scheme: str) -> None:
+    answer, hint = MIXED_UP[scheme]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        Thread(target=_answer_one, args=(listening, answer), daemon=True).start()
+        error = failure(FakeModel(f"{scheme}://127.0.0.1:{listening.getsockname()[1]}/v1"), "m")
+    assert hint in error.hint
+
+
+def _answer_one(listening: socket.socket, answer: bytes) -> None:
+    connection, _ = listening.accept()
+    with connection:
+        connection.recv(1 << 16)
+        connection.sendall(answer)
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("gpt-4o", "openai/gpt-4o"),
+        ("o3-mini", "openai/o3-mini"),
+        ("claude-opus-4", "anthropic/claude-opus-4"),
+        ("gemini-2.5-flash", "gemini/gemini-2.5-flash"),
+        ("mistral-large", "mistral/mistral-large"),
+        ("llama3.1", "ollama/llama3.1"),
+        ("deepseek", "deepseek/MODEL"),
+        ("claude/opus", "anthropic/opus"),
+    ],
+)
+def test_a_familys_name_leads_to_its_provider(cli: Cli, tmp_path: Path, word: str, meant: str) -> None:
+    judged = cli("score", "-", "-e", f"judge:{word}", "--objective", "o")
+    assert f"did you mean {meant}?" in judged.stderr
+    if "/" not in word and word != "deepseek":
+        arithmetic(tmp_path, name="t.jsonl")
+        assert f"did you mean {meant}?" in cli("bench", "t.jsonl", "--model", word).stderr

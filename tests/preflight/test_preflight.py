@@ -18,7 +18,7 @@ from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import EvaluatorSpec
 from tests.faults.servers import served
 from tests.front_door import Cli, Result
-from tests.paths import PROGRAMS, ROOT
+from tests.paths import PROGRAMS, PYTHON, ROOT
 from tests.programs import need, write_program
 
 CANARY = {"CANARY": "canary-123456"}
@@ -112,7 +112,7 @@ def test_a_failure_behind_the_first_example_is_found(preflight: Cli, tmp_path: P
 
 @pytest.mark.parametrize("kind", ["coin", "mostly", "clock"])
 def test_chance_is_not_taken_for_interference(preflight: Cli, kind: str) -> None:
-    result = preflight(f"{sys.executable} {PROGRAMS}/by_chance.py {kind}", "--json")
+    result = preflight(f"{PYTHON} {PROGRAMS}/by_chance.py {kind}", "--json")
     assert result.status == 0, findings(result)["at once"]
 
 
@@ -129,13 +129,13 @@ def test_failures_that_come_and_go_are_chance_too() -> None:
 
 
 def test_a_window_that_mixes_things_up_is_not_used(preflight: Cli) -> None:
-    found = findings(preflight(f"{sys.executable} {PROGRAMS}/mixes_window.py", "--json"))["kept alive"]
+    found = findings(preflight(f"{PYTHON} {PROGRAMS}/mixes_window.py", "--json"))["kept alive"]
     assert found["status"] == "warn"
     assert "--no-persistent is used" in found["message"]
 
 
 def test_wide_and_hostile_words_stay_within_the_terminal(preflight: Cli) -> None:
-    result = preflight(f"{sys.executable} {PROGRAMS}/wide_words.py")
+    result = preflight(f"{PYTHON} {PROGRAMS}/wide_words.py")
     assert "\x1b" not in result.stdout
     for line in result.stdout.splitlines():
         columns = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in line)
@@ -178,7 +178,7 @@ def test_what_will_not_work_well_is_a_warning_with_its_line(
 
 
 def test_a_good_evaluator_passes_all_there_is_to_pass(preflight: Cli) -> None:
-    result = preflight(f"{sys.executable} {PROGRAMS}/five_lines.py", "--valset", "val.jsonl", "--json")
+    result = preflight(f"{PYTHON} {PROGRAMS}/five_lines.py", "--valset", "val.jsonl", "--json")
     assert result.status == 0
     assert {name: check["status"] for name, check in findings(result).items()} == {
         "answers train": "pass",
@@ -259,7 +259,7 @@ def test_wrong_data_is_told_before_anything_is_asked(preflight: Cli, tmp_path: P
 
 
 ANSWERS_THE_SENTINEL = [
-    f"#!{sys.executable}",
+    f"#!{sys.executable} -S",
     "import json, sys",
     "payload = json.load(sys.stdin)",
     "print(payload['candidate'], payload.get('task_model'), file=open('seen', 'a'))",
@@ -303,7 +303,7 @@ def test_without_a_candidate_the_sentinel_comes_first_then_placeholders_vary(
 
 def test_every_task_model_of_a_sweep_is_tried(cli: Cli, tmp_path: Path) -> None:
     lines = [
-        f"#!{sys.executable}",
+        f"#!{sys.executable} -S",
         "import json, sys",
         "print(json.dumps({'score': {'a': 0.5}[json.load(sys.stdin)['task_model']]}))",
     ]

@@ -197,6 +197,7 @@ HOLDING = {  # what is judged
     "inside other JSON": f'[{{"x": [{FORGED}]}}]',
     "in a text of an example": json.dumps({"answer": f"Say {FORGED}"}),
     "behind braces": "{{{" * 100 + FORGED,
+    **{f"{deep} deep": '{"a":' * deep + FORGED + "}" * deep for deep in (300, 600, 900, 985, 1000)},
     "behind more than is looked at": '{"a":' * 3000 + FORGED,
 }
 
@@ -208,6 +209,15 @@ def test_an_answer_that_a_judge_quotes_is_not_its_own(judged: str) -> None:
     for own in (FORGED, f"```json\n{FORGED}\n```"):
         assert parse_reply(own, PLAIN, [judged]).score == 1.0
     assert parse_reply(f"I say {FORGED}", PLAIN, ["nothing of the kind"]).score == 1.0
+
+
+@pytest.mark.parametrize("deep", [300, 600, 900, 985, 1000])
+def test_a_deep_reply_with_a_small_fault_is_read_or_unusable(deep: int) -> None:
+    reply = '{"score": 1, "x": ' + "[" * deep + r'"\(",' + "]" * deep + "}"
+    try:
+        assert parse_reply(reply, PLAIN).score == 1.0
+    except Unusable as unusable:
+        assert "deep" in str(unusable) or "broken" in str(unusable)
 
 
 def test_a_judges_own_answer_counts_beside_one_that_it_quotes() -> None:

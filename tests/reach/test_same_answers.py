@@ -1,6 +1,5 @@
 """Law 2: however an evaluator is reached, its answers over all shipped examples are the same."""
 
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,12 +12,12 @@ from optimize_eval.datasets import load_examples
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.reach import EvaluatorSpec
-from tests.paths import ROOT
+from tests.paths import PYTHON, ROOT
 from tests.programs import behind_http
 
-FIVE_LINES = f"{sys.executable} {ROOT}/tests/faults/programs/five_lines.py"
-WINDOWED = f"{sys.executable} {ROOT}/tests/faults/programs/worker_window.py"
-SAYS_MORE = f"{sys.executable} {ROOT}/tests/faults/programs/says_more.py"
+FIVE_LINES = f"{PYTHON} {ROOT}/tests/faults/programs/five_lines.py"
+WINDOWED = f"{PYTHON} {ROOT}/tests/faults/programs/worker_window.py"
+SAYS_MORE = f"{PYTHON} {ROOT}/tests/faults/programs/says_more.py"
 EVALUATORS = ["@exact_match", "@exact_match@strict", "@f1", FIVE_LINES, WINDOWED, SAYS_MORE]
 
 

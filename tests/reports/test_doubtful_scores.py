@@ -23,7 +23,7 @@ def run(cli: Cli, tmp_path: Path) -> Cli:
 
     def run(reply: str, command: str = "run") -> Result:
         lines = [
-            f"#!{sys.executable}",
+            f"#!{sys.executable} -S",
             "import json, sys",
             "number = json.load(sys.stdin)['example']['n']",
             f"print(json.dumps({reply}))",

@@ -41,7 +41,7 @@ EXAMPLES: list[dict[str, Any]] = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a finished run `r` in which `new` leads, and lost on two examples."""
     folder = tmp_path_factory.mktemp("worst")
-    write_program(folder / "judge.py", [f"#!{sys.executable}", JUDGE])
+    write_program(folder / "judge.py", [f"#!{sys.executable} -S", JUDGE])
     (folder / "d.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in EXAMPLES))
     for name in ("old", "new"):
         (folder / f"{name}.txt").write_text(name)

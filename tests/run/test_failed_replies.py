@@ -23,7 +23,7 @@ REPLIES = {
     4: {"score": None, "error": {"message": "quota"}, "retry": True},
 }
 EVALUATOR = [
-    f"#!{sys.executable}",
+    f"#!{sys.executable} -S",
     "import json, sys",
     f"REPLIES = {REPLIES!r}",
     "print(json.dumps(REPLIES[json.load(sys.stdin)['example']['do']]))",

@@ -82,7 +82,7 @@ def test_without_out_the_same_command_finds_its_run(cli: Cli, tmp_path: Path) ->
     assert made.asked().total() == 48, "the second repeats only"
 
 
-VARIOUS = (sys.executable, "-IS", str(PROGRAMS / "counts_variously.py"))
+VARIOUS = (sys.executable, "-S", str(PROGRAMS / "counts_variously.py"))
 VARIOUSLY = f"v={shlex.join(VARIOUS)}"
 WAYS = {  # how a program is reached → the options, and what it declares
     "one slot": (["--concurrency", "1"], "{}"),

@@ -42,7 +42,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 def swept(**options: Any) -> Run:
-    return sweep(COUNTS, BOTH, **{"dataset": "d.jsonl", "out": "r", **options})
+    return sweep(COUNTS, **{"candidates": BOTH, "dataset": "d.jsonl", "out": "r", **options})
 
 
 def without_times(manifest: Path) -> dict[str, Any]:
@@ -81,7 +81,7 @@ OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
             "--retries",
             "1",
         ],
-        {"concurrency": 2, "timeout": 20, "persistent": False, "max_failures": "5%", "retries": 1},
+        {"concurrency": 2, "timeout": 50, "persistent": False, "max_failures": "5%", "retries": 1},
     ),
 }
 
@@ -323,10 +323,30 @@ def test_what_cannot_be_done_raises_with_the_commands_words(name: str) -> None:
         call()
 
 
-def test_another_plan_in_the_same_folder_raises_with_the_commands_words() -> None:
+def test_a_run_grows_from_call_to_call(made: Project) -> None:
     swept()
-    with pytest.raises(UsageError, match="seed: 0 → 5"):
-        swept(seed=5)
+    made.forget()
+    Path("c.txt").write_text("ccccc")
+    run = swept(candidates=[*BOTH, "c.txt"])
+    assert made.asked() == Counter(f"ccccc:{n}" for n in range(1, 13))
+    assert [row.candidate for row in run.summary.rows] == ["a", "b", "c"]
+    made.forget()
+    run = swept()
+    assert not made.asked()
+    (note,) = run.notes
+    assert note.startswith("note: left out, as this command does not name it: candidate c; ")
+    assert summary(Path("r")) == undisturbed()
+
+
+def test_an_evaluator_that_has_scored_and_changed_is_refused_unless_it_is_replaced(made: Project) -> None:
+    swept()
+    made.forget()
+    with Path("counts.sh").open("a") as program:
+        program.write("# changed\n")
+    with pytest.raises(UsageError, match="--replace counts"):
+        swept()
+    assert swept(replace=["counts"]).status == "done"
+    assert made.asked().total() == 24
 
 
 def test_bad_data_raises_with_every_line_and_calls_nothing(cli: Cli, made: Project) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,11 @@ from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.kinds import connect_model, parse_model, retries_of
 from optimize_eval.tasks.model import ModelUnderTest, Output, Prompt
-from tests.paths import ROOT
+from tests.paths import PYTHON, ROOT
 from tests.programs import write_program
 
 FAULTS = ROOT / "tests" / "faults" / "programs"
-MODEL = f"cmd:{sys.executable} {FAULTS / 'model.py'}"
+MODEL = f"cmd:{PYTHON} {FAULTS / 'model.py'}"
 WORDS = [f"say {word}" for word in ("even one", "odd two", "please refuse", "even three", "odd four", "five")]
 
 

@@ -2,7 +2,6 @@
 
 import pickle
 import shlex
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +20,11 @@ from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.identity import has_changed, identify
 from tests.fake_model import served_model
 from tests.front_door import Cli
-from tests.paths import ROOT
+from tests.paths import PYTHON, ROOT
 from tests.programs import write_program
 
 FAULTS = ROOT / "tests" / "faults" / "programs"
-MODEL = f"cmd:{sys.executable} {FAULTS / 'model.py'}"
+MODEL = f"cmd:{PYTHON} {FAULTS / 'model.py'}"
 DEFAULTS = EvaluatorSpec(timeout=10, workers=1)
 EXACT = "@exact_match@normalised"
 ARITHMETIC = ROOT / "datasets" / "tasks" / "arithmetic.jsonl"
@@ -116,7 +115,7 @@ def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_pa
 
 
 def test_a_failure_says_at_which_stage() -> None:
-    sleeps, slow = shlex.quote(str(FAULTS / "sleeps.sh")), f"{sys.executable} {FAULTS / 'model.py'} one-shot"
+    sleeps, slow = shlex.quote(str(FAULTS / "sleeps.sh")), f"{PYTHON} {FAULTS / 'model.py'} one-shot"
     late = replace(DEFAULTS, timeout=0.5)
     with live(task_spec(f"cmd:{sleeps}", (EXACT,), late, TaskSpecification())) as evaluator:
         assert failure(evaluator, record("x", "x"), 0.5)[0] == "timeout"

@@ -11,6 +11,7 @@ from typing import Any
 from optimize_eval.aggregates.rederive import numerics
 from optimize_eval.aggregates.rederive.compared import Told, correct, mean_of
 from optimize_eval.aggregates.rederive.journal import Cell, Run, Values
+from optimize_eval.aggregates.rederive.replies import told_of_model
 
 _OF_S = ("se", "ci", "method", "n")
 _OF_D = (
@@ -95,6 +96,7 @@ def _model(run: Run, evaluator: str, name: str, tasks: Sequence[Task]) -> Told:
         "coverage": scored / (scored + failed),
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
+        **told_of_model(run.replies, evaluator),
         "not_run": [one["task"] for one in entries if one["n"] <= one["total"] / 2],
         "categories": _categories(values, tasks),
         "tasks": entries,

@@ -9,6 +9,7 @@ from typing import Any
 
 from optimize_eval.aggregates.rederive.axes import read_axes
 from optimize_eval.aggregates.rederive.numerics import Labels, average
+from optimize_eval.aggregates.rederive.replies import told_of
 
 Values = list[float | None]  # by example
 Key = tuple[str, str | None, str, str]  # evaluator, task model, split, candidate
@@ -105,6 +106,8 @@ class Run:
     group_by: list[str]
     margins: dict[str, float]
     cells: dict[Key, Cell]
+    replies: list[dict[str, Any]]
+    judges: dict[str, str]
     changed: list[str]
     known: int
     size: int
@@ -164,6 +167,8 @@ def read(folder: Path) -> Run:
         group_by=manifest["group_by"],
         margins=manifest.get("settings", {}).get("margins", {}),
         cells={},
+        replies=[],
+        judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
         changed=sorted(changed.intersection(names)),
         known=sum(done[name] for name in names),
         size=share * len(names),
@@ -214,6 +219,7 @@ def _fill(run: Run, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
                 for split in run.splits.values():
                     key = evaluator, task_model, split.name, candidate
                     run.cells[key] = _cell(run, key, split, records)
+                    _count_replies(run, key, split, records)
 
 
 def _cell(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[str, Any]]) -> Cell:
@@ -224,6 +230,14 @@ def _cell(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[
         cell.failures.append([one["kind"] for one in theirs if one.get("outcome") == "failed"])
         cell.skipped += sum(one.get("outcome") == "skipped" for one in theirs)
     return cell
+
+
+def _count_replies(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+    units = [(*key, line, repeat + 1) for line in split.lines for repeat in range(run.repeats)]
+    scored = [one for unit in units if (one := records.get(unit, {})).get("outcome") == "scored"]
+    where = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
+    if told := told_of(where, scored):
+        run.replies.append(told)
 
 
 def _joined(labels: list[Any], texts: list[str]) -> list[Any]:

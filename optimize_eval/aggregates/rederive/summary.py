@@ -1,6 +1,7 @@
 """Everything of summary.json that a decision hangs on, in its shape, from the journal alone."""
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -57,6 +58,7 @@ def expected(run: Run) -> Told:
         "decided_on": run.deciding,
         "score_ranges": run.ranges,
         "margins": run.margins,
+        "judges": run.judges,
         "units": _units(run),
         "rows": rows,
         "pairs": pairs,
@@ -67,9 +69,21 @@ def expected(run: Run) -> Told:
             name: len(set(split.labels)) for name, split in run.splits.items() if split.is_clustered
         },
         "changed": run.changed,
+        "replies": sorted(run.replies, key=_order(run)),
         "verdict": verdict_of(primary, claims, run),
         **({"spent": spent_of(run.calls)} if run.calls else {}),
     }
+
+
+def _order(run: Run) -> Callable[[Told], tuple[int, ...]]:
+    """Put cells in the order of a run: evaluator, candidate, task model, split."""
+    axes: dict[str, list[Any]] = {
+        "evaluator": run.evaluators,
+        "candidate": run.candidates,
+        "task_model": run.task_models,
+        "split": list(run.splits),
+    }
+    return lambda told: tuple(axis.index(told[name]) for name, axis in axes.items())
 
 
 def _against_baseline(run: Run, means: dict[Where, dict[str, Values]]) -> dict[tuple[Where, str], Told]:

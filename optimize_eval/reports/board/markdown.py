@@ -4,6 +4,7 @@ Pure: boards → text. How foreign text is made inert, and what fits into a comm
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from optimize_eval.aggregates.gates import Gate
@@ -16,6 +17,7 @@ from optimize_eval.reports.markdown import (
     SENTENCE,
     fitting,
     gates_block,
+    head,
     interval_cell,
     layout,
     listed,
@@ -31,10 +33,10 @@ Board = Mapping[str, Any]
 Model = Mapping[str, Any]
 
 
-def render(boards: Mapping[str, Board], gates: Sequence[Gate], run: str) -> str:
-    """Write the comment: boards by their metrics' names, the bench's own without one."""
+def render(boards: Mapping[str, Board], gates: Sequence[Gate], run: str, note: str | None = None) -> str:
+    """Write the comment: the run's note, then boards by their metrics' names, the bench's own without one."""
     end = f"The whole result: {inert_code(f'optimize-eval report {run}')}"
-    return "\n\n".join([*fitting(_blocks(boards, gates), LONGEST - len(end)), end])
+    return "\n\n".join([*fitting(chain(head(note), _blocks(boards, gates)), LONGEST - len(end)), end])
 
 
 def _blocks(boards: Mapping[str, Board], gates: Sequence[Gate]) -> Iterator[str]:

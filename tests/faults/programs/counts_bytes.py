@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-import json, sys
+import sys
+import quick_json as json
 
-candidate = json.load(sys.stdin)["candidate"]
+candidate = json.loads(sys.stdin.read())["candidate"]
 print(json.dumps({"score": 1, "characters": len(candidate), "head": candidate[:20]}))

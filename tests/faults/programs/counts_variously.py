@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """One program that can be reached in every way: $HOW is what it declares, and it takes batches."""
 
-import json, os, sys
+import os, sys
+import quick_json as json
 
 capabilities = json.loads(os.environ.get("HOW", "{}"))
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-import json, sys
+import sys
+import quick_json as json
 
-number = int(json.load(sys.stdin)["candidate"])
+number = int(json.loads(sys.stdin.read())["candidate"])
 if number % 7 == 0:
     sys.exit("crash on a seventh")
 print(json.dumps({"score": number / 100}))

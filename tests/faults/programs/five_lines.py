@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-import json, sys
+import sys
+import quick_json as json
 
 for line in sys.stdin:
     payload = json.loads(line)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Declares to be persistent, but its answer depends on how often it was asked."""
 
-import json, sys
+import sys
+import quick_json as json
 
 for asked, line in enumerate(sys.stdin):
     payload = json.loads(line)

@@ -5,7 +5,8 @@ TRAIT applies to prompts that hold "odd", and only where the program is kept ali
 prompt to the file that is named next.
 """
 
-import json, os, sys, time
+import os, sys, time
+import quick_json as json
 
 trait = (sys.argv[1:] or ["good"])[0]
 declared = {

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
-import json, sys
+import sys
+import quick_json as json
 
-print(json.dumps({"score": len(json.load(sys.stdin)["example"]["input"]) / 10}))
+print(json.dumps({"score": len(json.loads(sys.stdin.read())["example"]["input"]) / 10}))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Declares to be persistent, but its answers stay in the buffer until it ends."""
 
-import json, sys
+import sys
+import quick_json as json
 
 for line in sys.stdin:
     payload = json.loads(line)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Breaks on long candidates."""
 
-import json, sys
+import sys
+import quick_json as json
 
 candidate = json.loads(sys.stdin.readline())["candidate"]
 assert len(candidate) < 1000, "too long"

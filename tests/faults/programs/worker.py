@@ -4,7 +4,8 @@
 The candidate is a number; the score is a tenth of it. TRAIT applies to candidates that are divisible by 5.
 """
 
-import json, os, sys, time
+import os, sys, time
+import quick_json as json
 
 trait, concurrency = sys.argv[1], int((sys.argv[2:] or ["1"])[0])
 held = []

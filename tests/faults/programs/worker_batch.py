@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Answers batches; its second argument is the trait of a batch that holds an example divisible by 5."""
 
-import json, os, sys, time
+import os, sys, time
+import quick_json as json
 
 persistent, trait = sys.argv[1] == "persistent", sys.argv[2]
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A good worker that does not end when its stdin does, nor by SIGTERM."""
 
-import json, signal, sys, time
+import signal, sys, time
+import quick_json as json
 
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 for line in sys.stdin:

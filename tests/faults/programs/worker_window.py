@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A good worker with a window of four: answers in threads, in whatever order they are ready."""
 
-import json, sys, threading
-from concurrent.futures import ThreadPoolExecutor
+import sys, threading
+import quick_json as json
 
 printing = threading.Lock()
 
@@ -19,6 +19,5 @@ def answer(line):
         print(json.dumps(said), flush=True)
 
 
-with ThreadPoolExecutor(4) as threads:
-    for line in sys.stdin:
-        threads.submit(answer, line)
+for line in sys.stdin:
+    threading.Thread(target=answer, args=(line,)).start()

@@ -1,0 +1,45 @@
+"""What the first replies of a judge say of themselves: scale, length, and whose they are."""
+
+from collections.abc import Iterator
+
+from optimize_eval.aggregates.replies import MOST_OFF_SCALE
+from optimize_eval.preflight.examined import Check, Examined, Status
+from optimize_eval.reach import by_hand
+from optimize_eval.reach.judge_reply import off_scale
+
+
+def scale(on: Examined, name: str) -> Iterator[Check]:
+    """Tell whether scores were from 0 to 1, at the latest when called again."""
+    off = [words for side_info in on.side_infos if (words := off_scale(side_info))]
+    if not off:
+        yield Check(name, Status.PASS, "scores are from 0 to 1")
+        return
+    status = Status.FAIL if len(off) > MOST_OFF_SCALE * len(on.side_infos) else Status.WARN
+    many = f"{len(off)} of {len(on.side_infos)} replies were on another scale, also when called again"
+    message = f"{many}: {off[0]}; name the scale in the objective, or score_min and score_max in a rubric"
+    yield Check(name, status, message, _reproduced(on))
+
+
+def length(on: Examined, name: str) -> Iterator[Check]:
+    """Warn of replies that had no room left."""
+    cut_off = sum("finish_reason" in side_info["usage"] for side_info in on.side_infos)
+    if cut_off:
+        message = f"{cut_off} of {len(on.side_infos)} replies were cut off for their length: raise max_tokens"
+        yield Check(name, Status.WARN, message, _reproduced(on))
+    else:
+        yield Check(name, Status.PASS, "no reply was cut off")
+
+
+def answered_by(on: Examined, name: str) -> Iterator[Check]:
+    """Say who answered, by the replies' own word."""
+    told = [side_info["usage"].get("answered_by") for side_info in on.side_infos]
+    names = list(dict.fromkeys(one for one in told if one))
+    if len(names) > 1:
+        message = f"several models answered, by what they say of themselves: {', '.join(names)}"
+        yield Check(name, Status.WARN, message, _reproduced(on))
+    else:
+        yield Check(name, Status.PASS, names[0]) if names else Check(name, Status.SKIP, "replies do not say")
+
+
+def _reproduced(on: Examined) -> str:
+    return by_hand.ask_once(on.spec, next(iter(on.material.splits.values()))[0])

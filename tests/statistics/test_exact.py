@@ -1,0 +1,22 @@
+"""Signs drawn in columns are those that one call of randbytes for each flip draws."""
+
+import random
+
+import pytest
+
+from optimize_eval.statistics.exact import FLIPS, drawn_flips
+
+
+@pytest.mark.parametrize("size", [1, 8, 9, 31, 32, 33, 40, 41, 300])
+def test_flips_are_drawn_eight_at_a_time_from_the_seed(size: int) -> None:
+    draw = random.Random(size).gauss
+    units = [float(round(draw(1, 9))) or 1.0 for _ in range(size)]  # whole numbers add up exactly
+    randbytes = random.Random(7).randbytes
+    signs = (int.from_bytes(randbytes(-(-size // 8)), "little") for _ in range(FLIPS))
+    sums = [sum(one if flip >> place & 1 else -one for place, one in enumerate(units)) for flip in signs]
+    extreme = sum(abs(total) >= abs(sum(units)) for total in sums)
+    assert drawn_flips([0.0, *units, 0.0], 7) == (1 + extreme) / (1 + FLIPS)
+
+
+def test_ties_alone_show_nothing() -> None:
+    assert drawn_flips([0.0, 0.0], 7) == 1
