@@ -78,3 +78,18 @@ def test_it_can_be_rescored(cli: Cli, made: Project) -> None:
     told = orjson.loads((made.folder / "plain" / "run.json").read_bytes())
     assert told["selection"]["added"] == ["again"]
     assert COUNTS.startswith(told["evaluators"][0]["name"])
+
+
+def test_it_is_listed_noted_seen_in_part_and_removed(cli: Cli, made: Project) -> None:
+    listed = {one["run"]: one for one in cli("runs", ".", "--json").json["runs"]}
+    assert listed.keys() == {*RUNS}
+    assert (listed["plain"]["state"], listed["plain"]["candidates"]) == ("done", ["a", "b"])
+    assert listed["stopped"]["units"]["owed"] == 8
+    assert cli("runs", "note", "plain", "from before").status == 0
+    assert b"run.v1" in (made.folder / "plain" / "run.json").read_bytes()
+    assert cli("report", "plain", "--id", "3", "--json").json["selected"]["examples"] == {"train": 1}
+    assert cli(*made.command, "--out", "plain", "--repeats", "2", env=made.env()).status == 0
+    assert b"run.v2" in (made.folder / "plain" / "run.json").read_bytes()
+    assert cli("report", "plain", "--json").json["note"] == "from before"
+    assert cli("runs", "rm", *RUNS, "--yes").status == 0
+    assert not [run for run in RUNS if (made.folder / run).exists()]
