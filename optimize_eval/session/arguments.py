@@ -118,6 +118,23 @@ def checked(given: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def listed_as(what: str, given: Any) -> list[Any]:
+    """Give one of something, or several, as a list."""
+    if isinstance(given, str | Path | Mapping):
+        return [given]
+    if isinstance(given, Iterable) and not isinstance(given, bytes):
+        return [*given]
+    raise UsageError(f"{given!r} is no {what} and no list of them", hint=f"give one {what}, or a list")
+
+
+def texts_of(what: str, given: Any) -> list[str]:
+    """Give texts, of which there may be one alone."""
+    listed = listed_as(what, given)
+    if wrong := [one for one in listed if not isinstance(one, str)]:
+        raise UsageError(f"the {what} {wrong[0]!r} is not a text", hint="write it as the option takes it")
+    return listed
+
+
 def handling_of(given: Mapping[str, Any]) -> Handling:
     ends_at = instant_after(given.get("max_time"))
     return Handling(ends_at=ends_at, **{name: given[name] for name in _HANDLING if name in given})
@@ -159,7 +176,7 @@ def evaluators_of(
     given: OneEvaluator | Iterable[OneEvaluator], defaults: EvaluatorSpec, say: Say
 ) -> tuple[EvaluatorSpec, ...]:
     """Read evaluators, each a text as -e takes it or what an [[evaluator]] of a sweep file says."""
-    listed = [given] if isinstance(given, str | Mapping) else [*given]
+    listed = listed_as("evaluator", given)
     if not listed:
         raise UsageError("no evaluator is named", hint='name one: sweep(["./judge.sh"], …)')
     specs = [_evaluator(one, f"evaluator {number}", defaults) for number, one in enumerate(listed, 1)]
@@ -182,8 +199,7 @@ def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> Evaluator
 
 def candidates_of(given: OneCandidate | Iterable[OneCandidate]) -> list[Named | Candidate]:
     """Read candidates: a text is a file, a glob or a JSONL list; a mapping has texts by their names."""
-    listed = [given] if isinstance(given, str | Path | Mapping) else [*given]
-    return [found for one in listed for found in _candidates(one)]
+    return [found for one in listed_as("candidate", given) for found in _candidates(one)]
 
 
 def _candidates(given: object) -> list[Named | Candidate]:

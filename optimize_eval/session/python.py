@@ -22,6 +22,8 @@ from optimize_eval.session.arguments import (
     evaluators_of,
     gates_of,
     handling_of,
+    listed_as,
+    texts_of,
 )
 from optimize_eval.session.background import Program, Show, beside
 from optimize_eval.session.benches import Benchmark, carry_out_bench, prepare_bench
@@ -165,11 +167,11 @@ def bench(
 
     The leaderboards are the Run's `boards`. Files and models may be one or several; otherwise as `sweep`.
     """
-    given = checked({**locals(), "files": _listed(files), "models": _listed(models)})
+    given = checked({**locals(), "files": listed_as("task file", files), "models": texts_of("model", models)})
     host = Program(progress)
     handling = handling_of(given)
     benchmark = Benchmark(
-        evaluators=_listed(evaluators),
+        evaluators=texts_of("evaluator", evaluators),
         selection=parse_selection(given.get("filters"), given.get("ids")),
         how=defaults_of({name: given[name] for name in given if name != "api_base"}),
         **{name: given[name] for name in _BENCHED if name in given},
@@ -177,10 +179,6 @@ def bench(
     prepared = prepare_bench(benchmark, handling, host.say, out=given.get("out"), gates=gates_of(given))
     work = partial(carry_out_bench, prepared, host, include_per_example=given["include_per_example"])
     return _run(work, host, given.get("out"))
-
-
-def _listed(given: Any) -> list[Any]:
-    return [given] if isinstance(given, str | Path) else [*given]
 
 
 def _run(work: Callable[[], Finished], host: Program, out: str | None) -> Run:

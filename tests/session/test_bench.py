@@ -87,6 +87,9 @@ def test_a_model_that_fails_is_in_the_run_and_there_is_no_board(models: list[str
         ({"batch_size": 0}, "batch_size: write a whole number from 1"),
         ({"format": "yaml"}, "no format of task files is called 'yaml'"),
         ({"evaluators": [""]}, "names nothing to run"),
+        ({"evaluators": [{"command": "x"}]}, "the evaluator {'command': 'x'} is not a text"),
+        ({"models": [3]}, "the model 3 is not a text"),
+        ({"files": None}, "None is no task file and no list of them"),
     ],
 )
 def test_what_cannot_be_done_raises_with_the_commands_words(options: dict[str, Any], words: str) -> None:

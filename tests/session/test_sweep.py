@@ -47,7 +47,7 @@ def swept(**options: Any) -> Run:
 
 def without_times(manifest: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(manifest.read_bytes())
-    return {key: value for key, value in document.items() if key != "created_at"}
+    return {key: value for key, value in document.items() if key not in {"created_at", "ended_at"}}
 
 
 def test_every_option_of_the_command_is_an_argument_and_no_other_is() -> None:
@@ -288,6 +288,9 @@ WRONG: dict[str, tuple[Callable[[], Run], str]] = {
     "no evaluator": (lambda: sweep([], BOTH), "no evaluator is named"),
     "an empty evaluator": (lambda: sweep("", BOTH), "names nothing to run"),
     "no text": (lambda: sweep([3], BOTH), "evaluator 1 is neither a text nor a table: 3"),  # type: ignore[list-item]
+    "no list of evaluators": (lambda: sweep(3, BOTH), "3 is no evaluator and no list of them"),  # type: ignore[arg-type]
+    "no list of candidates": (lambda: sweep(COUNTS, None), "None is no candidate and no list"),  # type: ignore[arg-type]
+    "candidates in bytes": (lambda: sweep(COUNTS, b"a"), "b'a' is no candidate"),  # type: ignore[arg-type]
     "an unknown key": (
         lambda: sweep([{"comand": "x"}], BOTH),
         r"unknown key 'comand' in \[evaluator\]: did you mean 'command'",

@@ -62,19 +62,46 @@ def test_it_goes_on_and_grows_and_keeps_what_it_was(
     assert summary(made.folder / run) == summary(made.folder / "new")
 
 
-def test_a_bench_goes_on_and_another_model_is_called_alone(cli: Cli, made: Project) -> None:
-    done = cli("bench", "tasks.jsonl", "--model", "toy", "--model", "silent", "--out", "bench", "--json")
+def test_a_bench_goes_on_with_another_model_once_its_metric_may_be_another_version(
+    cli: Cli, made: Project
+) -> None:
+    """The shipped metrics have changed since: their files are a part of what an evaluator is."""
+    command = "bench", "tasks.jsonl", "--model", "toy", "--model", "silent", "--out", "bench", "--json"
+    refused = cli(*command)
+    assert refused.status == 2
+    assert "evaluator toy has changed: _metric.py" in refused.stderr
+    assert "--replace toy" in refused.stderr
+    done = cli(*command, "--replace", "toy")
     assert done.status == 0, done.stderr
     assert {model["adapter"] for model in done.json["models"]} == {"toy", "silent"}
     outputs = (made.folder / "bench" / "outputs.jsonl").read_bytes()
     assert outputs.startswith((FIXTURES / "bench" / "outputs.jsonl").read_bytes())
+    assert outputs.count(b'"model":"toy"') == 4, "what the model said is kept"
     assert cli("report", "bench", "--check").status == 0
 
 
 def test_it_can_be_rescored(cli: Cli, made: Project) -> None:
-    done = cli("rescore", "plain", "-e", "again=./counts.sh once-more", env=made.env())
+    rescore = "-e", "again=./counts.sh once-more"
+    done = cli("rescore", "plain", *rescore, env=made.env())
     assert (done.status, made.asked().total()) == (0, 12), done.stderr
+    written_anew = cli("rescore", "rescored", *rescore, env=made.env())
+    assert (written_anew.status, made.asked().total()) == (0, 12), written_anew.stderr
     assert summary(made.folder / "plain") == summary(made.folder / "rescored")
     told = orjson.loads((made.folder / "plain" / "run.json").read_bytes())
     assert told["selection"]["added"] == ["again"]
     assert COUNTS.startswith(told["evaluators"][0]["name"])
+
+
+def test_it_is_listed_noted_seen_in_part_and_removed(cli: Cli, made: Project) -> None:
+    listed = {one["run"]: one for one in cli("runs", ".", "--json").json["runs"]}
+    assert listed.keys() == {*RUNS}
+    assert (listed["plain"]["state"], listed["plain"]["candidates"]) == ("done", ["a", "b"])
+    assert listed["stopped"]["units"]["owed"] == 8
+    assert cli("runs", "note", "plain", "from before").status == 0
+    assert b"run.v1" in (made.folder / "plain" / "run.json").read_bytes()
+    assert cli("report", "plain", "--id", "3", "--json").json["selected"]["examples"] == {"train": 1}
+    assert cli(*made.command, "--out", "plain", "--repeats", "2", env=made.env()).status == 0
+    assert b"run.v2" in (made.folder / "plain" / "run.json").read_bytes()
+    assert cli("report", "plain", "--json").json["note"] == "from before"
+    assert cli("runs", "rm", *RUNS, "--yes").status == 0
+    assert not [run for run in RUNS if (made.folder / run).exists()]

@@ -64,7 +64,7 @@ def differences(
                 yield from differences(one, other, kinds, f"{path}[{place}]", kind)
         case _:
             kinds[_KINDS.get(kind, _OTHER)] += 1
-            if not agree(stored, again):
+            if not agree(stored, again) and not _is_of_later(path, stored, again):
                 yield path, stored, again
 
 
@@ -75,6 +75,11 @@ def agree(stored: Any, again: Any) -> bool:
     if isinstance(stored, int | float) and isinstance(again, int | float):
         return math.isclose(stored, again, rel_tol=1e-7, abs_tol=1e-10)
     return bool(stored == again)
+
+
+def _is_of_later(path: str, stored: Any, again: Any) -> bool:
+    """Return True if a whole part is missing that would be empty: versions before it had none."""
+    return stored is _MISSING and "." not in path and again in ({}, [])
 
 
 def _told(kinds: Counter[str]) -> Iterator[str]:
