@@ -66,10 +66,8 @@ def end(
             )
         if called.ended.status is Status.INTERRUPTED:
             raise Interrupted
-        if called.ended.status is Status.OVER_BUDGET:
-            raise typer.Exit(ending.COULD_NOT_GO_ON)
-        if called.ended.status in {Status.TOO_MANY_FAILURES, Status.OUT_OF_TIME}:
-            raise typer.Exit(ending.TOO_MANY_FAILURES)
+        if code := ending.OF_A_STATUS[called.ended.status]:
+            raise typer.Exit(code)
     for words in finished.off_scale:
         output.say(f"error: {words}")
     if finished.off_scale:

@@ -16,7 +16,7 @@ DONE, MISSED, COULD_NOT_GO_ON, TOO_MANY_FAILURES, INTERRUPTED = 0, 1, 3, 4, 130
 Again = Callable[..., str]
 """How to start the same session again, with further options as words."""
 
-_OF_A_STATUS = {
+OF_A_STATUS = {
     Status.DONE: DONE,
     Status.TOO_MANY_FAILURES: TOO_MANY_FAILURES,
     Status.OVER_BUDGET: COULD_NOT_GO_ON,
@@ -31,7 +31,7 @@ _LONG = "with the candidate, -e and --example FILE:LINE"
 def exit_code(finished: Finished) -> int:
     """Give the code of the first span of calls that did not end well; then gates may be missed."""
     codes = [
-        COULD_NOT_GO_ON if one.ended.changed else _OF_A_STATUS[one.ended.status] for one in finished.calls
+        COULD_NOT_GO_ON if one.ended.changed else OF_A_STATUS[one.ended.status] for one in finished.calls
     ]
     codes.append(TOO_MANY_FAILURES if finished.off_scale else DONE)
     codes.append(DONE if all(gate.is_met for gate in finished.gates) else MISSED)
