@@ -436,5 +436,25 @@ def test_ctrl_c_once_lets_the_calls_in_flight_end_and_the_same_call_goes_on(made
     assert made.asked().total() == 24
 
 
+def test_ctrl_c_twice_ends_at_once_whatever_still_runs(made: Project) -> None:
+    with started(made, HANGS="a:[56]") as process:
+        await_that(lambda: {"a:5", "a:6"} <= made.asked().keys())
+        process.send_signal(signal.SIGINT)
+        await_that(Path("interrupted").exists)
+        Path("interrupted").unlink()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert Path("interrupted").exists(), "it came while the first one was waited for"
+    assert out.endswith("interrupted 1\n")
+    assert err.endswith("KeyboardInterrupt\n")
+    known = scored(Path("r"))
+    assert not known & {"a:5", "a:6"}
+    assert all(record.outcome == "scored" for record in load_run("r").records), "what broke off is no failure"
+    made.forget()
+    assert swept().status == "done"
+    assert not known & made.asked().keys()
+    assert summary(Path("r")) == undisturbed()
+
+
 def test_both_names_of_a_run_are_one() -> None:
     assert optimize_eval.RunResults is optimize_eval.Run
