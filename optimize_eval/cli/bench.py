@@ -23,6 +23,7 @@ from optimize_eval.cli.carried_out import (
     session,
     settings_of,
     summarise,
+    take_over,
     tell_notes,
 )
 from optimize_eval.cli.leaderboards import drop_outdated, keep, make_board, path_of, tell
@@ -35,6 +36,7 @@ from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec, TaskSpecificatio
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import open_run
+from optimize_eval.run.reuse import check_reuse
 from optimize_eval.run.runner import Settings, Status
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, locked, refuse_foreign
 
@@ -122,6 +124,7 @@ def bench(
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
     replaced: options.Replace = None,
+    reuse: options.Reuse = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
     quiet: options.Quiet = False,
@@ -182,6 +185,7 @@ def bench(
             plan, concurrency, on_failure, max_failures, keep_stderr=keep_stderr, probe=not no_preflight
         )
 
+    check_reuse(reuse or (), fresh=fresh)
     refuse_foreign(folder)
     own = parse_evaluators(evaluator or (), how)
     expected, metrics = expected_board(taken, plan.layout), [spec.name for spec in own]
@@ -193,6 +197,7 @@ def bench(
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh, replace=replaced or ())
         tell_notes(stored)
+        take_over(plan, stored, reuse or ())
         for path in (folder / LEADERBOARD, *(path_of(folder, name) for name in metrics)):
             path.unlink(missing_ok=True)  # while calls are made it would tell of another time
         done = session(_writing_outputs(plan, folder), stored, settings(plan), quiet=quiet)

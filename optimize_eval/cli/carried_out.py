@@ -28,11 +28,13 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.resume import default_folder, former_folder
+from optimize_eval.run.reuse import reuse
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
 from optimize_eval.run.stop import Stop
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
+from optimize_eval.store.growing.elsewhere import known_elsewhere
+from optimize_eval.store.growing.unnamed import unnamed
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.unnamed import unnamed
 
 Watch = Callable[[Sequence[Progress]], None]
 
@@ -130,8 +132,12 @@ def _watched(
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None) -> Path:
-    """Choose a run's folder; one that an earlier version named in another way is found, and named."""
-    folder = default_folder(stem, plan, paths) if out is None else Path(out)
+    """Choose a run's folder; one that an earlier version named in another way is found, and named.
+
+    A bench's is named after its files alone: the models are what it compares, and they come and go.
+    """
+    texts = [spec.text for spec in plan.specs if not spec.task or not spec.task.model]
+    folder = default_folder(stem, texts, paths) if out is None else Path(out)
     former = former_folder(stem, plan) if out is None and not folder.exists() else None
     if former:
         output.say(f"note: {former} has this run, named by an older rule: it goes on, as with --out {former}")
@@ -148,6 +154,25 @@ def tell_notes(run: StoredRun) -> None:
             f"note: left out, as this command does not name it: {left}; "
             f"`optimize-eval report {folder} --all` shows it"
         )
+
+
+def take_over(plan: Plan, run: StoredRun, named: Sequence[str]) -> None:
+    """Copy what other runs have of what is owed, where it was asked for; else say which one has some."""
+    for note in reuse(plan, run, named):
+        output.say(f"note: {note}")
+    if not named and (line := reusable(run)):
+        output.say(f"note: {line}")
+
+
+def reusable(run: StoredRun) -> str:
+    """Say which other run has scored some of what is owed, and the words that take it; empty for none."""
+    owed = run.owed_by_cell
+    calls = sum(owed.values())
+    found = known_elsewhere(run.folder, run.document, owed) if calls else None
+    if found is None:
+        return ""
+    folder = shlex.quote(str(found.folder))
+    return f"{found.calls:,} of {calls:,} calls are already scored in {found.folder}: --reuse {folder}"
 
 
 def summarise(run: StoredRun) -> dict[str, Any]:

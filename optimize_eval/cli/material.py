@@ -6,6 +6,7 @@ same is checked by run.again.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import STDIN, Candidate, Named, field_candidates, load_candidates
@@ -20,21 +21,30 @@ from optimize_eval.datasets import (
 )
 from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import choose
+from optimize_eval.run.resume import recorded_sample
 from optimize_eval.run.source import Source
 from optimize_eval.store.manifest import Manifest
 
 
 def load_sources(
-    named: Mapping[str, str | None], *, limit: int | None = None, sample: int | None = None, seed: int = 0
+    named: Mapping[str, str | None],
+    *,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    out: str | None = None,
 ) -> tuple[Source, ...]:
     """Load the files of the splits that are named; all their problems are told at once."""
     files = {split: path for split, path in named.items() if path is not None}
     loaded = load_examples(files.values(), most=MAX_RECORDS if limit is sample is None else None)
+    recorded = recorded_sample(None if out is None else Path(out), limit, sample, seed)
     sources = tuple(
         Source(
             name=split,
             file=path,
-            examples=choose(examples, split=split, limit=limit, sample=sample, seed=seed),
+            examples=choose(
+                examples, split=split, limit=limit, sample=sample, seed=seed, recorded=recorded.get(split, ())
+            ),
         )
         for (split, path), examples in zip(files.items(), loaded, strict=True)
     )

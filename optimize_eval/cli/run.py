@@ -16,6 +16,7 @@ from optimize_eval.cli.carried_out import (
     session,
     settings_of,
     summarise,
+    take_over,
     tell,
     tell_notes,
 )
@@ -26,6 +27,7 @@ from optimize_eval.reach import DEFAULT_TIMEOUT
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at, open_run
+from optimize_eval.run.reuse import check_reuse
 from optimize_eval.store.folder import locked, refuse_foreign
 
 EXAMPLES = """\b
@@ -102,6 +104,7 @@ def run(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
     replaced: options.Replace = None,
+    reuse: options.Reuse = None,
     keep_stderr: options.KeepStderr = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; call nothing.")] = False,
     like: Annotated[
@@ -134,7 +137,11 @@ def run(
         options.evaluators(context, evaluator, judge_model, defaults),
         load_all_candidates(named, candidate_field),
         load_sources(
-            files := {"train": dataset, "val": valset, "test": testset}, limit=limit, sample=sample, seed=seed
+            files := {"train": dataset, "val": valset, "test": testset},
+            limit=limit,
+            sample=sample,
+            seed=seed,
+            out=None if fresh else out,
         ),
         task_models=[check_task_model(name) for name in task_model] if task_model else [None],
         repeats=repeats,
@@ -162,6 +169,7 @@ def run(
             **gates.kept(fail_under, max_gap, no_regression_against),
         },
     )
+    check_reuse(reuse or (), fresh=fresh)
     refuse_foreign(folder)
     wanted = gates.demands(
         manifest,
@@ -175,12 +183,14 @@ def run(
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
         looked = look_at(folder, plan, manifest, fresh=fresh, replace=replaced or ())
+        tell_notes(looked)
         dry.show(plan, looked, slots=concurrency, like=like, as_json=as_json)
         return
     check_reachable(plan)
     with locked(folder):
         stored = open_run(folder, plan, manifest, fresh=fresh, replace=replaced or ())
         tell_notes(stored)
+        take_over(plan, stored, reuse or ())
         done = session(plan, stored, settings, again=recheck, quiet=quiet)
         summary = summarise(stored)
     judged = wanted.judge(stored, summary)

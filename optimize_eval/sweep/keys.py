@@ -49,6 +49,7 @@ def run_keys(folder: str) -> Keys:
         "on_failure": on_failure,
         "max_failures": max_failures,
         "margin": margin,
+        "reuse": lambda value: [one if one == "auto" else path(one) for one in texts(value)],
     }
 
 
