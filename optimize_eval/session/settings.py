@@ -1,12 +1,13 @@
 """How a plan is carried out: what may differ from one session of a run to the next, checked."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import Plan
+from optimize_eval.run.reuse import check_reuse
 from optimize_eval.run.runner import Settings
 
 ABORT = "abort"
@@ -27,10 +28,12 @@ class Handling:
     no_preflight: bool = False
     fresh: bool = False
     replace: Collection[str] = ()
+    reuse: Sequence[str] = ()
     note: str | None = None  # what to note of the run; None: what it has
     ends_at: float | None = None  # the instant from which on no call begins
 
     def __post_init__(self) -> None:
+        check_reuse(self.reuse, fresh=self.fresh)
         if self.concurrency > _MOST_SLOTS:
             raise UsageError(f"--concurrency {self.concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
 

@@ -55,6 +55,7 @@ def run_keys(folder: str) -> Keys:
         "max_failures": max_failures,
         "max_time": max_time,
         "margin": margin,
+        "reuse": lambda value: [one if one == "auto" else path(one) for one in texts(value)],
     }
 
 

@@ -89,15 +89,15 @@ OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_it_writes_the_bytes_that_the_command_writes(cli: Cli, made: Project, name: str) -> None:
     words, options = OPTIONS[name]
-    assert cli(*made.command, "--out", "by_command", *words, env=made.env()).status == 0
+    assert cli(*made.command, "--out", "by_command/r", *words, env=made.env()).status == 0
     calls = made.asked()
     made.forget()
-    run = swept(out="by_call", **options)
+    run = swept(out="by_call/r", **options)
     assert (run.status, run.exit_code, run.notes) == ("done", 0, ())
     assert made.asked() == calls
-    assert summary(Path("by_call")) == summary(Path("by_command"))
-    assert without_times(Path("by_call/run.json")) == without_times(Path("by_command/run.json"))
-    assert run.summary.document == load_run("by_call").summary.document
+    assert summary(Path("by_call/r")) == summary(Path("by_command/r"))
+    assert without_times(Path("by_call/r/run.json")) == without_times(Path("by_command/r/run.json"))
+    assert run.summary.document == load_run("by_call/r").summary.document
 
 
 def test_without_a_folder_it_takes_the_commands_and_says_which(cli: Cli, made: Project) -> None:
@@ -339,6 +339,19 @@ def test_a_run_grows_from_call_to_call(made: Project) -> None:
     (note,) = run.notes
     assert note.startswith("note: left out, as this command does not name it: candidate c; ")
     assert summary(Path("r")) == undisturbed()
+
+
+def test_what_another_run_has_scored_is_taken_from_there_where_it_is_said(made: Project) -> None:
+    first = swept()
+    made.forget()
+    known = "note: 24 of 24 calls are already scored in r: --reuse r"
+    assert swept(out="told", on_failure="abort").notes == (known,)
+    assert made.asked().total() == 24
+    made.forget()
+    run = swept(out="taken", reuse=first.folder)
+    assert not made.asked()
+    assert run.notes == ("note: 24 scored calls of r reused",)
+    assert run.summary.rows == first.summary.rows
 
 
 def test_an_evaluator_that_has_scored_and_changed_is_refused_unless_it_is_replaced(made: Project) -> None:
