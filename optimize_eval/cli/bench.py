@@ -112,6 +112,7 @@ def bench(
     out: Annotated[str | None, typer.Option("--out", metavar="DIR", help="The run's folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
     replaced: options.Replace = None,
+    reuse: options.Reuse = None,
     note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     no_preflight: options.NoPreflight = False,
@@ -131,6 +132,7 @@ def bench(
         max_tokens_total=max_tokens_total,
         fresh=fresh,
         replace=replaced or (),
+        reuse=reuse or (),
         note=note,
         ends_at=instant_after(max_time),
     )

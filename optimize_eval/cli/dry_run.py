@@ -11,6 +11,7 @@ from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.run.plan import Plan
+from optimize_eval.session.opening import reusable
 from optimize_eval.store.stored import StoredRun, open_stored
 
 SCHEMA = "optimize-eval.plan.v1"
@@ -63,6 +64,7 @@ def _plan(
         "repeats": layout.repeats,
         "calls": layout.size,
         "owed": calls,
+        "reuse": reusable(run) or None,
         "slots": slots,
         "seconds": seconds,
         "seconds_at_100_ms_a_call": round(calls * _CALL / slots, 3),
@@ -86,6 +88,8 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
     ]
     for place, text in enumerate(_power(found, told["decided_on"], like) if found else ()):
         lines += wrapped(" power       " if not place else " " * 13, text, output.width())
+    if told["reuse"]:
+        lines += wrapped(" reuse       ", told["reuse"], output.width())
     last = "" if like else "; `optimize-eval preflight` measures how long a call takes"
     return [*lines, f" Nothing was called{last}."]
 

@@ -131,9 +131,13 @@ Note = Annotated[
 ]
 KeepStderr = Annotated[bool, typer.Option("--keep-stderr", help="Keep it of scored calls, too.")]
 NoPreflight = Annotated[bool, typer.Option("--no-preflight", help="Ask all, though the first calls fail.")]
+Reuse = Annotated[
+    list[str] | None,
+    typer.Option("--reuse", metavar="RUN|auto", help="Take the same calls from there."),
+]
 Replace = Annotated[
     list[str] | None,
-    typer.Option("--replace", metavar="NAME", help="Call this evaluator anew, which has changed."),
+    typer.Option("--replace", metavar="NAME", help="Call this evaluator anew."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Only the verdict and the folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]

@@ -1,8 +1,9 @@
 """`optimize-eval preflight`: everything that would go wrong in a long run, found before it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +16,15 @@ from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.checks import examine
 from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model
-from optimize_eval.reach import DEFAULT_TIMEOUT
+from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.reports import preflight as report
-from optimize_eval.run.source import check_fields, check_sight, humans_of
+from optimize_eval.run.described import manifest_of
+from optimize_eval.run.plan import plan_run
+from optimize_eval.run.resume import look_at
+from optimize_eval.run.source import Source, check_fields, check_sight, humans_of
 from optimize_eval.selection import parse_selection, value_at
 from optimize_eval.session.inputs import load_all_candidates, load_splits
+from optimize_eval.session.opening import reusable
 
 EXAMPLES = """\b
 Examples:
@@ -110,6 +115,8 @@ def preflight(
     material = _material(chosen, splits, models)
     times = said.get("repeats", 1) * len(models)
     material = replace(material, calls=material.calls * times, slots=said.get("concurrency", SLOTS))
+    if chosen and sources:
+        _tell_what_is_known(specs, chosen, sources, models, said)
     with owned_processes():
         examined = [examine(spec, material, budget) for spec in specs]
     if as_json:
@@ -118,6 +125,20 @@ def preflight(
         output.emit(report.render(examined, _data_line(splits), width=output.width()))
     if not all(one.is_ok for one in examined):
         raise typer.Exit(_FAILED)
+
+
+def _tell_what_is_known(
+    specs: Sequence[EvaluatorSpec],
+    candidates: Sequence[Candidate],
+    sources: Sequence[Source],
+    task_models: Sequence[str | None],
+    said: Mapping[str, Any],
+) -> None:
+    """Say which run has scored some of what a run would call; those in runs/ are looked at."""
+    repeats = said.get("repeats", 1)
+    plan = plan_run(specs, candidates, sources, task_models=task_models, repeats=repeats)
+    if line := reusable(look_at(Path("runs", "new"), plan, manifest_of(plan, {}, {}), fresh=True)):
+        output.say(f"note: {line}")
 
 
 def _material(

@@ -26,11 +26,11 @@ from optimize_eval.reports.board import junit as board_junit
 from optimize_eval.reports.board import markdown as board_markdown
 from optimize_eval.reports.board import rows as board_rows
 from optimize_eval.store.folder import LEADERBOARD, SUMMARY
+from optimize_eval.store.growing.unnamed import unnamed, with_everything
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.note import note_of
 from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.stored import StoredRun, open_stored
-from optimize_eval.store.unnamed import unnamed, with_everything
 
 EXAMPLES = """\b
 Examples:

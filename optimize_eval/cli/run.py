@@ -101,6 +101,7 @@ def run(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start anew, whatever the folder holds.")] = False,
     replaced: options.Replace = None,
+    reuse: options.Reuse = None,
     note: options.Note = None,
     keep_stderr: options.KeepStderr = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; call nothing.")] = False,
@@ -126,6 +127,7 @@ def run(
         max_tokens_total=max_tokens_total,
         fresh=fresh,
         replace=replaced or (),
+        reuse=reuse or (),
         note=note,
         ends_at=instant_after(max_time),
     )
@@ -148,7 +150,13 @@ def run(
         specs=options.evaluators(context, evaluator, judge_model, defaults),
         candidates=load_all_candidates(named, candidate_field),
         examples=load_splits(
-            splits, output.say, limit=limit, sample=sample, seed=seed, selection=parse_selection(filters, ids)
+            splits,
+            output.say,
+            limit=limit,
+            sample=sample,
+            seed=seed,
+            selection=parse_selection(filters, ids),
+            out=None if fresh else out,
         ),
         named=named,
         task_models=task_model or (),
@@ -167,7 +175,7 @@ def run(
     if dry_run:
         from optimize_eval.cli import dry_run as dry  # noqa: PLC0415  only here
 
-        dry.show(prepared.plan, look(prepared), slots=concurrency, like=like, as_json=as_json)
+        dry.show(prepared.plan, look(prepared, output.say), slots=concurrency, like=like, as_json=as_json)
         return
     finished = carry_out(prepared, Terminal(quiet=quiet), recheck=recheck)
     ending.show(finished, quiet=quiet, as_json=as_json)

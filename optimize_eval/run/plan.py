@@ -6,7 +6,7 @@ makes two runs the same. How the axes are counted is layout's, what is written o
 
 import hashlib
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -20,8 +20,8 @@ from optimize_eval.errors import UsageError
 from optimize_eval.protocol import Payload
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.identity import Identity
-from optimize_eval.run.about import About
 from optimize_eval.run.source import (
+    About,
     Source,
     check_fields,
     check_labels,
@@ -204,13 +204,22 @@ def plan_run(
 
 
 def choose(
-    examples: Sequence[Example], *, split: str, limit: int | None, sample: int | None, seed: int
+    examples: Sequence[Example],
+    *,
+    split: str,
+    limit: int | None,
+    sample: int | None,
+    seed: int,
+    recorded: Collection[int | None] = (),
 ) -> tuple[Example, ...]:
     """Take the first `limit` examples, then `sample` of them by a seed, in the file's order.
 
-    A smaller sample is a part of a larger one, so a run that grows asks about no example twice.
+    A smaller sample is a part of a larger one, so a run that grows asks about no example twice. Earlier
+    versions chose otherwise: `recorded` are the lines of such a run's very same sample, which stay.
     """
     taken = examples[:limit]
+    if recorded:
+        return tuple(example for example in taken if example.line in recorded)
     if sample is None or sample >= len(taken):
         return tuple(taken)
     drawn = {example.line: _sha256(f"{seed} {split} {example.line}".encode()) for example in taken}

@@ -3,16 +3,19 @@
 What cannot be found is refused with its line, before anything is asked.
 """
 
+import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval import strict_json
+from optimize_eval.candidates import Candidate
 from optimize_eval.datasets import Example
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.selection import value_at
-from optimize_eval.store.layout import NO_VALUE
+from optimize_eval.store.growing.told import Told
+from optimize_eval.store.layout import NO_VALUE, SINGLE
 
 MOST_GROUPS = 100
 LONGEST_NAME = 40
@@ -32,6 +35,38 @@ class Source:
     name: str
     file: str
     examples: tuple[Example, ...]
+
+
+class About:
+    """The examples of a plan, until run.json is written, which is rarely, or they are let go.
+
+    They are decoded, which a run does not need; so they are let go once the run is open.
+    """
+
+    def __init__(self, sources: Sequence[Source], candidates: Sequence[Candidate]) -> None:
+        self._sources = tuple(sources)
+        self._fields = {one.name: one.field for one in candidates if one.field}
+
+    def tell(self) -> Told:
+        """Name the examples, give the starts of their inputs, and digest the candidates that are in them."""
+        hidden = {part for one in self._fields.values() for part in (one, one.partition(".")[0])}
+        if not self._sources:
+            return Told(names={SINGLE: ()}, inputs={SINGLE: ()}, texts={})
+        return Told(
+            names={
+                one.name: [name_of(example.value, hidden) for example in one.examples]
+                for one in self._sources
+            },
+            inputs={one.name: list(inputs_of(one, hidden)) for one in self._sources},
+            texts={
+                name: {one.name: _digests(one, field) for one in self._sources}
+                for name, field in self._fields.items()
+            },
+        )
+
+    def forget(self) -> None:
+        """Let the examples go."""
+        self._sources = ()
 
 
 def check_fields(source: Source, fields: Sequence[str]) -> None:
@@ -164,3 +199,9 @@ def _start(value: Any, most: int) -> str:
     text = value if isinstance(value, str) else strict_json.dumps(value).decode()
     shown = " ".join(text[:_MOST_READ].split())
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def _digests(source: Source, field: str) -> list[str]:
+    return [
+        hashlib.sha256(value_at(example.value, field).encode()).hexdigest() for example in source.examples
+    ]

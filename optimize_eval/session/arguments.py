@@ -36,7 +36,7 @@ _JUDGING = ("objective", "rubric", "api_base")
 _GATES = ("fail_under", "max_gap", "no_regression_against")
 _HANDLING = (
     *("concurrency", "on_failure", "max_failures", "keep_stderr", "no_preflight", "fresh", "replace"),
-    *("note", "max_cost", "max_tokens_total"),
+    *("reuse", "note", "max_cost", "max_tokens_total"),
 )
 
 
@@ -98,6 +98,7 @@ _CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "max_gap": keys.number,
     "no_regression_against": _path,
     "files": _list_of(_path),
+    "reuse": lambda value: _list_of(_path)([value] if isinstance(value, str | Path) else value),
     "format": keys.text,
     "sandbox": _sandbox,
     "prices": _prices,

@@ -21,6 +21,7 @@ from optimize_eval.datasets import (
 )
 from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import choose
+from optimize_eval.run.resume import recorded_sample
 from optimize_eval.run.source import Source
 from optimize_eval.selection import EVERYTHING, Selection
 from optimize_eval.session.host import Say
@@ -54,8 +55,12 @@ def load_splits(
     sample: int | None = None,
     seed: int = 0,
     selection: Selection = EVERYTHING,
+    out: str | None = None,
 ) -> Examples:
-    """Load the files of the splits that are named; all their problems are told at once."""
+    """Load the files of the splits that are named; all their problems are told at once.
+
+    `out` is the folder that the run may go on in: what it sampled by an older rule stays.
+    """
     files = {split: path for split, path in named.items() if path is not None}
     is_whole = limit is sample is None and not selection
     every = dict(
@@ -64,11 +69,14 @@ def load_splits(
     selected = selection.of(every)
     for note in selection.notes(files, every, selected):
         say(f"note: {note}")
+    recorded = recorded_sample(None if out is None else Path(out), limit, sample, seed)
     sources = tuple(
         Source(
             name=split,
             file=files[split],
-            examples=choose(examples, split=split, limit=limit, sample=sample, seed=seed),
+            examples=choose(
+                examples, split=split, limit=limit, sample=sample, seed=seed, recorded=recorded.get(split, ())
+            ),
         )
         for split, examples in selected.items()
         if examples

@@ -1,24 +1,30 @@
 """A run's folder: found by what stays when the run grows, and opened with a word on what changes."""
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.resume import default_folder, former_folder, open_run
+from optimize_eval.run.reuse import reuse
 from optimize_eval.session.host import Say
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked
+from optimize_eval.store.growing.elsewhere import known_elsewhere
+from optimize_eval.store.growing.unnamed import unnamed
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.note import keep_note
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.unnamed import unnamed
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None, say: Say) -> Path:
-    """Choose a run's folder; one that an earlier version named in another way is found, and named."""
-    folder = default_folder(stem, plan, paths) if out is None else Path(out)
+    """Choose a run's folder; one that an earlier version named in another way is found, and named.
+
+    A bench's is named after its files alone: the models are what it compares, and they come and go.
+    """
+    texts = [spec.text for spec in plan.specs if not spec.task or not spec.task.model]
+    folder = default_folder(stem, texts, paths) if out is None else Path(out)
     former = former_folder(stem, plan) if out is None and not folder.exists() else None
     if former:
         say(f"note: {former} has this run, named by an older rule: it goes on, as with --out {former}")
@@ -30,11 +36,31 @@ def opened(folder: Path, plan: Plan, manifest: Manifest, handling: Handling, say
     """Hold a run's folder, as it is ready for calls."""
     with locked(folder):
         run = open_run(folder, plan, manifest, fresh=handling.fresh, replace=handling.replace)
-        _note_changes(run, say)
+        note_changes(run, say)
+        _take_over(plan, run, handling.reuse, say)
         yield keep_note(run, handling.note)
 
 
-def _note_changes(run: StoredRun, say: Say) -> None:
+def reusable(run: StoredRun) -> str:
+    """Say which other run has scored some of what is owed, and the words that take it; empty for none."""
+    owed = run.owed_by_cell
+    calls = sum(owed.values())
+    found = known_elsewhere(run.folder, run.document, owed) if calls else None
+    if found is None:
+        return ""
+    folder = shlex.quote(str(found.folder))
+    return f"{found.calls:,} of {calls:,} calls are already scored in {found.folder}: --reuse {folder}"
+
+
+def _take_over(plan: Plan, run: StoredRun, named: Sequence[str], say: Say) -> None:
+    """Copy what other runs have of what is owed, where it was asked for; else say which one has some."""
+    for note in reuse(plan, run, named):
+        say(f"note: {note}")
+    if not named and (line := reusable(run)):
+        say(f"note: {line}")
+
+
+def note_changes(run: StoredRun, say: Say) -> None:
     """Say what a command has changed in a run by what it names, and by what it does not."""
     for note in run.notes:
         say(f"note: {note}")

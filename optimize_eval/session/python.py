@@ -86,6 +86,7 @@ def sweep(
     recheck: int | None = None,
     fresh: bool = False,
     replace: Sequence[str] = (),
+    reuse: str | Path | Sequence[str | Path] = (),
     note: str | None = None,
     keep_stderr: bool = False,
     no_preflight: bool = False,
@@ -105,10 +106,11 @@ def sweep(
     splits = {"train": given.get("dataset"), "val": given.get("valset"), "test": given.get("testset")}
     amount = {name: given[name] for name in ("limit", "sample", "seed") if name in given}
     selection = parse_selection(given.get("filters"), given.get("ids"))
+    known = None if given["fresh"] else given.get("out")
     comparison = Comparison(
         specs=specs,
         candidates=load_all_candidates(named, given["candidate_fields"]),
-        examples=load_splits(splits, host.say, selection=selection, **amount),
+        examples=load_splits(splits, host.say, selection=selection, out=known, **amount),
         named=[one for one in named if isinstance(one, Named)],
         margins=given.get("margin", ()),
         **{name: given[name] for name in _COMPARED if name in given},
@@ -158,6 +160,7 @@ def bench(
     out: str | Path | None = None,
     fresh: bool = False,
     replace: Sequence[str] = (),
+    reuse: str | Path | Sequence[str | Path] = (),
     note: str | None = None,
     keep_stderr: bool = False,
     no_preflight: bool = False,

@@ -2,13 +2,14 @@
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from optimize_eval.connect import models_called
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import Plan
+from optimize_eval.run.reuse import check_reuse
 from optimize_eval.run.runner import Settings
 
 ABORT = "abort"
@@ -31,10 +32,12 @@ class Handling:
     replace: Collection[str] = ()
     max_cost: float | None = None  # of each session, in dollars
     max_tokens_total: int | None = None
+    reuse: Sequence[str] = ()
     note: str | None = None  # what to note of the run; None: what it has
     ends_at: float | None = None  # the instant from which on no call begins
 
     def __post_init__(self) -> None:
+        check_reuse(self.reuse, fresh=self.fresh)
         if self.concurrency > _MOST_SLOTS:
             raise UsageError(f"--concurrency {self.concurrency} is too many", hint=f"at most {_MOST_SLOTS:,}")
 

@@ -16,7 +16,7 @@ from optimize_eval.session.calling import call, check_reachable, off_scale, summ
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, stored_paths
-from optimize_eval.session.opening import folder_of, opened
+from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.manifest import Manifest
@@ -99,10 +99,12 @@ def prepare(
     return Prepared(plan=plan, folder=folder, manifest=manifest, handling=handling, demands=demands)
 
 
-def look(prepared: Prepared) -> StoredRun:
+def look(prepared: Prepared, say: Say) -> StoredRun:
     """Find what is known of a run as it is to be; writes nothing."""
     fresh, replaced = prepared.handling.fresh, prepared.handling.replace
-    return look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=fresh, replace=replaced)
+    run = look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=fresh, replace=replaced)
+    note_changes(run, say)
+    return run
 
 
 def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> Finished:

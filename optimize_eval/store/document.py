@@ -97,13 +97,13 @@ def cell_of(name: CellName, counts: Sequence[int]) -> dict[str, Any]:
 def upgraded(document: Document) -> Document:
     """Read run.json of the first version as one of this; raises NotARun where it is not as it was written."""
     try:
-        if document["schema"] == SCHEMA:
-            check_document(document)
-            return document
-        check_shape(document)
-        return {**document_of(document), "upgraded": True}
+        if document["schema"] != SCHEMA:
+            check_shape(document)
+            document = {**document_of(document), "upgraded": True}
+        check_document(document)
     except MISSHAPEN as error:
         raise edited(error) from None
+    return document
 
 
 def document_of(first: Manifest) -> Document:

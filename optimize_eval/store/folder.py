@@ -5,6 +5,8 @@ import errno
 import fcntl
 import json
 import os
+import re
+import secrets
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +26,8 @@ OUTPUTS = "outputs.jsonl"  # of the models that tasks ask
 LOCK = "lock"
 BOARDS = "leaderboard*.json"  # what was made of a run of tasks; made anew at its end
 
+_LONG = 20  # items of a list that stand on a line each
+_PLAIN = frozenset({str, int, type(None)})
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
 _A_LOOK = 0.05  # seconds, a thousand times as long as one takes
 _OURS = "optimize-eval."
@@ -114,10 +118,14 @@ def _take(lock: int) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write a document beside its place, then put it there: the old or the new one stands, always."""
+    _put(path, _indented(value))
+
+
+def _put(path: Path, text: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as stream:
-            stream.write(_indented(value) + b"\n")
+            stream.write(text + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(path)
@@ -170,7 +178,25 @@ def write_document(folder: Path, document: Document) -> None:
     first = path.with_name(f"{MANIFEST}.v1")
     if document.pop("upgraded", False) and path.exists() and not first.exists():
         os.link(path, first)
-    write_json(path, document)
+    _put(path, _written(document))
+
+
+def _written(document: Document) -> bytes:
+    """Write a document for people, but each long list on one line."""
+    mark, long = secrets.token_hex(8), []
+
+    def shortened(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: shortened(item) for key, item in value.items()}
+        if not isinstance(value, list):
+            return value
+        if len(value) <= _LONG or not set(map(type, value)).issubset(_PLAIN):
+            return [shortened(item) for item in value]
+        long.append(orjson.dumps(value))
+        return f"{mark}{len(long) - 1}"
+
+    text = _indented(shortened(document))
+    return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda found: long[int(found[1])], text)
 
 
 def has_our_files(folder: Path) -> bool:

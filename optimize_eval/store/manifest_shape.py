@@ -7,6 +7,8 @@ axes fit each other is manifest's.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from optimize_eval.store.layout import MOST_UNITS
+
 Check = Callable[[Any], bool]
 
 
@@ -21,9 +23,11 @@ def check_document(document: Mapping[str, Any]) -> None:
             raise ValueError(f"two of its {axis} have the same name")
     for one in document["evaluators"]:
         _text(one["score_range"])  # raises where there is none
-    for split in document["splits"]:
-        if len(split["lines"]) != len(split["sha256"]):
-            raise ValueError("its axes do not fit each other")
+    sizes = {split["name"]: len(split["lines"]) for split in document["splits"]}
+    units = sum(sizes[cell["split"]] for cell in document["cells"]) * document["repeats"]
+    fits = all(len(split["sha256"]) == sizes[split["name"]] for split in document["splits"])
+    if not fits or not 0 < units <= MOST_UNITS:
+        raise ValueError("its axes do not fit each other")
 
 
 def check_shape(manifest: Mapping[str, Any]) -> None:

@@ -4,12 +4,13 @@ Reading needs the folder and nothing else: no evaluator, no dataset. A command t
 what it is about itself, which joins what is there.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store.document import (
@@ -20,16 +21,18 @@ from optimize_eval.store.document import (
     selected,
     table_of,
 )
-from optimize_eval.store.extend import Growth, Told, with_told
 from optimize_eval.store.folder import (
     BOARDS,
     JOURNAL,
     MANIFEST,
     OUTPUTS,
     SUMMARY,
-    read_document,
     write_document,
 )
+from optimize_eval.store.growing.extend import Growth
+from optimize_eval.store.growing.join import join, known_document, settled
+from optimize_eval.store.growing.told import Told, with_told
+from optimize_eval.store.keys import CellName
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.ledger import OWED, Ledger, Table
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited, layout_of
@@ -69,26 +72,35 @@ class StoredRun:
         with self.ledger.reader(self.folder / JOURNAL) as reader:
             yield reader
 
-    def note_counts(self) -> None:
-        """Write down what a session has come to, cell by cell, where that is not what is written already."""
-        owed = {
+    @property
+    def owed_by_cell(self) -> dict[CellName, int]:
+        """Count what is owed of each cell that the manifest is about."""
+        return {
             cell[:4]: self.ledger.count(OWED, range(cell.start, cell.start + cell.size))
             for cell in self.layout.cells
-        }  # only of what the run is about now
+        }
+
+    def join(self, candidates: Sequence[Mapping[str, Any]], layout: Layout) -> bytes:
+        """Let candidates join the run while it is open, for what a layout has besides; see growing.join."""
+        return join(self.folder, self.document, self.ledger.ledger, candidates, layout)
+
+    def note_counts(self) -> None:
+        """Write down what a session has come to, cell by cell, where that is not what is written already."""
+        owed = self.owed_by_cell
         counts = self.ledger.ledger.counts
         names = map(cell_name, self.document["cells"])
         cells = [cell_of(name, (*counts(name), owed.get(name, 0))) for name in names]
-        if cells != self.document["cells"]:
+        if cells != self.document["cells"] or "joining" in self.document:
             told = {"ended_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": cells}
             self.document.update(told)
-            write_document(self.folder, self.document)
+            write_document(self.folder, settled(self.document))
 
 
 def open_stored(run: str | Path) -> StoredRun:
     """Open a run by its folder or by its run.json; raises UsageError where there is none."""
     folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
     try:
-        document = read_document(folder)
+        document = known_document(folder)
         if document is None or not (folder / JOURNAL).exists():
             raise UsageError(
                 f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
@@ -131,7 +143,7 @@ def extend(
         old = SUMMARY, OUTPUTS, JOURNAL, MANIFEST, f"{MANIFEST}.v1"
         for path in (*made, *(folder / name for name in old)):
             path.unlink(missing_ok=True)
-    known = read_document(folder)
+    known = known_document(folder)
     if known is None and (folder / JOURNAL).exists():
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")
     run = look(folder, known, manifest, tell, replace=replace)

@@ -31,7 +31,8 @@ class View:
 
     @property
     def changed(self) -> set[str]:
-        return self.ledger.changed
+        """Name the evaluators that were not one program throughout."""
+        return self.ledger.changed.intersection(self.layout.evaluators)
 
     @property
     def is_complete(self) -> bool:

@@ -60,6 +60,7 @@ def run_keys(folder: str) -> Keys:
         "max_tokens_total": count,
         "max_time": max_time,
         "margin": margin,
+        "reuse": lambda value: [one if one == "auto" else path(one) for one in texts(value)],
     }
 
 

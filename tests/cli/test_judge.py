@@ -282,9 +282,9 @@ def test_a_sweep_has_a_command_and_a_judge_together(cli: Cli, fake_model: StartM
     again = cli("rescore", done.json["run"], *JUDGE, "--api-base", model.base, "--json")
     assert again.status == 0, again.stderr
     assert {row["evaluator"] for row in again.json["summary"]["rows"]} == {"good", "warmth", "m"}
-    other = cli("run", "project/s.toml", "--objective", "Another", "--json", "--dry-run")
-    assert other.status == 2
-    assert "call the new one with --replace warmth" in other.stderr, "another objective is another judge"
+    other = ("run", "project/s.toml", "--objective", "Another", "--json", "--dry-run")
+    assert "evaluator warmth has changed" in cli(*other).stderr
+    assert cli(*other, "--replace", "warmth").json["owed"] == 2
     assert cli("validate", "project/s.toml").status == 0
 
 

@@ -70,8 +70,12 @@ MANIFESTS: dict[str, dict[str, Any]] = {
     "too many repeats": {"repeats": 10**13},
     "no evaluators": {"evaluators": []},
     "no candidates": {"candidates": None},
-    "another baseline": {"baseline": "z"},
-    "groups without labels": {"group_by": ["x"]},
+    "another baseline": {"selection": {"baseline": "z"}},
+    "groups without labels": {"selection": {"group_by": ["x"]}},
+    "a selection of nothing": {"selection": {"candidates": []}},
+    "a cell of no split": {
+        "cells": [{"evaluator": "ok", "candidate": "a", "task_model": None, "split": "x"}]
+    },
     "no plan": {"plan": None, "splits": 5},
     "another version": {"schema": "optimize-eval.run.v9"},
 }
@@ -81,10 +85,15 @@ MANIFESTS: dict[str, dict[str, Any]] = {
 def test_an_edited_manifest_is_told_and_is_no_bug(cli: Cli, folder: Path, change: dict[str, Any]) -> None:
     assert cli(*ASK).status == 0
     path = folder / "r" / "run.json"
-    path.write_bytes(orjson.dumps(orjson.loads(path.read_bytes()) | change))
+    told = orjson.loads(path.read_bytes())
+    for key, value in change.items():
+        told[key] = told[key] | value if isinstance(value, dict) else value
+    path.write_bytes(orjson.dumps(told))
     done = cli("report", "r")
     assert done.status == 2, done.stderr
     assert "run.json is" in done.stderr
+    again = cli(*ASK)
+    assert again.status in {0, 2}, "a command names what it wants itself, and no more is needed"
 
 
 RECORDS: dict[str, dict[str, Any]] = {

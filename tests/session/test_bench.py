@@ -40,7 +40,7 @@ def test_every_option_of_the_command_is_an_argument_and_no_other_is() -> None:
 def test_it_writes_what_the_command_writes(cli: Cli, models: list[str]) -> None:
     words = ["--limit", "9", "--repeats", "2", "-e", "short=./short.sh", "--include-per-example"]
     each = [word for one in models for word in ("--model", one)]
-    assert cli("bench", "sums.jsonl", *each, *words, "--out", "by_command").status == 0
+    assert cli("bench", "sums.jsonl", *each, *words, "--out", "by_command/r").status == 0
     run = bench(
         "sums.jsonl",
         models,
@@ -48,14 +48,14 @@ def test_it_writes_what_the_command_writes(cli: Cli, models: list[str]) -> None:
         repeats=2,
         evaluators=["short=./short.sh"],
         include_per_example=True,
-        out="by_call",
+        out="by_call/r",
     )
     assert (run.status, run.exit_code, run.notes) == ("done", 0, ())
-    assert summary(Path("by_call")) == summary(Path("by_command"))
-    assert timeless(board_in(Path("by_call"))) == timeless(board_in(Path("by_command")))
+    assert summary(Path("by_call/r")) == summary(Path("by_command/r"))
+    assert timeless(board_in(Path("by_call/r"))) == timeless(board_in(Path("by_command/r")))
     assert [*run.boards] == ["", "short"]
-    assert orjson.loads(orjson.dumps(run.boards[""])) == board_in(Path("by_call"))
-    assert load_run("by_call").boards == run.boards
+    assert orjson.loads(orjson.dumps(run.boards[""])) == board_in(Path("by_call/r"))
+    assert load_run("by_call/r").boards == run.boards
 
 
 def test_it_goes_on_where_it_was_and_calls_nothing_twice(

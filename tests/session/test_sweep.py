@@ -89,15 +89,15 @@ OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_it_writes_the_bytes_that_the_command_writes(cli: Cli, made: Project, name: str) -> None:
     words, options = OPTIONS[name]
-    assert cli(*made.command, "--out", "by_command", *words, env=made.env()).status == 0
+    assert cli(*made.command, "--out", "by_command/r", *words, env=made.env()).status == 0
     calls = made.asked()
     made.forget()
-    run = swept(out="by_call", **options)
+    run = swept(out="by_call/r", **options)
     assert (run.status, run.exit_code, run.notes) == ("done", 0, ())
     assert made.asked() == calls
-    assert summary(Path("by_call")) == summary(Path("by_command"))
-    assert without_times(Path("by_call/run.json")) == without_times(Path("by_command/run.json"))
-    assert run.summary.document == load_run("by_call").summary.document
+    assert summary(Path("by_call/r")) == summary(Path("by_command/r"))
+    assert without_times(Path("by_call/r/run.json")) == without_times(Path("by_command/r/run.json"))
+    assert run.summary.document == load_run("by_call/r").summary.document
 
 
 def test_without_a_folder_it_takes_the_commands_and_says_which(cli: Cli, made: Project) -> None:
@@ -341,6 +341,19 @@ def test_a_run_grows_from_call_to_call(made: Project) -> None:
     assert summary(Path("r")) == undisturbed()
 
 
+def test_what_another_run_has_scored_is_taken_from_there_where_it_is_said(made: Project) -> None:
+    first = swept()
+    made.forget()
+    known = "note: 24 of 24 calls are already scored in r: --reuse r"
+    assert swept(out="told", on_failure="abort").notes == (known,)
+    assert made.asked().total() == 24
+    made.forget()
+    run = swept(out="taken", reuse=first.folder)
+    assert not made.asked()
+    assert run.notes == ("note: 24 scored calls of r reused",)
+    assert run.summary.rows == first.summary.rows
+
+
 def test_an_evaluator_that_has_scored_and_changed_is_refused_unless_it_is_replaced(made: Project) -> None:
     swept()
     made.forget()
@@ -434,6 +447,26 @@ def test_ctrl_c_once_lets_the_calls_in_flight_end_and_the_same_call_goes_on(made
     assert swept().status == "done"
     assert summary(Path("r")) == undisturbed()
     assert made.asked().total() == 24
+
+
+def test_ctrl_c_twice_ends_at_once_whatever_still_runs(made: Project) -> None:
+    with started(made, HANGS="a:[56]") as process:
+        await_that(lambda: {"a:5", "a:6"} <= made.asked().keys())
+        process.send_signal(signal.SIGINT)
+        await_that(Path("interrupted").exists)
+        Path("interrupted").unlink()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert Path("interrupted").exists(), "it came while the first one was waited for"
+    assert out.endswith("interrupted 1\n")
+    assert err.endswith("KeyboardInterrupt\n")
+    known = scored(Path("r"))
+    assert not known & {"a:5", "a:6"}
+    assert all(record.outcome == "scored" for record in load_run("r").records), "what broke off is no failure"
+    made.forget()
+    assert swept().status == "done"
+    assert not known & made.asked().keys()
+    assert summary(Path("r")) == undisturbed()
 
 
 def test_both_names_of_a_run_are_one() -> None:

@@ -62,6 +62,15 @@ def test_it_goes_on_and_grows_and_keeps_what_it_was(
     assert summary(made.folder / run) == summary(made.folder / "new")
 
 
+def test_its_sample_stays_what_it_was(cli: Cli, made: Project) -> None:
+    lines = orjson.loads((made.folder / "sampled" / "run.json").read_bytes())["splits"][0]["lines"]
+    for _ in range(2):
+        done = cli(*made.command, "--out", "sampled", "--sample", "3", env=made.env())
+        assert (done.status, made.asked().total()) == (0, 0), done.stderr
+    told = orjson.loads((made.folder / "sampled" / "run.json").read_bytes())
+    assert told["selection"]["splits"][0]["lines"] == lines
+
+
 def test_a_bench_goes_on_with_another_model_once_its_metric_may_be_another_version(
     cli: Cli, made: Project
 ) -> None:

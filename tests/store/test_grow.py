@@ -8,6 +8,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.cli.benches import OFTEN_WRONG, arithmetic, model
 from tests.front_door import Cli, in_this_process
 from tests.run.projects import COUNTS, Project, copied, edit_example, finished, project, summary
 
@@ -102,6 +103,18 @@ def test_one_candidate_more_is_called_alone_without_out(cli: Cli, tmp_path: Path
     grown = cli(*made.command, "--candidate", "c.txt", "--json", env=made.env())
     assert (grown.status, made.asked()) == (0, calls("cc", 20)), grown.stderr
     assert {row["candidate"] for row in grown.json["summary"]["rows"]} == {"a", "b", "c"}
+    assert len(list((tmp_path / "runs").iterdir())) == 1
+
+
+def test_one_model_more_is_benched_alone_without_out(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    often, calls = model(tmp_path / "often", OFTEN_WRONG), tmp_path / "calls"
+    bench = ["bench", "sums.jsonl", "--model", often]
+    assert cli(*bench, env={"CALLS": str(calls)}).status == 0
+    before = calls.read_text()
+    more = cli(*bench, "--model", "silent", "--json", env={"CALLS": str(calls)})
+    assert (more.status, calls.read_text()) == (0, before), more.stderr
+    assert {one["adapter"] for one in more.json["models"]} == {"often", "silent"}
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 

@@ -98,7 +98,7 @@ def source(name: str, many: int, version: int) -> Source:
 def carry_out(folder: Path, command: Command, most: int | None = None) -> list[str]:
     """Call what is owed, at most so many calls, after which a kill leaves half a line; give the keys."""
     plan = plan_of(command)
-    run = open_run(folder, plan, manifest_of(plan, {}, {}), fresh=False, replace={"e", "f"})
+    run = open_run(folder, plan, manifest_of(plan, {}, {}), fresh=False, replace=command.evaluators)
     view = run.ledger.of(plan.layout)
     owed = [plan.unit(number) for number in view.owed(range(plan.layout.size))][:most]
     lines = [called(unit) for unit in owed]
@@ -148,6 +148,31 @@ def test_the_summary_is_that_of_the_last_command_alone(
         assert keys.most_common(1)[0][1] == 1, "nothing that is scored is called again"
         told = orjson.loads(orjson.dumps(summarise_stored(run)))
         assert not list(differences(told, expected(read(grown)), Counter()))
+
+
+def test_candidates_join_an_open_run_and_are_found_again_after_a_kill(tmp_path: Path) -> None:
+    command = Command({"e": 0}, {"a": 0}, (None,), {"train": (3, 0)}, 1, fields=False, clusters=False)
+    carry_out(tmp_path, command)
+    wider = replace(command, candidates={"b": 0, "c": 1})
+    plan = plan_of(wider)
+    run = open_stored(tmp_path)
+    entries = manifest_of(plan, {}, {})["candidates"]
+    with (tmp_path / JOURNAL).open("ab") as file:
+        for one in entries:
+            size = (tmp_path / "run.json").stat().st_size
+            file.write(run.join([one], plan.layout))
+            assert one is entries[0] or (tmp_path / "run.json").stat().st_size == size, "written once"
+        view = run.ledger.of(plan.layout)
+        owed = view.owed(range(plan.layout.size))
+        assert len(owed) == 6
+        file.writelines(called(plan.unit(number)) for number in owed[:4])
+    again = open_stored(tmp_path)  # run.json was not written at the end
+    assert again.manifest["candidates"] == run.manifest["candidates"], "what was named is what it was"
+    assert len(again.ledger.of(plan.layout).owed(range(6))) >= 2
+    changed = replace(command, candidates={"b": 1, "c": 1})
+    assert len(carry_out(tmp_path, changed)) >= 3, "b has another text than the one that joined"
+    assert carry_out(tmp_path, replace(command, candidates={"c": 1})) == []
+    assert "joining" not in open_stored(tmp_path).document
 
 
 def test_an_example_is_made_as_datasets_are() -> None:

@@ -4,6 +4,7 @@ Nothing is taken away: what a command no longer names, and versions that others 
 records. What is asked of the records themselves, whether an evaluator has scored, is asked of the ledger.
 """
 
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -19,15 +20,6 @@ from optimize_eval.store.manifest import evaluator_change, listed
 Entry = Mapping[str, Any]
 
 _SHOWN = 3  # lines of changed examples
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What run.json has of examples besides their digests, by split; `texts` are digests of candidates."""
-
-    names: Mapping[str, Sequence[str]]
-    inputs: Mapping[str, Sequence[str]]
-    texts: Mapping[str, Mapping[str, Sequence[str]]]  # by candidate that is a field, then by split
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,7 +49,7 @@ class Growth:
 
     def _evaluators(self) -> list[Entry]:
         entries = list(self.known["evaluators"])
-        refused: list[str] = []
+        refused: dict[str, str] = {}
         for one in self.wanted["evaluators"]:
             name = one["name"]
             old = current(entries).get(name)
@@ -68,9 +60,9 @@ class Growth:
             elif self._is_replaced(name) or self.past().is_unused(name):
                 entries = self._with_evaluator(entries, old, one)
             else:
-                refused.append(f"evaluator {name} {evaluator_change(old, one)}")
+                refused[name] = f"evaluator {name} {evaluator_change(old, one)}"
         if refused:
-            raise _contradiction(refused, [line.split()[1] for line in refused])
+            raise _contradiction(refused)
         return entries
 
     def _is_replaced(self, name: str) -> bool:
@@ -180,68 +172,6 @@ class Growth:
         return {**cell, **names}
 
 
-def with_told(document: Document, known: Document | None, tell: Callable[[], Told] | None) -> Document:
-    """Put into a document what it has of examples besides digests, made only where that is not known."""
-    chosen = document["selection"]
-    if tell is None or all("names" in split for split in chosen["splits"]):
-        return document
-    if known and _is_told(known, document):
-        pairs = zip(chosen["splits"], known["selection"]["splits"], strict=True)
-        splits = [{**one, "names": old["names"], "inputs": old["inputs"]} for one, old in pairs]
-        return {**document, "selection": {**chosen, "splits": splits}}
-    told = tell()
-    splits = [
-        {**split, "names": list(told.names[split["name"]]), "inputs": list(told.inputs[split["name"]])}
-        for split in chosen["splits"]
-    ]
-    lines = {split["name"]: split["lines"] for split in chosen["splits"]}
-    candidates = [
-        {**one, "texts": _texts(one, told.texts[one["name"]], lines, document["splits"], known)}
-        if one["name"] in told.texts and not one.get("superseded")
-        else one
-        for one in document["candidates"]
-    ]
-    return {**document, "candidates": candidates, "selection": {**chosen, "splits": splits}}
-
-
-def _is_told(known: Document, document: Document) -> bool:
-    """Tell whether all that a document has of examples is what was known of them already."""
-    before, now = (
-        [(one["name"], one["lines"]) for one in each["selection"]["splits"]] for each in (known, document)
-    )
-    return (
-        before == now
-        and known["splits"] == document["splits"]
-        and all("names" in split for split in known["selection"]["splits"])
-        and all(one in known["candidates"] for one in document["candidates"] if one.get("field"))
-        and all(_has_texts(one, document) for one in document["candidates"] if one.get("field"))
-    )
-
-
-def _has_texts(one: Entry, document: Document) -> bool:
-    texts = one.get("texts") or {}
-    sizes = {split["name"]: len(split["lines"]) for split in document["splits"]}
-    return all(len(texts.get(name, ())) == size for name, size in sizes.items())
-
-
-def _texts(
-    one: Entry,
-    told: Mapping[str, Sequence[str]],
-    lines: Mapping[str, Sequence[int | None]],
-    splits: Sequence[Entry],
-    known: Document | None,
-) -> dict[str, list[str]]:
-    """Give the digests of a candidate's texts by the lines of each split, new ones over those of before."""
-    before = {split["name"]: split["lines"] for split in (known["splits"] if known else ())}
-    texts: dict[str, list[str]] = {}
-    for split in splits:
-        name = split["name"]
-        found = dict(zip(before.get(name, ()), (one.get("texts") or {}).get(name, ()), strict=False))
-        found |= dict(zip(lines.get(name, ()), told.get(name, ()), strict=True))
-        texts[name] = [found.get(line, "") for line in split["lines"]]
-    return texts
-
-
 def _is_same_evaluator(one: Entry, other: Entry) -> bool:
     return (one.get("sha256"), one["score_range"]) == (other.get("sha256"), other["score_range"])
 
@@ -265,9 +195,9 @@ def _check_size(units: int) -> None:
         raise UsageError(f"{units:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
 
 
-def _contradiction(found: Sequence[str], names: Sequence[str]) -> UsageError:
-    options = " ".join(f"--replace {name}" for name in names)
+def _contradiction(found: Mapping[str, str]) -> UsageError:
+    options = " ".join(f"--replace {shlex.quote(name)}" for name in found)
     return UsageError(
-        "\n".join(["the run has scores by another program of the same name:", *listed(found)]),
+        "\n".join(["the run has scores by another program of the same name:", *listed([*found.values()])]),
         hint=f"call the new one with {options}, choose another folder with --out, or start anew with --fresh",
     )

@@ -1,0 +1,196 @@
+"""Scores and replies of other runs, copied for what is owed here: by key, so they are of the very same unit.
+
+Only scored records are copied, of the same program with the same score range, with their side information,
+and each says which run it is from. Which other runs have something is growing.elsewhere's.
+"""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.protocol import validate_evaluator_payload
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.scribe import Clock
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL, OUTPUTS, holder
+from optimize_eval.store.growing.elsewhere import AUTO, runs_beside
+from optimize_eval.store.ledger import OWED
+from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.tasks.kinds import HTTP, parse_model
+
+_MANY = 500  # lines that are written at once
+_COPIED = ("outcome", "score", "side_info", "stderr", "seconds", "attempts", "started_at")
+
+
+class _Found(NamedTuple):
+    """Where the newest record of a unit stands in another run."""
+
+    started_at: str
+    run: StoredRun
+    offset: int
+    length: int
+
+
+@dataclass(slots=True)
+class _Reuse:
+    plan: Plan
+    run: StoredRun
+    wanted: Mapping[str, Sequence[int]]  # by key the numbers of units that are owed
+    found: dict[int, _Found] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def look_into(self, other: StoredRun, *, is_named: bool) -> None:
+        """Find what another run has scored of what is owed; of several records the newest."""
+        programs = {name: set(entries) for name, entries in _programs(other)}
+        for entry in journal.entries(other.folder / JOURNAL):
+            record = journal.glance(entry.line)
+            if record.get("outcome") != "scored":
+                continue
+            started_at = str(record.get("started_at", ""))
+            for number in self.wanted.get(str(record.get("key")), ()):
+                place = self._evaluator(number)
+                is_newer = number not in self.found or self.found[number].started_at < started_at
+                is_same = self._program(place) in programs.get(str(record["evaluator"]), ())
+                if is_newer and is_same and (is_named or not _is_reached_by_url(self.plan, place)):
+                    self.found[number] = _Found(started_at, other, entry.offset, entry.length)
+
+    def write(self) -> None:
+        """Copy what was found into the run's journal."""
+        view, clock = self.run.ledger.of(self.plan.layout), Clock()
+        written = journal.Journal(self.run.folder / JOURNAL, view.ledger.end)
+        try:
+            header = {"schema": journal.SCHEMA, "plan": self.run.document["id"], "started_at": clock.now()}
+            written.append(journal.sealed(header))
+            numbers = sorted(self.found)
+            for start in range(0, len(numbers), _MANY):
+                lines = [(n, line) for n in numbers[start : start + _MANY] if (line := self._line(n))]
+                offset = written.append(b"".join(line for _, line in lines))
+                for number, line in lines:
+                    view.enter(number, "scored", offset, len(line))
+                    offset += len(line)
+            status = "interrupted" if view.count(OWED, range(view.layout.size)) else "done"
+            written.append(journal.sealed({"ended_at": clock.now(), "status": status}))
+        finally:
+            written.close()
+        view.ledger.end = written.end
+        for run in {one.run.folder: one.run for one in self.found.values()}.values():
+            self._copy_replies(run)
+            many = sum(one.run.folder == run.folder for one in self.found.values())
+            self.notes.append(f"{many:,} scored call{'s' * (many != 1)} of {run.folder} reused")
+
+    def _line(self, number: int) -> bytes | None:
+        """Write a record as this run's own; None where its score is none here."""
+        found, unit = self.found[number], self.plan.unit(number)
+        with (found.run.folder / JOURNAL).open("rb") as file:
+            line = os.pread(file.fileno(), found.length, found.offset)
+        record = journal.decode(line)
+        answer = {**record.get("side_info", {}), "score": record.get("score")}
+        if validate_evaluator_payload(answer, self.plan.specs[unit.evaluator].score_range):
+            return None
+        told = {"key": unit.key, **unit.coordinates, **{key: record[key] for key in _COPIED if key in record}}
+        return journal.sealed({**told, "reused_from": found.run.folder.name})
+
+    def _copy_replies(self, other: StoredRun) -> None:
+        """Copy what the same models replied there, so that another evaluator can score it here, too."""
+        models = _models(self.plan, other)
+        if not models or not (other.folder / OUTPUTS).is_file():
+            return
+        mine = self.run.folder / OUTPUTS
+        entries = list(journal.entries(mine)) if mine.exists() else []
+        known = {journal.decode(entry.line).get("key") for entry in entries}
+        lines = [
+            entry.line
+            for entry in journal.entries(other.folder / OUTPUTS)
+            if _is_wanted(journal.decode(entry.line), models, known, is_header=not entries)
+        ]
+        end = entries[-1].offset + entries[-1].length if entries else 0
+        written = journal.Journal(mine, end)
+        try:
+            written.append(b"".join(lines))
+        finally:
+            written.close()
+
+    def _evaluator(self, number: int) -> int:
+        return number // (self.plan.layout.size // len(self.plan.specs))
+
+    def _program(self, place: int) -> tuple[str, str]:
+        return self.plan.identities[place].sha256, str(self.plan.specs[place].score_range)
+
+
+def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
+    """Copy into a run that is open what the named runs have of it; `auto` stands for all runs beside it."""
+    if not named:
+        return []
+    view = run.ledger.of(plan.layout)
+    wanted: dict[str, list[int]] = {}
+    for number in view.owed(range(plan.layout.size)):
+        wanted.setdefault(plan.unit(number).key, []).append(number)
+    found = _Reuse(plan, run, wanted)
+    for folder, is_named in _folders(run.folder, named) if wanted else ():
+        if (other := _opened(folder, found.notes, is_named=is_named)) is not None:
+            found.look_into(other, is_named=is_named)
+    if found.found:
+        found.write()
+    return found.notes
+
+
+def check_reuse(named: Sequence[str], *, fresh: bool) -> None:
+    """Refuse what contradicts itself, before there is a run."""
+    if fresh and named:
+        raise UsageError("--fresh starts anew and --reuse takes what is there", hint="give one of the two")
+    for one in named:
+        if one != AUTO:
+            open_stored(one)
+
+
+def _folders(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
+    yield from ((Path(one), True) for one in named if one != AUTO and Path(one).resolve() != own.resolve())
+    if AUTO in named:
+        yield from ((folder, False) for folder in runs_beside(own))
+
+
+def _opened(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | None:
+    """Open another run; one that nobody named is left out with a note where it is not sound."""
+    if is_named:
+        return open_stored(folder)
+    try:
+        if holder(folder) is not None:
+            reason = "it is being worked on"
+        elif (run := open_stored(folder)).ledger.ledger.changed:
+            reason = f"{', '.join(sorted(run.ledger.ledger.changed))} changed while being called"
+        else:
+            return run
+    except OptimizeEvalError as error:
+        reason = error.message
+    notes.append(f"{folder} is not reused: {reason}")
+    return None
+
+
+def _programs(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Give by name the programs whose scores a run has; one that changed meanwhile is none."""
+    for name in {str(one["name"]) for one in run.document["evaluators"]} - run.ledger.ledger.changed:
+        entries = [one for one in run.document["evaluators"] if one["name"] == name and not one.get("since")]
+        yield name, [(str(one.get("sha256")), str(one["score_range"])) for one in entries]
+
+
+def _is_reached_by_url(plan: Plan, place: int) -> bool:
+    """Tell whether who answers may be another one today, though the name is the same."""
+    spec = plan.specs[place]
+    return bool(spec.url) or bool(spec.task and spec.task.model and parse_model(spec.task.model).kind == HTTP)
+
+
+def _models(plan: Plan, other: StoredRun) -> set[str]:
+    """Name the models of a plan that the other run has, too, and has had as no other program."""
+    there = other.document["evaluators"]
+    own = {one.sha256 for spec, one in zip(plan.specs, plan.identities, strict=True) if spec.task}
+    texts = {str(one["text"]) for one in there if one.get("sha256") in own}
+    return {text for text in texts if len({one.get("sha256") for one in there if one["text"] == text}) == 1}
+
+
+def _is_wanted(record: Mapping[str, Any], models: set[str], known: set[Any], *, is_header: bool) -> bool:
+    if "schema" in record:
+        return is_header
+    return record.get("model") in models and record.get("key") not in known

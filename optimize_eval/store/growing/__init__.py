@@ -1,0 +1,1 @@
+"""How a run grows: what joins it, what is left out, what other runs have already."""

@@ -1,0 +1,83 @@
+"""What run.json has of examples besides their digests, made only where it is not known already.
+
+Names and starts of inputs are for people; the digests of candidates that are fields of examples are for keys.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.store.document import Document
+
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What run.json has of examples besides their digests, by split; `texts` are digests of candidates."""
+
+    names: Mapping[str, Sequence[str]]
+    inputs: Mapping[str, Sequence[str]]
+    texts: Mapping[str, Mapping[str, Sequence[str]]]  # by candidate that is a field, then by split
+
+
+def with_told(document: Document, known: Document | None, tell: Callable[[], Told] | None) -> Document:
+    """Put into a document what it has of examples besides digests, made only where that is not known."""
+    chosen = document["selection"]
+    if tell is None or all("names" in split for split in chosen["splits"]):
+        return document
+    if known and _is_told(known, document):
+        pairs = zip(chosen["splits"], known["selection"]["splits"], strict=True)
+        splits = [{**one, "names": old["names"], "inputs": old["inputs"]} for one, old in pairs]
+        return {**document, "selection": {**chosen, "splits": splits}}
+    told = tell()
+    splits = [
+        {**split, "names": list(told.names[split["name"]]), "inputs": list(told.inputs[split["name"]])}
+        for split in chosen["splits"]
+    ]
+    lines = {split["name"]: split["lines"] for split in chosen["splits"]}
+    candidates = [
+        {**one, "texts": _texts(one, told.texts[one["name"]], lines, document["splits"], known)}
+        if one["name"] in told.texts and not one.get("superseded")
+        else one
+        for one in document["candidates"]
+    ]
+    return {**document, "candidates": candidates, "selection": {**chosen, "splits": splits}}
+
+
+def _is_told(known: Document, document: Document) -> bool:
+    """Tell whether all that a document has of examples is what was known of them already."""
+    before, now = (
+        [(one["name"], one["lines"]) for one in each["selection"]["splits"]] for each in (known, document)
+    )
+    return (
+        before == now
+        and known["splits"] == document["splits"]
+        and all("names" in split for split in known["selection"]["splits"])
+        and all(one in known["candidates"] for one in document["candidates"] if one.get("field"))
+        and all(_has_texts(one, document) for one in document["candidates"] if one.get("field"))
+    )
+
+
+def _has_texts(one: Entry, document: Document) -> bool:
+    texts = one.get("texts") or {}
+    sizes = {split["name"]: len(split["lines"]) for split in document["splits"]}
+    return all(len(texts.get(name, ())) == size for name, size in sizes.items())
+
+
+def _texts(
+    one: Entry,
+    told: Mapping[str, Sequence[str]],
+    lines: Mapping[str, Sequence[int | None]],
+    splits: Sequence[Entry],
+    known: Document | None,
+) -> dict[str, list[str]]:
+    """Give the digests of a candidate's texts by the lines of each split, new ones over those of before."""
+    before = {split["name"]: split["lines"] for split in (known["splits"] if known else ())}
+    texts: dict[str, list[str]] = {}
+    for split in splits:
+        name = split["name"]
+        found = dict(zip(before.get(name, ()), (one.get("texts") or {}).get(name, ()), strict=False))
+        found |= dict(zip(lines.get(name, ()), told.get(name, ()), strict=True))
+        texts[name] = [found.get(line, "") for line in split["lines"]]
+    return texts
