@@ -155,6 +155,7 @@ SETS = {
 }
 
 
+@pytest.mark.timeout(300)  # a hundred programs, some of which run until their time is up, one after the other
 @need("bwrap", "setpriv", "unshare")
 @pytest.mark.parametrize("ordinary", [False, True] if ROOT else [False], ids=["own", "ordinary"])
 @pytest.mark.parametrize("layers", SETS)
@@ -207,6 +208,7 @@ WEAKER = {
 }
 
 
+@pytest.mark.timeout(300)  # as above
 @need("setpriv", "unshare")
 @pytest.mark.parametrize("layers", WEAKER)
 def test_what_a_weaker_set_does_not_keep_is_named_and_the_rest_is_kept(layers: str, shared: Path) -> None:

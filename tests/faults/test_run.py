@@ -135,7 +135,7 @@ def test_a_full_disk_ends_the_run_and_with_room_it_goes_on(
 ) -> None:
     made, run = project(tmp_path, 300), small_disk / "r"
     filler = small_disk / "filler"
-    filler.write_bytes(bytes(16_384))
+    filler.write_bytes(bytes(8_192))
     full = cli(*made.command, "--out", run, env=made.env())
     again = cli(*made.command, "--out", run, env=made.env())
     assert again.status == 3, "still no room"
