@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Never, Protocol
 
 from optimize_eval import strict_json
@@ -23,7 +24,7 @@ from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import Manners, NoRoom, Turns
 from optimize_eval.models.usage import usage_of
-from optimize_eval.redaction import redact, to_hide
+from optimize_eval.redaction import Secrets, redact, to_hide
 from optimize_eval.spent import Spent, Usage
 
 _ANSWER_CAP = 8 * 1024 * 1024
@@ -55,10 +56,18 @@ class Way(Protocol):
 class Model:
     """A model with its connections; safe to ask from several threads."""
 
-    def __init__(self, spec: ModelSpec, manners: Manners = _POLITE) -> None:
+    def __init__(
+        self,
+        spec: ModelSpec,
+        manners: Manners = _POLITE,
+        *,
+        headers: Mapping[str, str] = MappingProxyType({}),
+        hidden: Secrets = (),
+    ) -> None:
+        """Make one; `headers` are sent besides, and `hidden` are the secrets in them."""
         self.spec = spec
         place = providers.find(spec)
-        self._way: Way = _OverHttp(spec, place) if place else _outside(spec)
+        self._way: Way = _OverHttp(spec, place, headers, hidden) if place else _outside(spec)
         self._turns = Turns(self._way.asked.base, self._way.asked.model, manners)
         self._prices = known_prices([spec.name], manners.prices) if manners.seeks_prices else manners.prices
         self.stop_waiting = self._turns.stop
@@ -137,10 +146,8 @@ class Model:
         return Spent(usages=(priced(usage, self._prices),))
 
     def _body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-        spec = self.spec
-        options = {"temperature": spec.temperature, "seed": spec.seed, "max_tokens": spec.max_tokens}
-        given = {name: value for name, value in options.items() if value is not None}
-        return {"model": self._way.asked.model, "messages": list(messages), **given}
+        system = [{"role": "system", "content": self.spec.system}] if self.spec.system else []
+        return {"model": self._way.asked.model, "messages": [*system, *messages], **self.spec.options}
 
     def _attempt(
         self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float
@@ -175,10 +182,13 @@ class Model:
 class _OverHttp:
     """The way to a provider of the table."""
 
-    def __init__(self, spec: ModelSpec, place: providers.Place) -> None:
+    def __init__(
+        self, spec: ModelSpec, place: providers.Place, headers: Mapping[str, str], hidden: Secrets
+    ) -> None:
         self._connections = Connections(place.url)
         self.note = place.note
         self._headers = {"Content-Type": "application/json"}
+        self._headers |= headers
         self._is_native = place.is_native
         if place.is_native:
             self._headers |= anthropic.headers_with(place.key)
@@ -191,7 +201,7 @@ class _OverHttp:
             key_variable=place.key_variable,
             sent_key=bool(place.key),
             fields=forms.given(spec),
-            hidden=to_hide([place.key], _SHORTEST_KEY),
+            hidden=(*hidden, *to_hide([place.key], _SHORTEST_KEY)),
         )
 
     def post(self, body: dict[str, Any], deadline: float) -> Response:

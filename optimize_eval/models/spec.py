@@ -1,6 +1,7 @@
 """What a model is, as plain data, and what it replied: nothing here is secret, live or slow to import."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
@@ -27,7 +28,22 @@ class ModelSpec:
     max_tokens: int | None = None
     seed: int | None = None
     key_variable: str = ""  # instead of the provider's
+    reasoning_effort: str = ""
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    system: str = ""  # before all other messages
+    headers: tuple[tuple[str, str], ...] = field(
+        default=(), repr=False
+    )  # as written: ${NAME} not yet expanded
+    extra: Mapping[str, Any] = field(default_factory=dict)  # what requests have besides
     keep_thoughts: bool = False  # take the text as it came, thoughts included
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Give what requests have beyond model and messages."""
+        named = ("temperature", "seed", "max_tokens", "top_p", "reasoning_effort", "stop")
+        given = {name: getattr(self, name) for name in named}
+        return {**{name: value for name, value in given.items() if value not in {None, "", ()}}, **self.extra}
 
     def __post_init__(self) -> None:
         if self.api_base:

@@ -15,7 +15,7 @@ from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.protocol import Answer, Payload, ScoreRange
 
 if TYPE_CHECKING:  # commands need no judge
-    from optimize_eval.models import Manners
+    from optimize_eval.models import Manners, ModelSpec
     from optimize_eval.reach.rubric import JudgeSpec
 
 DEFAULT_TIMEOUT = 30.0
@@ -138,6 +138,7 @@ class TaskSpecification:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    table: "ModelSpec | None" = None  # what a table [[model]] says of the model
     keep_thoughts: bool = False  # score a model's text as it came, thoughts included
     tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
     batch_size: int | None = None  # prompts in one call at most; None: as the program declares

@@ -8,7 +8,7 @@ import os
 import shlex
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,8 +90,10 @@ def _identify_judge(name: str, judge: "JudgeSpec") -> Identity:
     """Digest what a judge is: its model, how that is asked, and the words in which it is."""
     from optimize_eval.http import shown  # noqa: PLC0415  runs of commands load no HTTP client
     from optimize_eval.reach.judge_prompt import instructions  # noqa: PLC0415  and no judge
+    from optimize_eval.reach.model import essence  # noqa: PLC0415  nor a model
 
-    known = asdict(judge)
+    known = asdict(replace(judge, table=None))
+    del known["table"]
     del known["rubric_file"]  # a rubric may move
     del known["human"]  # which it is not shown, as others
     known["hides"] = judge.blind_to
@@ -101,7 +103,9 @@ def _identify_judge(name: str, judge: "JudgeSpec") -> Identity:
     known["api_base"] = shown(judge.api_base) if judge.api_base else ""
     told = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
     told |= {"human": judge.human} if judge.human else {}
-    digest = hashlib.sha256(orjson.dumps([known, instructions(judge)], option=orjson.OPT_SORT_KEYS))
+    table = essence(judge.table)  # without it a judge is the one that it was in older runs
+    parts = [known, instructions(judge), *([table] if table else [])]
+    digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
     return Identity(
         name=name, text=masked(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=told
     )

@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.models import Manners, Model, ModelSpec, Reply
+from optimize_eval.models import ModelSpec, Reply
 from optimize_eval.protocol import Answer, Payload, encode
 from optimize_eval.reach import Capacity, EvaluatorSpec
 from optimize_eval.reach.batch import ask_singly
 from optimize_eval.reach.judge_json import Unusable
 from optimize_eval.reach.judge_prompt import asked_again, messages, schema_of
 from optimize_eval.reach.judge_reply import Verdict, parse_reply
+from optimize_eval.reach.model import live_model, with_options
 from optimize_eval.reach.rubric import JudgeSpec, check_judge
 from optimize_eval.spent import NOTHING
 
@@ -32,7 +33,7 @@ class JudgeEvaluator:
     def __init__(self, spec: EvaluatorSpec) -> None:
         self._judge = check_judge(spec.judge or JudgeSpec())
         self._schema = schema_of(self._judge.rubric)
-        self._model = Model(model_of(self._judge), spec.manners or Manners())
+        self._model = live_model(model_of(self._judge), spec.manners)
         self.stop_waiting = self._model.stop_waiting
 
     def call(self, payload: Payload, deadline: float) -> Answer:
@@ -92,8 +93,9 @@ class JudgeEvaluator:
 
 def model_of(judge: JudgeSpec) -> ModelSpec:
     """Describe the model that a judge asks."""
-    return ModelSpec(
-        name=judge.model,
+    return with_options(
+        judge.table,
+        judge.model,
         api_base=judge.api_base,
         temperature=judge.temperature,
         max_tokens=judge.max_tokens,

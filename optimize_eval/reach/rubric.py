@@ -7,8 +7,12 @@ reply means judge_reply's.
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from optimize_eval.errors import UsageError
+
+if TYPE_CHECKING:  # what judges share with commands loads no HTTP client
+    from optimize_eval.models import ModelSpec
 
 
 class Form(StrEnum):
@@ -82,6 +86,7 @@ class JudgeSpec:
     temperature: float | None = None
     max_tokens: int | None = None
     seed: int | None = None
+    table: "ModelSpec | None" = None  # what a table [[model]] says of the model
     shows: tuple[str, ...] = ()  # fields of examples that it is shown alone, by dotted paths; none: all
     hides: tuple[str, ...] = ()  # fields that it is not shown, also among those
     human: tuple[str, ...] = ()  # fields with what people say, which no judge is shown

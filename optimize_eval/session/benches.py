@@ -3,7 +3,7 @@
 A bench is a run: its models are the evaluators, its task files the splits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from optimize_eval.session.task_files import chosen, load_task_files
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.sweepfile import SUFFIX
 from optimize_eval.tasks import TaskFile
 
 _NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
@@ -87,11 +88,24 @@ class Benchmark:
             keep_thoughts=self.keep_thoughts,
         )
         if self.api_base:
-            check_one_base(self.models)
+            check_one_base(text for text in self.models if not text.endswith(SUFFIX))
         metrics = [one.evaluator for file in files for one in file.tasks]
-        specs = [task_spec(text, metrics, self.how, task, sandbox=self.sandbox or "") for text in self.models]
+        specs = [one for text in self.models for one in self._models(text, metrics, task)]
         names = distinct(spec.name for spec in specs)
         return [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
+
+    def _models(self, text: str, metrics: Sequence[str], task: TaskSpecification) -> Iterator[EvaluatorSpec]:
+        """Make the model of a text, or all of a file of [[model]] tables."""
+        sandbox = self.sandbox or ""
+        if not text.endswith(SUFFIX):
+            yield task_spec(text, metrics, self.how, task, sandbox=sandbox)
+            return
+        from optimize_eval.sweepfile.models import load_models  # noqa: PLC0415  it loads an HTTP client
+
+        for model in load_models(text):
+            how = replace(self.how, manners=model.handled(self.how.manners))
+            named = f"{model.name}={model.text}"
+            yield task_spec(named, metrics, how, replace(task, table=model.spec), sandbox=sandbox)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

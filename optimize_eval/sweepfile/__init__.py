@@ -7,7 +7,7 @@ keys there are and what each takes, in keys. What the options mean is the comman
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.candidates import Named
 from optimize_eval.connect import (
@@ -20,7 +20,11 @@ from optimize_eval.connect import (
 from optimize_eval.errors import Problem
 from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reach.rubric import JudgeSpec
 from optimize_eval.reach.words import split_command
+
+if TYPE_CHECKING:
+    from optimize_eval.sweepfile.models import NamedModel
 
 SUFFIX = ".toml"
 OF_SIGHT = ("shows", "hides", "human")
@@ -81,6 +85,14 @@ def _command(command: str | list[str], defaults: EvaluatorSpec) -> EvaluatorSpec
     return command_spec(argv, defaults)
 
 
+def _judge(model: "str | NamedModel", defaults: EvaluatorSpec) -> EvaluatorSpec:
+    """Make a judge of a model's text, or of a table of its own."""
+    if isinstance(model, str):
+        return judge_spec(model, defaults)
+    judge = replace(defaults.judge or JudgeSpec(), table=model.spec)
+    return judge_spec(model.text, replace(defaults, judge=judge, manners=model.handled(defaults.manners)))
+
+
 def _task(file: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return parse_evaluator(f"task:{file}", defaults)
 
@@ -90,5 +102,5 @@ TARGETS = {  # key → how its value becomes an evaluator
     "url": endpoint_spec,
     "use": parse_evaluator,
     "task": _task,
-    "judge": judge_spec,
+    "judge": _judge,
 }

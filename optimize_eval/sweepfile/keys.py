@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from optimize_eval import strict_json
-from optimize_eval.durations import HINT, parse_duration
+from optimize_eval.durations import parse_duration
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import LONGEST_TIMEOUT, headers
 from optimize_eval.selection import parse_filter
@@ -53,12 +53,12 @@ def run_keys(folder: str) -> Keys:
         "sample": count,
         "on_failure": on_failure,
         "max_failures": max_failures,
-        "patience": span,
+        "patience": duration,
         "rpm": above_zero,
         "tpm": above_zero,
         "max_cost": above_zero,
         "max_tokens_total": count,
-        "max_time": max_time,
+        "max_time": duration,
         "margin": margin,
         "reuse": lambda value: [one if one == "auto" else path(one) for one in texts(value)],
     }
@@ -159,16 +159,6 @@ def timeout(value: Any) -> float:
     return seconds
 
 
-def span(value: Any) -> str:
-    """Read a span of time, a number of seconds or a text such as "10m", as the option's text."""
-    said = value if isinstance(value, str) else f"{number(value):g}"
-    try:
-        parse_duration(said)
-    except ValueError:
-        raise ValueError(HINT) from None
-    return said
-
-
 def above_zero(value: Any) -> float:
     limit = number(value)
     _demand(limit > 0, "write a number above 0")
@@ -221,7 +211,7 @@ def _as_json(value: str | float) -> str:
     return value if isinstance(value, str) else strict_json.dumps(value).decode()
 
 
-def max_time(value: Any) -> str:
+def duration(value: Any) -> str:
     """Read a duration, or a number of seconds, as the option's text."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     said = repr(value) if is_number else value

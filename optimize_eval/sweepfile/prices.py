@@ -27,20 +27,22 @@ def load_prices(path: str) -> Prices:
 
 def prices_of(table: Any) -> Prices:
     """Check a table of prices; raises ValueError."""
-    if not isinstance(table, dict) or not all(map(_is_price, table.values())):
+    if not isinstance(table, dict):
+        raise ValueError(HINT)  # noqa: TRY004  as other checks of keys
+    return {model: price_of(price) for model, price in table.items()}
+
+
+def price_of(price: Any) -> tuple[float, float]:
+    """Check what a million tokens of prompts and of replies cost; raises ValueError."""
+    if not (isinstance(price, dict) and price.keys() == {"input", "output"}):
         raise ValueError(HINT)
-    return {model: (float(price["input"]), float(price["output"])) for model, price in table.items()}
+    if not all(_is_amount(amount) for amount in price.values()):
+        raise ValueError(HINT)
+    return float(price["input"]), float(price["output"])
 
 
-def _is_price(price: Any) -> bool:
-    return (
-        isinstance(price, dict)
-        and price.keys() == {"input", "output"}
-        and all(
-            isinstance(one, int | float) and not isinstance(one, bool) and 0 <= one < math.inf
-            for one in price.values()
-        )
-    )
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _wrong(path: str, reason: str, line: int | None = None) -> DataError:

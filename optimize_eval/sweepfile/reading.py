@@ -5,18 +5,22 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval import files, strict_toml
 from optimize_eval.candidates import Named
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.sweepfile import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
-from optimize_eval.sweepfile.keys import Keys, evaluator_keys, gate_keys, run_keys
+from optimize_eval.sweepfile.keys import Check, Keys, evaluator_keys, gate_keys, run_keys
 from optimize_eval.sweepfile.prices import prices_of
 
-_TABLES = ("run", "evaluator", "gates", "prices")
+_TABLES = ("run", "evaluator", "gates", "prices", "model")
+if TYPE_CHECKING:
+    from optimize_eval.sweepfile.models import NamedModel
+
 _LIST = ".jsonl"
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w-]+)(?:\s*\.\s*([\w-]+))?")
 _KEY = re.compile(r"\s*([\w-]+)\s*=")
@@ -68,11 +72,13 @@ class _Reading:
         self._folder = str(Path(path).parent)
         self._sweep = Sweep(path=path, lines=dict(reversed(list(_lines_of(text)))))  # the first ones count
         self.problems: list[Problem] = []
+        self._models: Mapping[str, NamedModel] = {}
 
     def sweep(self, tables: Mapping[str, Any]) -> Sweep:
         self._refuse_unknown(Where(""), tables, _TABLES)
         run = self._table(Where("run"), tables.get("run", {}), run_keys(self._folder))
         gates = self._table(Where("gates"), tables.get("gates", {}), gate_keys())
+        self._models = self._named_models(tables["model"]) if "model" in tables else {}
         entries = self._entries(tables.get("evaluator", []))
         if self._has_prices(tables):
             run["prices"] = self._sweep.path
@@ -98,6 +104,27 @@ class _Reading:
             if evaluators and not any(f"{bound}@".startswith(f"{name}@") for name in evaluators):
                 self._complain(where, f"no evaluator is called {bound!r}{_close(bound, evaluators)}")
 
+    def _named_models(self, listed: Any) -> "dict[str, NamedModel]":
+        from optimize_eval.sweepfile.models import model_keys, named_model  # noqa: PLC0415  most have none
+
+        found = {}
+        for number, table in enumerate(listed if isinstance(listed, list) else [listed]):
+            where = Where("model", number)
+            known = len(self.problems)
+            checked = self._table(where, table, model_keys())
+            try:
+                model = named_model(checked)
+            except UsageError as error:
+                if len(self.problems) == known:
+                    self._complain(where, f"{error.message}: {error.hint}")
+            else:
+                found[model.name] = model
+        return found
+
+    def _judge(self, check: Check, value: Any) -> Any:
+        """Find the model that a judge names: one of [[model]], or one of a provider."""
+        return self._models[value] if isinstance(value, str) and value in self._models else check(value)
+
     def _entries(self, listed: Any) -> list[Entry]:
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
             self._complain(Where("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
@@ -107,7 +134,8 @@ class _Reading:
 
     def entry(self, where: Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be asked."""
-        entry = self._table(where, table, evaluator_keys(self._folder))
+        takes = evaluator_keys(self._folder)
+        entry = self._table(where, table, {**takes, "judge": partial(self._judge, takes["judge"])})
         targets = [key for key in TARGETS if key in table]
         if len(targets) != 1:
             told = f"it has {' and '.join(targets)}" if targets else "it has none"

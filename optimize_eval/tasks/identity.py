@@ -5,6 +5,7 @@ other evaluators are identified by reach.
 """
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,18 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
 
 
 def _settings(task: TaskSpecification) -> list[Any]:
+    from optimize_eval.reach.model import essence  # noqa: PLC0415  programs need no HTTP client
+
+    if task.table:
+        task = replace(
+            task,
+            temperature=task.temperature if task.temperature is not None else task.table.temperature,
+            max_tokens=task.max_tokens or task.table.max_tokens,
+            seed=task.seed if task.seed is not None else task.table.seed,
+        )
     kept = ["keep_thoughts"] * task.keep_thoughts  # without it a model is the one that it was in older runs
-    return [task.api_base, task.temperature, task.max_tokens, task.seed, *kept]
+    table = essence(task.table) if task.table else {}
+    return [task.api_base, task.temperature, task.max_tokens, task.seed, *kept, *([table] if table else [])]
 
 
 def _identity(text: str, essence: list[Any], files: _Files) -> Identity:

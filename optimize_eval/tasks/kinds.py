@@ -83,12 +83,13 @@ def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
 
 def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
     """Describe a provider's model."""
-    from optimize_eval.models import ModelSpec
     from optimize_eval.models.providers import apart
+    from optimize_eval.reach.model import with_options
 
     called, base = apart(name)
-    return ModelSpec(
-        name=called,
+    return with_options(
+        task.table,
+        called,
         api_base=base or task.api_base,
         temperature=task.temperature,
         max_tokens=task.max_tokens,
@@ -148,10 +149,10 @@ def _silent(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
 
 
 def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    from optimize_eval.models import Manners
+    from optimize_eval.reach.model import live_model
     from optimize_eval.tasks.provider import ProviderModel
 
-    return ProviderModel(model_spec(name, spec.task or TaskSpecification()), spec.manners or Manners())
+    return ProviderModel(live_model(model_spec(name, spec.task or TaskSpecification()), spec.manners))
 
 
 _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from optimize_eval.errors import EvaluationError
-from optimize_eval.models import Manners, Model, ModelSpec
+from optimize_eval.models import Model
 from optimize_eval.reach import Capacity
 from optimize_eval.reach.batch import ask_singly
 from optimize_eval.tasks.model import Output, Prompt
@@ -12,8 +12,8 @@ from optimize_eval.tasks.model import Output, Prompt
 class ProviderModel:
     """Asks a provider's model."""
 
-    def __init__(self, spec: ModelSpec, manners: Manners) -> None:
-        self._model = Model(spec, manners)
+    def __init__(self, model: Model) -> None:
+        self._model = model
         self.close = self._model.close
         self.stop_waiting = self._model.stop_waiting
 

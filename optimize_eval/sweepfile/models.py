@@ -1,0 +1,130 @@
+"""The tables [[model]]: a model by a name of its own, where it is, and how it is called.
+
+A sweep file's judges name them; `bench --model FILE.toml` takes all of a file.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from optimize_eval import files, strict_toml
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.models import Manners, ModelSpec
+from optimize_eval.models.providers import apart
+from optimize_eval.sweepfile import keys
+from optimize_eval.sweepfile.prices import price_of, prices_of
+
+_MANNERS = ("rpm", "tpm", "concurrency")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedModel:
+    """A model of a table; its price counts with those of [prices]."""
+
+    name: str
+    spec: ModelSpec
+    manners: Mapping[str, Any] = field(default_factory=dict)
+    prices: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """Write it as --model and judge: take it."""
+        return f"{self.spec.name}@{self.spec.api_base}" if self.spec.api_base else self.spec.name
+
+    def handled(self, manners: Manners | None) -> Manners | None:
+        """Treat its server as its table says, otherwise as all others are."""
+        if not self.manners and not self.prices:
+            return manners
+        usual = manners or Manners()
+        return replace(usual, prices={**usual.prices, **self.prices}, **self.manners)
+
+
+def model_keys() -> keys.Keys:
+    """List what [[model]] takes."""
+    return {
+        "name": keys.name,
+        "model": keys.model,
+        "base": keys.url,
+        "temperature": keys.temperature,
+        "max_tokens": keys.count,
+        "seed": keys.whole,
+        "reasoning_effort": keys.text,
+        "top_p": _share,
+        "stop": _stop,
+        "system": keys.text,
+        "headers": keys.header_pairs,
+        "extra": _table,
+        "key_variable": keys.text,
+        "rpm": keys.above_zero,
+        "tpm": keys.above_zero,
+        "concurrency": keys.count,
+        "price": price_of,
+    }
+
+
+def named_model(checked: Mapping[str, Any]) -> NamedModel:
+    """Make a model of a table whose keys are checked; raises UsageError."""
+    if not {"name", "model"} <= checked.keys():
+        raise UsageError("a model has a name and a model", hint='name = "mine", model = "openai/gpt-4o-mini"')
+    called, base = apart(checked["model"])
+    own = {one.name for one in fields(ModelSpec)} - {"name"}
+    spec = ModelSpec(
+        name=called,
+        api_base=checked.get("base", base),
+        **{key: value for key, value in checked.items() if key in own},
+    )
+    manners = {key: checked[key] for key in _MANNERS if key in checked}
+    prices = {called: checked["price"]} if "price" in checked else {}
+    return NamedModel(name=checked["name"], spec=spec, manners=manners, prices=prices)
+
+
+def load_models(path: str) -> list[NamedModel]:
+    """Read the models of a file; raises DataError with what is wrong first."""
+    try:
+        tables = strict_toml.loads(files.read(path, files.SETTINGS).decode())
+        known, prices = model_keys(), prices_of(tables.get("prices", {}))
+        listed = tables.get("model")
+        if not isinstance(listed, list) or not listed:
+            raise ValueError("there is no [[model]] in it")  # noqa: TRY301  told with the others
+        models = [named_model(_checked(table, known)) for table in listed]
+    except UnicodeDecodeError:
+        raise _wrong(path, "not UTF-8") from None
+    except strict_toml.TomlFault as fault:
+        raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
+    except ValueError as error:
+        raise _wrong(path, str(error)) from None
+    return [replace(one, prices={**prices, **one.prices}) for one in models]
+
+
+def _checked(table: Any, known: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    if not isinstance(table, dict) or not table.keys() <= known.keys():
+        unknown = next((key for key in table if key not in known), "") if isinstance(table, dict) else ""
+        raise ValueError(f"[[model]]: unknown key {unknown!r}: it takes {', '.join(sorted(known))}")
+    checked = {}
+    for key, value in table.items():
+        try:
+            checked[key] = known[key](value)
+        except ValueError as error:
+            raise ValueError(f"[[model]] {key}: {error}") from None
+    return checked
+
+
+def _share(value: Any) -> float:
+    share = keys.number(value)
+    if not 0 < share <= 1:
+        raise ValueError("write a number above 0, at most 1")
+    return share
+
+
+def _stop(value: Any) -> tuple[str, ...]:
+    return (keys.text(value),) if isinstance(value, str) else tuple(keys.texts(value))
+
+
+def _table(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError("write a table of what requests have besides: {top_k = 40}")  # noqa: TRY004
+    return value
+
+
+def _wrong(path: str, reason: str, line: int | None = None) -> DataError:
+    return DataError([Problem(path=path, rule="bad_value", reason=reason, line=line)])
