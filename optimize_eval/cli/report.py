@@ -18,7 +18,7 @@ from optimize_eval.aggregates.board_examples import ANEW, own_boards, stored_boa
 from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
-from optimize_eval.cli import board_gates, gates, leaderboards, options, output, page, records
+from optimize_eval.cli import board_gates, gates, leaderboards, options, output, page, records, step_summary
 from optimize_eval.cli.some_examples import find_examples
 from optimize_eval.errors import CannotGoOn, UsageError
 from optimize_eval.reports import junit, markdown, terminal
@@ -95,17 +95,15 @@ def report(
     full: page.Full = False,
     wide: records.Wide = False,
     with_: records.With = None,
+    for_step: step_summary.Wanted = False,
     as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and, but to choose examples, nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
     look = page.wanted(output_, max_mb, full, is_page=chosen is Format.HTML)
     table = records.table(wide, with_, is_possible=chosen in {Format.CSV, Format.JSONL})
-    stored = open_stored(board_demands.place_of(run))
-    if all_:
-        stored = _with_everything(stored, check=check)
-    elif left := unnamed(stored.document):
-        output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
+    stored = _opened(run, all_=all_, check=check)
+    step_summary.check(for_step, is_bench=is_bench(stored.manifest))
     moved = {"train": dataset, "val": valset, "test": testset}
     beside = {
         "--check": check,
@@ -124,7 +122,7 @@ def report(
     if chosen in {Format.CSV, Format.JSONL}:
         found = some.records(stored) if some else Records(stored)
         records.emit(stored, found, table, is_jsonl=chosen is Format.JSONL)
-    if chosen in _OF_RECORDS and wanted == demands.Demands() and not margin:
+    if chosen in _OF_RECORDS and wanted == demands.Demands() and not (margin or for_step):
         if chosen is Format.HTML:
             output.emit(str(page.write_page(stored, look)))  # of summary.json as it stands
         return  # nothing is computed that nobody wants
@@ -139,7 +137,19 @@ def report(
         recalls = chosen in _WITH_GATES and not some  # the run's gates are about all its examples
         shown = judged or (demands.recalled(stored, summary) if recalls else ())
         _emit_summary(stored, summary, shown, chosen)
+    if for_step:
+        step_summary.write(stored, summary, judged or demands.recalled(stored, summary))
     gates.end(judged)
+
+
+def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
+    """Open a run as its last command had it, or with everything that it holds."""
+    stored = open_stored(board_demands.place_of(run))
+    if all_:
+        stored = _with_everything(stored, check=check)
+    elif left := unnamed(stored.document):
+        output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
+    return stored
 
 
 def _with_everything(stored: StoredRun, *, check: bool) -> StoredRun:
