@@ -23,7 +23,8 @@ function reasonOf(info) {
  */
 function drawer(app, example, walk, close) {
   const { data } = app;
-  const title = `${data.isBench ? "" : `${data.axes.splits[example.split]} `}line ${example.line ?? DASH}`;
+  const where = data.isBench ? "line" : `${data.axes.splits[example.split]} line`;
+  const title = example.line === null ? "Without an example" : `${where} ${example.line}`;
   const body = h("div", { class: "drawer-body" }, h("p", { class: "note" }, "Opening …"));
   const button = (label, text, press) => h("button", { type: "button", class: "icon", "aria-label": label, title: label, on: { click: press } }, text);
   app.data.details(example).then(
@@ -42,7 +43,7 @@ function drawerBody(app, example, told) {
   const isThere = told !== null;
   return [
     scoresTable(app, example),
-    h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(example.text || example.name || "there is none"))),
+    example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(example.text || example.name || "there is none"))),
     !told?.example && example.line !== null && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
     isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
     isThere ? recordsOf(data, told, by, state).map((one) => recordCard(app, one)) : h("div", null, h("p", { class: "note" }, "There was no room for what was said here. The whole of it:"), command(data.head.commands.full)),
@@ -122,7 +123,8 @@ function commandsFor(app, example) {
   const { data, state } = app;
   const { commands } = data.head;
   const file = commands.splits[example.split];
-  if (data.isBench || example.line === null || !file) return [commands.records];
+  if (data.isBench || (example.line !== null && !file)) return [commands.records];
   const candidate = commands.candidates[state.by] || "CANDIDATE";
-  return [`optimize-eval score ${candidate} -e ${commands.evaluators[state.ev]} --example ${file}:${example.line}`];
+  const about = example.line === null ? "" : ` --example ${file}:${example.line}`;
+  return [`optimize-eval score ${candidate} -e ${commands.evaluators[state.ev]}${about}`];
 }

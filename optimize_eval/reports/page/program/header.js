@@ -18,6 +18,9 @@ function drawHeader(app) {
     h("button", { type: "button", class: "icon theme", "aria-label": "Light or dark", title: "Light or dark", on: { click: () => app.set({ theme: nextTheme(state.theme) }) } }, "◐"),
     progressOf(app),
   );
+  const here = /** @type {HTMLElement} */ (document.getElementById(`tab-${state.tab}`));
+  const row = /** @type {HTMLElement} */ (here.parentElement);
+  row.scrollLeft = here.offsetLeft - row.offsetLeft - 20; // in a narrow window they do not all fit
 }
 
 function tabButton(app, tab, failed) {

@@ -1,6 +1,8 @@
 // @ts-check
 // The verdict, the leaderboard of one evaluator, what carries over, what got worse, how far the run can see.
 
+const MOST_POINTS = 12;
+
 /** @param {App} app */
 function overview(app) {
   const { data } = app;
@@ -30,7 +32,8 @@ function verdictOf(verdict, app) {
     "section",
     { class: `card verdict ${isFinal ? verdict.state || "single" : "so-far"}`, "aria-label": "Verdict" },
     h("p", { class: "headline" }, emphasised(`${verdict.text}.`, bold)),
-    (points.length > 0 || see) && h("ul", { class: "points" }, points, see),
+    (points.length > 0 || see) && h("ul", { class: "points" }, points.slice(0, MOST_POINTS), see),
+    points.length > MOST_POINTS && h("details", null, h("summary", null, count(points.length - MOST_POINTS, "more point")), h("ul", { class: "points" }, points.slice(MOST_POINTS))),
   );
 }
 
@@ -86,6 +89,11 @@ function leaderboard(app, rows) {
   );
 }
 
+/** @param {string} split */
+function meanOf(split) {
+  return split === "single" ? "mean" : `${split} mean`;
+}
+
 /** What a split's own train split is, if it has one. */
 function trainOf(data, split) {
   return split !== "train" && data.axes.splits.includes("train") ? "train" : null;
@@ -108,8 +116,8 @@ function columnsOf(app, rows, split) {
   const shown = (row) => [{ s: row.splits[split], isHollow: false }, ...(train ? [{ s: row.splits[train], isHollow: true }] : [])];
   return [
     { kind: "who", head: "Candidate", cell: (row) => named(data, at(row)) },
-    { kind: "num mean", head: `${split} mean`, below: "95 % CI", cell: (row) => [h("b", { class: "big" }, number(row.splits[split].mean)), below(ends(row.splits[split].ci))] },
-    { kind: "plot", head: h("span", { class: "key" }, train ? `● ${split} ○ ${train}` : `● ${split}`, axisOf(domain)), cell: (row) => intervals(data, at(row), shown(row), domain, baseline) },
+    { kind: "num mean", head: meanOf(split), below: "95 % CI", cell: (row) => [h("b", { class: "big" }, number(row.splits[split].mean)), below(ends(row.splits[split].ci))] },
+    { kind: "plot", head: h("span", { class: "key" }, train ? `● ${split} ○ ${train}` : `● ${meanOf(split)}`, axisOf(domain)), cell: (row) => intervals(data, at(row), shown(row), domain, baseline) },
     ...(compared ? comparedColumns(data, split, train, d) : []),
     { kind: "num", head: "Failed", below: "all splits", cell: (row) => failedCell(app, row) },
     ...otherColumns(app, split, compared),
@@ -159,7 +167,7 @@ function otherColumns(app, split, compared) {
     .map((name) => ({
       kind: "num other",
       head: said(name, "cut"),
-      below: compared ? `Δ ${split}` : `${split} mean`,
+      below: compared ? `Δ ${split}` : meanOf(split),
       cell: (row) => {
         const other = find(name, row);
         const d = other?.vs_baseline?.[split];
@@ -174,6 +182,6 @@ function latencyOf(app) {
   const name = data.axes.evaluators[state.ev];
   const parts = data.summary.latency.filter((one) => one.evaluator === name && one.n);
   if (!parts.length) return null;
-  const told = parts.map((one) => `${one.split} p50 ${duration(one.p50)}, p95 ${duration(one.p95)}, max ${duration(one.max)}`);
+  const told = parts.map((one) => `${one.split === "single" ? "" : `${one.split} `}p50 ${duration(one.p50)}, p95 ${duration(one.p95)}, max ${duration(one.max)}`);
   return h("p", { class: "small note" }, `Time of a call to ${name}: ${told.join(" · ")}`);
 }
