@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from optimize_eval.aggregates.wording import number, signed
 from optimize_eval.reports.cells import is_baseline
+from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
+from tests.front_door import in_this_process
 from tests.page.browser import Browser
-from tests.page.made import make_run, report
+from tests.page.made import make_run, report, write_lines
 
 TABS = ("overview", "compare", "examples", "side-info", "failures", "reproduce")
 _HERE = "return document.activeElement.id || document.activeElement.className"
@@ -51,6 +54,12 @@ def test_nothing_is_wider_than_the_window(browser: Browser, page: Path, width: i
         assert browser.run("return document.documentElement.scrollWidth") <= width, tab
 
 
+def axe_violations(browser: Browser, axe: str) -> list[tuple[str, list[str]]]:
+    browser.run(axe)
+    found = browser.run_async("axe.run().then(found => arguments[0](found.violations))")
+    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 800])
 def test_axe_finds_no_violation(browser: Browser, page: Path, axe: str, width: int, scheme: str) -> None:
@@ -59,12 +68,9 @@ def test_axe_finds_no_violation(browser: Browser, page: Path, axe: str, width: i
     for look in (*(f"tab={tab}" for tab in TABS), "tab=examples&row=203"):
         browser.open(page, look)
         browser.ready()
-        browser.run(axe)
         if "row" in look:
             browser.wait("document.querySelector('.drawer .tree')")
-        found = browser.run_async("axe.run().then(found => arguments[0](found.violations))")
-        told = [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
-        assert told == [], look
+        assert axe_violations(browser, axe) == [], look
 
 
 def cells(browser: Browser, selector: str) -> list[list[str]]:
@@ -232,3 +238,58 @@ def test_small_and_odd_runs_have_every_tab(
         browser.ready()
         assert len(browser.text("main")) > 20
     assert errors(browser) == []
+
+
+def test_a_bench_has_its_boards_numbers_and_every_tab(browser: Browser, tmp_path: Path, axe: str) -> None:
+    models = {"often": OFTEN_WRONG, "right": RIGHT}
+    named = [
+        word
+        for name, answer in models.items()
+        for word in ("--model", f"{name}={model(tmp_path / name, answer)}")
+    ]
+    arithmetic(tmp_path)
+    cli = in_this_process(tmp_path)
+    assert cli("bench", "sums.jsonl", *named, "--out", "models").status == 0
+    assert cli("report", "models", "--format", "html").status == 0
+    board = orjson.loads((tmp_path / "models" / "leaderboard.json").read_bytes())
+    for tab in TABS:
+        browser.open(tmp_path / "models" / "report.html", f"tab={tab}")
+        browser.ready()
+        assert axe_violations(browser, axe) == [], tab
+    assert errors(browser) == []
+    browser.open(tmp_path / "models" / "report.html")
+    first = board["models"][0]
+    assert browser.text(".headline") == f"{board['verdict']['text']}."
+    assert cells(browser, ".board tbody tr")[0][1].split("\n")[0] == number(first["overall_score"])
+    browser.open(tmp_path / "models" / "report.html", "tab=compare")
+    browser.ready()
+    assert number(abs(board["pairs"][0]["diff"])) in browser.text(".versus .headline")
+
+
+def test_odd_scores_and_names_have_every_tab(browser: Browser, tmp_path: Path, axe: str) -> None:
+    score = "-3.5 if example['n'] % 7 == 0 else 1e9 if example['n'] % 3 else 0.25"
+    program = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line); example = asked['example']\n"
+        f"    print(json.dumps({{'score': {score}, 'big': 10**30, '_id': asked.get('_id'),"
+        " '_capabilities': {'persistent': True}}), flush=True)\n"
+    )
+    (tmp_path / "odd.py").write_text(program)
+    names = ["baseline", "a-candidate-with-a-very-long-name-30", "مرشح-عربي", "<b>bold"]
+    for name in names:
+        (tmp_path / f"{name}.txt").write_text(name)
+    write_lines(tmp_path / "data.jsonl", [{"n": n, "input": "שלום עולם"} for n in range(20)])
+    evaluators = [word for n in range(12) for word in ("-e", f"e{n}={sys.executable} odd.py")]
+    candidates = [word for name in names for word in ("--candidate", f"{name}.txt")]
+    cli = in_this_process(tmp_path)
+    options = ["--dataset", "data.jsonl", "--score-range", "any", "--out", "odd", "--no-preflight"]
+    assert cli("run", *evaluators, *candidates, *options).status == 0
+    assert cli("report", "odd", "--format", "html").status == 0
+    for tab in (*TABS, "examples&row=1"):
+        browser.open(tmp_path / "odd" / "report.html", f"tab={tab}")
+        browser.ready()
+        assert axe_violations(browser, axe) == [], tab
+    assert errors(browser) == []
+    browser.wait("document.querySelector('.drawer .tree')")
+    assert str(10**30) in browser.text(".drawer")

@@ -1,6 +1,8 @@
 // @ts-check
 // A leaderboard of models: overall with intervals, and each task's score as a field of a heat table.
 
+const MOST_MODEL_PAIRS = 20;
+
 /** @param {App} app */
 function benchOverview(app) {
   const { data } = app;
@@ -11,6 +13,7 @@ function benchOverview(app) {
     verdictOf(board.verdict, app),
     modelsTable(app, board),
     heatTable(app, board),
+    pairwise(app, board),
   ]);
 }
 
@@ -29,8 +32,26 @@ function modelsTable(app, board) {
     categories.length > 1 && categories.map((name) => h("td", { class: "num w1" }, number(score(model, name)?.score))));
   return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Leaderboard"), h("span", { class: "legend" }, "mean over tasks, 95 % CI")),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Leaderboard" }, h("table", { class: "board" },
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "num" }, "Score", below("95 % CI")), h("th", { scope: "col", class: "plot" }, axisOf(domain)), h("th", { scope: "col", class: "num" }, "Failed"), h("th", { scope: "col", class: "num w2" }, "Win rate"), categories.length > 1 && categories.map((name) => h("th", { scope: "col", class: "num w1" }, said(name, "cut"))))),
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "num" }, "Score", below("95 % CI")), h("th", { scope: "col", class: "plot" }, h("span", { class: "key" }, "● score", axisOf(domain))), h("th", { scope: "col", class: "num" }, "Failed"), h("th", { scope: "col", class: "num w2" }, "Win rate"), categories.length > 1 && categories.map((name) => h("th", { scope: "col", class: "num w1" }, said(name, "cut"))))),
       h("tbody", null, board.models.map(line)))));
+}
+
+/** The largest differences between two models. */
+function pairwise(app, board) {
+  const { data } = app;
+  const at = (name) => data.axes.evaluators.indexOf(name);
+  const known = (board.pairs || []).filter((pair) => pair.diff !== null && at(pair.a) >= 0 && at(pair.b) >= 0);
+  if (!known.length) return null;
+  const shown = known.sort((one, other) => Math.abs(other.diff) - Math.abs(one.diff)).slice(0, MOST_MODEL_PAIRS);
+  const line = (pair) => h("tr", null,
+    h("th", { scope: "row" }, named(data, at(pair.b)), h("span", { class: "quiet" }, " against "), named(data, at(pair.a))),
+    h("td", { class: "num" }, h("b", null, differenceOf(pair)), below(`${interval(pair.ci)} · ${pValue(pair.p_holm ?? pair.p)}`)),
+    h("td", { class: "w2" }, pairsBar(pair)),
+    h("td", { class: "num w3" }, link(app, { tab: "compare", a: at(pair.a), b: at(pair.b), sp: data.axes.splits.length }, "compare")));
+  const more = known.length - shown.length;
+  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Pairwise"), h("span", { class: "legend" }, "largest differences first; 95 % CI, p (Holm)")),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Pairwise" }, h("table", { class: "board" }, h("tbody", null, shown.map(line)))),
+    more > 0 && h("p", { class: "note" }, `… and ${count(more, "more pair")}: see leaderboard.json`));
 }
 
 function heatTable(app, board) {

@@ -40,13 +40,22 @@ function comparedRows(app, systems) {
 /** The difference as summary.json has it; for a pair that it has the other way round, turned. */
 function pairOf(app) {
   const { data, state } = app;
-  const { axes, summary } = data;
-  const [a, b] = [axes.candidates[state.a], axes.candidates[state.b]];
-  const is = (pair) => pair.evaluator === axes.evaluators[state.ev] && pair.task_model === axes.task_models[state.tm] && pair.split === axes.splits[state.sp];
-  const straight = summary.pairs.find((pair) => is(pair) && pair.a === a && pair.b === b);
+  const names = data.isBench ? data.axes.evaluators : data.axes.candidates;
+  const [a, b] = [names[state.a], names[state.b]];
+  const pairs = pairsInFocus(app);
+  const straight = pairs.find((pair) => pair.a === a && pair.b === b);
   if (straight) return straight;
-  const turned = summary.pairs.find((pair) => is(pair) && pair.a === b && pair.b === a);
+  const turned = pairs.find((pair) => pair.a === b && pair.b === a);
   return turned ? turnedRound(turned) : null;
+}
+
+/** The pairs of the evaluator, model and split in focus; a board has those over all of its files. */
+function pairsInFocus(app) {
+  const { data, state } = app;
+  const { axes, summary, head } = data;
+  if (data.isBench) return state.sp === axes.splits.length ? head.boards[""]?.pairs || [] : [];
+  const [evaluator, model, split] = [axes.evaluators[state.ev], axes.task_models[state.tm], axes.splits[state.sp]];
+  return summary.pairs.filter((pair) => pair.evaluator === evaluator && pair.task_model === model && pair.split === split);
 }
 
 function turnedRound(pair) {
@@ -59,7 +68,7 @@ function turnedRound(pair) {
 function differenceText(app, rows) {
   const { data, state } = app;
   if (state.a === state.b) return h("p", { class: "note" }, "A and B are the same.");
-  const d = data.isBench ? null : pairOf(app);
+  const d = pairOf(app);
   if (!d) return countsOf(rows, data.isBench || state.sp >= data.axes.splits.length ? "" : "No difference of this pair is in summary.json.");
   const evidence = d.ci ? `(95 % CI ${interval(d.ci)}, ${pValue(d.p_holm ?? d.p)})` : `(${pValue(d.p_holm ?? d.p)})`;
   return [
