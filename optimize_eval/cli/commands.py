@@ -18,6 +18,7 @@ _LINES = {  # name → what the list of commands says of it
     "report": "Print a run's result again, for people or machines.",
     "diff": "Say what changed from one run to another.",
     "runs": "List runs, note something of one, remove some.",
+    "view": "Look at runs in a browser, also while they go on.",
     "verify": "Check that a leaderboard's task files are what they were.",
     "preflight": "Check evaluators before a long run.",
     "serve": "Put an evaluator behind HTTP.",

@@ -82,6 +82,13 @@ def say(text: str) -> None:
         print(shown, file=sys.stderr, flush=True)  # noqa: T201  this is where printing is done
 
 
+def annotate(lines: Iterable[str]) -> None:
+    """Write commands of a workflow to stderr, where its runner obeys them; their renderer escaped them."""
+    with contextlib.suppress(OSError):
+        for line in lines:
+            print(encodable(line), file=sys.stderr, flush=True)  # noqa: T201  see say
+
+
 def say_error(error: OptimizeEvalError) -> None:
     """Tell what happened and what to do next."""
     if isinstance(error, DataError):

@@ -4,7 +4,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,10 +18,10 @@ from optimize_eval.aggregates.board_examples import ANEW, own_boards, stored_boa
 from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
-from optimize_eval.cli import board_gates, gates, leaderboards, options, output
+from optimize_eval.cli import board_gates, gates, leaderboards, options, output, page, records, step_summary
 from optimize_eval.cli.some_examples import find_examples
 from optimize_eval.errors import CannotGoOn, UsageError
-from optimize_eval.reports import junit, markdown, rows, terminal
+from optimize_eval.reports import junit, markdown, terminal
 from optimize_eval.reports.board import junit as board_junit
 from optimize_eval.reports.board import markdown as board_markdown
 from optimize_eval.reports.board import rows as board_rows
@@ -29,7 +29,7 @@ from optimize_eval.store.folder import LEADERBOARD, SUMMARY
 from optimize_eval.store.growing.unnamed import unnamed, with_everything
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.note import note_of
-from optimize_eval.store.records import Records, RunRecord
+from optimize_eval.store.records import Records
 from optimize_eval.store.stored import StoredRun, open_stored
 
 EXAMPLES = """\b
@@ -39,6 +39,8 @@ Examples:
   optimize-eval report runs/run-1f3a9c02 --filter metadata.difficulty=hard
   optimize-eval report runs/run-1f3a9c02 --fail-under judge=0.8 --format junit > junit.xml
   optimize-eval report runs/run-1f3a9c02 --format csv > records.csv
+  optimize-eval report runs/run-1f3a9c02 --format csv --wide --with question,metadata.lang > examples.csv
+  optimize-eval report runs/run-1f3a9c02 --format html -o report.html
   optimize-eval report runs/run-1f3a9c02 --format md | gh pr comment --body-file -
   optimize-eval report runs/bench-9c1d44e0 --fail-under my_model=0.8 --format csv > board.csv
 
@@ -62,8 +64,10 @@ class Format(StrEnum):
     JSONL = "jsonl"
     MD = "md"
     JUNIT = "junit"
+    HTML = "html"
 
 
+_OF_RECORDS = {Format.CSV, Format.JSONL, Format.HTML}
 _WITH_GATES = {Format.JSON, Format.MD, Format.JUNIT}  # those that the run had, where none are given
 
 
@@ -86,39 +90,66 @@ def report(
     dataset: options.TrainAgain = None,
     valset: options.ValAgain = None,
     testset: options.TestAgain = None,
+    output_: page.Output = None,
+    max_mb: page.MaxMb = None,
+    full: page.Full = False,
+    wide: records.Wide = False,
+    with_: records.With = None,
+    for_step: step_summary.Wanted = False,
     as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and, but to choose examples, nothing else."""
     chosen = _choose(format_, check=check, as_json=as_json)
-    stored = open_stored(board_demands.place_of(run))
-    if all_:
-        stored = _with_everything(stored, check=check)
-    elif left := unnamed(stored.document):
-        output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
+    look = page.wanted(output_, max_mb, full, is_page=chosen is Format.HTML)
+    table = records.table(wide, with_, is_possible=chosen in {Format.CSV, Format.JSONL})
+    stored = _opened(run, all_=all_, check=check)
+    step_summary.check(for_step, is_bench=is_bench(stored.manifest))
     moved = {"train": dataset, "val": valset, "test": testset}
-    beside = {"--check": check, "--no-regression-against": no_regression_against}
+    beside = {
+        "--check": check,
+        "--no-regression-against": no_regression_against,
+        "--format html": chosen is Format.HTML,
+        "--wide": wide,
+    }
     some = find_examples(stored, filters, ids, moved, max_gap=max_gap, forbidden=beside)
     if is_bench(stored.manifest):
         board_gates.refuse_gap(max_gap)
         board_gates.refuse_margin(margin)
-        _report_bench(stored, chosen, fail_under, no_regression_against, check=check)
+        _report_bench(stored, chosen, fail_under, no_regression_against, look, table, check=check)
         return
     demands.set_margins(stored, None if check else margin)  # what is checked has its own
     wanted = demands.read_demands(stored.manifest, stored.folder, fail_under, max_gap, no_regression_against)
     if chosen in {Format.CSV, Format.JSONL}:
-        _emit_records(some.records(stored) if some else Records(stored), chosen)
-        if wanted == demands.Demands():
-            return  # nothing is computed that nobody wants
+        found = some.records(stored) if some else Records(stored)
+        records.emit(stored, found, table, is_jsonl=chosen is Format.JSONL)
+    if chosen in _OF_RECORDS and wanted == demands.Demands() and not (margin or for_step):
+        if chosen is Format.HTML:
+            output.emit(str(page.write_page(stored, look)))  # of summary.json as it stands
+        return  # nothing is computed that nobody wants
     _note_newer_rules(stored)
     summary = some.summarise(stored) if some else summarise_stored(stored)
     judged = wanted.judge(stored, summary)
     if check:
         _check(stored.folder, summary, judged, as_json=chosen is Format.JSON)
-    elif chosen not in {Format.CSV, Format.JSONL}:
+    elif chosen is Format.HTML:
+        output.emit(str(page.write_page(stored, look, summary=summary)))
+    elif chosen not in _OF_RECORDS:
         recalls = chosen in _WITH_GATES and not some  # the run's gates are about all its examples
         shown = judged or (demands.recalled(stored, summary) if recalls else ())
         _emit_summary(stored, summary, shown, chosen)
+    if for_step:
+        step_summary.write(stored, summary, judged or demands.recalled(stored, summary))
     gates.end(judged)
+
+
+def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
+    """Open a run as its last command had it, or with everything that it holds."""
+    stored = open_stored(board_demands.place_of(run))
+    if all_:
+        stored = _with_everything(stored, check=check)
+    elif left := unnamed(stored.document):
+        output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
+    return stored
 
 
 def _with_everything(stored: StoredRun, *, check: bool) -> StoredRun:
@@ -147,15 +178,25 @@ def _note_newer_rules(stored: StoredRun) -> None:
 
 
 def _report_bench(
-    stored: StoredRun, chosen: Format, fail_under: Sequence[str] | None, against: str | None, *, check: bool
+    stored: StoredRun,
+    chosen: Format,
+    fail_under: Sequence[str] | None,
+    against: str | None,
+    look: page.Wanted,
+    table: records.Table,
+    *,
+    check: bool,
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
     board, others = stored_board(stored), own_boards(stored)
     judged = board_demands.judged_as_asked(stored, board, others, fail_under, against)
     if check:
         _check(stored.folder, summarise_stored(stored), judged, as_json=chosen is Format.JSON)
-    elif chosen is Format.JSONL:
-        _emit_records(Records(stored), chosen)
+    elif chosen is Format.JSONL or table.is_wide:
+        records.emit(stored, Records(stored), table, is_jsonl=chosen is Format.JSONL)
+    elif chosen is Format.HTML:
+        boards = {"": board, **others} if board else None
+        output.emit(str(page.write_page(stored, look, boards=boards)))
     elif board:
         shown = judged or (board_demands.recalled(stored, board, others) if chosen in _WITH_GATES else ())
         _emit_board(stored, {"": board, **others}, shown, chosen)
@@ -201,21 +242,6 @@ def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
     if check and chosen not in {Format.TERMINAL, Format.JSON}:
         raise UsageError(f"--check has no format {chosen}", hint="leave --format away, or give --json")
     return chosen
-
-
-def _emit_records(records: Iterable[RunRecord], chosen: Format) -> None:
-    """Write a row for each record, as they are read; no number is made of them."""
-    if chosen is Format.JSONL:
-        output.emit_pieces(rows.jsonl_pieces(records))
-        return
-    columns = rows.find_columns(records)
-    if columns.has_rest:
-        output.say(
-            f"note: side information beyond {rows.MOST_COLUMNS} keys, or with keys of more than "
-            f"{rows.LONGEST_NAME} letters, is in the last column, side_info, as JSON; "
-            "--format jsonl has every key"
-        )
-    output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
 
 
 def _emit_summary(

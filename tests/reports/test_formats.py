@@ -213,7 +213,7 @@ def test_a_run_without_examples_has_empty_lines(cli: Cli, tmp_path: Path) -> Non
         (["--format", "csv", "--json"], "exclude each other"),
         (["--format", "terminal", "--json"], "exclude each other"),
         (["--format", "md", "--check"], "--check has no format md"),
-        (["--format", "html"], "html"),
+        (["--format", "pdf"], "pdf"),
     ],
 )
 @pytest.mark.usefixtures("run")

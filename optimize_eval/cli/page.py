@@ -1,0 +1,96 @@
+"""Where the page of a run is written to: a file of its own, whole or not at all; its path is the result."""
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from optimize_eval.errors import UsageError
+from optimize_eval.reports.page.document import MOST, pieces
+from optimize_eval.reports.page.source import source_of
+from optimize_eval.store.journal import no_room
+from optimize_eval.store.stored import StoredRun
+
+FILE = "report.html"
+LEAST = 1.0  # MB
+
+Output = Annotated[
+    str | None,
+    typer.Option(
+        "-o", "--output", metavar="FILE", help="Where html goes (RUN/report.html).", show_default=False
+    ),
+]
+MaxMb = Annotated[
+    float | None,
+    typer.Option("--max-mb", metavar="MB", help=f"How large html may get ({MOST}).", show_default=False),
+]
+Full = Annotated[bool, typer.Option("--full", help="Every record in full, however large html gets.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What was said of the page; nothing where the report is something else."""
+
+    output: str | None = None
+    max_mb: float | None = None
+    full: bool = False
+
+    @property
+    def most(self) -> float | None:
+        if self.full and self.max_mb is not None:
+            raise UsageError("--full and --max-mb exclude each other", hint="give one of the two")
+        if self.max_mb is not None and not LEAST <= self.max_mb < float("inf"):
+            raise UsageError(
+                f"--max-mb {self.max_mb:g} is no size of a page",
+                hint=f"at least {LEAST:g}; --full for everything",
+            )
+        return None if self.full else self.max_mb or MOST
+
+
+def wanted(output: str | None, max_mb: float | None, full: bool, *, is_page: bool) -> Wanted:
+    """Take what was said of the page; refuse it in a report that is something else."""
+    for name, given in (("-o", output), ("--max-mb", max_mb), ("--full", full)):
+        if not is_page and given not in {None, False}:
+            raise UsageError(f"{name} belongs to --format html", hint="add --format html, or leave it out")
+    return Wanted(output, max_mb, full)
+
+
+def write_page(
+    stored: StoredRun,
+    asked: Wanted,
+    *,
+    summary: Mapping[str, Any] | None = None,
+    boards: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Path:
+    """Write the page of a run and return where it is."""
+    most = asked.most
+    path = Path(asked.output) if asked.output else stored.folder / FILE
+    source = source_of(stored, summary=summary, boards=boards)
+    title = stored.folder.resolve().name
+    if path.is_dir():
+        raise UsageError(f"{path} cannot be written: it is a folder", hint="name a file with -o")
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as stream:
+            for piece in pieces(source, title=title, place=str(stored.folder), most=most):
+                stream.write(piece)
+        draft.replace(path)
+    except OSError as error:
+        raise _not_written(path, error) from None
+    finally:
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return path
+
+
+def _not_written(path: Path, error: OSError) -> Exception:
+    if not path.parent.is_dir():
+        return UsageError(
+            f"{path} cannot be written: there is no folder {str(path.parent)!r}",
+            hint="make it, or name another",
+        )
+    return no_room(path, error)

@@ -1,0 +1,71 @@
+"""A run's records on stdout: one a row, or with `--wide` one example a row, its candidates side by side."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.errors import UsageError
+from optimize_eval.reports import rows
+from optimize_eval.store.records import RunRecord
+from optimize_eval.store.stored import StoredRun
+
+Wide = Annotated[bool, typer.Option("--wide", help="csv, jsonl: one example a row, candidates as columns.")]
+With = Annotated[
+    str | None,
+    typer.Option(
+        "--with", metavar="FIELD,…", help="Fields of the examples to put into --wide.", show_default=False
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How records are laid out."""
+
+    is_wide: bool
+    fields: tuple[str, ...] = ()
+
+
+def table(wide: bool, fields: str | None, *, is_possible: bool) -> Table:
+    """Take what was said of the table; refuse it in a report that has none."""
+    if wide and not is_possible:
+        raise UsageError("--wide belongs to --format csv or jsonl", hint="add one of them, or leave it out")
+    if fields is not None and not wide:
+        raise UsageError("--with belongs to --wide", hint="add --wide")
+    named = tuple(dict.fromkeys(field.strip() for field in (fields or "").split(",") if field.strip()))
+    if fields is not None and not named:
+        raise UsageError("--with names no field", hint="such as --with question,metadata.lang")
+    return Table(is_wide=wide, fields=named)
+
+
+def emit(stored: StoredRun, records: Iterable[RunRecord], laid_out: Table, *, is_jsonl: bool) -> None:
+    """Write a row for each, as they are read; no number is made of them."""
+    if laid_out.is_wide:
+        _emit_wide(stored, laid_out.fields, is_jsonl=is_jsonl)
+        return
+    if is_jsonl:
+        output.emit_pieces(rows.jsonl_pieces(records))
+        return
+    columns = rows.find_columns(records)
+    if columns.has_rest:
+        output.say(
+            f"note: side information beyond {rows.MOST_COLUMNS} keys, or with keys of more than "
+            f"{rows.LONGEST_NAME} letters, is in the last column, side_info, as JSON; "
+            "--format jsonl has every key"
+        )
+    output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
+
+
+def _emit_wide(stored: StoredRun, fields: tuple[str, ...], *, is_jsonl: bool) -> None:
+    from optimize_eval.reports import wide  # noqa: PLC0415  the page's source is of no use to other reports
+    from optimize_eval.reports.page.source import source_of  # noqa: PLC0415  see above
+
+    found = wide.rows_of(source_of(stored, summary={}), stored.layout, fields)
+    if is_jsonl:
+        output.emit_pieces(wide.jsonl_pieces(found))
+        return
+    columns = wide.columns_of(stored.layout, fields)
+    output.emit_pieces(wide.csv_pieces(found, columns, ci=output.under_ci()))

@@ -1,0 +1,67 @@
+"""`optimize-eval view`: runs in a browser, also while they go on; for this machine, until Ctrl-C."""
+
+import threading
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.errors import UsageError
+from optimize_eval.store.listing import list_runs
+from optimize_eval.viewer.server import Server
+from optimize_eval.viewer.shelf import Shelf
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval view
+  optimize-eval view runs/run-1f3a9c02 --open
+
+\b
+The address has a token in it: who does not have it is refused. Only this machine can reach it.
+"""
+
+_USUAL = "runs"
+_MOST_PORT = 65_535
+
+
+def view(
+    folder: Annotated[
+        str | None,
+        typer.Argument(metavar="[RUN|DIR]", help="A run, or a folder of them (runs).", show_default=False),
+    ] = None,
+    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open a browser, too.")] = False,
+    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=_MOST_PORT)] = 0,
+) -> None:
+    """Serve runs as pages, also while they go on, until Ctrl-C."""
+    place = Path(_USUAL if folder is None else folder)
+    if not place.is_dir() or folder == "":
+        raise UsageError(f"there is no folder {str(place)!r}", hint="name a run, or a folder that holds runs")
+    if not list_runs(place):
+        output.say(f"note: there is no run in {place} yet")
+    with _listening(Shelf(place), port) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            _announce(server.url, is_opened=open_)
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            server.shutdown()
+
+
+def _announce(url: str, *, is_opened: bool) -> None:
+    output.say("Ctrl-C ends it")
+    output.emit(url)
+    if is_opened:
+        webbrowser.open(url)
+
+
+def _listening(shelf: Shelf, port: int) -> Server:
+    try:
+        return Server(shelf, port)
+    except OSError as error:
+        raise UsageError(
+            f"port {port} cannot be used: {error.strerror}", hint="leave --port out: any free one is taken"
+        ) from None

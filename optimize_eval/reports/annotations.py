@@ -1,0 +1,42 @@
+"""What failed as annotations of GitHub Actions: one for each gate that was missed and each group of failures.
+
+Pure: summary → lines. Foreign text is escaped, so that no line of it is a command of its own.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from optimize_eval.aggregates.gates import Gate
+from optimize_eval.aggregates.wording import count
+from optimize_eval.reports.cells import most_frequent, who_failed, words_of
+from optimize_eval.reports.inert import inert, shortened
+
+MOST = 10  # of a kind that GitHub shows of a step
+
+_LONGEST = 500
+_OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_OF_TITLES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
+
+
+def lines(summary: Mapping[str, Any], gates: Sequence[Gate]) -> Iterator[str]:
+    """Write the annotations: missed gates as errors, failures as warnings, the most frequent first."""
+    missed = (gate for gate in gates if not gate.is_met)
+    yield from (_command("error", "gate missed", gate.text) for gate in islice(missed, MOST))
+    for entry in most_frequent(summary)[:MOST]:
+        title = f"{entry['evaluator']}: {count(entry['count'], 'call')} failed ({entry['kind']})"
+        yield _command("warning", title, f"{who_failed(entry)}: {words_of(entry)}")
+
+
+def _command(kind: str, title: str, text: str) -> str:
+    r"""Write a command of a workflow.
+
+    >>> _command("error", "a: b", "100 %\n::error::no")
+    '::error title=a%3A b::100 %25%0A::error::no'
+    """
+    return f"::{kind} title={_escaped(title, _OF_TITLES)}::{_escaped(text, _OF_DATA)}"
+
+
+def _escaped(text: str, signs: Mapping[str, str]) -> str:
+    shown = inert(shortened(text, _LONGEST), ci=False)
+    return "".join(signs.get(sign, sign) for sign in shown)

@@ -1,0 +1,105 @@
+"""The numbers of all records as columns: a stretch of units for each cell that has a record.
+
+A unit's place is that of its cell, then its example's, then its repeat's. Which axes there are is run.json's.
+"""
+
+import math
+import sys
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from optimize_eval.reports.page.source import Found, Record
+from optimize_eval.store.layout import Cell
+
+NOT_RUN, SCORED, FAILED, SKIPPED = range(4)
+
+_OUTCOMES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
+
+Key = tuple[int, int, int, int]  # evaluator, candidate, task model, split, each by its place
+
+
+class Axes:
+    """The axes of a run by name, as places."""
+
+    def __init__(self, run: Mapping[str, Any]) -> None:
+        self.evaluators = [one["name"] for one in (*run["evaluators"], *run.get("additions", ()))]
+        self.candidates = [one["name"] for one in run["candidates"]]
+        self.task_models = list(run["task_models"])
+        self.splits = [split["name"] for split in run["splits"]]
+        self.lines = [list(split["lines"]) for split in run["splits"]]
+        self.repeats = int(run["repeats"])
+        self._places = [
+            {name: place for place, name in enumerate(names)}
+            for names in (self.evaluators, self.candidates, self.task_models, self.splits)
+        ]
+
+    def key(self, cell: Cell) -> Key:
+        """Give a cell by the places of its names."""
+        evaluators, candidates, task_models, splits = self._places
+        return (
+            evaluators[cell.evaluator],
+            candidates[cell.candidate],
+            task_models[cell.task_model],
+            splits[cell.split],
+        )
+
+
+class Columns:
+    """Scores, seconds and outcomes; cells in the order of their axes."""
+
+    def __init__(self, axes: Axes, records: Iterable[Found]) -> None:
+        self.axes = axes
+        self._cells: dict[Key, tuple[array[float], array[float], bytearray]] = {}
+        for cell, place, record in records:
+            self._take(self.axes.key(cell), place, record)
+        self._cells = dict(sorted(self._cells.items()))
+
+    def _take(self, key: Key, at: int, record: Record) -> None:
+        scores, seconds, outcomes = self._cells.get(key) or self._begin(key)
+        outcomes[at] = _OUTCOMES[record["outcome"]]
+        seconds[at] = record.get("seconds") or 0.0
+        if record["outcome"] == "scored":
+            scores[at] = record["score"]
+
+    def _begin(self, key: Key) -> tuple["array[float]", "array[float]", bytearray]:
+        size = len(self.axes.lines[key[3]]) * self.axes.repeats
+        cell = array("d", [math.nan]) * size, array("f", [0.0]) * size, bytearray(size)
+        self._cells[key] = cell
+        return cell
+
+    @property
+    def cells(self) -> list[Key]:
+        return list(self._cells)
+
+    @property
+    def size(self) -> int:
+        return sum(len(outcomes) for *_, outcomes in self._cells.values())
+
+    def outcomes(self, key: Key) -> bytearray:
+        return self._cells[key][2]
+
+    def means(self, key: Key) -> list[float]:
+        """Give each example's score, over repeats their mean; nan where nothing was scored."""
+        scores, repeats = self._cells[key][0], self.axes.repeats
+        if repeats == 1:
+            return scores.tolist()
+        parts = (scores[start : start + repeats] for start in range(0, len(scores), repeats))
+        return [_mean([score for score in part if not math.isnan(score)]) for part in parts]
+
+    def to_bytes(self) -> bytes:
+        """Put the columns one behind the other, each over all cells: float64, float32, uint8."""
+        columns = zip(*self._cells.values(), strict=True)
+        return b"".join(bytes(_little(part)) for column in columns for part in column)
+
+
+def _mean(scores: list[float]) -> float:
+    return math.fsum(scores) / len(scores) if scores else math.nan
+
+
+def _little(part: "array[float] | bytearray") -> "array[float] | bytearray":
+    if sys.byteorder == "little" or isinstance(part, bytearray):
+        return part
+    swapped = part[:]
+    swapped.byteswap()
+    return swapped

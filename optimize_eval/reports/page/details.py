@@ -1,0 +1,97 @@
+"""Examples in full, with what every evaluator said of them, as blocks that a browser opens when needed.
+
+A block holds whole examples; as JSON it is about as large as a browser opens without anybody noticing.
+"""
+
+import gzip
+from array import array
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from optimize_eval import strict_json
+from optimize_eval.reports.page.columns import Axes
+from optimize_eval.reports.page.priority import Example
+from optimize_eval.reports.page.source import Source, examples_of
+
+BLOCK = 192_000  # bytes of JSON
+NO_BLOCK = 0xFFFF_FFFF
+
+_LEVEL = 4  # of gzip: a third of the time of 6, and a tenth larger
+_FIRST = 16  # examples that are read before it is known how large they are
+_KEPT = ("kind", "message", "stderr", "attempts", "started_at", "side_info")
+
+
+@dataclass(slots=True)
+class Index:
+    """In which block each example is, over all splits."""
+
+    starts: Sequence[int]
+    blocks: "array[int]"
+    count: int = 0
+    told: int = 0
+    size: int = 0
+    _here: list[Example] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, axes: Axes) -> "Index":
+        starts = [0]
+        for lines in axes.lines:
+            starts.append(starts[-1] + len(lines))
+        return cls(starts, array("I", [NO_BLOCK]) * starts[-1])
+
+    def note(self, examples: Sequence[Example]) -> None:
+        for split, place in examples:
+            self.blocks[self.starts[split] + place] = self.count
+        self.count += 1
+        self.told += len(examples)
+
+
+def blocks_of(
+    source: Source, axes: Axes, order: Sequence[Example], index: Index, room: int | None
+) -> Iterator[bytes]:
+    """Write blocks until there is no more room (None: for all), and note in the index what is where."""
+    examples = examples_of(source.run)
+    at, step = 0, _FIRST
+    while at < len(order):
+        chosen = order[at : at + step]
+        text = block_of(source, axes, chosen, examples)
+        packed = packed_text(text)
+        if room is not None and index.size + len(packed) > room:
+            return
+        index.size += len(packed)
+        index.note(chosen)
+        at += len(chosen)
+        step = max(1, min(len(chosen) * 4, len(chosen) * BLOCK // max(1, len(text))))
+        yield packed
+
+
+def packed_text(data: bytes) -> bytes:
+    """Compress bytes for a page, the same for the same bytes."""
+    return b64encode(gzip.compress(data, _LEVEL, mtime=0))
+
+
+def block_of(
+    source: Source, axes: Axes, chosen: Sequence[Example], examples: Mapping[str, Mapping[int, Any]]
+) -> bytes:
+    """Write down examples in full, with every record of theirs, by `split:place`."""
+    records: dict[Example, list[list[Any]]] = {example: [] for example in chosen}
+    for split, group in groupby(sorted(chosen), key=lambda example: example[0]):
+        places = [place for _, place in group]
+        for cell, unit, record in source.records_of(axes.splits[split], places):
+            place, repeat = divmod(unit, axes.repeats)
+            records[split, place].append([*axes.key(cell)[:3], repeat + 1, _said(record)])
+    told = {
+        f"{split}:{place}": {
+            "example": examples[axes.splits[split]].get(place),
+            "records": records[split, place],
+        }
+        for split, place in chosen
+    }
+    return strict_json.dumps(told)
+
+
+def _said(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in _KEPT if record.get(name) not in (None, "", {})}

@@ -1,0 +1,86 @@
+"""The first part of a page: run.json and summary.json, and what a browser needs beside them.
+
+What run.json has of each example stands further below in the page, so that the head stays small.
+"""
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from optimize_eval.reports.page.columns import Columns
+from optimize_eval.reports.page.drift import drifts
+from optimize_eval.reports.page.source import Source
+
+SCHEMA = "optimize-eval.page.v1"
+
+_OF_EXAMPLES = frozenset({"lines", "sha256", "clusters", "groups", "names", "inputs"})
+
+
+def head_of(source: Source, columns: Columns, *, title: str, place: str) -> dict[str, Any]:
+    """Put together what the overview is made from; `place` is the run's folder as people name it."""
+    axes = columns.axes
+    return {
+        "schema": SCHEMA,
+        "title": title,
+        "run": without_examples(source.run),
+        "summary": source.summary,
+        "boards": source.boards,
+        "axes": {
+            "evaluators": axes.evaluators,
+            "candidates": axes.candidates,
+            "task_models": axes.task_models,
+            "splits": axes.splits,
+            "sizes": [len(lines) for lines in axes.lines],
+            "repeats": axes.repeats,
+        },
+        "cells": columns.cells,
+        "drifts": drifts(source.summary),
+        "commands": commands_of(source.run, place),
+    }
+
+
+def examples_of(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List what run.json knows of the examples of each split: lines, names and how they begin."""
+    return [
+        {"lines": split["lines"], "names": split.get("names", []), "inputs": split.get("inputs", [])}
+        for split in run["splits"]
+    ]
+
+
+def without_examples(run: Mapping[str, Any]) -> dict[str, Any]:
+    splits = [
+        {key: value for key, value in split.items() if key not in _OF_EXAMPLES} for split in run["splits"]
+    ]
+    return {**run, "splits": splits}
+
+
+def commands_of(run: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Write the commands that a page shows, and the parts of one that calls a single example again."""
+    paths = (run.get("settings") or {}).get("paths") or {}
+    folder = shlex.quote(place)
+    evaluators = [*run["evaluators"], *run.get("additions", ())]
+    return {
+        "report": f"optimize-eval report {folder}",
+        "check": f"optimize-eval report {folder} --check",
+        "records": f"optimize-eval report {folder} --format jsonl",
+        "full": f"optimize-eval report {folder} --format html --full",
+        "evaluators": [shlex.quote(f"{one['name']}={one['text']}") for one in evaluators],
+        "candidates": _paths_of_candidates(run, paths.get("candidate") or []),
+        "splits": [_quoted((paths.get("splits") or {}).get(split["name"])) for split in run["splits"]],
+    }
+
+
+def _paths_of_candidates(run: Mapping[str, Any], paths: list[str]) -> list[str | None]:
+    """Find the files of candidates by their names; those of a list have none."""
+    by_stem = {path.rpartition("/")[2].partition(".")[0]: path for path in paths if "*" not in path}
+    return [_quoted(by_stem.get(one["name"])) for one in run["candidates"]]
+
+
+def _quoted(path: str | None) -> str | None:
+    return None if path is None else shlex.quote(path)
+
+
+def to_json(value: Any) -> bytes:
+    """Write JSON that can stand in HTML: ASCII, and without a sign that begins a tag."""
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").encode()

@@ -1,0 +1,116 @@
+"""A run as a page sees it while it goes on: the same parts as in the file, made anew when the journal grew.
+
+A run that is large is not read at each question: never more often than a tenth of the time goes into reading.
+"""
+
+import hashlib
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optimize_eval import strict_json
+from optimize_eval.aggregates.board_examples import own_boards, stored_board
+from optimize_eval.reports.page import head
+from optimize_eval.reports.page.columns import Axes, Columns
+from optimize_eval.reports.page.details import block_of
+from optimize_eval.reports.page.source import Source, examples_of, source_of
+from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY
+from optimize_eval.store.listing import ListedRun, State, list_runs
+from optimize_eval.store.manifest import is_bench
+from optimize_eval.store.stored import open_stored
+
+REST = 10.0  # times as long as reading took
+
+Stamp = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The parts of a page at one moment; `tag` is another one where they are others."""
+
+    tag: str
+    head: bytes
+    columns: bytes
+    examples: bytes
+    source: Source
+    axes: Axes
+    known: Mapping[str, Mapping[int, Any]]  # the examples, from their files
+
+    def block(self, split: int, place: int) -> bytes | None:
+        """Tell one example in full; None where there is no such example."""
+        if not (0 <= split < len(self.axes.lines) and 0 <= place < len(self.axes.lines[split])):
+            return None
+        return block_of(self.source, self.axes, [(split, place)], self.known)
+
+
+class Live:
+    """One run that may go on."""
+
+    def __init__(self, folder: Path, rest: float = REST) -> None:
+        self.folder = folder
+        self._rest = rest
+        self._lock = threading.Lock()
+        self._stamp: Stamp = ()
+        self._snapshot: Snapshot | None = None
+        self._not_before = 0.0
+
+    def now(self) -> Snapshot:
+        """Give the run as it is; as it was a moment ago where reading takes long."""
+        with self._lock:
+            if self._snapshot and time.monotonic() < self._not_before:
+                return self._snapshot
+            self._snapshot = self._look()
+            return self._snapshot
+
+    def _look(self) -> Snapshot:
+        listed = listed_run(self.folder)
+        stamp = self._stamp_of(listed)
+        if stamp == self._stamp and self._snapshot:
+            return self._snapshot
+        begun = time.monotonic()
+        snapshot = _snapshot(self.folder, listed)
+        self._stamp, end = stamp, time.monotonic()
+        self._not_before = end + self._rest * (end - begun)
+        return snapshot
+
+    def _stamp_of(self, listed: ListedRun) -> Stamp:
+        return listed.state, *(_look_of(self.folder / name) for name in (MANIFEST, JOURNAL, SUMMARY))
+
+
+def listed_run(folder: Path) -> ListedRun:
+    """Look how a run stands; a folder that is none is refused by opening it."""
+    found = [run for run in list_runs(folder) if run.folder == folder]
+    return found[0] if found else ListedRun(folder=folder, state=State.UNFINISHED, changed_at=0, bytes=0)
+
+
+def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
+    stored = open_stored(folder)
+    boards = None
+    if is_bench(stored.manifest) and (board := stored_board(stored)):
+        boards = {"": board, **own_boards(stored)}
+    source = source_of(stored, boards=boards)
+    axes = Axes(source.run)
+    columns = Columns(axes, source.records())
+    told = head.head_of(source, columns, title=folder.resolve().name, place=str(folder))
+    state = {"state": str(listed.state), "changed_at": listed.changed_at}
+    text = strict_json.dumps({**told, "live": state})
+    return Snapshot(
+        tag=hashlib.sha256(text).hexdigest()[:16],
+        head=text,
+        columns=columns.to_bytes(),
+        examples=head.to_json(head.examples_of(source.run)),
+        source=source,
+        axes=axes,
+        known=examples_of(source.run),
+    )
+
+
+def _look_of(path: Path) -> tuple[int, int] | None:
+    try:
+        told = path.stat()
+    except OSError:
+        return None
+    return told.st_mtime_ns, told.st_size

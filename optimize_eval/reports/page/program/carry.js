@@ -1,0 +1,139 @@
+// @ts-check
+// Does the gain carry over to held-out data? And where the leader got worse, in the evaluator's own words.
+
+const MOST_NAMED = 12;
+const MOST_WORST = 7;
+
+/**
+ * @param {App} app
+ * @param {any[]} rows
+ */
+function carryOver(app, rows) {
+  const { data } = app;
+  const split = data.summary.decided_on;
+  const train = trainOf(data, split);
+  const isKnown = (row, name) => row.vs_baseline?.[name]?.diff != null;
+  const shown = train ? rows.filter((row) => isKnown(row, split) && isKnown(row, train)) : [];
+  const reach = reachOf(app);
+  if (!train || !shown.length) return reach && section("", "How small a difference this run can find", reach);
+  const crosses = shown.map((row) => ({ row, x: row.vs_baseline[train], y: row.vs_baseline[split] }));
+  return section("", "Does the gain carry over to held-out data?", carryChart(data, crosses, split, train), reach);
+}
+
+function carryChart(data, crosses, split, train) {
+  const values = crosses.flatMap(({ x, y }) => [x.diff, y.diff, ...(x.ci || []), ...(y.ci || []), 0]);
+  const domain = extent(values, 0.06);
+  const x = scale(domain, [64, 628]);
+  const y = scale(domain, [332, 12]);
+  const { step, found } = ticks(domain[0], domain[1], 6);
+  const plus = (value) => (value > step / 1e6 ? `+${tickText(value, step)}` : tickText(value, step));
+  const lines = found.map((value) => [
+    svg("line", { class: "grid-line", x1: x(value), x2: x(value), y1: 12, y2: 332 }),
+    svg("line", { class: "grid-line", x1: 64, x2: 628, y1: y(value), y2: y(value) }),
+    svg("text", { x: x(value), y: 350, "text-anchor": "middle" }, plus(value)),
+    svg("text", { x: 58, y: y(value) + 4, "text-anchor": "end" }, plus(value)),
+  ]);
+  return svg("svg", { class: "chart", viewBox: "0 0 640 384", role: "img", "aria-label": `Gain on ${train} against gain on ${split}, for each candidate` },
+    lines,
+    svg("line", { class: "axis-line", x1: x(0), x2: x(0), y1: 12, y2: 332 }),
+    svg("line", { class: "axis-line", x1: 64, x2: 628, y1: y(0), y2: y(0) }),
+    svg("line", { class: "dashed", x1: x(domain[0]), y1: y(domain[0]), x2: x(domain[1]), y2: y(domain[1]) }),
+    svg("text", { class: "italic", x: 600, y: 26, "text-anchor": "end" }, "on this line the gain carries over fully"),
+    crosses.map((one) => cross(data, one, x, y)),
+    labels(data, crosses.slice(0, MOST_NAMED), x, y),
+    svg("text", { class: "bold", x: 346, y: 376, "text-anchor": "middle" }, `Δ ${train} against baseline`),
+    svg("text", { class: "bold", transform: "translate(12 172) rotate(-90)", "text-anchor": "middle" }, `Δ ${split} against baseline`));
+}
+
+function cross(data, { row, x: dx, y: dy }, x, y) {
+  const at = data.axes.candidates.indexOf(row.candidate);
+  const { colour } = lookOf(data, at);
+  const [cx, cy] = [x(dx.diff), y(dy.diff)];
+  return [
+    row.overfit?.state === "overfits" && svg("line", { class: "drop", x1: cx, x2: cx, y1: y(dx.diff), y2: cy }),
+    dx.ci && svg("line", { class: `ci ${colour}`, x1: x(dx.ci[0]), x2: x(dx.ci[1]), y1: cy, y2: cy }),
+    dy.ci && svg("line", { class: `ci ${colour}`, x1: cx, x2: cx, y1: y(dy.ci[0]), y2: y(dy.ci[1]) }),
+    svg("g", null, svg("title", null, `${row.candidate}: train ${signed(dx.diff)}, held out ${signed(dy.diff)}`), mark(data, at, cx, cy, 7)),
+  ];
+}
+
+/** Names beside their crosses; those that would cover each other move down. */
+function labels(data, crosses, x, y) {
+  /** @type {{left: number, right: number, y: number}[]} */
+  const taken = [];
+  return crosses.map(({ row, x: dx, y: dy }) => {
+    const lost = row.overfit?.state === "overfits" ? ` ✕ overfits, ${number(row.overfit.value)} lost` : "";
+    const text = cut(row.candidate, 26) + lost;
+    const width = text.length * 7.2;
+    const isRight = x(dx.diff) + 12 + width < 628;
+    const left = isRight ? x(dx.diff) + 12 : x(dx.diff) - 12 - width;
+    let top = y(dy.diff) - 11;
+    while (taken.some((one) => Math.abs(one.y - top) < 14 && one.left < left + width && left < one.right)) top += 14;
+    taken.push({ left, right: left + width, y: top });
+    const { colour } = lookOf(data, data.axes.candidates.indexOf(row.candidate));
+    return svg("text", { class: `label ${colour}`, x: isRight ? left : left + width, y: top, "text-anchor": isRight ? "start" : "end" }, text);
+  });
+}
+
+/** @param {App} app */
+function reachOf(app) {
+  const { data, state } = app;
+  const split = data.summary.decided_on;
+  const model = data.axes.task_models[state.tm];
+  const leader = leaderOf(data);
+  const found = data.axes.evaluators.flatMap((name) => {
+    const row = data.summary.rows.find((one) => one.evaluator === name && one.candidate === leader && one.task_model === model);
+    const d = row?.vs_baseline?.[split];
+    return d && d.mde !== null ? [{ name, d }] : [];
+  });
+  if (!found.length) return null;
+  const parts = found.map(({ name, d }, at) => [at ? ", " : "", h("b", null, number(d.mde)), ` on ${name} (${count(d.n_pairs, "pair")})`]);
+  return h("p", { class: "note" }, `A difference on ${split} of this size would be found in 80 of 100 such runs: `, parts, ".");
+}
+
+/**
+ * @param {App} app
+ * @param {any[]} rows
+ */
+function worstOf(app, rows) {
+  const { data } = app;
+  const { summary } = data;
+  const leader = rows.find((row) => row.candidate === leaderOf(data)) || rows[0];
+  if (!leader) return null;
+  const isBaseline = leader.candidate === summary.baseline;
+  const entries = leader.worst.filter((one) => one.line !== null).slice(0, MOST_WORST);
+  const split = summary.decided_on;
+  const losses = leader.vs_baseline?.[split]?.losses || 0;
+  const title = isBaseline ? ["Lowest scores: ", said(leader.candidate)] : ["Regressions first: ", said(leader.candidate), ` on ${split}`];
+  if (!entries.length && !losses) {
+    const none = isBaseline ? null : h("p", { class: "note" }, said(leader.candidate), ` is below `, said(summary.baseline), ` on no example of ${split}.`);
+    return none && h("section", { class: "card" }, h("h2", null, title), none);
+  }
+  const b = data.axes.candidates.indexOf(leader.candidate);
+  const to = { tab: "examples", a: data.baseline, b, sp: data.axes.splits.indexOf(split), q: "", row: -1 };
+  const all = isBaseline
+    ? link(app, { ...to, show: "all", sort: `s${b}` }, "All examples, lowest first →")
+    : link(app, { ...to, show: "worse", sort: "delta" }, `All ${count(losses, "regression")} →`);
+  return h("section", { class: "card" }, h("h2", null, title), h("ol", { class: "worst" }, entries.map((one) => worstItem(app, one, isBaseline, b))), h("p", { class: "note" }, all));
+}
+
+function worstItem(app, one, isBaseline, b) {
+  const { data } = app;
+  const split = data.axes.splits.indexOf(one.split);
+  const change = isBaseline ? null : one.score - one.baseline;
+  const open = () => app.openLine(split, one.line, b);
+  const scores = isBaseline ? short(one.score) : `${short(one.baseline)} → ${short(one.score)}`;
+  return h("li", null,
+    h("button", { type: "button", class: "worst-row", on: { click: open } },
+      change !== null && h("b", { class: change < 0 ? "worse delta" : "plain delta" }, signedShort(change)),
+      h("span", { class: "where" }, `${one.split} ${one.line}`),
+      h("span", { class: "input cut" }, said(one.input || one.name || "")),
+      h("span", { class: "num" }, scores),
+      one.text && h("span", { class: "reason cut" }, said(one.text))));
+}
+
+/** @param {number} change */
+function signedShort(change) {
+  const shown = Math.abs(change) < 1e-12 ? 0 : change;
+  return (shown > 0 ? "+" : "") + short(shown);
+}

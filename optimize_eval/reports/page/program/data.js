@@ -1,0 +1,206 @@
+// @ts-check
+// The run as the page has it: the head at once, columns and examples when they were read, details when opened.
+
+const NOT_RUN = 0;
+const SCORED = 1;
+const FAILED = 2;
+const SKIPPED = 3;
+const NO_BLOCK = 0xffffffff;
+const MOST_OPEN = 24; // blocks that are kept
+
+/** @typedef {{name: string, evaluator: number, candidate: number}} System one column: a candidate, or a model */
+/** @typedef {{split: number, place: number, line: number | null, name: string, text: string, search: string}} Example */
+/** @typedef {{score: number, outcome: number, seconds: number}} Value */
+
+/** An integer that JavaScript cannot hold: its digits. */
+class Exact {
+  /** @param {string} digits */
+  constructor(digits) {
+    this.digits = digits;
+  }
+}
+
+/**
+ * @param {string} _key
+ * @param {any} value
+ * @param {{source?: string}} [context]
+ */
+function exactly(_key, value, context) {
+  const isRounded = typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+  return isRounded && context?.source ? new Exact(context.source) : value;
+}
+
+/** @param {string} text */
+function bytesOf(text) {
+  const signs = atob(text);
+  const bytes = new Uint8Array(signs.length);
+  for (let at = 0; at < signs.length; at += 1) bytes[at] = signs.charCodeAt(at);
+  return bytes;
+}
+
+/** @param {Uint8Array} bytes */
+async function unpacked(bytes) {
+  const stream = new Blob([/** @type {BlobPart} */ (bytes)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+/** What the file holds, by the names of its parts. */
+const FILE = {
+  /** @param {string} name */
+  async bytes(name) {
+    const element = document.getElementById(name);
+    return element ? unpacked(bytesOf(element.textContent || "")) : null;
+  },
+};
+
+class Data {
+  /** @param {any} head */
+  constructor(head) {
+    /** @type {Map<string, number>} where the units of a cell begin */
+    this.starts = new Map();
+    /** @type {number[]} where the examples of a split begin */
+    this.offsets = [];
+    this.size = 0;
+    this.scores = new Float64Array(0);
+    this.seconds = new Float32Array(0);
+    this.outcomes = new Uint8Array(0);
+    this.take(head);
+    /** @type {{bytes: (name: string) => Promise<ArrayBuffer | null>}} */
+    this.source = FILE;
+    /** @type {Map<string, Promise<any>>} */
+    this.open = new Map();
+    this.isRead = false;
+    /** @type {Example[]} */
+    this.examples = [];
+    /** @type {Uint32Array} */
+    this.blocks = new Uint32Array(0);
+  }
+
+  /**
+   * Take a head: the first, or in a page that is served a newer one.
+   * @param {any} head
+   */
+  take(head) {
+    this.head = head;
+    this.summary = head.summary;
+    this.run = head.run;
+    this.axes = head.axes;
+    this.isBench = Boolean(head.run.settings?.bench);
+    this.baseline = head.axes.candidates.indexOf(head.summary.baseline);
+    this.offsets = [0];
+    for (const size of head.axes.sizes) this.offsets.push(this.offsets[this.offsets.length - 1] + size);
+    this.starts = new Map();
+    let start = 0;
+    for (const key of head.cells) {
+      this.starts.set(key.join(), start);
+      start += head.axes.sizes[key[3]] * head.axes.repeats;
+    }
+    this.size = start;
+    this.isOver = !head.live || head.live.state !== "running";
+    this.isWhole = head.summary.units.owed === 0;
+  }
+
+  /** Read the columns and the examples; the overview needs neither. */
+  async read() {
+    const columns = await this.source.bytes("columns");
+    const examples = await this.source.bytes("examples");
+    const index = await this.source.bytes("index");
+    if (!columns || !examples) throw new Error("the columns are not in this file");
+    this.takeColumns(columns);
+    this.takeExamples(JSON.parse(new TextDecoder().decode(examples)));
+    this.blocks = index ? new Uint32Array(index) : new Uint32Array(this.examples.length).fill(NO_BLOCK);
+    this.isRead = true;
+  }
+
+  /** @param {ArrayBuffer} columns */
+  takeColumns(columns) {
+    const size = this.size;
+    this.scores = new Float64Array(columns, 0, size);
+    this.seconds = new Float32Array(columns, size * 8, size);
+    this.outcomes = new Uint8Array(columns, size * 12, size);
+  }
+
+  /** @param {{lines: (number | null)[], names: string[], inputs: string[]}[]} splits */
+  takeExamples(splits) {
+    this.examples = splits.flatMap((known, split) =>
+      known.lines.map((line, place) => {
+        const name = known.names[place] || "";
+        const text = known.inputs[place] || "";
+        return { split, place, line, name, text, search: `${name} ${text} ${line}`.toLowerCase() };
+      }),
+    );
+  }
+
+  /** @returns {System[]} the columns of grids: candidates, or a bench's models */
+  systems(evaluator) {
+    const names = this.isBench ? this.axes.evaluators : this.axes.candidates;
+    return names.map((name, at) => ({
+      name,
+      evaluator: this.isBench ? at : evaluator,
+      candidate: this.isBench ? 0 : at,
+    }));
+  }
+
+  /**
+   * @param {System} system
+   * @param {number} model
+   * @param {Example} example
+   * @returns {Value} of all repeats their mean, of which the count of scored ones decides the outcome
+   */
+  value(system, model, example) {
+    const start = this.starts.get([system.evaluator, system.candidate, model, example.split].join());
+    if (start === undefined || !this.outcomes.length) return { score: NaN, outcome: NOT_RUN, seconds: 0 };
+    const repeats = this.axes.repeats;
+    const at = start + example.place * repeats;
+    if (repeats === 1) return { score: this.scores[at], outcome: this.outcomes[at], seconds: this.seconds[at] };
+    return this.overRepeats(at, repeats);
+  }
+
+  /**
+   * @param {number} at
+   * @param {number} repeats
+   */
+  overRepeats(at, repeats) {
+    const outcomes = this.outcomes.subarray(at, at + repeats);
+    const scores = this.scores.subarray(at, at + repeats).filter((score) => !Number.isNaN(score));
+    const outcome = scores.length ? SCORED : Math.max(...outcomes);
+    const score = scores.length ? scores.reduce((sum, one) => sum + one, 0) / scores.length : NaN;
+    return { score, outcome, seconds: this.seconds[at] };
+  }
+
+  /** @param {Example} example */
+  number(example) {
+    return this.offsets[example.split] + example.place;
+  }
+
+  /** @param {Example} example */
+  hasDetails(example) {
+    return this.blocks[this.number(example)] !== NO_BLOCK;
+  }
+
+  /**
+   * What is known of an example in full: itself and every record; null where there is no room for it here.
+   * @param {Example} example
+   */
+  async details(example) {
+    const block = this.blocks[this.number(example)];
+    const isServed = Boolean(this.head.live);
+    if (!isServed && (block === undefined || block === NO_BLOCK)) return null;
+    const opened = await this.block(isServed ? `block/${example.split}/${example.place}` : `block-${block}`);
+    return opened?.[`${example.split}:${example.place}`] || null;
+  }
+
+  /** @param {string} name */
+  block(name) {
+    const known = this.open.get(name) || this.source.bytes(name).then(parsed);
+    this.open.delete(name);
+    this.open.set(name, known); // the newest is the last
+    if (this.open.size > MOST_OPEN) this.open.delete(/** @type {string} */ (this.open.keys().next().value));
+    return known;
+  }
+}
+
+/** @param {ArrayBuffer | null} bytes */
+function parsed(bytes) {
+  return bytes && JSON.parse(new TextDecoder().decode(bytes), exactly);
+}

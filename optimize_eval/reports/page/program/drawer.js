@@ -1,0 +1,130 @@
+// @ts-check
+// All that is known of one example: who scored what, the example, what each evaluator said, and the command.
+
+const REASONS = ["reasoning", "reason", "explanation", "message", "feedback"];
+
+/**
+ * The text by which an evaluator explains its score: one that is called so, else its longest.
+ * @param {any} info
+ * @returns {[string, string] | null}
+ */
+function reasonOf(info) {
+  const texts = Object.entries(info || {}).filter(([, value]) => typeof value === "string" && value);
+  const known = REASONS.map((name) => texts.find(([key]) => key.toLowerCase() === name)).find(Boolean);
+  const longest = texts.sort((one, other) => other[1].length - one[1].length)[0];
+  return /** @type {any} */ (known || (longest && longest[1].length > 30 ? longest : null));
+}
+
+/**
+ * @param {App} app
+ * @param {Example} example
+ * @param {(step: number) => void} walk
+ * @param {() => void} close
+ */
+function drawer(app, example, walk, close) {
+  const { data } = app;
+  const where = data.isBench ? "line" : `${data.axes.splits[example.split]} line`;
+  const title = example.line === null ? "Without an example" : `${where} ${example.line}`;
+  const body = h("div", { class: "drawer-body" }, h("p", { class: "note" }, "Opening …"));
+  const button = (label, text, press) => h("button", { type: "button", class: "icon", "aria-label": label, title: label, on: { click: press } }, text);
+  app.data.details(example).then(
+    (told) => replace(body, drawerBody(app, example, told)),
+    (error) => replace(body, h("p", { class: "failure" }, `This part of the file cannot be read: ${error.message}`)),
+  );
+  return h("div", { class: "drawer", role: "dialog", "aria-label": title, tabindex: -1 },
+    h("div", { class: "drawer-head" }, h("h2", null, title, example.name && h("span", { class: "quiet" }, " ", said(example.name))),
+      h("span", { class: "buttons" }, button("Previous example", "↑", () => walk(-1)), button("Next example", "↓", () => walk(1)), button("Close", "✕", close))),
+    body);
+}
+
+function drawerBody(app, example, told) {
+  const { data, state } = app;
+  const by = state.by;
+  const isThere = told !== null;
+  return [
+    scoresTable(app, example),
+    example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(example.text || example.name || "there is none"))),
+    !told?.example && example.line !== null && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
+    isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
+    isThere ? recordsOf(data, told, by, state).map((one) => recordCard(app, one)) : h("div", null, h("p", { class: "note" }, "There was no room for what was said here. The whole of it:"), command(data.head.commands.full)),
+    h("h3", null, data.isBench ? "Every record" : "Call just this one again"),
+    commandsFor(app, example).map(command),
+  ];
+}
+
+function scoresTable(app, example) {
+  const { data, state } = app;
+  const names = data.isBench ? data.axes.evaluators : data.axes.candidates;
+  const evaluators = data.isBench ? ["score"] : data.axes.evaluators;
+  const base = data.isBench ? state.a : data.baseline;
+  const value = (at, evaluator) => data.value({ name: "", evaluator: data.isBench ? at : evaluator, candidate: data.isBench ? 0 : at }, state.tm, example);
+  const first = data.isBench ? 0 : state.ev;
+  const rows = names.map((name, at) =>
+    h("tr", { class: at === state.by ? "here" : null },
+      h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(at === state.by), on: { click: () => app.set({ by: at }) } }, named(data, at))),
+      evaluators.map((_name, evaluator) => h("td", { class: "num" }, plainValue(value(at, evaluator)))),
+      names.length > 1 && h("td", { class: "num" }, at === base ? h("span", { class: "quiet" }, DASH) : deltaCell(value(at, first).score - value(base, first).score))));
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Scores" }, h("table", { class: "scores" },
+    h("thead", null, h("tr", null, h("th", { scope: "col" }, data.isBench ? "Model" : "Candidate"), evaluators.map((name) => h("th", { scope: "col", class: "num" }, said(name))), names.length > 1 && h("th", { scope: "col", class: "num" }, "Δ ", said(evaluators[first])))),
+    h("tbody", null, rows)));
+}
+
+function plainValue(value) {
+  if (value.outcome === SCORED) return number(value.score);
+  return h("span", { class: value.outcome === FAILED ? "failure" : "quiet" }, ["not run", "", "failed", "skipped"][value.outcome]);
+}
+
+function recordsOf(data, told, by, state) {
+  return told.records
+    .filter(([evaluator, candidate, model]) => (data.isBench ? evaluator === by : candidate === by) && model === state.tm)
+    .map(([evaluator, candidate, model, repeat, record]) => ({ evaluator, candidate, model, repeat, record }));
+}
+
+function recordCard(app, { evaluator, repeat, record, candidate }) {
+  const { data } = app;
+  const reason = record.kind ? null : reasonOf(record.side_info);
+  const rest = Object.fromEntries(Object.entries(record.side_info || {}).filter(([key]) => key !== reason?.[0]));
+  const value = app.recordAt(evaluator, candidate, repeat);
+  const attempts = record.attempts > 1 ? ` · ${count(record.attempts, "attempt")}` : "";
+  return h("section", { class: `inset${record.kind ? " failed" : ""}` },
+    h("p", { class: "said-head" }, h("b", null, said(data.axes.evaluators[evaluator])), " ", h("b", { class: "big" }, plainValue(value)),
+      h("span", { class: "quiet small" }, ` ${duration(value.seconds)}${data.axes.repeats > 1 ? ` · repeat ${repeat}` : ""}${attempts}`)),
+    record.kind && h("p", { class: "failure" }, h("b", null, record.kind), ": ", said(record.message)),
+    !record.kind && record.message && h("p", null, said(record.message)),
+    reason && h("p", { class: "reason" }, said(reason[1])),
+    Object.keys(rest).length > 0 && [h("h4", null, reason ? "also said" : "side info"), tree(rest)],
+    record.stderr && [h("h4", null, "stderr"), h("pre", { class: "text", tabindex: 0, "aria-label": "stderr" }, said(record.stderr))]);
+}
+
+/**
+ * A value as a tree: objects by their keys, lists by their places.
+ * @param {any} value
+ * @param {number} [depth]
+ */
+function tree(value, depth = 0) {
+  if (value instanceof Exact) return h("span", { class: "is-number" }, value.digits);
+  if (value === null || typeof value !== "object") return leaf(value);
+  const entries = Array.isArray(value) ? value.map((item, at) => [String(at), item]) : Object.entries(value);
+  if (!entries.length) return h("span", { class: "quiet" }, Array.isArray(value) ? "[ ]" : "{ }");
+  if (depth > 12) return leaf(JSON.stringify(value));
+  const shown = entries.slice(0, 200).map(([key, item]) => [h("dt", null, said(key)), h("dd", null, tree(item, depth + 1))]);
+  const more = entries.length - 200;
+  return h("dl", { class: "tree" }, shown, more > 0 && [h("dt", null, "…"), h("dd", { class: "quiet" }, `${whole(more)} more`)]);
+}
+
+function leaf(value) {
+  if (typeof value === "number") return h("span", { class: "is-number" }, String(value).replace("-", MINUS));
+  if (typeof value === "boolean" || value === null) return h("span", { class: "is-word" }, String(value));
+  return h("span", { class: "is-text" }, said(value));
+}
+
+/** @param {App} app @param {Example} example */
+function commandsFor(app, example) {
+  const { data, state } = app;
+  const { commands } = data.head;
+  const file = commands.splits[example.split];
+  if (data.isBench || (example.line !== null && !file)) return [commands.records];
+  const candidate = commands.candidates[state.by] || "CANDIDATE";
+  const about = example.line === null ? "" : ` --example ${file}:${example.line}`;
+  return [`optimize-eval score ${candidate} -e ${commands.evaluators[state.ev]}${about}`];
+}

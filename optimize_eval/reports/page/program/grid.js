@@ -1,0 +1,127 @@
+// @ts-check
+// A table of any length of which only the rows in sight exist. One tab stop; keys walk it.
+
+const ROW = 26; // px, as in the style
+const SPARE = 8; // rows above and below
+
+/**
+ * @typedef {{name: string, head: Child, title?: string, kind: string, cell: (item: any) => Child, sort?: string}} Column
+ */
+
+class Grid {
+  /**
+   * @param {{label: string, columns: Column[], items: any[], at: number, sort?: string,
+   *   sortBy?: (key: string) => void, walk: (at: number) => void, open: (at: number) => void,
+   *   fill?: (item: any, row: HTMLElement) => void, empty: string}} given
+   */
+  constructor(given) {
+    this.given = given;
+    this.items = given.items;
+    this.at = given.at;
+    this.body = h("div", { class: "grid-body", role: "rowgroup" });
+    this.head = h("div", { class: "grid-row grid-head", role: "row" }, given.columns.map((column) => this.header(column)));
+    this.element = h(
+      "div",
+      {
+        class: "grid", role: "grid", tabindex: 0, "aria-label": given.label,
+        "aria-rowcount": this.items.length + 1, "aria-colcount": given.columns.length,
+        on: { keydown: (event) => this.key(event), scroll: () => this.later(), click: (event) => this.click(event) },
+      },
+      h("div", { role: "rowgroup", class: "grid-top" }, this.head),
+      this.body,
+      !this.items.length && h("p", { class: "empty" }, given.empty),
+    );
+    this.body.style.setProperty("height", `${this.items.length * ROW}px`);
+    this.watch = new ResizeObserver(() => this.later());
+    this.watch.observe(this.element);
+  }
+
+  /** @param {Column} column */
+  header(column) {
+    const isSorted = column.sort && this.given.sort?.replace("-", "") === column.sort;
+    const down = this.given.sort?.startsWith("-");
+    const sorted = isSorted ? (down ? "descending" : "ascending") : undefined;
+    const sign = isSorted && h("span", { class: "sorted" }, down ? "▼" : "▲");
+    return h(
+      "div",
+      { class: `cell ${column.kind}`, role: "columnheader", "aria-sort": sorted, title: column.title, "data-sort": column.sort },
+      h("span", { class: "cut" }, column.head),
+      sign,
+    );
+  }
+
+  later() {
+    if (this.waits) return;
+    this.waits = true;
+    requestAnimationFrame(() => {
+      this.waits = false;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const top = Math.max(0, Math.floor(this.element.scrollTop / ROW) - SPARE);
+    const many = Math.ceil(this.element.clientHeight / ROW) + 2 * SPARE;
+    const rows = [];
+    for (let at = top; at < Math.min(this.items.length, top + many); at += 1) rows.push(this.row(at));
+    this.body.replaceChildren(...rows);
+    this.tell();
+  }
+
+  tell() {
+    const isThere = this.body.querySelector(`#row-${this.at}`);
+    if (isThere) this.element.setAttribute("aria-activedescendant", `row-${this.at}`);
+    else this.element.removeAttribute("aria-activedescendant");
+  }
+
+  /** @param {number} at */
+  row(at) {
+    const item = this.items[at];
+    const cells = this.given.columns.map((column) => h("div", { class: `cell ${column.kind}`, role: "gridcell" }, column.cell(item)));
+    const isHere = at === this.at;
+    const row = h("div", { class: `grid-row${isHere ? " here" : ""}`, role: "row", id: `row-${at}`, "aria-rowindex": at + 2, "aria-selected": String(isHere), "data-at": at }, cells);
+    row.style.setProperty("top", `${at * ROW}px`);
+    this.given.fill?.(item, row);
+    return row;
+  }
+
+  /** @param {any} event */
+  click(event) {
+    const sort = event.target.closest("[data-sort]")?.getAttribute("data-sort");
+    if (sort) this.given.sortBy?.(sort);
+    const at = event.target.closest("[data-at]")?.getAttribute("data-at");
+    if (at === null || at === undefined) return;
+    this.go(Number(at));
+    this.given.open(this.at);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const page = Math.max(1, Math.floor(this.element.clientHeight / ROW) - 2);
+    const steps = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
+    if (event.key === "Enter" && this.at >= 0) {
+      event.preventDefault();
+      this.given.open(this.at);
+    } else if (event.key in steps) {
+      event.preventDefault();
+      this.go(this.at + steps[event.key]);
+    }
+  }
+
+  /** @param {number} to */
+  go(to) {
+    if (!this.items.length) return;
+    this.at = Math.max(0, Math.min(this.items.length - 1, to));
+    this.show();
+    this.given.walk(this.at);
+  }
+
+  show() {
+    const above = this.at * ROW;
+    const room = this.element.clientHeight - this.head.offsetHeight;
+    if (above < this.element.scrollTop) this.element.scrollTop = above;
+    if (above + ROW > this.element.scrollTop + room) this.element.scrollTop = above + ROW - room;
+    this.draw();
+  }
+}

@@ -1,0 +1,195 @@
+// @ts-check
+// The page as a whole: tabs, the state and its address, keys, the drawer beside a grid.
+
+/** @typedef {{name: string, title: string, draw: (app: App) => Child}} Tab */
+
+/** @type {Tab[]} */
+const TABS = [
+  { name: "overview", title: "Overview", draw: overview },
+  { name: "compare", title: "Compare", draw: compareTab },
+  { name: "examples", title: "Examples", draw: examplesTab },
+  { name: "side-info", title: "Side info", draw: sidesTab },
+  { name: "failures", title: "Failures", draw: failuresTab },
+  { name: "reproduce", title: "Reproduce", draw: reproduceTab },
+];
+
+class App {
+  /** @param {Data} data */
+  constructor(data) {
+    this.data = data;
+    this.lost = ""; // why a server says nothing any more
+    this.address = new Address(this.data, TABS.map((tab) => tab.name));
+    this.state = this.address.read();
+    /** @type {Grid | null} */
+    this.grid = null;
+    /** @type {HTMLElement | null} */
+    this.drawer = null;
+    this.whenRead = new Promise((resolve) => (this.wasRead = resolve));
+    this.main = h("main", { id: "main", tabindex: -1 });
+    this.header = h("header", { class: "top" });
+    document.body.append(h("a", { class: "skip", href: "#main", on: { click: (event) => this.skip(event) } }, "Skip to the content"), this.header, this.main);
+    window.addEventListener("popstate", () => this.goTo(this.address.read()));
+    window.addEventListener("hashchange", () => this.goTo(this.address.read()));
+    document.addEventListener("keydown", (event) => this.key(event));
+    this.draw();
+  }
+
+  skip(event) {
+    event.preventDefault();
+    this.main.focus();
+  }
+
+  /**
+   * Change what is looked at.
+   * @param {Partial<State>} patch
+   * @param {{isTyping?: boolean, isWalking?: boolean, from?: any}} [how]
+   */
+  set(patch, how = {}) {
+    const isFar = patch.tab !== undefined && patch.tab !== this.state.tab;
+    const isOnlyRow = Object.keys(patch).every((name) => name === "row" || name === "by");
+    this.state = { ...this.state, ...patch };
+    const to = this.address.write(this.state);
+    if (isFar) history.pushState(null, "", to);
+    else history.replaceState(null, "", to);
+    if (isOnlyRow) this.drawDrawer();
+    else this.draw(how.isTyping);
+    if (isFar) {
+      window.scrollTo(0, 0);
+      this.main.focus();
+    }
+  }
+
+  /** @param {State} state */
+  goTo(state) {
+    if (this.address.write(state) === this.address.write(this.state)) return;
+    this.state = state;
+    this.draw();
+  }
+
+  /** @param {boolean} [isTyping] */
+  draw(isTyping) {
+    const held = isTyping ? null : focusPath(document.activeElement);
+    document.documentElement.dataset.theme = this.state.theme;
+    this.grid = null;
+    document.body.classList.toggle("fits", this.state.tab === "examples");
+    drawHeader(this);
+    const tab = TABS.find((one) => one.name === this.state.tab) || TABS[0];
+    const children = [tab.draw(this)];
+    if (isTyping) this.redrawAround(children);
+    else replace(this.main, h("div", { class: `tab ${tab.name}`, role: "tabpanel", id: `panel-${tab.name}`, "aria-label": tab.title }, children));
+    this.showGrid();
+    this.drawDrawer();
+    if (held) focusAt(held);
+  }
+
+  /** Draw the rows of a new grid; the one whose drawer is open is in sight. */
+  showGrid() {
+    if (this.state.row >= 0) this.grid?.show();
+    else this.grid?.later();
+  }
+
+  /** Keep the field that is typed into; what it filters is drawn anew. */
+  redrawAround(children) {
+    const fresh = h("div", null, children);
+    const panel = this.main.firstElementChild;
+    for (const name of [".status", ".grid"]) panel?.querySelector(name)?.replaceWith(/** @type {Element} */ (fresh.querySelector(name)));
+  }
+
+  /** @param {any} given */
+  gridOf(given) {
+    const places = new Map(given.items.map((item, at) => [this.data.number(item.example), at]));
+    this.places = places;
+    this.grid = new Grid({
+      ...given,
+      at: places.get(this.state.row) ?? 0,
+      walk: (at) => this.state.row >= 0 && this.set({ row: this.data.number(given.items[at].example) }),
+      open: (at) => this.set({ row: this.data.number(given.items[at].example), by: this.state.row < 0 ? this.state.b : this.state.by }),
+    });
+    return this.grid.element;
+  }
+
+  /**
+   * @param {number} split
+   * @param {number | null} line
+   * @param {number} by
+   */
+  openLine(split, line, by) {
+    this.opener = document.activeElement;
+    this.whenRead.then(() => {
+      const example = this.data.examples.find((one) => one.split === split && one.line === line);
+      if (example) this.set({ row: this.data.number(example), by });
+    });
+  }
+
+  drawDrawer() {
+    const example = this.data.examples[this.state.row];
+    const wasOpen = this.drawer;
+    const held = wasOpen?.contains(document.activeElement) ? focusPath(document.activeElement, wasOpen) : null;
+    const scrolled = wasOpen?.querySelector(".drawer-body")?.scrollTop || 0;
+    wasOpen?.remove();
+    this.drawer = null;
+    document.body.classList.toggle("has-drawer", Boolean(example));
+    if (!example) return;
+    this.drawer = drawer(this, example, (step) => this.walk(step), () => this.close());
+    document.body.append(this.drawer);
+    if (held) focusAt(held, this.drawer);
+    else if (!wasOpen) this.drawer.focus();
+    const body = this.drawer.querySelector(".drawer-body");
+    if (body && wasOpen) requestAnimationFrame(() => (body.scrollTop = scrolled));
+  }
+
+  /** @param {number} step */
+  walk(step) {
+    if (this.grid) {
+      const at = this.places?.get(this.state.row);
+      this.grid.go(at === undefined ? 0 : at + step);
+    } else {
+      this.set({ row: Math.max(0, Math.min(this.data.examples.length - 1, this.state.row + step)) });
+    }
+  }
+
+  close() {
+    this.set({ row: -1 });
+    const back = this.grid?.element || this.opener;
+    if (back instanceof HTMLElement && back.isConnected) back.focus();
+    else this.main.focus();
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    const isTyping = event.target instanceof Element && event.target.matches("input, select, textarea");
+    if (event.key === "Escape" && this.drawer) {
+      event.preventDefault();
+      this.close();
+    } else if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
+      event.preventDefault();
+      if (this.state.tab !== "examples") this.set({ tab: "examples" });
+      document.getElementById("search")?.focus();
+    } else if (this.drawer?.contains(document.activeElement) && !isTyping && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
+      event.preventDefault();
+      this.walk(event.key === "ArrowDown" ? 1 : -1);
+    }
+  }
+
+  recordAt(evaluator, candidate, repeat) {
+    const { data, state } = this;
+    const example = data.examples[state.row];
+    const start = data.starts.get([evaluator, candidate, state.tm, example.split].join());
+    const at = (start ?? 0) + example.place * data.axes.repeats + repeat - 1;
+    return { score: data.scores[at], outcome: data.outcomes[at], seconds: data.seconds[at] };
+  }
+
+  /** Put the reason for a score into a row when it is known, if the row is still there. */
+  async reasonLater(example, system, cell) {
+    const told = await this.data.details(example).catch(() => null);
+    const record = told?.records.find(([evaluator, candidate, model]) => evaluator === system.evaluator && candidate === system.candidate && model === this.state.tm)?.[4];
+    if (cell.isConnected) replace(cell, said(record?.message || reasonOf(record?.side_info)?.[1] || ""));
+  }
+
+  async read() {
+    await this.data.read();
+    this.wasRead(null);
+    if (["compare", "examples"].includes(this.state.tab) || this.state.row >= 0) this.draw();
+    document.documentElement.dataset.ready = "yes";
+  }
+}

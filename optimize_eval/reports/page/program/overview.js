@@ -1,0 +1,187 @@
+// @ts-check
+// The verdict, the leaderboard of one evaluator, what carries over, what got worse, how far the run can see.
+
+const MOST_POINTS = 12;
+
+/** @param {App} app */
+function overview(app) {
+  const { data } = app;
+  if (data.isBench) return benchOverview(app);
+  const rows = rowsOf(app);
+  const hasOthers = rows.length > 1 && data.isWhole;
+  return [
+    verdictOf(data.summary.verdict, app),
+    rows.length > 0 && leaderboard(app, rows),
+    h("div", { class: "two" }, hasOthers && carryOver(app, rows), data.isWhole && worstOf(app, rows)),
+  ];
+}
+
+/**
+ * @param {any} verdict
+ * @param {App} app
+ */
+function verdictOf(verdict, app) {
+  const isFinal = app.data.isOver && app.data.isWhole;
+  const bold = new Set([...app.data.axes.candidates, ...app.data.axes.evaluators]);
+  const points = verdict.points.map((point) =>
+    h("li", { class: POINTS[point.mark] || "quiet-mark" }, h("span", { class: "point", "aria-hidden": "true" }, point.mark), h("span", null, emphasised(point.text, bold))),
+  );
+  const failed = app.data.summary.units.failed;
+  const see = failed > 0 && h("li", null, h("span", { class: "point" }, "→"), link(app, { tab: "failures" }, `See ${count(failed, "failure")}`));
+  return h(
+    "section",
+    { class: `card verdict ${isFinal ? verdict.state || "single" : "so-far"}`, "aria-label": "Verdict" },
+    h("p", { class: "headline" }, emphasised(`${verdict.text}.`, bold)),
+    (points.length > 0 || see) && h("ul", { class: "points" }, points.slice(0, MOST_POINTS), see),
+    points.length > MOST_POINTS && h("details", null, h("summary", null, count(points.length - MOST_POINTS, "more point")), h("ul", { class: "points" }, points.slice(MOST_POINTS))),
+  );
+}
+
+/**
+ * Put names and signed numbers in bold.
+ * @param {string} text
+ * @param {Set<string>} names
+ */
+function emphasised(text, names) {
+  return text.split(/(\s+)/).map((word, at, words) => {
+    const bare = word.replace(/[.,;:)]+$/, "");
+    const isEnd = /^(CI|to|and)$/.test(words[at - 2] || ""); // of an interval
+    const isBold = names.has(bare) || (/^[+−]\d+\.\d+$/.test(bare) && !isEnd);
+    return isBold ? [h("b", null, bare), word.slice(bare.length)] : word;
+  });
+}
+
+/**
+ * The rows of the evaluator and model in focus, the best first.
+ * @param {App} app
+ */
+function rowsOf(app) {
+  const { data, state } = app;
+  const evaluator = data.axes.evaluators[state.ev];
+  const model = data.axes.task_models[state.tm];
+  const rows = data.summary.rows.filter((row) => row.evaluator === evaluator && row.task_model === model);
+  return sortedRows(rows, data.summary);
+}
+
+/**
+ * @param {App} app
+ * @param {any[]} rows
+ */
+function leaderboard(app, rows) {
+  const { data, state } = app;
+  const split = data.summary.decided_on;
+  const columns = columnsOf(app, rows, split);
+  const heads = columns.map((column) => h("th", { scope: "col", class: column.kind }, column.head, column.below && h("span", { class: "below" }, column.below)));
+  const lines = rows.map((row) => {
+    const isBaseline = row.candidate === data.summary.baseline;
+    const [first, ...rest] = columns;
+    return h("tr", { class: isBaseline && rows.length > 1 ? "baseline" : null },
+      h("th", { scope: "row", class: first.kind }, first.cell(row)),
+      rest.map((column) => h("td", { class: column.kind }, column.cell(row))));
+  });
+  const legend = rows.length > 1 && data.isWhole ? "▲▼ confirmed · △▽ hint only · dashed: baseline · failed calls are in no mean" : "failed calls are in no mean";
+  return h(
+    "section",
+    { class: "card" },
+    h("div", { class: "card-head" }, h("h2", null, "Leaderboard: ", said(data.axes.evaluators[state.ev])), usualControls(app, { split: false }), h("span", { class: "legend" }, legend)),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Leaderboard" }, h("table", { class: "board" }, h("thead", null, h("tr", null, heads)), h("tbody", null, lines))),
+    latencyOf(app),
+  );
+}
+
+/** @param {string} split */
+function meanOf(split) {
+  return split === "single" ? "mean" : `${split} mean`;
+}
+
+/** What a split's own train split is, if it has one. */
+function trainOf(data, split) {
+  return split !== "train" && data.axes.splits.includes("train") ? "train" : null;
+}
+
+/**
+ * @param {App} app
+ * @param {any[]} rows
+ * @param {string} split
+ */
+function columnsOf(app, rows, split) {
+  const { data } = app;
+  const train = trainOf(data, split);
+  const at = (row) => data.axes.candidates.indexOf(row.candidate);
+  const d = (row) => row.vs_baseline?.[split];
+  const compared = rows.length > 1 && data.isWhole; // no comparison before the end
+  const means = rows.flatMap((row) => (train ? [split, train] : [split]).flatMap((name) => row.splits[name].ci || [row.splits[name].mean ?? NaN]));
+  const domain = extent(means, 0.02);
+  const baseline = compared ? rows.find((row) => row.candidate === data.summary.baseline)?.splits[split].mean ?? null : null;
+  const shown = (row) => [{ s: row.splits[split], isHollow: false }, ...(train ? [{ s: row.splits[train], isHollow: true }] : [])];
+  return [
+    { kind: "who", head: "Candidate", cell: (row) => named(data, at(row)) },
+    { kind: "num mean", head: meanOf(split), below: "95 % CI", cell: (row) => [h("b", { class: "big" }, number(row.splits[split].mean)), below(ends(row.splits[split].ci))] },
+    { kind: "plot", head: h("span", { class: "key" }, train ? `● ${split} ○ ${train}` : `● ${meanOf(split)}`, axisOf(domain)), cell: (row) => intervals(data, at(row), shown(row), domain, baseline) },
+    ...(compared ? comparedColumns(data, split, train, d) : []),
+    { kind: "num", head: "Failed", below: "all splits", cell: (row) => failedCell(app, row) },
+    ...otherColumns(app, split, compared),
+  ];
+}
+
+function comparedColumns(data, split, train, d) {
+  const dash = () => h("span", { class: "quiet" }, DASH);
+  const p = (one) => pValue(one.p_holm ?? one.p);
+  const evidence = (one) => (one.ci ? [interval(one.ci), h("span", { class: "w1" }, ` · ${p(one)}`)] : p(one));
+  const columns = [
+    { kind: "num", head: `Δ ${split} against baseline`, below: ["95 % CI", h("span", { class: "w1" }, " · p (Holm)")], cell: (row) => (d(row) ? [h("b", { class: "big" }, differenceOf(d(row))), below(evidence(d(row)))] : dash()) },
+    { kind: "w2", head: "better · same · worse", below: `${split} pairs`, cell: (row) => (d(row) ? pairsBar(d(row)) : dash()) },
+  ];
+  if (!train) return columns;
+  return [
+    ...columns,
+    { kind: "num w2", head: `Δ ${train}`, below: "mean", cell: (row) => (row.vs_baseline ? [differenceOf(row.vs_baseline[train]), below(`mean ${number(row.splits[train].mean)}`)] : [dash(), below(`mean ${number(row.splits[train].mean)}`)]) },
+    { kind: "w3", head: "Overfit?", below: "lost gain: Δ train − Δ val", cell: (row) => (row.overfit ? overfitCell(row.overfit) : dash()) },
+  ];
+}
+
+function overfitCell(lost) {
+  const [sign, text, kind] = OVERFIT[lost.state] || ["·", "too few", "quiet"];
+  return [h("b", { class: kind }, `${sign} ${text}`), below(`${signed(lost.value)} (${interval(lost.ci)})`)];
+}
+
+/** @param {...Child} text */
+function below(...text) {
+  return h("span", { class: "below" }, text);
+}
+
+function failedCell(app, row) {
+  const splits = Object.values(row.splits);
+  const failed = splits.reduce((sum, s) => sum + s.failed, 0);
+  if (!failed) return h("span", { class: "quiet" }, "0");
+  const calls = splits.reduce((sum, s) => sum + s.failed + s.scored, 0);
+  return [link(app, { tab: "failures" }, h("b", { class: "failure" }, whole(failed))), below(percent(failed / calls))];
+}
+
+function otherColumns(app, split, compared) {
+  const { data, state } = app;
+  const model = data.axes.task_models[state.tm];
+  const find = (name, row) => data.summary.rows.find((one) => one.evaluator === name && one.task_model === model && one.candidate === row.candidate);
+  return data.axes.evaluators
+    .filter((_name, at) => at !== state.ev)
+    .map((name) => ({
+      kind: "num other",
+      head: said(name, "cut"),
+      below: compared ? `Δ ${split}` : meanOf(split),
+      cell: (row) => {
+        const other = find(name, row);
+        const d = other?.vs_baseline?.[split];
+        if (!other) return DASH;
+        return d && compared ? [differenceOf(d), below(interval(d.ci))] : [number(other.splits[split].mean), below(ends(other.splits[split].ci))];
+      },
+    }));
+}
+
+function latencyOf(app) {
+  const { data, state } = app;
+  const name = data.axes.evaluators[state.ev];
+  const parts = data.summary.latency.filter((one) => one.evaluator === name && one.n);
+  if (!parts.length) return null;
+  const told = parts.map((one) => `${one.split === "single" ? "" : `${one.split} `}p50 ${duration(one.p50)}, p95 ${duration(one.p95)}, max ${duration(one.max)}`);
+  return h("p", { class: "small note" }, `Time of a call to ${name}: ${told.join(" · ")}`);
+}

@@ -1,0 +1,59 @@
+// @ts-check
+// What the run was made of: commands, versions, digests, and each candidate's text against the baseline's.
+
+/** @param {App} app */
+function reproduceTab(app) {
+  const { data } = app;
+  const { commands } = data.head;
+  return [
+    h("section", { class: "card" }, h("h2", null, "See it again, and check it"),
+      command(commands.report), h("p", { class: "note" }, "Computes every number anew in another way and compares it with summary.json:"), command(commands.check),
+      h("p", { class: "note" }, "All records, one a line:"), command(commands.records)),
+    h("div", { class: "two" }, facts(data), inputs(data)),
+    data.isBench ? null : data.run.candidates.map((one, at) => candidateCard(data, one, at)),
+  ];
+}
+
+function facts(data) {
+  const { run, summary, axes } = data;
+  const settings = run.settings || {};
+  const told = [
+    ["run", data.head.title],
+    ["begun", run.created_at && moment(run.created_at)],
+    ["calls", `${whole(summary.units.total - summary.units.owed)} of ${whole(summary.units.total)}`],
+    ["baseline", data.isBench ? null : summary.baseline],
+    ["task models", axes.task_models.filter((name) => name !== null).join(", ")],
+    ["repeats", axes.repeats],
+    ["seed", run.seed],
+    ["sample", settings.sample], ["limit", settings.limit],
+    ["clusters by", run.cluster_by],
+    ["groups by", (run.group_by || []).join(", ")],
+    ["optimize-eval", run.version],
+    ["plan", run.plan],
+  ];
+  return section("", "Run", rowsOfFacts(told, (value) => said(value)));
+}
+
+function inputs(data) {
+  const { run } = data;
+  const evaluators = [...run.evaluators, ...(run.additions || [])];
+  const files = evaluators.flatMap((one) => [[data.isBench ? `${one.name}` : `-e ${one.name}=${one.text}`, one.sha256], ...(one.files || []).map((file) => [`  ${file.name}`, file.sha256])]);
+  const candidates = data.isBench ? [] : run.candidates.map((one) => [one.name, one.sha256 || (one.field ? `field ${one.field}` : "")]);
+  const splits = run.splits.map((one, at) => [`${one.file || one.name} (${count(data.axes.sizes[at], "example")})`, one.name]);
+  return section("", "Inputs", h("p", { class: "note" }, "sha256; a run goes on only with inputs that are the same."), rowsOfFacts([...candidates, ...splits, ...files], (value) => h("code", { class: "cut", title: value }, said(value))));
+}
+
+function rowsOfFacts(told, shown) {
+  const known = told.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return h("table", { class: "facts" }, h("tbody", null, known.map(([name, value]) => h("tr", null, h("th", { scope: "row" }, said(name)), h("td", null, shown(value))))));
+}
+
+function candidateCard(data, one, at) {
+  const base = data.run.candidates[data.baseline];
+  const isCompared = at !== data.baseline && base?.text !== undefined && one.text !== undefined;
+  const size = one.bytes !== undefined ? h("span", { class: "legend" }, `${count(one.bytes, "byte")}${isCompared ? ", changes against the baseline" : ""}`) : null;
+  const text = one.text === undefined
+    ? h("p", { class: "note" }, one.field ? `The field ${one.field} of each example.` : "The text is too long to be kept in run.json; its sha256 stands above.")
+    : isCompared ? shownDiff(base.text, one.text) : h("pre", { class: "text", tabindex: 0, "aria-label": "text of the candidate" }, said(one.text));
+  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, named(data, at)), size), text);
+}

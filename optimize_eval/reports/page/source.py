@@ -1,0 +1,121 @@
+"""What a page is made from: the documents of a run as they stand in its folder, and its records.
+
+The only module of the page that knows how a run is stored.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from optimize_eval import files
+from optimize_eval.aggregates.summary import SCHEMA, summarise_stored
+from optimize_eval.datasets import read_dataset
+from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.store.folder import JOURNAL, SUMMARY
+from optimize_eval.store.layout import Cell
+from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.stored import StoredRun
+
+Record = Mapping[str, Any]
+Places = Sequence[int]
+Found = tuple[Cell, int, Record]  # a cell, a place in it, and the newest record there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A run's documents, and two ways to its records: all of them, or those of some examples of a split."""
+
+    run: Manifest
+    summary: Mapping[str, Any]
+    boards: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    records: Callable[[], Iterator[Found]]
+    records_of: Callable[[str, Places], Iterator[Found]]
+
+
+def source_of(
+    stored: StoredRun,
+    *,
+    summary: Mapping[str, Any] | None = None,
+    boards: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Source:
+    """Say where the documents and records of a run are; a summary that is given stands for the stored one."""
+    return Source(
+        run=stored.manifest,
+        summary=summary_of(stored) if summary is None else _as_read(summary),
+        boards=boards or {},
+        records=lambda: _all_records(stored),
+        records_of=lambda split, places: _records_of(stored, split, places),
+    )
+
+
+def summary_of(stored: StoredRun) -> dict[str, Any]:
+    """Read summary.json, or compute it where it is missing, older than the journal or of other rules."""
+    path, journal = stored.folder / SUMMARY, stored.folder / JOURNAL
+    try:
+        is_newer = path.stat().st_mtime_ns >= journal.stat().st_mtime_ns
+        summary = orjson.loads(files.load(path, files.OF_A_RUN)) if is_newer else None
+    except (OSError, ValueError):
+        summary = None
+    is_current = isinstance(summary, dict) and summary.get("schema") == SCHEMA
+    if summary and is_current and _is_of(summary, stored):
+        return dict(summary)
+    return _as_read(summarise_stored(stored))
+
+
+def _is_of(summary: Mapping[str, Any], stored: StoredRun) -> bool:
+    """Return True if a summary is about what the run was last about, and knows as many outcomes."""
+    units, layout = summary["units"], stored.layout
+    compared = {(row["evaluator"], row["candidate"], row["task_model"]) for row in summary["rows"]}
+    told = {(cell.evaluator, cell.candidate, cell.task_model) for cell in layout.cells}
+    return (units["total"], units["owed"]) == (layout.size, stored.owed) and compared == told
+
+
+def _as_read(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Make of a summary what reading summary.json would give."""
+    read: dict[str, Any] = orjson.loads(orjson.dumps(summary))
+    return read
+
+
+def examples_of(run: Manifest) -> dict[str, dict[int, dict[str, Any]]]:
+    """Read the examples of each split, by their places, where their files still have what was scored."""
+    settings = run.get("settings")
+    paths = settings.get("paths") if isinstance(settings, dict) else None
+    known = (paths.get("splits") if isinstance(paths, dict) else None) or {}
+    return {
+        split["name"]: _same_examples(split, known.get(split["name"])) if split["lines"] != [None] else {}
+        for split in run["splits"]
+    }
+
+
+def _same_examples(split: Mapping[str, Any], path: str | None) -> dict[int, dict[str, Any]]:
+    if path is None:
+        return {}
+    try:
+        at = {example.line: example for example in read_dataset(path, most=None).examples}
+    except (OptimizeEvalError, OSError):
+        return {}
+    return {
+        place: at[line].value
+        for place, (line, digest) in enumerate(zip(split["lines"], split["sha256"], strict=True))
+        if line in at and hashlib.sha256(at[line].raw).hexdigest() == digest
+    }
+
+
+def _all_records(stored: StoredRun) -> Iterator[Found]:
+    with stored.reader() as reader:
+        for cell in stored.layout.cells:
+            for place, record in reader.records(cell):
+                yield cell, place, record
+
+
+def _records_of(stored: StoredRun, split: str, places: Places) -> Iterator[Found]:
+    repeats = stored.layout.repeats
+    units = [place * repeats + repeat for place in places for repeat in range(repeats)]
+    with stored.reader() as reader:
+        for cell in stored.layout.cells:
+            if cell.split == split:
+                for place, record in reader.records(cell, units):
+                    yield cell, place, record

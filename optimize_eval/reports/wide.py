@@ -1,0 +1,102 @@
+"""A run's records as one row for each example: what it is, then each candidate's score and reason.
+
+A repeat is a row of its own, so that no number is made. Records as rows of their own are rows'.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from optimize_eval.aggregates.reasons import reason_of
+from optimize_eval.aggregates.rows import asked_with
+from optimize_eval.errors import UsageError
+from optimize_eval.reports.inert import inert_json
+from optimize_eval.reports.page.source import Record, Source, examples_of
+from optimize_eval.reports.rows import Cells, gathered
+from optimize_eval.selection import value_at
+from optimize_eval.store.layout import Cell, Layout
+
+_TOGETHER = 200  # examples that are read at once
+_NAMES = ("split", "line", "repeat", "id")
+
+Row = dict[str, Any]
+Examples = Mapping[str, Mapping[int, Mapping[str, Any]]]
+
+
+def csv_pieces(rows: Iterable[Row], columns: Sequence[str], *, ci: bool) -> Iterator[str]:
+    """Write the table for spreadsheets; `ci` as for inert."""
+    write = Cells(ci)
+    lines = (write.line([row.get(name) for name in columns]) for row in rows)
+    return gathered(chain([write.line(columns)], lines))
+
+
+def jsonl_pieces(rows: Iterable[Row]) -> Iterator[str]:
+    """Write one object per line."""
+    return gathered(f"{inert_json(row)}\n" for row in rows)
+
+
+def columns_of(layout: Layout, fields: Sequence[str]) -> list[str]:
+    """Name the columns; a score's is EVALUATOR@CANDIDATE, as in gates, and its reason's beside it."""
+    cells = dict.fromkeys(_name(cell) for cell in layout.cells)
+    return [*_NAMES, *fields, *(column for name in cells for column in (name, _reason(name)))]
+
+
+def rows_of(source: Source, layout: Layout, fields: Sequence[str]) -> Iterator[Row]:
+    """Give the rows in the order of the data; raises UsageError where a field cannot be had."""
+    examples = _examples_with(source, layout, fields) if fields else {}
+    return _rows(source, layout, fields, examples)
+
+
+def _rows(source: Source, layout: Layout, fields: Sequence[str], examples: Examples) -> Iterator[Row]:
+    for split in layout.splits:
+        for start in range(0, len(split.lines), _TOGETHER):
+            places = range(len(split.lines))[start : start + _TOGETHER]
+            units = [(place, repeat) for place in places for repeat in range(layout.repeats)]
+            rows = {
+                (place, repeat): {
+                    "split": split.name,
+                    "line": split.lines[place],
+                    "repeat": repeat + 1,
+                    "id": split.names[place] if split.names else None,
+                    **{path: value_at(examples[split.name][place], path) for path in fields},
+                }
+                for place, repeat in units
+            }
+            for cell, unit, record in source.records_of(split.name, places):
+                rows[divmod(unit, layout.repeats)].update(_told(_name(cell), record))
+            yield from rows.values()
+
+
+def _told(name: str, record: Record) -> Row:
+    match record["outcome"]:
+        case "scored":
+            return {name: record["score"], _reason(name): reason_of(record.get("side_info") or {})}
+        case "failed":
+            return {name: None, _reason(name): f"failed: {record['kind']}: {record['message']}"}
+    return {name: None, _reason(name): f"skipped: {record.get('message', '')}"}
+
+
+def _name(cell: Cell) -> str:
+    return f"{asked_with(cell.evaluator, cell.task_model)}@{cell.candidate}"
+
+
+def _reason(name: str) -> str:
+    return f"{name} reason"
+
+
+def _examples_with(source: Source, layout: Layout, fields: Sequence[str]) -> Examples:
+    """Read the examples, all of which have to be those that were scored, and have each field somewhere."""
+    examples = examples_of(source.run)
+    for split in layout.splits:
+        known = examples[split.name]
+        if missing := len(split.lines) - len(known):
+            raise UsageError(
+                f"{missing:,} of {len(split.lines):,} {split.name} examples are not here as they were scored",
+                hint="call it from the folder of the run's command, with its data as it was; or omit --with",
+            )
+    every = [example for known in examples.values() for example in known.values()]
+    for path in fields:
+        if all(value_at(example, path) is None for example in every):
+            has = ", ".join(dict.fromkeys(key for example in every[:20] for key in example))
+            raise UsageError(f"no example has the field {path!r}", hint=f"the first ones have {has}")
+    return examples

@@ -1,0 +1,46 @@
+"""The runs that may be looked at, by numbers that the listing gives: no path ever comes from a browser."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.reports.page.live import REST, Live
+from optimize_eval.store.listing import ListedRun, list_runs
+
+
+class Shelf:
+    """One run, or all runs of a folder."""
+
+    def __init__(self, folder: Path, rest: float = REST) -> None:
+        self._folder = folder
+        self._rest = rest
+        self._lock = threading.Lock()
+        self._numbers: dict[Path, str] = {}
+        self._live: dict[str, Live] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """List the runs, the newest first."""
+        found = [run for run in list_runs(self._folder) if self._may_be_seen(run.folder)]
+        is_one = [run.folder for run in found] == [self._folder]
+        return {"isOne": is_one, "runs": [self._told(run) for run in found]}
+
+    def live(self, number: str) -> Live | None:
+        """Give a run that was listed before."""
+        return self._live.get(number)
+
+    def _may_be_seen(self, folder: Path) -> bool:
+        """Return False for what a symlink leads out of the folder to."""
+        return folder == self._folder or folder.resolve().parent == self._folder.resolve()
+
+    def _told(self, run: ListedRun) -> dict[str, Any]:
+        with self._lock:
+            number = self._numbers.setdefault(run.folder, str(len(self._numbers)))
+            self._live.setdefault(number, Live(run.folder, self._rest))
+        return {
+            "id": number,
+            "name": run.folder.resolve().name,
+            "state": str(run.state),
+            "verdict": run.verdict,
+            "reason": run.reason,
+            "created_at": run.created_at,
+        }

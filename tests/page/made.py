@@ -1,0 +1,85 @@
+"""Runs to look at, of any size, made through the front door; the same each time."""
+
+import json
+import random
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.front_door import Result, in_this_process
+
+JUDGE = Path(__file__).with_name("judge.py")
+CANDIDATES = ("baseline", "v2-fewshot", "v3-structured", "v4-verbose")
+HOSTILE = '</script><img src=x onerror="window.__pwned=1"> \u202eevil\u202c {{x}} \u0007'
+
+_TOPICS = ("password reset", "invoice", "DNS", "refund", "domain transfer", "quota", "backup")
+_FORMS = (
+    "How do I change the {topic} settings for site-{n}?",
+    "Who can see my {topic} data after {n} months?",
+    "Please cancel order {n}; the {topic} part never worked.",
+    "I bought {topic} help {n} days ago and it still fails, can I get my money back?",
+    "Is {topic} included in plan {n}, or do I pay extra?",
+    "Your {topic} page shows error {n}. What now?",
+)
+_TEXT = "You answer customer tickets for a hosting company.\nBe polite.\nAnswer the question.\n"
+_MORE = {
+    "v2-fewshot": "\nQ: Refund after 20 days?\nA: Yes, within 30 days you get the full amount back.\n",
+    "v3-structured": "\nAnswer in steps. Quote the policy paragraph that applies.\n",
+    "v4-verbose": "\nBe thorough and explain everything at length.\n",
+}
+
+
+def tickets(split: str, many: int) -> list[dict[str, Any]]:
+    return [_ticket(split, number) for number in range(1, many + 1)]
+
+
+def _ticket(split: str, number: int) -> dict[str, Any]:
+    chance = random.Random(f"{split}{number}")
+    topic, n = chance.choice(_TOPICS), chance.randint(1, 99)
+    question = chance.choice(_FORMS).format(topic=topic, n=n)
+    return {
+        "id": f"{split}-{number:05}",
+        "question": HOSTILE if number == 3 else question,
+        "topic": topic,
+        "expected_policy": f"§{chance.randint(1, 9)}.{chance.randint(1, 9)}",
+        "locale": chance.choice(["en", "en", "en", "de", "fr"]),
+    }
+
+
+def make_run(
+    folder: Path,
+    *,
+    train: int,
+    val: int,
+    candidates: Sequence[str] = CANDIDATES,
+    words: int = 60,
+    options: Sequence[str] = (),
+) -> Path:
+    """Score candidates on tickets by two evaluators; return the run's folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, split, many in (("train", "t", train), ("val", "v", val)):
+        write_lines(folder / f"{name}.jsonl", tickets(split, many))
+    for name in candidates:
+        text = f"# {name}\n{_TEXT}{_MORE.get(name, '')}"
+        (folder / "prompts").mkdir(exist_ok=True)
+        (folder / "prompts" / f"{name}.md").write_text(text)
+    python = shlex.join([sys.executable, str(JUDGE)])
+    given = [
+        *("-e", f"judge={python} judge {words}", "-e", f"policy-check={python} policy"),
+        *(word for name in candidates for word in ("--candidate", f"prompts/{name}.md")),
+        *("--dataset", "train.jsonl", "--valset", "val.jsonl", "--group-by", "topic", "--out", "tickets"),
+        *("--max-failures", "90%", "--no-preflight", *options),
+    ]
+    done = in_this_process(folder)("run", *given)
+    assert done.status in {0, 4}, done.stderr
+    return folder / "tickets"
+
+
+def write_lines(path: Path, records: Sequence[Any]) -> None:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def report(run: Path, *options: str) -> Result:
+    return in_this_process(run.parent)("report", run.name, "--format", "html", *options)

@@ -1,0 +1,209 @@
+"""The page of a run as a file: what stands in it, how large it gets, what its options say.
+
+What it does in a browser is tests/page, which CI runs in a step of its own.
+"""
+
+import base64
+import gzip
+import json
+import math
+import re
+import struct
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from optimize_eval.reports.page import document
+from tests.front_door import Cli, in_this_process
+from tests.page.made import HOSTILE, make_run, report
+
+_PART = re.compile(rb'<script type="[\w/]+" id="([\w-]+)">(.*?)</script>', re.DOTALL)
+_LARGEST_SMALL = 250_000  # bytes, of 40 records
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_run(tmp_path_factory.mktemp("page"), train=50, val=10)
+
+
+@pytest.fixture(scope="module")
+def page(run: Path) -> bytes:
+    done = report(run)
+    assert (done.status, done.stdout.strip()) == (0, "tickets/report.html"), done.stderr
+    return (run / "report.html").read_bytes()
+
+
+def parts(page: bytes) -> dict[str, bytes]:
+    return {name.decode(): text for name, text in _PART.findall(page)}
+
+
+def opened(part: bytes) -> bytes:
+    return gzip.decompress(base64.b64decode(part))
+
+
+def test_the_head_is_run_json_and_summary_json_as_they_stand(run: Path, page: bytes) -> None:
+    head = json.loads(parts(page)["head"])
+    assert head["summary"] == orjson.loads((run / "summary.json").read_bytes())
+    manifest = orjson.loads((run / "run.json").read_bytes())
+    assert head["run"]["candidates"] == manifest["candidates"]
+    assert not any("lines" in split or "inputs" in split for split in head["run"]["splits"])
+
+
+def test_the_columns_are_the_records_bit_by_bit(run: Path, page: bytes, cli: Cli) -> None:
+    head, columns = json.loads(parts(page)["head"]), opened(parts(page)["columns"])
+    size = len(columns) // 13
+    scores = struct.unpack(f"<{size}d", columns[: 8 * size])
+    starts, start = {}, 0
+    for key in head["cells"]:
+        starts[tuple(key)] = start
+        start += head["axes"]["sizes"][key[3]]
+    assert start == size == 2 * 4 * 60
+    axes = head["axes"]
+    for line in cli("report", str(run), "--format", "jsonl").stdout.splitlines():
+        record = json.loads(line)
+        key = (
+            axes["evaluators"].index(record["evaluator"]),
+            axes["candidates"].index(record["candidate"]),
+            0,
+            axes["splits"].index(record["split"]),
+        )
+        at = starts[key] + record["line"] - 1
+        outcome = {"scored": 1, "failed": 2, "skipped": 3}[record["outcome"]]
+        assert columns[12 * size + at] == outcome
+        assert math.isnan(scores[at]) if record["score"] is None else scores[at] == record["score"]
+
+
+def details(page: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, part in parts(page).items():
+        if name.startswith("block-"):
+            found |= orjson.loads(opened(part))
+    return found
+
+
+def test_every_example_is_told_in_full_with_its_own_fields(page: bytes) -> None:
+    told = details(page)
+    assert len(told) == 60
+    third = told["0:2"]
+    assert third["example"]["question"] == HOSTILE
+    assert len(third["records"]) == 8
+    failed = [record for *_, record in told["0:41"]["records"] if record.get("kind")]
+    assert [record["kind"] for record in failed] == ["score_type"]
+
+
+def test_a_failure_is_told_with_its_stderr(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("x")
+    evaluator = "gone=sh -c 'echo KeyError >&2; exit 3'"
+    assert (
+        cli("run", "-e", evaluator, "--candidate", "text.txt", "--out", "gone", "--no-preflight").status == 4
+    )
+    report(tmp_path / "gone")
+    (record,) = details((tmp_path / "gone" / "report.html").read_bytes())["0:0"]["records"]
+    assert (record[4]["kind"], record[4]["stderr"].strip()) == ("exit_code", "KeyError")
+
+
+def test_hostile_text_is_no_markup(page: bytes) -> None:
+    assert b"</script><img" not in page
+    text = _PART.sub(b"", page)
+    assert b"<img" not in text
+    assert b"__pwned" not in text
+
+
+def test_the_policy_names_the_digests_of_its_one_script_and_one_style(page: bytes) -> None:
+    policy = re.search(rb'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy
+    assert policy[1].decode() == document.policy()
+    assert b"default-src 'none'" in policy[1]
+    assert b"connect-src" not in policy[1]
+    assert page.count(b"<script>") == page.count(b"<style>") == 1
+
+
+def test_the_same_run_gives_the_same_bytes(run: Path, page: bytes) -> None:
+    report(run, "-o", "again.html")
+    assert (run.parent / "again.html").read_bytes() == page
+
+
+def test_forty_records_are_a_small_file(tmp_path: Path) -> None:
+    run = make_run(tmp_path, train=6, val=4, candidates=["baseline", "v3-structured"])
+    report(run)
+    assert (run / "report.html").stat().st_size <= _LARGEST_SMALL
+
+
+def test_what_has_no_room_is_left_out_but_no_number_and_failures_come_first(tmp_path: Path) -> None:
+    run = make_run(tmp_path, train=300, val=60, words=3000)
+    assert report(run, "--max-mb", "1", "-o", "small.html").status == 0
+    small = (tmp_path / "small.html").read_bytes()
+    assert len(small) <= 1_000_000
+    told = details(small)
+    index = struct.unpack("<360I", opened(parts(small)["index"]))
+    assert 0 < len(told) < 360
+    assert sum(place != 0xFFFFFFFF for place in index) == len(told)
+    assert {f"0:{line - 1}" for line in (7, 42, 48, 89, 130, 139)} <= told.keys()  # which failed
+    assert len(opened(parts(small)["columns"])) == 13 * 2 * 4 * 360
+    report(run, "--full", "-o", "full.html")
+    assert len(details((tmp_path / "full.html").read_bytes())) == 360
+
+
+def test_examples_that_have_changed_are_not_shown_as_what_was_scored(tmp_path: Path) -> None:
+    run = make_run(tmp_path, train=6, val=4, candidates=["baseline"])
+    data = tmp_path / "val.jsonl"
+    data.write_text(data.read_text().replace("topic", "theme", 1))
+    report(run)
+    told = details((run / "report.html").read_bytes())
+    assert told["1:0"]["example"] is None
+    assert told["1:1"]["example"]["topic"]
+    assert told["1:0"]["records"]
+
+
+def test_a_stale_summary_is_computed_anew(tmp_path: Path) -> None:
+    run = make_run(tmp_path, train=6, val=4, candidates=["baseline"])
+    summary = orjson.loads((run / "summary.json").read_bytes())
+    (run / "summary.json").unlink()
+    report(run)
+    head = json.loads(parts((run / "report.html").read_bytes())["head"])
+    assert head["summary"] == summary
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--format", "md", "-o", "x.html"], "-o belongs to --format html"),
+        (["--full"], "--full belongs to --format html"),
+        (["--format", "html", "--max-mb", "0"], "--max-mb 0 is no size"),
+        (["--format", "html", "--max-mb", "nan"], "--max-mb nan is no size"),
+        (["--format", "html", "--max-mb", "2", "--full"], "exclude each other"),
+        (["--format", "html", "-o", "nowhere/x.html"], "there is no folder 'nowhere'"),
+        (["--format", "html", "-o", "."], "it is a folder"),
+        (["--format", "html", "--check"], "--check has no format html"),
+        (["--format", "html", "--filter", "topic=DNS"], "--format html is about all examples"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else " ".join(value),
+)
+def test_options_that_make_no_page_are_refused(run: Path, options: list[str], said: str) -> None:
+    done = in_this_process(run.parent)("report", run.name, *options)
+    assert done.status == 2
+    assert said in done.stderr
+    assert not [path for path in run.parent.iterdir() if path.name.startswith(".")]
+
+
+def test_a_missed_gate_still_writes_the_page(run: Path) -> None:
+    done = report(run, "--fail-under", "judge=0.99", "-o", "gated.html")
+    assert (done.status, done.stdout.strip()) == (1, "gated.html")
+    assert "judge" in done.stderr
+
+
+def test_program_and_style_hold_nothing_that_ends_them_early() -> None:
+    assert b"</" not in document.style()
+    assert b"</script" not in document.program().lower()
+    assert b"<!--" not in document.program()
+
+
+def test_the_page_of_a_bench_has_its_boards(cli: Cli, tmp_path: Path) -> None:
+    tasks = Path(__file__).parents[2] / "datasets" / "tasks" / "arithmetic.jsonl"
+    assert cli("bench", tasks, "--model", "toy", "--out", "models").status == 0
+    done = cli("report", "models", "--format", "html")
+    assert (done.status, done.stdout) == (0, "models/report.html\n"), done.stderr
+    head = json.loads(parts((tmp_path / "models" / "report.html").read_bytes())["head"])
+    assert head["boards"][""] == orjson.loads((tmp_path / "models" / "leaderboard.json").read_bytes())
