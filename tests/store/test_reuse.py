@@ -6,6 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from optimize_eval import sweep
 from tests.cli.benches import OFTEN_WRONG, arithmetic, model
 from tests.faults.servers import served
 from tests.front_door import Cli
@@ -119,6 +120,14 @@ def test_replies_of_models_come_along(cli: Cli, tmp_path: Path) -> None:
 def test_misuse_is_refused(cli: Cli, done: Project, options: list[str], said: str) -> None:
     result = cli(*done.command, "--out", "new", *options, env=done.env())
     assert (result.status, said in result.stderr, (done.folder / "new").exists()) == (2, True, False)
+
+
+def test_python_can_say_it(done: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(done.folder)
+    monkeypatch.setenv("COUNT", str(done.counted))
+    run = sweep([COUNTS], [Path("a.txt"), Path("b.txt")], dataset="d.jsonl", out="new", reuse=[Path("r")])
+    assert (run.exit_code, done.asked().total()) == (0, 0), run.notes
+    assert "note: 20 scored calls of r reused" in run.notes
 
 
 def test_a_sweep_file_can_say_it(cli: Cli, done: Project) -> None:
