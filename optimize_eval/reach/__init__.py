@@ -133,6 +133,9 @@ class TaskSpecification:
     model: str = ""  # as it was written; empty: each payload's task model
     metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
     outputs: str = ""  # where what models say is written down; empty: nowhere
+    loaded: Mapping[tuple[int | None, bytes], object] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # tasks by line and record, where their file was read already
     scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
     api_base: str = ""
     temperature: float | None = None

@@ -9,13 +9,15 @@ from optimize_eval.reach.identity import Identity
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.document import SCHEMA
 from optimize_eval.store.layout import Split
-from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.manifest import RUN, Manifest
 from optimize_eval.version import VERSION
 
 _SMALL = 4096  # bytes up to which a candidate's text is kept here
 
 
-def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any]) -> Manifest:
+def manifest_of(
+    plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any], *, kind: str = RUN
+) -> Manifest:
     """Write down what a plan is about: every axis, with sha256 and, where small, text.
 
     `files` are those of the splits. Names and inputs of examples are put to it where it is written.
@@ -25,6 +27,7 @@ def manifest_of(plan: Plan, files: Mapping[str, str], settings: Mapping[str, Any
         "schema": SCHEMA,
         "version": VERSION,
         "protocol": PROTOCOL_VERSION,
+        "kind": kind,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan": plan.digest,
         "evaluators": [

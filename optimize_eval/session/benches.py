@@ -29,7 +29,7 @@ from optimize_eval.session.rescoring import score_by
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.task_files import chosen, load_task_files
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
-from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.sweepfile import SUFFIX
 from optimize_eval.tasks import TaskFile
@@ -145,7 +145,7 @@ def prepare_bench(
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out, say)
     paths = {source.name: source.file for source in sources}
-    kept = {**benchmark.settings, "bench": True, "paths": stored_paths(paths, ()), **gates.kept()}
+    kept = {**benchmark.settings, "paths": stored_paths(paths, ()), **gates.kept()}
     refuse_foreign(folder)
     own = parse_evaluators(benchmark.evaluators, benchmark.how)
     expected = expected_board(taken, plan.layout)
@@ -154,7 +154,7 @@ def prepare_bench(
         own=own,
         files=tuple(taken),
         folder=folder,
-        manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept),
+        manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH),
         handling=handling,
         settings=benchmark.settings,
         demands=read_before_calls(expected, gates, [spec.name for spec in own]),
@@ -189,7 +189,7 @@ def _drop_boards(prepared: PreparedBench) -> None:
 
 
 def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> Called:
-    plan = _writing_outputs(prepared.plan, prepared.folder)
+    plan = _with_tasks(prepared.plan, prepared.files, prepared.folder)
     called = call(plan, stored, prepared.handling.settings(plan), host)
     drop_outdated(prepared.folder)
     return called
@@ -218,10 +218,15 @@ def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
             )
 
 
-def _writing_outputs(plan: Plan, folder: Path) -> Plan:
-    """Let what models say be written down beside the journal, before it is scored."""
+def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
+    """Hand over the tasks as they were loaded, and where outputs are written down before they are scored."""
     path = str((folder / OUTPUTS).absolute())
+    loaded: dict[tuple[int | None, bytes], object] = {
+        (task.line, task.raw): task for file in files for task in file.tasks
+    }
     specs = [
-        replace(spec, task=replace(spec.task, outputs=path)) for spec in plan.specs if spec.task is not None
+        replace(spec, task=replace(spec.task, outputs=path, loaded=loaded))
+        for spec in plan.specs
+        if spec.task is not None
     ]
     return replace(plan, specs=tuple(specs))

@@ -10,7 +10,7 @@ from typing import Any
 
 from optimize_eval.store.keys import CellName, digest_of_candidate, shown_as, versions_of
 from optimize_eval.store.ledger import Table
-from optimize_eval.store.manifest import MISSHAPEN, Manifest, edited
+from optimize_eval.store.manifest import MISSHAPEN, Manifest, edited, kind_of
 from optimize_eval.store.manifest_shape import check_document, check_shape
 
 SCHEMA = "optimize-eval.run.v2"
@@ -19,7 +19,7 @@ FIRST_SCHEMA = "optimize-eval.run.v1"
 Document = dict[str, Any]
 
 _COUNTS = ("scored", "failed", "skipped", "owed")
-_KEPT = ("version", "protocol", "created_at", "ended_at", "note")
+_KEPT = ("version", "protocol", "kind", "created_at", "ended_at", "note")
 _OF_LABELS = ("file", "clusters", "groups", "names", "inputs")
 
 
@@ -119,6 +119,7 @@ def document_of(first: Manifest) -> Document:
     return {
         "schema": SCHEMA,
         **{key: first[key] for key in _KEPT if key in first},
+        "kind": kind_of(first),
         "id": first.get("journal_plan", first["plan"]),
         "evaluators": evaluators,
         "candidates": first["candidates"],

@@ -8,6 +8,7 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import MOST_UNITS, Layout, Split
 from optimize_eval.store.manifest_shape import check_shape
 
+RUN, BENCH = "run", "bench"  # kinds of runs
 EDITED = "its run.json is of another version, or was edited"
 
 _SHOWN = 3
@@ -54,9 +55,15 @@ def evaluators_of(manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def is_bench(manifest: Manifest) -> bool:
-    """Tell whether a run's evaluators are models and its splits task files."""
+    """Return True if a run's evaluators are models and its splits task files."""
+    return kind_of(manifest) == BENCH
+
+
+def kind_of(manifest: Manifest) -> str:
+    """Say which command made a run; the first version of run.json had that among the settings."""
     settings = manifest.get("settings")
-    return isinstance(settings, dict) and bool(settings.get("bench"))
+    was_bench = isinstance(settings, dict) and settings.get("bench")
+    return str(manifest.get("kind", BENCH if was_bench else RUN))
 
 
 def additions_of(manifest: Manifest) -> list[dict[str, Any]]:

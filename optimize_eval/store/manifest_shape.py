@@ -125,6 +125,7 @@ _CELL = _with(
     }
 )
 _DOCUMENT: Mapping[str, Check] = {
+    "kind": _text,
     "id": _text,
     "evaluators": _list_of(_EVALUATOR),
     "candidates": _list_of(_CANDIDATE),

@@ -105,13 +105,18 @@ class TaskEvaluator:
         if payload.example is None:
             message = "there is no example, which has to be a record of a task file"
             raise EvaluationError(FailureKind.MODEL_ERROR, message, hint="give --dataset tasks.jsonl")
-        task = read_record(payload.example, payload.line or 1)
+        task = self._loaded(payload) or read_record(payload.example, payload.line or 1)
         if isinstance(task, TaskError):
             message = f"the example is no task: {task.rule} {task.field}: {task.detail}"
             raise EvaluationError(FailureKind.MODEL_ERROR, message, hint="optimize-eval validate tells more")
         text = f"{payload.candidate}\n\n{task.prompt}" if payload.candidate else task.prompt
         prompt = Prompt(text=text, id=task.id, repeat=payload.repeat)
         return _Asked(task, prompt, self._task.model or payload.task_model or "", payload)
+
+    def _loaded(self, payload: Payload) -> Task | None:
+        """Find the task that a payload's example is, where its file was read before the first call."""
+        task = self._task.loaded.get((payload.line, payload.example or b""))
+        return task if isinstance(task, Task) else None
 
     def _read_or_why(self, payload: Payload) -> _Asked | EvaluationError:
         try:

@@ -241,3 +241,18 @@ def test_run_json_counts_what_each_cell_has_come_to(cli: Cli, done: Project) -> 
     assert counts == [("a", 6, 0, 0), ("b", 6, 0, 0), ("c", 5, 1, 0)]
     assert told["schema"] == "optimize-eval.run.v2"
     assert told["ended_at"] >= told["created_at"]
+
+
+def test_a_run_does_not_grow_into_a_bench_nor_a_bench_into_a_run(cli: Cli, tmp_path: Path) -> None:
+    made = project(tmp_path, 3)
+    (made.folder / "tasks.jsonl").write_text(
+        '{"id": "a", "prompt": "compute: 2 + 2", "targets": ["4"], "metric": "exact_match"}\n'
+    )
+    bench = "bench", "tasks.jsonl", "--model", "toy", "--out"
+    assert cli(*bench, "b").status == 0
+    assert orjson.loads((made.folder / "b" / "run.json").read_bytes())["kind"] == "bench"
+    refused = cli(*made.command, "--out", "b", env=made.env())
+    assert (refused.status, made.asked().total()) == (2, 0)
+    assert "the folder has a bench, which does not grow by a run" in refused.stderr
+    assert cli(*made.command, "--out", "r", env=made.env()).status == 0
+    assert "the folder has a run, which does not grow by a bench" in cli(*bench, "r").stderr

@@ -35,6 +35,7 @@ class Growth:
 
     def document(self) -> Document:
         """Put both together; raises UsageError where they contradict each other."""
+        _check_kind(self.known["kind"], self.wanted["kind"])
         grown = {
             **self.known,
             "evaluators": self._evaluators(),
@@ -188,6 +189,14 @@ def _about_lines(split: str, lines: Sequence[int | None]) -> str:
     some = ", ".join(map(str, lines[:_SHOWN])) + ("…" if len(lines) > _SHOWN else "")
     examples = f"{len(lines):,} example{'s' * (len(lines) != 1)}"
     return f"{examples} of {split} changed (line {some}): what was scored before stays in the journal"
+
+
+def _check_kind(known: str, wanted: str) -> None:
+    if known != wanted:
+        raise UsageError(
+            f"the folder has a {known}, which does not grow by a {wanted}",
+            hint="choose another folder with --out",
+        )
 
 
 def _check_size(units: int) -> None:
