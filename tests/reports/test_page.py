@@ -16,6 +16,7 @@ import orjson
 import pytest
 
 from optimize_eval.reports.page import document
+from optimize_eval.reports.page.head import commands_of
 from tests.front_door import Cli, in_this_process
 from tests.page.made import HOSTILE, make_run, report
 
@@ -155,6 +156,15 @@ def test_examples_that_have_changed_are_not_shown_as_what_was_scored(tmp_path: P
     assert told["1:0"]["example"] is None
     assert told["1:1"]["example"]["topic"]
     assert told["1:0"]["records"]
+
+
+def test_the_command_for_one_example_names_the_files_that_were_named(page: bytes) -> None:
+    commands = json.loads(parts(page)["head"])["commands"]
+    assert commands["candidates"][0] == "prompts/baseline.md"
+    assert commands["splits"] == ["train.jsonl", "val.jsonl"]
+    run = {"candidates": [{"name": "a b"}, {"name": "c"}], "evaluators": [], "splits": []}
+    settings = {"settings": {"paths": {"candidate": ["all/*.txt"]}}}
+    assert commands_of({**run, **settings}, "r")["candidates"] == ["'all/a b.txt'", "all/c.txt"]
 
 
 def test_a_stale_summary_is_computed_anew(tmp_path: Path) -> None:
