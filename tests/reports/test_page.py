@@ -217,3 +217,10 @@ def test_the_page_of_a_bench_has_its_boards(cli: Cli, tmp_path: Path) -> None:
     assert (done.status, done.stdout) == (0, "models/report.html\n"), done.stderr
     head = json.loads(parts((tmp_path / "models" / "report.html").read_bytes())["head"])
     assert head["boards"][""] == orjson.loads((tmp_path / "models" / "leaderboard.json").read_bytes())
+
+
+def test_the_program_and_the_style_have_no_file_that_the_page_leaves_out() -> None:
+    folder = Path(document.__file__).parent
+    programs = {str(path.relative_to(folder / "program"))[:-3] for path in folder.rglob("program/**/*.js")}
+    assert programs == set(document.PROGRAM)
+    assert {path.stem for path in folder.glob("style/*.css")} == set(document.STYLE)
