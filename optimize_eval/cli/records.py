@@ -12,7 +12,7 @@ from optimize_eval.reports import rows
 from optimize_eval.store.records import RunRecord
 from optimize_eval.store.stored import StoredRun
 
-Wide = Annotated[bool, typer.Option("--wide", help="csv, jsonl: one example a row, candidates as columns.")]
+Wide = Annotated[bool, typer.Option("--wide", help="csv, jsonl: one row for each example.")]
 With = Annotated[
     str | None,
     typer.Option(

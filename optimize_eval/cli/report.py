@@ -79,7 +79,7 @@ def report(
     ] = False,
     format_: Annotated[
         Format | None,
-        typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(Format)}.", show_default=False),
+        typer.Option("--format", metavar="FORMAT", help=", ".join(Format), show_default=False),
     ] = None,
     fail_under: gates.FailUnder = None,
     max_gap: gates.MaxGap = None,

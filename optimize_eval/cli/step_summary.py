@@ -18,7 +18,7 @@ VARIABLE = "GITHUB_STEP_SUMMARY"
 
 Wanted = Annotated[
     bool,
-    typer.Option("--step-summary", help=f"For GitHub: append to ${VARIABLE}, annotate what failed."),
+    typer.Option("--step-summary", help="Add it to a GitHub job, and annotations."),
 ]
 
 

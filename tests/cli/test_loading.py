@@ -47,6 +47,7 @@ COMMANDS = {  # command → what is done before, and its arguments
     "report": (RUN, ["report", "r"]),
     "diff": (RUN, ["diff", "r", "r"]),
     "runs": (RUN, ["runs", "."]),
+    "view": (RUN, ["view", "r", "--port", "99999"]),
     "verify": (BENCH, ["verify", "b/leaderboard.json"]),
     "preflight": ([], ["preflight", "-e", GOOD, "--candidate", "c.txt"]),
     "serve": ([], ["serve", "-e", GOOD, "--port", "99999"]),

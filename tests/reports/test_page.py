@@ -16,6 +16,7 @@ import orjson
 import pytest
 
 from optimize_eval.reports.page import document
+from optimize_eval.reports.page.head import commands_of
 from tests.front_door import Cli, in_this_process
 from tests.page.made import HOSTILE, make_run, report
 
@@ -157,6 +158,15 @@ def test_examples_that_have_changed_are_not_shown_as_what_was_scored(tmp_path: P
     assert told["1:0"]["records"]
 
 
+def test_the_command_for_one_example_names_the_files_that_were_named(page: bytes) -> None:
+    commands = json.loads(parts(page)["head"])["commands"]
+    assert commands["candidates"][0] == "prompts/baseline.md"
+    assert commands["splits"] == ["train.jsonl", "val.jsonl"]
+    run = {"candidates": [{"name": "a b"}, {"name": "c"}], "evaluators": [], "splits": []}
+    settings = {"settings": {"paths": {"candidate": ["all/*.txt"]}}}
+    assert commands_of({**run, **settings}, "r")["candidates"] == ["'all/a b.txt'", "all/c.txt"]
+
+
 def test_a_stale_summary_is_computed_anew(tmp_path: Path) -> None:
     run = make_run(tmp_path, train=6, val=4, candidates=["baseline"])
     summary = orjson.loads((run / "summary.json").read_bytes())
@@ -207,3 +217,10 @@ def test_the_page_of_a_bench_has_its_boards(cli: Cli, tmp_path: Path) -> None:
     assert (done.status, done.stdout) == (0, "models/report.html\n"), done.stderr
     head = json.loads(parts((tmp_path / "models" / "report.html").read_bytes())["head"])
     assert head["boards"][""] == orjson.loads((tmp_path / "models" / "leaderboard.json").read_bytes())
+
+
+def test_the_program_and_the_style_have_no_file_that_the_page_leaves_out() -> None:
+    folder = Path(document.__file__).parent
+    programs = {str(path.relative_to(folder / "program"))[:-3] for path in folder.rglob("program/**/*.js")}
+    assert programs == set(document.PROGRAM)
+    assert {path.stem for path in folder.glob("style/*.css")} == set(document.STYLE)

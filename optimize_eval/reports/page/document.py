@@ -22,9 +22,11 @@ MB = 1_000_000
 MOST = 25  # MB
 
 PROGRAM = (
-    *("dom", "format", "data", "state", "controls", "marks", "charts", "scatter", "grid", "diff"),
-    *("overview", "carry", "compare", "examples", "drawer", "sides", "failures", "reproduce"),
-    *("bench", "header", "main", "served", "start"),
+    *("dom", "format", "data", "state"),
+    *("parts/controls", "parts/marks", "parts/charts", "parts/scatter", "parts/grid", "parts/diff"),
+    *("tabs/overview", "tabs/carry", "tabs/compare", "tabs/examples", "tabs/drawer", "tabs/sides"),
+    *("tabs/failures", "tabs/reproduce", "tabs/bench"),
+    *("header", "main", "served", "start"),
 )
 STYLE = ("colours", "page", "parts")
 

@@ -5,7 +5,8 @@ What run.json has of each example stands further below in the page, so that the 
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from optimize_eval.reports.page.columns import Columns
@@ -73,8 +74,15 @@ def commands_of(run: Mapping[str, Any], place: str) -> dict[str, Any]:
 
 def _paths_of_candidates(run: Mapping[str, Any], paths: list[str]) -> list[str | None]:
     """Find the files of candidates by their names; those of a list have none."""
-    by_stem = {path.rpartition("/")[2].partition(".")[0]: path for path in paths if "*" not in path}
-    return [_quoted(by_stem.get(one["name"])) for one in run["candidates"]]
+    return [_quoted(next(_files_of(one["name"], paths), None)) for one in run["candidates"]]
+
+
+def _files_of(name: str, paths: list[str]) -> Iterator[str]:
+    for path in map(PurePath, paths):
+        if path.stem == "*":  # all files of a folder, as most people name them
+            yield str(path.with_stem(name))
+        elif path.stem == name:
+            yield str(path)
 
 
 def _quoted(path: str | None) -> str | None:

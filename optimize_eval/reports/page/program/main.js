@@ -77,8 +77,8 @@ class App {
     const children = [tab.draw(this)];
     if (isTyping) this.redrawAround(children);
     else replace(this.main, h("div", { class: `tab ${tab.name}`, role: "tabpanel", id: `panel-${tab.name}`, "aria-label": tab.title }, children));
-    this.showGrid();
     this.drawDrawer();
+    this.showGrid(); // the drawer takes room
     if (held) focusAt(held);
   }
 
