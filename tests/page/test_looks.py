@@ -224,6 +224,20 @@ def test_a_look_can_be_sent_by_its_address(browser: Browser, page: Path) -> None
     assert shown.startswith("10 of 250 examples")
 
 
+def test_a_comparison_lists_losses_then_gains_then_what_is_the_same(browser: Browser, tmp_path: Path) -> None:
+    run = make_run(tmp_path, train=2, val=12)
+    report(run)
+    for b in (1, 2, 3):
+        browser.open(run / "report.html", f"tab=compare&sp=1&a=0&b={b}")
+        browser.ready()
+        browser.wait("document.querySelector('.grid-body .grid-row')")
+        deltas = [shown[-1] for shown in cells(browser, ".grid-body .grid-row")]
+        signs = [one[:1].translate({0x2212: "-"}) for one in deltas]
+        kinds = "".join(sign if sign in {"-", "+"} else "0" for sign in signs)
+        assert len(kinds) == 12
+        assert re.fullmatch(r"-*\+*0*", kinds), deltas
+
+
 @pytest.mark.parametrize(
     ("train", "val", "candidates"), [(6, 4, ["baseline"]), (6, 4, ["baseline", "baseline-2"]), (1, 1, ["a"])]
 )

@@ -34,7 +34,14 @@ function comparedRows(app, systems) {
     const values = [data.value(systems[state.a], state.tm, example), data.value(systems[state.b], state.tm, example)];
     rows.push({ example, values, delta: values[1].score - values[0].score });
   }
-  return sortedExamples(rows, "delta");
+  return lossesThenGains(sortedExamples(rows, "delta"));
+}
+
+/** Losses, the largest first, then gains, the largest first, then pairs that are the same or have no score. */
+function lossesThenGains(sorted) {
+  const losses = sorted.filter((row) => row.delta < -1e-12);
+  const gains = sorted.filter((row) => row.delta > 1e-12).reverse();
+  return [...losses, ...gains, ...sorted.filter((row) => !(Math.abs(row.delta) > 1e-12))];
 }
 
 /** The difference as summary.json has it; for a pair that it has the other way round, turned. */
