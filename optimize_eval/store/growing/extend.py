@@ -59,7 +59,8 @@ class Growth:
             if old is None:
                 entries.append(one)
             elif _is_same_evaluator(old, one) and not self._is_to_be_called_anew(name):
-                continue
+                if self._is_replaced(name):
+                    self.notes.append(f"{name} is what the run has already: --replace calls none of it anew")
             elif self._is_replaced(name) or self.past().is_unused(name):
                 entries = self._with_evaluator(entries, old, one)
             else:
