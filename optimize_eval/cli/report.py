@@ -148,7 +148,8 @@ def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
     if all_:
         stored = _with_everything(stored, check=check)
     elif left := unnamed(stored.document):
-        output.say(f"note: left out, as the run's last command did not name it: {left}; --all shows it")
+        shown = "" if is_bench(stored.manifest) else "; --all shows it"
+        output.say(f"note: left out, as the run's last command did not name it: {left}{shown}")
     return stored
 
 

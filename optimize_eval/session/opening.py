@@ -13,7 +13,7 @@ from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked
 from optimize_eval.store.growing.elsewhere import known_elsewhere
 from optimize_eval.store.growing.unnamed import unnamed
-from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.manifest import Manifest, is_bench
 from optimize_eval.store.note import keep_note
 from optimize_eval.store.stored import StoredRun
 
@@ -65,8 +65,6 @@ def note_changes(run: StoredRun, say: Say) -> None:
     for note in run.notes:
         say(f"note: {note}")
     if left := unnamed(run.document):
-        folder = shlex.quote(str(run.folder))
-        say(
-            f"note: left out, as this command does not name it: {left}; "
-            f"`optimize-eval report {folder} --all` shows it"
-        )
+        report = f"; `optimize-eval report {shlex.quote(str(run.folder))} --all` shows it"
+        shown = "" if is_bench(run.manifest) else report  # a board has what is named, and nothing else
+        say(f"note: left out, as this command does not name it: {left}{shown}")

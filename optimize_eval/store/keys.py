@@ -84,7 +84,7 @@ class Versions:
 def versions_of(document: Mapping[str, Any]) -> Versions | None:
     """Read the versions off a run's document; None where nothing was ever replaced."""
     axes = [*document["evaluators"], *document["candidates"]]
-    replaced = {str(one["name"]) for one in axes if one.get("superseded")}
+    replaced = {str(one["name"]) for one in axes if one.get("superseded") or "sound_since" in one}
     replaced |= {str(split["name"]) for split in document["splits"] if split.get("superseded")}
     if not replaced:
         return None

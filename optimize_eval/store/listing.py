@@ -102,7 +102,10 @@ def list_runs(folder: Path) -> list[ListedRun]:
 
 def state_of(folder: Path) -> State:
     """Tell how a run stands."""
-    return State.RUNNING if holder(folder) is not None else _state(_footer(folder))
+    if holder(folder) is not None:
+        return State.RUNNING
+    manifest = read_manifest(folder) or {}
+    return _stands(_state(_footer(folder)), manifest, layout_of(manifest))
 
 
 def _listed(folder: Path) -> ListedRun | None:
@@ -128,7 +131,7 @@ def _read(folder: Path) -> ListedRun:
     manifest = read_manifest(folder) or {}
     footer = _footer(folder)
     layout = layout_of(manifest)
-    state = State.RUNNING if held_by is not None else _state(footer)
+    state = State.RUNNING if held_by is not None else _stands(_state(footer), manifest, layout)
     summary = _summary(folder, state, manifest, layout.size)
     board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
     verdict = _object((board or summary).get("verdict"))
@@ -173,8 +176,18 @@ def _footer(folder: Path) -> dict[str, Any]:
 
 
 def _state(footer: Mapping[str, Any]) -> State:
+    if "recheck" in footer:  # which follows on the end of a run
+        return State.DONE
     status = footer.get("status")
     return next((state for state in _ENDED if state == status), State.UNFINISHED)
+
+
+def _stands(state: State, manifest: Manifest, layout: Layout) -> State:
+    """Hold what the journal's last session said against run.json: a later one may have called nothing."""
+    if state in _ENDED and manifest.get("ended_at", "") is None:
+        return State.UNFINISHED  # it broke off before its first call
+    is_short = state in {State.INTERRUPTED, State.OUT_OF_TIME}
+    return State.DONE if is_short and _known(manifest, layout, state).get("owed") == 0 else state
 
 
 def _stored(path: Path) -> dict[str, Any]:

@@ -90,7 +90,8 @@ class StoredRun:
         counts = self.ledger.ledger.counts
         names = map(cell_name, self.document["cells"])
         cells = [cell_of(name, (*counts(name), owed.get(name, 0))) for name in names]
-        if cells != self.document["cells"] or "joining" in self.document:
+        is_open = "joining" in self.document or self.document.get("ended_at", "") is None
+        if is_open or cells != self.document["cells"]:
             told = {"ended_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": cells}
             self.document.update(told)
             write_document(self.folder, settled(self.document))
@@ -148,6 +149,8 @@ def extend(
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")
     run = look(folder, known, manifest, tell, replace=replace)
     if run.document != known:
+        if known is not None:  # until the session's end, the word of an earlier one is of something else
+            run.document["ended_at"] = None
         write_document(folder, run.document)
     return run
 

@@ -87,6 +87,10 @@ def test_a_bench_goes_on_with_another_model_once_its_metric_may_be_another_versi
     assert outputs.startswith((FIXTURES / "bench" / "outputs.jsonl").read_bytes())
     assert outputs.count(b'"model":"toy"') == 4, "what the model said is kept"
     assert cli("report", "bench", "--check").status == 0
+    less = cli("bench", "tasks.jsonl", "--model", "toy", "--out", "bench")
+    told = cli("report", "bench")
+    assert ["left out" in done.stderr for done in (less, told)] == [True, True]
+    assert "--all" not in less.stderr + told.stderr, "a board has no more than what is named"
 
 
 def test_it_can_be_rescored(cli: Cli, made: Project) -> None:

@@ -171,6 +171,7 @@ def test_an_evaluator_that_is_replaced_is_called_anew_and_its_old_program_is_fou
     assert len({row["evaluator"] for row in every.json["rows"]}) == 2
     again = cli(*done.command, "--out", "r", "--replace", "counts", env=done.env())
     assert (again.stdout, done.asked().total()) == (anew.stdout, 12)
+    assert "note: counts is what the run has already: --replace calls none of it anew" in again.stderr
     (done.folder / "counts.sh").write_text(program)
     back = cli(*done.command, "--out", "r", "--replace", "evaluator:counts", env=done.env())
     assert (back.status, done.asked().total(), summary(done.folder / "r")) == (0, 12, before), back.stderr

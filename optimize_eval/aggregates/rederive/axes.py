@@ -41,9 +41,8 @@ def _counting(
     digests: dict[str, dict[int | None, str]],
 ) -> Callable[[Record], bool]:
     """Tell by its key whether a record is of what is there now, where anything had other bytes before."""
-    former = {one["name"] for one in (*told["evaluators"], *told["candidates"]) if one.get("superseded")} | {
-        one["name"] for one in told["splits"] if one.get("superseded")
-    }
+    axes = (*told["evaluators"], *told["candidates"], *told["splits"])
+    former = {one["name"] for one in axes if one.get("superseded") or "sound_since" in one}
     places = {one["name"]: {line: n for n, line in enumerate(one["lines"])} for one in told["splits"]}
 
     def counts(record: Record) -> bool:

@@ -46,18 +46,21 @@ class Growth:
             "selection": self.wanted["selection"],
             "settings": self.wanted["settings"],
         }
+        _check_names(grown)
         return {**grown, "cells": self._cells(grown)}
 
     def _evaluators(self) -> list[Entry]:
         entries = list(self.known["evaluators"])
+        now = current(entries)
         refused: dict[str, str] = {}
         for one in self.wanted["evaluators"]:
             name = one["name"]
-            old = current(entries).get(name)
+            old = now.get(name)
             if old is None:
                 entries.append(one)
             elif _is_same_evaluator(old, one) and not self._is_to_be_called_anew(name):
-                continue
+                if self._is_replaced(name):
+                    self.notes.append(f"{name} is what the run has already: --replace calls none of it anew")
             elif self._is_replaced(name) or self.past().is_unused(name):
                 entries = self._with_evaluator(entries, old, one)
             else:
@@ -75,53 +78,48 @@ class Growth:
 
     def _with_evaluator(self, entries: Sequence[Entry], old: Entry, one: Entry) -> list[Entry]:
         """Put an evaluator in another's place; that stays as a version where its scores can be told apart."""
-        name, ledger = one["name"], self.past()
-        stays = (
-            old.get("sha256") != one["sha256"] and name not in ledger.changed and not ledger.is_unused(name)
-        )
-        before = [entry for entry in entries if entry is not old]
-        again = next(
-            (entry for entry in before if entry["name"] == name and _is_same_evaluator(entry, one)), None
-        )
+        name, digest, ledger = one["name"], one["sha256"], self.past()
+        has_scored, is_other = not ledger.is_unused(name), old.get("sha256") != digest
+        stays = has_scored and is_other and name not in ledger.changed
+        others = [entry for entry in entries if entry is not old]
+        again = next((entry for entry in others if (entry["name"], entry["sha256"]) == (name, digest)), None)
         if stays:
-            before.append({**old, "superseded": True})
+            others.append({**old, "superseded": True})
             self.renamed["evaluator", name] = shown_as(name, str(old.get("sha256")))
-        if again is not None:
-            self.renamed["evaluator", shown_as(name, again["sha256"])] = name
-            return [entry for entry in before if entry is not again] + [
-                {**_in_force(again), "sound_since": ledger.end}
-            ]
-        self.notes.append(
-            f"{name} is another program now: its earlier scores stay in the journal"
-            if stays
-            else "an evaluator has changed that had scored nothing: what failed is called anew"
-        )
-        return [*before, {**one, ("sound_since" if stays else "since"): ledger.end}]
+        if again:
+            others = [entry for entry in others if entry is not again]
+            self.renamed["evaluator", shown_as(name, digest)] = name
+            if _is_same_evaluator(again, one):
+                self.notes.append(f"{name} is what it was before: its scores from then count again")
+                return [*others, {**_in_force(again), "sound_since": ledger.end}]
+        self.notes.append(_about_evaluator(name, has_scored=has_scored, is_other=is_other))
+        return [*others, {**one, ("sound_since" if stays and not again else "since"): ledger.end}]
 
     def _candidates(self) -> list[Entry]:
-        entries = list(self.known["candidates"])
+        entries = {(one["name"], digest_of_candidate(one)): one for one in self.known["candidates"]}
+        now = current(self.known["candidates"])
         for one in self.wanted["candidates"]:
-            old = current(entries).get(one["name"])
+            old = now.get(one["name"])
             if old is None:
-                entries.append(one)
+                entries[one["name"], digest_of_candidate(one)] = one
             elif digest_of_candidate(old) != digest_of_candidate(one):
-                entries = self._with_candidate(entries, old, one)
-        return entries
+                self._supersede(entries, old, one)
+        return [*entries.values()]
 
-    def _with_candidate(self, entries: Sequence[Entry], old: Entry, one: Entry) -> list[Entry]:
+    def _supersede(self, entries: dict[tuple[str, str], Entry], old: Entry, one: Entry) -> None:
         """Let new bytes supersede a candidate; bytes that were there before find their records again."""
-        name, digest = one["name"], digest_of_candidate(one)
-        former = shown_as(name, digest_of_candidate(old))
-        others = [entry for entry in entries if entry is not old]
-        again = [entry for entry in others if entry["name"] == name and digest_of_candidate(entry) == digest]
+        name, digest, before = one["name"], digest_of_candidate(one), digest_of_candidate(old)
+        former = shown_as(name, before)
+        again = entries.pop((name, digest), None)
         self.renamed["candidate", name] = former
         if again:
             self.renamed["candidate", shown_as(name, digest)] = name
             self.notes.append(f"candidate {name} is what it was before: its scores from then count again")
         else:
             self.notes.append(f"candidate {name} has changed: what it was keeps its scores as {former}")
-        kept = [entry for entry in others if entry not in again]
-        return [*kept, {**old, "superseded": True}, _in_force(again[0]) if again else one]
+        del entries[name, before]  # it comes to the end
+        entries[name, before] = {**old, "superseded": True}
+        entries[name, digest] = _in_force(again) if again else one
 
     def _splits(self) -> list[Entry]:
         splits = {split["name"]: split for split in self.known["splits"]}
@@ -154,15 +152,14 @@ class Growth:
 
     def _cells(self, grown: Document) -> list[dict[str, Any]]:
         """List the cells that are there, by the names that versions have now, then those that come."""
-        kept = [self._renamed(cell) for cell in self.known["cells"]]
-        there = {cell_name(cell) for cell in kept}
+        there = {cell_name(cell): cell for cell in map(self._renamed, self.known["cells"])}
         chosen = self.wanted["selection"]
         names = [split["name"] for split in chosen["splits"]]
         axes = chosen["evaluators"], chosen["candidates"], chosen["task_models"], names
         new = [name for name in product(*axes) if name not in there]
         sizes = {split["name"]: len(split["lines"]) * grown["repeats"] for split in grown["splits"]}
         _check_size(sum(sizes[name[3]] for name in (*there, *new)))
-        return [*kept, *(cell_of(name, (0, 0, 0, sizes[name[3]])) for name in new)]
+        return [*there.values(), *(cell_of(name, (0, 0, 0, sizes[name[3]])) for name in new)]
 
     def _renamed(self, cell: dict[str, Any]) -> dict[str, Any]:
         if not self.renamed:
@@ -185,6 +182,13 @@ def _union(known: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
     return [*known, *(one for one in wanted if one not in known)]
 
 
+def _about_evaluator(name: str, *, has_scored: bool, is_other: bool) -> str:
+    if not has_scored:
+        return f"{name} has changed and had scored nothing: what failed is called anew"
+    how = "is another program now" if is_other else "is called anew"
+    return f"{name} {how}: its earlier scores stay in the journal"
+
+
 def _about_lines(split: str, lines: Sequence[int | None]) -> str:
     some = ", ".join(map(str, lines[:_SHOWN])) + ("…" if len(lines) > _SHOWN else "")
     examples = f"{len(lines):,} example{'s' * (len(lines) != 1)}"
@@ -197,6 +201,18 @@ def _check_kind(known: str, wanted: str) -> None:
             f"the folder has a {known}, which does not grow by a {wanted}",
             hint="choose another folder with --out",
         )
+
+
+def _check_names(document: Document) -> None:
+    """Refuse a candidate with the name of what another was: their cells would be the same."""
+    now = current(document["candidates"])
+    for one in document["candidates"]:
+        shown = shown_as(one["name"], digest_of_candidate(one))
+        if one.get("superseded") and shown in now:
+            raise UsageError(
+                f"candidate {shown}: so the run calls what {one['name']} was earlier",
+                hint="give the candidate another name, or choose another folder with --out",
+            )
 
 
 def _check_size(units: int) -> None:

@@ -1,6 +1,6 @@
 """What a run has and its last command did not name: told in words, and shown when everything is to be."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +25,13 @@ def unnamed(document: Document) -> str:
         "candidate": ([one["name"] for one in every["candidates"]], chosen["candidates"]),
         "task model": (every["task_models"], chosen["task_models"]),
     }
-    told = [_named(axis, [name for name in names if name not in now]) for axis, (names, now) in axes.items()]
+    told = [_named(axis, _without(names, now)) for axis, (names, now) in axes.items()]
     return "; ".join(filter(None, [*told, *_examples(document), _repeats(document)]))
+
+
+def _without(names: Iterable[Any], now: Iterable[Any]) -> list[Any]:
+    chosen = frozenset(now)
+    return [name for name in names if name not in chosen]
 
 
 def _named(axis: str, names: list[Any]) -> str:

@@ -1,0 +1,53 @@
+"""How a run stands after a session that called nothing, or that broke off before its first call."""
+
+import signal
+from pathlib import Path
+
+from optimize_eval import load_run
+from tests.front_door import Cli
+from tests.run.projects import await_that, project
+
+
+def standing(cli: Cli, folder: Path) -> tuple[str, int | None]:
+    """Give a run's state and what it owes, as they are listed."""
+    (run,) = cli("runs", "r", "--json").json["runs"]
+    assert str(load_run(folder / "r").status) == run["state"]
+    return run["state"], run["units"].get("owed")
+
+
+def test_a_recheck_leaves_a_run_done(cli: Cli, tmp_path: Path) -> None:
+    made = project(tmp_path, 3)
+    made.run("--recheck", "2")
+    assert standing(cli, tmp_path) == ("done", 0)
+
+
+def test_a_part_that_is_scored_is_done_though_the_whole_was_interrupted(cli: Cli, tmp_path: Path) -> None:
+    made = project(tmp_path, 6)
+    with made.started("--out", "r", "--concurrency", "1", WAITS="a:3") as process:
+        await_that(lambda: made.asked()["a:3"])
+        process.send_signal(signal.SIGINT)
+        made.counted.with_name("asked.go").touch()
+        assert process.wait() == 130
+    assert standing(cli, tmp_path)[0] == "interrupted"
+    assert (
+        cli(*made.command[:5], "--dataset", "d.jsonl", "--out", "r", "--limit", "2", env=made.env()).status
+        == 0
+    )
+    assert standing(cli, tmp_path) == ("done", 0)
+
+
+def test_a_session_that_breaks_off_before_its_first_call_leaves_the_run_unfinished(
+    cli: Cli, tmp_path: Path
+) -> None:
+    made = project(tmp_path, 3)
+    made.run()
+    before = (tmp_path / "r" / "journal.jsonl").read_bytes()
+    (tmp_path / "c.txt").write_text("cc")
+    with made.started("--out", "r", "--candidate", "c.txt", WAITS="cc:*") as process:
+        await_that(lambda: made.asked()["cc:1"])
+        process.kill()
+    made.counted.with_name("asked.go").touch()
+    (tmp_path / "r" / "journal.jsonl").write_bytes(before)  # its header did not come to the disk
+    assert standing(cli, tmp_path) == ("unfinished", None)
+    made.run("--candidate", "c.txt")
+    assert standing(cli, tmp_path) == ("done", 0)
