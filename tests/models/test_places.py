@@ -141,6 +141,28 @@ def test_a_key_does_not_leave_in_the_open_and_that_is_told_once(
     assert KEY not in done.stdout + done.stderr + kept + str(base.requests())
 
 
+def test_a_key_is_in_no_list_of_processes_and_in_no_report(
+    program: Cli, cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    """An evaluator of the same run looks at every process of the machine while the judge is called."""
+    server = fake_model(VERDICT)
+    (tmp_path / "look.sh").write_text("#!/bin/sh\ncat /proc/[0-9]*/cmdline >> seen; echo '{\"score\": 1}'\n")
+    (tmp_path / "look.sh").chmod(0o755)
+    (tmp_path / "a.txt").write_text("Hello")
+    (tmp_path / "d.jsonl").write_text('{"q": 1}\n' * 3)
+    judge = f"kind=judge:openai/m@{server.base}"
+    run = ("run", "-e", judge, "-e", "./look.sh", "--objective", "o", "--candidate", "a.txt")
+    done = program(*run, "--dataset", "d.jsonl", "--out", "r", env={"OPENAI_API_KEY": KEY})
+    assert done.status == 0, done.stderr
+    assert {request["authorization"] for request in server.requests()} == {True}
+    seen = (tmp_path / "seen").read_bytes()
+    assert b"optimize-eval" in seen
+    shown = [cli("report", "r", "--format", name).stdout for name in ("json", "csv", "jsonl", "md", "junit")]
+    assert cli("report", "r", "--format", "html").status == 0
+    kept = "".join(path.read_text() for path in (tmp_path / "r").rglob("*") if path.is_file())
+    assert KEY not in seen.decode(errors="replace") + done.stdout + done.stderr + kept + "".join(shown)
+
+
 def test_a_base_for_each_model_of_a_bench(cli: Cli, fake_model: StartModel, tmp_path: Path) -> None:
     """A key of one provider is not that of another on the same server; rows are called as models are."""
     server = fake_model(
