@@ -1,6 +1,5 @@
 """How a run stands after a session that called nothing, or that broke off before its first call."""
 
-import signal
 from pathlib import Path
 
 from optimize_eval import load_run
@@ -21,19 +20,14 @@ def test_a_recheck_leaves_a_run_done(cli: Cli, tmp_path: Path) -> None:
     assert standing(cli, tmp_path) == ("done", 0)
 
 
-def test_a_part_that_is_scored_is_done_though_the_whole_was_interrupted(cli: Cli, tmp_path: Path) -> None:
+def test_a_part_that_is_scored_is_done_though_the_whole_is_not(cli: Cli, tmp_path: Path) -> None:
     made = project(tmp_path, 6)
-    with made.started("--out", "r", "--concurrency", "1", WAITS="a:3") as process:
-        await_that(lambda: made.asked()["a:3"])
-        process.send_signal(signal.SIGINT)
-        made.counted.with_name("asked.go").touch()
-        assert process.wait() == 130
-    assert standing(cli, tmp_path)[0] == "interrupted"
-    assert (
-        cli(*made.command[:5], "--dataset", "d.jsonl", "--out", "r", "--limit", "2", env=made.env()).status
-        == 0
-    )
-    assert standing(cli, tmp_path) == ("done", 0)
+    made.run("--limit", "2")
+    late = cli(*made.command, "--out", "r", "--max-time", "0.000001s", env=made.env())
+    assert (late.status, standing(cli, tmp_path)[0]) == (4, "out_of_time"), late.stderr
+    made.forget()
+    made.run("--limit", "2")
+    assert (made.asked().total(), standing(cli, tmp_path)) == (0, ("done", 0))
 
 
 def test_a_session_that_breaks_off_before_its_first_call_leaves_the_run_unfinished(
