@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
-from optimize_eval.connect import parse_evaluator
+from optimize_eval.connect import given_name, parse_evaluator
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.command import Command
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from optimize_eval.models import ModelSpec
 
 TIMEOUT = 300.0  # seconds
+
+_EVALUATORS = ("@", "judge:", "task:")
 
 PlainProposer = Callable[[dict[str, Any]], Any]
 
@@ -50,12 +52,13 @@ class ProposerSpec:
 
 def parse_proposer(text: str, defaults: EvaluatorSpec) -> ProposerSpec:
     """Read `[NAME=]COMMAND` or `[NAME=]URL`."""
-    spec = parse_evaluator(text, replace(defaults, judge=None))
-    if spec.judge or spec.task or spec.text.startswith("@"):
+    name = given_name(text)
+    if (text if name is None else text[len(name) + 1 :]).strip().startswith(_EVALUATORS):
         raise UsageError(
             f"--proposer {text!r} is an evaluator, not a proposer",
             hint="name a command or a URL; a language model: --reflection-model PROVIDER/MODEL",
         )
+    spec = parse_evaluator(text, replace(defaults, judge=None))
     return ProposerSpec(name=spec.name, identity=identify(spec).sha256, program=spec, timeout=spec.timeout)
 
 
