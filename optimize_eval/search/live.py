@@ -30,6 +30,7 @@ from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.scoring import Outcomes, Pair
 from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL
 
 FILE = "evaluations.jsonl"
 
@@ -164,16 +165,29 @@ class LiveScorer:
 
     def _read(self, path: Path) -> int:
         end = 0
+        final = scored_in(path.with_name(JOURNAL))  # of an earlier final sweep
         with suppress(FileNotFoundError):
             for entry in journal.entries(path):
                 record = journal.decode(entry.line)
                 self._known[record["key"]] = _outcome(record)
                 end = entry.offset + entry.length
+        self._known.update((key, _outcome(record)) for key, record in final.items())
         return end
 
     def _close_journal(self) -> None:
         if self._journal:
             self._journal.close()
+
+
+def scored_in(path: Path) -> dict[str, dict[str, Any]]:
+    """Read the scored records of a journal, by key."""
+    found: dict[str, dict[str, Any]] = {}
+    with suppress(FileNotFoundError):
+        for entry in journal.entries(path):
+            record = journal.decode(entry.line)
+            if record.get("outcome") == "scored":
+                found[record["key"]] = record
+    return found
 
 
 def _outcome(record: Mapping[str, Any]) -> Outcome:

@@ -7,11 +7,12 @@ part of it.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import orjson
 
 from optimize_eval.datasets import Example
+from optimize_eval.errors import UsageError
 from optimize_eval.search.budget import Needs
 from optimize_eval.search.components import Texts
 from optimize_eval.search.goal import Goal
@@ -46,6 +47,7 @@ class Plan:
     deciding: Split  # the same as train where nothing is held out
     proposers: tuple[ProposerSpec, ...]
     evaluators: tuple[str, ...]  # their identities
+    others: tuple[Texts, ...] = ()  # further candidates to start from, proposed before all else
     objective: str = ""
     background: str = ""
     from_scratch: bool = False
@@ -75,6 +77,7 @@ class Plan:
         """Name everything that leads the search, each by its own word."""
         return {
             "seed candidate": _digest(dict(self.seed)) if not self.from_scratch else "from scratch",
+            "further candidates": _digest([dict(one) for one in self.others]),
             "dataset": self.train.sha256,
             "valset": self.deciding.sha256,
             "evaluators": _digest([self.evaluators, self.goal.names, self.goal.weights]),
@@ -88,6 +91,14 @@ class Plan:
             "--merge": self.merge,
             "--max-candidate-chars": self.most_letters,
         }
+
+
+def selection_of(name: str) -> Selection:
+    """Take a selection by its name; raises UsageError where there is none of it."""
+    for known in get_args(Selection):
+        if name == known:
+            return known  # type: ignore[no-any-return]
+    raise UsageError(f"unknown selection {name!r}", hint=f"use one of: {', '.join(get_args(Selection))}")
 
 
 def split_of(name: str, examples: Sequence[Example]) -> Split:

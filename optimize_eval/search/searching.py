@@ -73,7 +73,7 @@ def _evolved(
     from optimize_eval.search.evolution.reflector import Reflector  # noqa: PLC0415
 
     adapter = Adapter(scorer, plan.goal, purse, state)
-    reflector = Reflector(panel, screen, brakes, objective=plan.objective, background=plan.background)
+    reflector = Reflector(plan, panel, screen, brakes)
     watcher = Watcher(plan, purse, brakes, adapter.tally)
     over = evolve(plan, adapter, reflector, watcher)
     tally = adapter.tally

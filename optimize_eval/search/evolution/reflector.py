@@ -5,15 +5,18 @@ counted, and enough of them end the search. A refused proposal is no text update
 call.
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gepa.proposer.reflective_mutation.reflection_lm import ReflectionJob, ReflectionLM, ReflectionProposal
 
+from optimize_eval.search.components import shown
 from optimize_eval.search.ending import Broken, Over, Why
 from optimize_eval.search.evolution.adapter import Label
+from optimize_eval.search.plan import Plan
 from optimize_eval.search.proposing.panel import Panel
-from optimize_eval.search.proposing.proposals import Reply, Request
+from optimize_eval.search.proposing.proposals import Proposal, Reply, Request
 from optimize_eval.search.proposing.records import fitted
 from optimize_eval.search.proposing.screening import WORDS, Refusal, Screen
 from optimize_eval.search.stopping import Brakes
@@ -25,14 +28,12 @@ ORIGIN = "optimize-eval:origin"  # the key under which GEPA hands our words on w
 class Reflector:
     """Proposes new texts for GEPA."""
 
-    def __init__(
-        self, panel: Panel, screen: Screen, brakes: Brakes, *, objective: str, background: str
-    ) -> None:
+    def __init__(self, plan: Plan, panel: Panel, screen: Screen, brakes: Brakes) -> None:
         self._panel = panel
         self._brakes = brakes
         self._screen = screen
-        self._objective = objective
-        self._background = background
+        self._plan = plan
+        self._given = deque(plan.others)
         self._refused_in_a_row = 0
         self.proposed = 0
         self.admitted = 0
@@ -47,8 +48,11 @@ class Reflector:
 
     def reflect_many(self, jobs: list[ReflectionJob]) -> list[tuple[ReflectionProposal, ReflectionLM]]:
         """Put all requests of an iteration to the panel at once."""
+        given = [self._given.popleft() for _ in jobs[: len(self._given)]]
+        replies = [Reply(proposer="given", proposal=Proposal(candidate=shown(one))) for one in given]
         try:
-            replies = self._panel.ask([self._request(*job) for job in jobs]) if jobs else []
+            if asked := jobs[len(given) :]:
+                replies += self._panel.ask([self._request(*job) for job in asked])
         except Exception as error:
             raise Broken(error) from error
         return [(self._screened(reply, job[0]), self) for reply, job in zip(replies, jobs, strict=True)]
@@ -59,8 +63,8 @@ class Reflector:
         return Request(
             texts={str(name): text for name, text in candidate.items()},
             components=tuple(map(str, names)) if len(candidate) > 1 else (),
-            objective=self._objective,
-            background=self._background,
+            objective=self._plan.objective,
+            background=self._plan.background,
             records=fitted(records[names[0]]),
         )
 
