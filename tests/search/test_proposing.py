@@ -214,6 +214,7 @@ def test_a_long_field_is_cut_and_says_how_long_it_was() -> None:
         ("a\ud800b", Refusal.HOSTILE),
         ("tabs\tand\r\nlines — é 😀 العربية", None),
         ({"system": "x"}, Refusal.OTHER_FORM),
+        ({7: "x"}, Refusal.OTHER_FORM),
     ],
 )
 def test_a_proposal_of_no_use_is_refused_by_name(candidate: Any, refusal: Refusal | None) -> None:
@@ -230,6 +231,13 @@ def test_what_the_seed_has_a_proposal_may_have() -> None:
 
     assert screen.admit(Proposal(candidate="\x1b[1m"), plain("a\x1bb")) == plain("\x1b[1m")
     assert screen.admit(Proposal(candidate="x", is_cut_off=True), plain("")) is Refusal.CUT_OFF
+
+
+def test_a_proposer_that_skips_has_not_failed() -> None:
+    skipped = ask(plain_proposer(lambda _: {"skip": "no idea"}))
+
+    assert (skipped.is_skip, skipped.note) == (True, "no idea")
+    assert Screen(plain("seed")).admit(skipped, plain("seed")) is Refusal.SKIPPED
 
 
 def test_components_may_be_proposed_in_part_but_not_invented() -> None:

@@ -135,8 +135,7 @@ def _told(reply: Reply) -> dict[str, Any]:
     if proposal is None:
         return told | {"failure": reply.failure.encode(errors="replace").decode()}
     told |= {"candidate": _safe(proposal.candidate), "note": _safe(proposal.note)}
-    if proposal.is_cut_off:
-        told["is_cut_off"] = True
+    told |= {name: True for name in ("is_cut_off", "is_skip") if getattr(proposal, name)}
     return told | ({} if proposal.tokens is None else {"tokens": proposal.tokens})
 
 
@@ -155,6 +154,7 @@ def _reply_of(name: str, record: Mapping[str, Any]) -> Reply:
         candidate=record["candidate"],
         note=str(record.get("note", "")),
         is_cut_off=record.get("is_cut_off") is True,
+        is_skip=record.get("is_skip") is True,
         tokens=record.get("tokens"),
     )
     return Reply(proposer=name, proposal=proposal, seconds=seconds, is_recorded=True)

@@ -2,7 +2,7 @@
 
     {"_protocol_version": 2, "candidate": "…", "objective": "…",
      "records": [{"score": 0.3, "example": {…}, "side_info": {…}[, "error": "…"]}, …]}
-    {"candidate": "…"[, "note": "…"]}
+    {"candidate": "…"[, "note": "…"]}   or {"skip": "why it has nothing to propose"}, or {"error": "why"}
 
 `background` and `components` (those to be changed, where a candidate is an object of several texts) are
 sent where there are any. How a program is started, kept alive and ended is reach.command's business, as
@@ -53,11 +53,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a proposer replied; `is_cut_off` where it had not come to its end."""
+    """What a proposer replied; `is_cut_off` where it had not come to its end, `is_skip` where it had none."""
 
     candidate: str | Mapping[str, Any]
     note: str = ""
     is_cut_off: bool = False
+    is_skip: bool = False
     tokens: int | None = None  # of the model that wrote it, where that tells
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""
@@ -86,6 +87,9 @@ def proposal_of(reply: Any) -> Proposal:
                 note=note[:_LONGEST_NOTE] if isinstance(note, str) else "",
                 capabilities=_declared(reply.get("_capabilities")),
             )
+        case {"skip": str(why)} if why:
+            declared = _declared(reply.get("_capabilities"))
+            return Proposal(candidate="", note=why[:_LONGEST_NOTE], is_skip=True, capabilities=declared)
         case {"error": str(why)}:
             raise EvaluationError(FailureKind.REPORTED, why, hint="the proposer itself reported this error")
         case dict():

@@ -116,7 +116,7 @@ class Plain:
             raise EvaluationError(
                 FailureKind.REPORTED, f"{self.name} raised {type(error).__name__}: {error}"
             ) from error
-        is_parts = isinstance(reply, Mapping) and "candidate" not in reply and "error" not in reply
+        is_parts = isinstance(reply, Mapping) and not reply.keys() & {"candidate", "error", "skip"}
         return proposal_of({"candidate": dict(reply)} if is_parts else reply)
 
     def close(self) -> None:

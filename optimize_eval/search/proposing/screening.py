@@ -30,6 +30,7 @@ class Refusal(StrEnum):
     REPEATED = "repeated"
     HOSTILE = "hostile"
     OTHER_FORM = "other_form"
+    SKIPPED = "skipped"
 
 
 WORDS: Mapping[Refusal, str] = {
@@ -39,6 +40,7 @@ WORDS: Mapping[Refusal, str] = {
     Refusal.REPEATED: "equal to an earlier one",
     Refusal.HOSTILE: "with control characters or invisible ones that the seed does not have",
     Refusal.OTHER_FORM: "of another form than the candidate",
+    Refusal.SKIPPED: "none: the proposer had nothing to propose",
 }
 
 
@@ -54,7 +56,7 @@ class Screen:
     def admit(self, proposal: Proposal, parent: Texts) -> Texts | Refusal:
         """Make a new candidate of a proposal, or say why not."""
         texts = _merged(proposal.candidate, parent)
-        refusal = Refusal.CUT_OFF if proposal.is_cut_off else self._refusal(texts)
+        refusal = _at_once(proposal) or self._refusal(texts)
         if texts is None or refusal:
             refused = refusal or Refusal.OTHER_FORM
             self.refused[refused] += 1
@@ -72,6 +74,11 @@ class Screen:
         if any(set(_HIDDEN.findall(text)) - self._allowed for text in texts.values()):
             return Refusal.HOSTILE
         return Refusal.REPEATED if _digest(texts) in self._seen else None
+
+
+def _at_once(proposal: Proposal) -> Refusal | None:
+    """Refuse what the proposer itself says is no proposal, or not a whole one."""
+    return Refusal.SKIPPED if proposal.is_skip else Refusal.CUT_OFF if proposal.is_cut_off else None
 
 
 def _merged(candidate: str | Mapping[str, Any], parent: Texts) -> Texts | None:
