@@ -20,7 +20,7 @@ def show(task: Task, *, as_json: bool) -> None:
     if as_json:
         output.emit_json(told)
         return
-    lines = [line for head, text in _words(told) for line in wrapped(f" {head:<11}", text, output.width())]
+    lines = [line for head, text in _words(told) for line in wrapped(f" {head:<13}", text, output.width())]
     output.emit("\n".join(lines))
 
 

@@ -14,7 +14,7 @@ from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.final import finalists, sweep_finalists
 from optimize_eval.search.live import FILE as EVALUATIONS
-from optimize_eval.search.live import Examples, LiveScorer
+from optimize_eval.search.live import Examples, LiveScorer, scored_in
 from optimize_eval.search.plan import Plan
 from optimize_eval.search.result.document import FILE, document
 from optimize_eval.search.result.findings import Result, state_of
@@ -70,7 +70,7 @@ def optimize_task(task: Task, host: Host, connecting: Connecting = connect) -> O
         seed=task.seed_name,
         split=deciding(task),
         folder=str(task.folder),
-        final_calls=_asked(finished),
+        final_calls=_beyond_search(finished),
         summary=finished.summary if finished else None,
     )
     write_json(task.folder / FILE, told)
@@ -179,10 +179,13 @@ def _row(finished: Finished, node: Node, plan: Plan) -> Mapping[str, Any] | None
     return next((row for row in rows if (row["candidate"], row["evaluator"]) == (node.name, lead)), None)
 
 
-def _asked(finished: Finished | None) -> int:
+def _beyond_search(finished: Finished | None) -> int:
+    """Count the calls of a final sweep that the search had not made, whichever session made them."""
     if finished is None:
         return 0
-    return sum(one.asked for called in finished.calls for one in called.ended.progress)
+    known = scored_in(finished.stored.folder / EVALUATIONS).keys()
+    plans = [called.plan for called in finished.calls if called.plan]
+    return sum(plan.unit(number).key not in known for plan in plans for number in range(plan.layout.size))
 
 
 def begin_anew(folder: Path) -> None:
