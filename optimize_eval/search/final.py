@@ -1,7 +1,7 @@
-"""The final sweep: the seed and the best candidates of a search as an ordinary run, which alone is believed.
+"""The final sweep: the seed and the best of a search as an ordinary run, which grows and alone is believed.
 
-What the search has scored is not called again: its records are planted into the run's journal where their
-keys are the run's own. Failures are not, so they are retried here.
+What the search has scored is not called again: its records are planted into the run's journal where units are
+owed. Failures are not, so they are retried here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import Candidate
+from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.search.live import FILE, scored_in
 from optimize_eval.search.tree import Found, Node
+from optimize_eval.session.calling import call, check_reachable, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host
+from optimize_eval.session.opening import opened
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison, Prepared, carry_out, opened, prepare
+from optimize_eval.session.sweeps import Comparison, prepare
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL, read_manifest
+from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.stored import StoredRun
 
 
 def finalists(found: Found, top: int) -> tuple[Node, ...]:
@@ -39,14 +43,16 @@ def sweep_finalists(
     handling: Handling,
     host: Host,
 ) -> Finished:
-    """Compare them with the seed on all examples; a run of others in the folder makes way."""
+    """Compare them with the seed on all examples; those of an earlier sweep keep their records."""
     candidates = (seed, *(Candidate(name=node.name, text=node.text) for node in chosen))
     comparison = replace(comparison, candidates=candidates, baseline=seed.name)
-    prepared = prepare(comparison, handling, out=str(folder))
-    if (read_manifest(folder) or {}).get("plan") != prepared.plan.digest:
-        _begin(replace(prepared, handling=replace(handling, fresh=True), there={}), host)
-        prepared = prepare(comparison, replace(handling, fresh=False), out=str(folder))
-    return carry_out(prepared, host)
+    prepared = prepare(comparison, handling, host.say, out=str(folder))
+    check_reachable(prepared.plan)
+    with opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored:
+        _plant(stored, prepared.plan, scored_in(folder / FILE))
+        called = call(prepared.plan, stored, handling.settings(prepared.plan), host)
+        summary = summarise(stored)
+    return Finished(stored=stored, summary=summary, calls=(called,))
 
 
 def final_calls(comparison: Comparison, candidates: int) -> int:
@@ -55,29 +61,28 @@ def final_calls(comparison: Comparison, candidates: int) -> int:
     return len(comparison.specs) * candidates * examples * comparison.repeats
 
 
-def _begin(prepared: Prepared, host: Host) -> None:
-    """Make the run, and plant what the search and an earlier final sweep know of its units."""
-    known = {**scored_in(prepared.folder / JOURNAL), **scored_in(prepared.folder / FILE)}
-    with opened(prepared, host) as stored:
-        lines = _planted(prepared, known)
-        with closing(journal.Journal(stored.folder / JOURNAL, stored.ledger.end)) as written:
-            header = {"schema": journal.SCHEMA, "plan": stored.ledger.plan, "started_at": Clock().now()}
-            written.append(journal.sealed(header))
-            for line in lines:
-                written.append(line)
+def _say_nothing(_note: str) -> None:
+    """Be silent: what an earlier sweep compared is of no interest to who searches on."""
 
 
-def _planted(prepared: Prepared, known: Mapping[str, dict[str, Any]]) -> list[bytes]:
-    """Write the records that are known of the plan's units, by the names that they have there."""
-    if not known:
-        return []
-    lines: list[bytes] = []
-    for number in range(prepared.plan.layout.size):
-        unit = prepared.plan.unit(number)
-        if record := known.get(unit.key):
-            told = {key: value for key, value in record.items() if key not in {*_COORDINATES, "key", "crc"}}
-            lines.append(journal.sealed({"key": unit.key, **unit.coordinates, **told}))
-    return lines
+def _plant(stored: StoredRun, plan: Plan, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write what is known of owed units into the journal, by the names that they have there."""
+    view = stored.ledger
+    owed = [plan.unit(number) for number in view.owed(range(plan.layout.size))]
+    planted = [unit for unit in owed if unit.key in known]
+    if not planted:
+        return
+    with closing(journal.Journal(stored.folder / JOURNAL, view.ledger.end)) as written:
+        header = {"schema": journal.SCHEMA, "plan": view.ledger.table.run, "started_at": Clock().now()}
+        written.append(journal.sealed(header))
+        for unit in planted:
+            line = journal.sealed({"key": unit.key, **unit.coordinates, **_told(known[unit.key])})
+            view.enter(unit.number, "scored", written.append(line), len(line))
+    view.ledger.end = written.end
 
 
-_COORDINATES = ("evaluator", "candidate", "task_model", "split", "line", "repeat")
+def _told(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key not in _OF_ITS_PLACE}
+
+
+_OF_ITS_PLACE = frozenset(("key", "evaluator", "candidate", "task_model", "split", "line", "repeat", "crc"))

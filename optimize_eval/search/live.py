@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import orjson
-
 from optimize_eval.connect import connect
 from optimize_eval.datasets import Example
 from optimize_eval.engines import Lane
@@ -31,6 +29,7 @@ from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.scoring import Outcomes, Pair
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.keys import key_of
 
 FILE = "evaluations.jsonl"
 
@@ -114,9 +113,7 @@ class LiveScorer:
         raw = None if example is None else example.raw
         of_example = pair.split, pair.line, "" if raw is None else _sha256(raw), 1
         candidate = _sha256(pair.text.encode())
-        key = _sha256(
-            orjson.dumps((self._identities[place].sha256, candidate, self._task_model, *of_example))
-        )
+        key = key_of(self._identities[place].sha256, candidate, self._task_model, *of_example)
         told = {
             "evaluator": self._specs[place].name,
             "candidate": candidate[:8],

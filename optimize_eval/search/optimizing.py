@@ -27,7 +27,7 @@ from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import Comparison
-from optimize_eval.store.folder import locked, write_json
+from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, locked, refuse_foreign, write_json
 from optimize_eval.store.layout import SINGLE
 from optimize_eval.tasks.identity import identify
 
@@ -60,6 +60,7 @@ class Optimized:
 def optimize_task(task: Task, host: Host, connecting: Connecting = connect) -> Optimized:
     """Search, compare the best with the seed on all examples, and say what that shows."""
     check(task.plan)
+    refuse_foreign(task.folder)
     found = _search(task, host, connecting)
     finished = _final(task, found, host)
     result = _result(task, found, finished)
@@ -189,7 +190,7 @@ def _beyond_search(finished: Finished | None) -> int:
 
 
 def begin_anew(folder: Path) -> None:
-    """Delete a search, so that the next one starts over; its final run makes way by itself."""
+    """Delete a search and its final run, so that the next one starts over."""
     with locked(folder):
-        for name in (STATE, EVALUATIONS, FILE):
+        for name in (STATE, EVALUATIONS, FILE, MANIFEST, JOURNAL, SUMMARY):
             (folder / name).unlink(missing_ok=True)
