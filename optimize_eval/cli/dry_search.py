@@ -5,8 +5,8 @@ from typing import Any
 from optimize_eval.aggregates.wording import count, number
 from optimize_eval.cli import output
 from optimize_eval.reports.columns import wrapped
-from optimize_eval.search.final import final_calls
 from optimize_eval.search.optimizing import Task
+from optimize_eval.search.result.final import final_calls
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import detectable
 

@@ -273,7 +273,7 @@ def _carry_out(
 
 def _tell_plan(task: "Task") -> None:
     """Say before the first call what it costs, and what the budget has room for."""
-    from optimize_eval.search.final import final_calls  # noqa: PLC0415  see optimize
+    from optimize_eval.search.result.final import final_calls  # noqa: PLC0415  see optimize
 
     needs = task.plan.needs
     most = final_calls(task.comparison, 1 + task.plan.top)

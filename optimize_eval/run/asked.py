@@ -18,6 +18,8 @@ from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.stop import Stop
 
+Connecting = Callable[[EvaluatorSpec], Evaluator]
+
 _BUSY = Capacity(calls=0)
 
 
@@ -34,7 +36,7 @@ class Asked:
         self,
         specs: Sequence[EvaluatorSpec],
         stop: Stop,
-        connecting: Callable[[EvaluatorSpec], Evaluator] = connect,
+        connecting: Connecting = connect,
     ) -> None:
         self._connect = connecting
         self._specs = specs

@@ -18,9 +18,9 @@ from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.errors import FailureKind
 from optimize_eval.protocol import Payload
-from optimize_eval.reach import Evaluator, EvaluatorSpec
+from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.reach.identity import Identity
-from optimize_eval.run.asked import Asked, crowded_out
+from optimize_eval.run.asked import Asked, Connecting, crowded_out
 from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of
@@ -49,7 +49,7 @@ class LiveScorer:
         slots: int,
         path: Path | None = None,
         task_model: str | None = None,
-        connecting: Callable[[EvaluatorSpec], Evaluator] = connect,
+        connecting: Connecting = connect,
         watch: Callable[[int], None] = lambda _calls: None,
     ) -> None:
         self._specs = tuple(specs)

@@ -8,15 +8,15 @@ from typing import Any
 from optimize_eval.aggregates.claims.duplicates import with_copies_joined
 from optimize_eval.candidates import Candidate
 from optimize_eval.connect import connect
-from optimize_eval.reach import Evaluator, EvaluatorSpec
+from optimize_eval.run.asked import Connecting
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, Why
-from optimize_eval.search.final import finalists, sweep_finalists
 from optimize_eval.search.live import FILE as EVALUATIONS
 from optimize_eval.search.live import Examples, LiveScorer, scored_in
 from optimize_eval.search.plan import Plan
 from optimize_eval.search.result.document import FILE, document
+from optimize_eval.search.result.final import finalists, sweep_finalists
 from optimize_eval.search.result.findings import Result, state_of
 from optimize_eval.search.result.honest import Judged, Measured, judged, measured
 from optimize_eval.search.searching import Limits, check, search
@@ -30,8 +30,6 @@ from optimize_eval.session.sweeps import Comparison
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, locked, refuse_foreign, write_json
 from optimize_eval.store.layout import SINGLE
 from optimize_eval.tasks.identity import identify
-
-Connecting = Callable[[EvaluatorSpec], Evaluator]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +60,7 @@ def optimize_task(task: Task, host: Host, connecting: Connecting = connect) -> O
     check(task.plan)
     refuse_foreign(task.folder)
     found = _search(task, host, connecting)
-    finished = _final(task, found, host)
+    finished = _final(task, found, host, connecting)
     result = _result(task, found, finished)
     told = document(
         result,
@@ -116,7 +114,7 @@ def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], 
     watch([progress])
 
 
-def _final(task: Task, found: Found, host: Host) -> Finished | None:
+def _final(task: Task, found: Found, host: Host, connecting: Connecting) -> Finished | None:
     """Sweep, unless there is nothing to compare, or the search was cut off."""
     if not found.nodes or found.why in {*FAILED, Why.INTERRUPTED}:
         return None
@@ -124,7 +122,7 @@ def _final(task: Task, found: Found, host: Host) -> Finished | None:
     if not chosen:
         return None
     seed = Candidate(name=task.seed_name, text=found.seed.text)
-    return sweep_finalists(task.comparison, chosen, seed, task.folder, task.handling, host)
+    return sweep_finalists(task.comparison, chosen, seed, task.folder, task.handling, host, connecting)
 
 
 def _result(task: Task, found: Found, finished: Finished | None) -> Result | None:

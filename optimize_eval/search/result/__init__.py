@@ -1,1 +1,1 @@
-"""What a search came to: numbers corrected for the choice, words, and the document that programs read."""
+"""What a search came to: the final sweep, numbers corrected for the choice, words, and the document."""

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import Candidate
+from optimize_eval.connect import connect
+from optimize_eval.run.asked import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.search.live import FILE, scored_in
@@ -42,15 +44,17 @@ def sweep_finalists(
     folder: Path,
     handling: Handling,
     host: Host,
+    connecting: Connecting = connect,
 ) -> Finished:
     """Compare them with the seed on all examples; those of an earlier sweep keep their records."""
     candidates = (seed, *(Candidate(name=node.name, text=node.text) for node in chosen))
     comparison = replace(comparison, candidates=candidates, baseline=seed.name)
     prepared = prepare(comparison, handling, host.say, out=str(folder))
-    check_reachable(prepared.plan)
+    check_reachable(prepared.plan, connecting)
     with opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored:
         _plant(stored, prepared.plan, scored_in(folder / FILE))
-        called = call(prepared.plan, stored, handling.settings(prepared.plan), host)
+        settings = handling.settings(prepared.plan)
+        called = call(prepared.plan, stored, settings, host, connecting=connecting)
         summary = summarise(stored)
     return Finished(stored=stored, summary=summary, calls=(called,))
 
