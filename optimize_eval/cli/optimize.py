@@ -24,6 +24,7 @@ from optimize_eval.session.settings import Handling
 if TYPE_CHECKING:
     from optimize_eval.search.optimizing import Optimized, Task
     from optimize_eval.search.proposing.proposers import ProposerSpec
+    from optimize_eval.search.task import Wanted
 
 EXAMPLES = """\b
 Examples:
@@ -58,9 +59,15 @@ class Selection(StrEnum):
 
 
 def optimize(
+    context: typer.Context,
     candidate: Annotated[
         list[str] | None,
-        typer.Argument(metavar="CANDIDATE…", help="What to improve; further ones join the race."),
+        typer.Argument(
+            metavar="CANDIDATE…",
+            help="What to improve; further ones join the race. Or a sweep file with [optimize].",
+            callback=options.take_sweep_of_search,
+            is_eager=True,
+        ),
     ] = None,
     evaluator: options.Evaluators = None,
     judge_model: options.JudgeModels = None,
@@ -209,8 +216,8 @@ def optimize(
         output.say("note: the judge looks for --objective, too (--judge-objective TEXT says otherwise)")
     splits = {"train": dataset, "val": valset, "test": testset}
     wanted = Wanted(
-        specs=options.named_evaluators(evaluator, judge_model, defaults),
-        seeds=_seeds(candidate),
+        specs=options.evaluators(context, evaluator, judge_model, defaults),
+        seeds=_seeds(context, candidate),
         examples=load_splits(splits, output.say, seed=seed),
         proposers=_proposers(proposer, reflection_model, api_base, proposer_timeout),
         components=components,
@@ -239,7 +246,7 @@ def optimize(
         task_model=task_model,
     )
     handling = Handling(concurrency=concurrency)
-    folder = Path(out) if out else _default_folder(candidate, evaluator, judge_model, splits)
+    folder = Path(out) if out else _default_folder(wanted, splits)
     task = wanted.task(folder, handling)
     if dry_run:
         from optimize_eval.cli import dry_search  # noqa: PLC0415  only here
@@ -334,7 +341,10 @@ def _end(done: "Optimized", task: "Task", *, require_better: bool) -> None:
         raise typer.Exit(_MISSED)
 
 
-def _seeds(paths: Sequence[str] | None) -> tuple[Candidate, ...]:
+def _seeds(context: typer.Context, paths: Sequence[str] | None) -> tuple[Candidate, ...]:
+    sweep = options.sweep_of(context)
+    if not paths and sweep:
+        return load_candidates(sweep.candidates)
     return load_candidates([Named(path) for path in paths or ()])
 
 
@@ -372,14 +382,9 @@ def _names_judge(texts: Sequence[str] | None) -> bool:
     return any("judge:" in text for text in texts or ())
 
 
-def _default_folder(
-    candidates: Sequence[str] | None,
-    evaluators: Sequence[str] | None,
-    judges: Sequence[str] | None,
-    splits: dict[str, str | None],
-) -> Path:
+def _default_folder(wanted: "Wanted", splits: dict[str, str | None]) -> Path:
     """Name the folder after what is written, so that the same command finds it, also with other limits."""
-    parts = [list(candidates or ()), list(evaluators or ()), list(judges or ()), splits]
+    stem = wanted.seeds[0].name if wanted.seeds else "new"
+    parts = [[one.name for one in wanted.seeds], [spec.text for spec in wanted.specs], splits]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
-    stem = Path(candidates[0]).stem if candidates else "new"
     return Path("runs", f"optimize-{stem}-{digest[:8]}")

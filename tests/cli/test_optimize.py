@@ -110,9 +110,22 @@ def test_the_final_run_is_an_ordinary_run(found: tuple[Path, Result]) -> None:
     folder, _ = found
     cli = in_this_process(folder)
 
-    assert "beats seed on held-out data" in cli("report", "r").stdout
     assert cli("report", "r", "--check").status == 0
     assert "r" in cli("runs", ".").stdout
+
+
+def test_a_report_has_the_verdict_that_knows_among_how_many_was_chosen(found: tuple[Path, Result]) -> None:
+    folder, done = found
+    cli = in_this_process(folder)
+    among = len(done.json["candidates"]) - 1
+
+    shown, table = cli("report", "r"), cli("report", "r", "--format", "md")
+
+    assert f"after correcting for the choice among {among}" in " ".join(shown.stdout.split())
+    assert f"chose these candidates, among {among}" in table.stderr
+    (folder / "r" / "search.json").write_text("{}")
+    assert "beats seed on held-out data" in cli("report", "r").stdout
+    (folder / "r" / "search.json").write_text(json.dumps(done.json))
 
 
 def test_the_same_command_again_calls_nothing_and_a_larger_budget_goes_on(tmp_path: Path) -> None:
@@ -367,3 +380,48 @@ def test_help_names_the_options_of_a_search(cli: Cli) -> None:
     assert all(
         f"--{name}" in told for name in ("budget", "proposer", "reflection-model", "valset", "no-seed")
     )
+
+
+def test_a_sweep_file_says_what_options_say_and_flags_win(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "search.toml").write_text(
+        """
+[run]
+dataset = "train.jsonl"
+valset = "val.jsonl"
+candidates = ["seed.txt"]
+out = "r"
+
+[[evaluator]]
+name = "e"
+command = "python3 evaluate.py"
+
+[optimize]
+proposers = ["python3 propose.py"]
+objective = "a larger number"
+budget = 60
+minibatch = 2
+output = "best.txt"
+"""
+    )
+    cli = in_this_process(folder)
+
+    told = cli("optimize", "search.toml", "--json").json
+    dry = cli("optimize", "search.toml", "--budget", "90", "--dry-run", "--json").json
+    run = cli("run", "search.toml", "--dry-run")
+
+    assert (told["budget"], told["run"], told["output_file"]) == (60, "r", "best.txt")
+    assert "a larger number" in (folder / "asked").read_text()
+    assert (dry["calls"]["budget"], dry["minibatch"]) == (90, 2)
+    assert run.status == 0, "what [optimize] says is none of its business"
+
+
+def test_a_wrong_key_of_a_sweep_file_is_told_with_its_line(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "search.toml").write_text("[optimize]\nbudgt = 60\nselection = 'best'\n")
+
+    done = in_this_process(folder)("optimize", "search.toml")
+
+    assert done.status == 2
+    assert "search.toml:2: unknown key 'budgt' in [optimize]: did you mean 'budget'?" in done.stderr
+    assert "search.toml:3: selection: write one of" in done.stderr
