@@ -175,7 +175,12 @@ def optimize(
     judge_objective: Annotated[
         str | None, typer.Option("--judge-objective", metavar="TEXT", help="What a judge is to look for.")
     ] = None,
-    rubric: options.RubricFile = None,
+    rubric: Annotated[
+        str | None,
+        typer.Option(
+            "--rubric", "--intake-file", metavar="FILE", help="TOML or JSON: how a judge is to judge."
+        ),
+    ] = None,
     api_base: options.ApiBase = None,
     out: Annotated[
         str | None, typer.Option("--out", "--run-dir", metavar="DIR", help="The search's folder.")
@@ -189,6 +194,12 @@ def optimize(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Delete what is in the folder and start over.")
     ] = False,
+    spec_file: Annotated[
+        str | None,
+        typer.Option("--spec-file", metavar="FILE", hidden=True, callback=options.take_sweep, is_eager=True),
+    ] = None,
+    cache: Annotated[bool, typer.Option("--cache", hidden=True)] = False,
+    diff: Annotated[bool, typer.Option("--diff", hidden=True)] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan; call nothing.")] = False,
     quiet: options.Quiet = False,
     as_json: options.Json = False,
@@ -198,6 +209,9 @@ def optimize(
     from optimize_eval.search.stopping import EarlyStop  # noqa: PLC0415
     from optimize_eval.search.task import Wanted  # noqa: PLC0415
 
+    if cache:
+        output.say("note: --cache is always on: the journal is the cache, and nothing in it is called again")
+    del spec_file, diff  # a sweep file, taken already; what changed is always shown
     has_judge = bool(judge_model) or _names_judge(evaluator)
     judge_told = judge_objective or (objective if has_judge else None)
     defaults = options.defaults(

@@ -425,3 +425,20 @@ def test_a_wrong_key_of_a_sweep_file_is_told_with_its_line(tmp_path: Path) -> No
     assert done.status == 2
     assert "search.toml:2: unknown key 'budgt' in [optimize]: did you mean 'budget'?" in done.stderr
     assert "search.toml:3: selection: write one of" in done.stderr
+
+
+def test_names_of_other_optimizers_work_or_are_told(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "search.toml").write_text('[optimize]\nproposers = ["python3 propose.py"]\nbudget = 40\n')
+    cli = in_this_process(folder)
+
+    done = cli(*COMMAND[:4], "--spec-file", "search.toml", "--run-dir", "r", "--cache", "--diff", "--json")
+    told = {
+        word: cli(*COMMAND, word, "x").stderr for word in ("--parallel", "--model", "--evaluator-command")
+    }
+
+    assert (done.status, done.json["run"], done.json["budget"]) == (0, "r", 40)
+    assert "the journal is the cache" in done.stderr
+    assert "--concurrency N" in told["--parallel"]
+    assert "--reflection-model MODEL proposes" in told["--model"]
+    assert "-e 'bash eval.sh'" in told["--evaluator-command"]
