@@ -27,6 +27,7 @@ from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import Comparison
+from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, locked, refuse_foreign, write_json
 from optimize_eval.store.layout import SINGLE
 from optimize_eval.tasks.identity import identify
@@ -106,7 +107,21 @@ def _search(task: Task, host: Host, connecting: Connecting) -> Found:
                 found = search(task.plan, scorer, state, task.limits, host.stop)
         finally:
             state.close()
+        if found.why is Why.EVALUATOR and not found.nodes:
+            _forget_failures(task.folder)
     return found
+
+
+def _forget_failures(folder: Path) -> None:
+    """Let an evaluator that scored nothing be fixed: the search begins anew, with what others scored."""
+    (folder / STATE).unlink(missing_ok=True)
+    kept = [
+        journal.sealed({key: one for key, one in record.items() if key != "crc"})
+        for record in scored_in(folder / EVALUATIONS).values()
+    ]
+    draft = folder / f".{EVALUATIONS}"
+    draft.write_bytes(b"".join(kept))
+    draft.replace(folder / EVALUATIONS)
 
 
 def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], None]) -> None:
@@ -146,6 +161,7 @@ def _result(task: Task, found: Found, finished: Finished | None) -> Result | Non
     return Result(
         best=best,
         state=state,
+        leakage=finished.summary["leakage"],
         judged=judgement,
         means=means,
         lost=row["overfit"] if row and is_ahead else None,

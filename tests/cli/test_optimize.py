@@ -290,7 +290,10 @@ def test_an_evaluator_that_is_broken_ends_with_4(tmp_path: Path) -> None:
     done = in_this_process(folder)(*WITH_VAL)
 
     assert done.status == 4
-    assert "e scored none of its 12 calls about the seed" in done.stderr
+    assert "e scored none of its first 3 calls" in done.stderr
+    assert "ValueError: no such file" in done.stderr
+    (folder / "evaluate.py").write_text(EVALUATE)
+    assert in_this_process(folder)(*WITH_VAL, "--budget", "40").status == 0, "it may be fixed"
 
 
 def test_a_proposer_that_fails_ends_with_4_and_its_own_words(tmp_path: Path) -> None:
@@ -442,3 +445,14 @@ def test_names_of_other_optimizers_work_or_are_told(tmp_path: Path) -> None:
     assert "--concurrency N" in told["--parallel"]
     assert "--reflection-model MODEL proposes" in told["--model"]
     assert "-e 'bash eval.sh'" in told["--evaluator-command"]
+
+
+def test_examples_that_are_in_both_splits_are_told(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "val.jsonl").write_bytes(
+        (folder / "val.jsonl").read_bytes() + (folder / "train.jsonl").read_bytes()
+    )
+
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "80")
+
+    assert f"leakage: {TRAIN} held-out examples equal a train example" in " ".join(done.stdout.split())

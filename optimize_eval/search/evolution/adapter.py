@@ -16,6 +16,7 @@ from gepa.core.adapter import EvaluationBatch
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.run.outcome import Failed, Outcome, Skipped
+from optimize_eval.run.runner import PROBES
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import text_of
 from optimize_eval.search.ending import Broken, Over, Why
@@ -114,9 +115,13 @@ class Adapter:
         calls = self._state.calls(step, digest, partial(self._scorer.owed, distinct))
         self._purse.take(calls)
         self._state.enter(step, digest, calls)
+        if not step:  # the seed on all deciding examples: who scores none of the first ones is broken
+            first = distinct[:PROBES]
+            self._refuse_broken(dict(zip(first, self._scorer.score(first), strict=True)))
         found = dict(zip(distinct, self._scorer.score(distinct), strict=True))
         self._keep_failures(step, found)
-        self._refuse_broken(found)
+        if not step:
+            self._refuse_skipped(found)
         self._count(found)
         return [found[pair] for pair in pairs]
 
@@ -141,21 +146,19 @@ class Adapter:
             found[pair] = tuple(outcomes)
 
     def _refuse_broken(self, found: Mapping[Pair, Outcomes]) -> None:
-        """End where an evaluator has scored none of the first step: the seed on all deciding examples."""
-        if self._steps > 1:
-            return
+        """End where an evaluator has scored none of its first calls."""
         for place, name in enumerate(self._goal.names):
             outcomes = [outcomes[place] for outcomes in found.values()]
             failed = [one for one in outcomes if isinstance(one, Failed)]
             if failed and len(failed) == len(outcomes):
-                first = failed[0]
-                raise Over(
-                    Why.EVALUATOR,
-                    f"{name} scored none of its {len(failed):,} calls about the seed; "
-                    f"the first: {first.kind}: {first.message}",
-                )
-            if place in self._goal.climbed and all(isinstance(one, Skipped) for one in outcomes):
-                raise Over(Why.EVALUATOR, f"{name} skipped all examples: there is nothing to climb")
+                calls = f"its first {len(failed)} calls" if len(failed) > 1 else "its first call"
+                said = f"{failed[0].kind}: {failed[0].message}"
+                raise Over(Why.EVALUATOR, f"{name} scored none of {calls}; the first: {said}")
+
+    def _refuse_skipped(self, found: Mapping[Pair, Outcomes]) -> None:
+        """End where there is nothing to climb."""
+        if all(isinstance(self._goal.value(outcomes), Skipped) for outcomes in found.values()):
+            raise Over(Why.EVALUATOR, f"{self._goal.name} skipped all examples: there is nothing to climb")
 
     def _batch(self, items: Sequence[Item], outcomes: Sequence[Outcomes], capture: bool) -> Batch:  # noqa: FBT001
         values = [self._goal.value(one) for one in outcomes]

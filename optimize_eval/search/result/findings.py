@@ -49,6 +49,7 @@ class Result:
 
     best: Node
     state: str
+    leakage: int = 0  # held-out examples that are train's, too
     judged: Judged | None = None
     means: Mapping[str, Measured] | None = None  # on the deciding split, by name
     lost: Mapping[str, Any] | None = None  # of its train gain, as a run's summary has it
@@ -119,6 +120,9 @@ def points(result: Result, found: Found, goal: Goal, split: str) -> Iterator[dic
     """Say what belongs to the sentence."""
     if split == "train":
         yield _point("!", "no example was held out: train chose, so these numbers are optimistic (--valset)")
+    if result.leakage:
+        leaked = count(result.leakage, "held-out example")
+        yield _point("!", f"leakage: {leaked} equal a train example: what was learnt there is no news")
     if result.judged and split != SINGLE:
         yield from _about_choice(result.judged)
     if result.lost and result.best.number:
