@@ -18,6 +18,7 @@ from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.run.stop import instant_after
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import Handling
 
@@ -113,10 +114,7 @@ def optimize(
         int | None,
         typer.Option("--budget", metavar="N", min=1, help="Evaluator calls of the search, at most."),
     ] = None,
-    max_time: Annotated[
-        float | None,
-        typer.Option("--max-time", metavar="SECONDS", min=0.0, help="End the search after so long."),
-    ] = None,
+    max_time: options.MaxTime = None,
     early_stop: Annotated[
         bool | None,
         typer.Option(
@@ -245,7 +243,6 @@ def optimize(
         if early_stop
         else None,
         no_early_stop=early_stop is False,
-        max_time=max_time,
         minibatch=minibatch,
         proposals=proposals,
         acceptance=str(acceptance),
@@ -259,7 +256,7 @@ def optimize(
         seed=seed,
         task_model=task_model,
     )
-    handling = Handling(concurrency=concurrency)
+    handling = Handling(concurrency=concurrency, ends_at=instant_after(max_time))
     folder = Path(out) if out else _default_folder(wanted, splits)
     task = wanted.task(folder, handling)
     if dry_run:
@@ -347,6 +344,9 @@ def _end(done: "Optimized", task: "Task", *, require_better: bool) -> None:
     if done.found.why in FAILED:
         output.say(f"error: {done.found.sentence}")
         output.say("  try: fix it, then give the same command again: it goes on where it ended")
+        raise typer.Exit(_FAILED)
+    if done.found.why is Why.TIME and not done.finished:
+        output.say(f"out of time: {done.found.sentence}; the same command goes on where it ended")
         raise typer.Exit(_FAILED)
     if done.finished:
         end(done.finished, folder=task.folder, out=str(task.folder))

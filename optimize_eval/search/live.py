@@ -25,8 +25,8 @@ from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of
 from optimize_eval.run.stop import Stop
-from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.scoring import Outcomes, Pair
+from optimize_eval.search.stopping import cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.keys import key_of
@@ -100,7 +100,7 @@ class LiveScorer:
         try:
             return [tuple(self._known[unit.key] for unit in units) for units in planned]
         except KeyError:
-            raise Over(Why.INTERRUPTED, "interrupted while examples were scored") from None
+            raise cut_off(self._stop, " while examples were scored") from None
 
     def _planned(self, pairs: Sequence[Pair]) -> list[list[Unit]]:
         return [

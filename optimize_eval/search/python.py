@@ -13,9 +13,11 @@ from typing import Any, Literal
 import orjson
 
 from optimize_eval.candidates import Candidate, Named, load_candidates
+from optimize_eval.engines import SLOTS
 from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.results import Run, load_run
+from optimize_eval.run.stop import instant_after
 from optimize_eval.search.callables import Function, connecting, function_spec
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.optimizing import Optimized, begin_anew, optimize_task
@@ -32,6 +34,7 @@ from optimize_eval.search.stopping import THRESHOLD, WINDOW, EarlyStop
 from optimize_eval.search.task import Wanted
 from optimize_eval.session.arguments import OneEvaluator, checked, defaults_of, evaluators_of
 from optimize_eval.session.background import Program, Show, beside
+from optimize_eval.session.ending import DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import Handling
 
@@ -83,7 +86,7 @@ def optimize(
     background: str | None = None,
     components: bool = False,
     budget: int | None = None,
-    max_time: float | None = None,
+    max_time: float | str | None = None,
     early_stop: bool | None = None,
     early_stop_window: int = WINDOW,
     early_stop_threshold: float = THRESHOLD,
@@ -136,7 +139,6 @@ def optimize(
         budget=budget,
         early_stop=window if early_stop else None,
         no_early_stop=early_stop is False,
-        max_time=max_time,
         minibatch=minibatch,
         proposals=proposals,
         acceptance=acceptance,
@@ -149,7 +151,10 @@ def optimize(
         repeats=repeats,
         seed=seed,
     )
-    handling = Handling() if concurrency is None else Handling(concurrency=concurrency)
+    handling = Handling(
+        concurrency=SLOTS if concurrency is None else concurrency,
+        ends_at=instant_after(given.get("max_time")),
+    )
     task = wanted.task(Path(out), handling)
     if fresh:
         begin_anew(task.folder)
@@ -160,7 +165,11 @@ def optimize(
 
 
 def _exit_code(done: Optimized) -> int:
-    return 4 if done.found.why in FAILED else 130 if done.found.why is Why.INTERRUPTED else 0
+    if done.found.why in FAILED or (done.found.why is Why.TIME and not done.finished):
+        return TOO_MANY_FAILURES
+    if done.found.why is Why.INTERRUPTED:
+        return INTERRUPTED
+    return exit_code(done.finished) if done.finished else DONE
 
 
 def _listed(given: Any) -> list[Any]:

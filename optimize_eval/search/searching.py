@@ -31,7 +31,8 @@ class Limits:
 
     budget: int
     early: EarlyStop | None = None
-    max_seconds: float | None = None
+    ends_at: float | None = None  # an instant of time.monotonic, by when the final sweep is to be done, too
+    final_calls: int = 0
     max_cost: float | None = None
     cost: Callable[[], float] = lambda: 0.0
 
@@ -40,7 +41,8 @@ def search(plan: Plan, scorer: Scorer, state: State, limits: Limits, stop: Stop)
     """Search until the budget is spent, or there is another reason to end."""
     check(plan)
     purse = Purse(limits.budget)
-    brakes = _brakes(plan, limits, stop)
+    stop.end_at(limits.ends_at)
+    brakes = _brakes(plan, limits, stop, purse)
     screen = Screen({} if plan.from_scratch else plan.seed, plan.most_letters)
     with Panel(plan.proposers, state, stop) as panel:
         try:
@@ -100,11 +102,13 @@ def _evolved(
     )
 
 
-def _brakes(plan: Plan, limits: Limits, stop: Stop) -> Brakes:
+def _brakes(plan: Plan, limits: Limits, stop: Stop, purse: Purse) -> Brakes:
     return Brakes(
         stop,
         early=limits.early,
-        max_seconds=limits.max_seconds,
+        ends_at=limits.ends_at,
+        final_calls=limits.final_calls,
+        spent=lambda: purse.spent,
         max_cost=limits.max_cost,
         cost=limits.cost,
         idle=max(_LEAST_IDLE, 2 * -(-len(plan.train) // plan.minibatch)),

@@ -14,6 +14,13 @@ ON_ABOVE = 30  # calls of the budget
 _LEAST = 1e-12  # a gain of rounding is none
 
 
+def cut_off(stop: Stop, where: str) -> Over:
+    """Say why what was in flight was not waited for: somebody, or the clock, stops the search."""
+    if stop.is_out_of_time:
+        return Over(Why.TIME, f"the time is over{where} (--max-time)")
+    return Over(Why.INTERRUPTED, f"interrupted{where}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlyStop:
     """End once the best mean grew by less than the threshold over so many proposals."""
@@ -30,7 +37,9 @@ class Brakes:
         stop: Stop,
         *,
         early: EarlyStop | None = None,
-        max_seconds: float | None = None,
+        ends_at: float | None = None,
+        final_calls: int = 0,
+        spent: Callable[[], int] = lambda: 0,
         max_cost: float | None = None,
         cost: Callable[[], float] = lambda: 0.0,
         idle: int,
@@ -38,8 +47,10 @@ class Brakes:
     ) -> None:
         self._stop = stop
         self._early = early
-        self._ends_at = None if max_seconds is None else time.monotonic() + max_seconds
-        self._max_seconds = max_seconds
+        self._ends_at = ends_at
+        self._final_calls = final_calls
+        self._spent = spent
+        self._began = time.monotonic()
         self._max_cost = max_cost
         self._cost = cost
         self._most_idle = idle
@@ -83,11 +94,16 @@ class Brakes:
 
     def check_limits(self) -> None:
         if self._stop.is_asked:
-            raise Over(Why.INTERRUPTED, "interrupted")
-        if self._ends_at is not None and time.monotonic() >= self._ends_at:
-            raise Over(Why.TIME, f"the time is over (--max-time {self._max_seconds:g})")
+            raise cut_off(self._stop, "")
+        if self._ends_at is not None and time.monotonic() + self._time_of_the_final() >= self._ends_at:
+            raise Over(Why.TIME, "the time is over, but for the final sweep (--max-time)")
         if self._max_cost is not None and self._cost() >= self._max_cost:
             raise Over(Why.COST, f"the money is spent (--max-cost {self._max_cost:g})")
+
+    def _time_of_the_final(self) -> float:
+        """Guess how long the final sweep takes, by what calls took so far."""
+        spent = self._spent()
+        return self._final_calls * (time.monotonic() - self._began) / spent if spent else 0.0
 
     def _has_stalled(self, early: EarlyStop) -> bool:
         if len(self._best) <= early.window:

@@ -28,6 +28,7 @@ from optimize_eval.search.plan import (
     split_of,
 )
 from optimize_eval.search.proposing.proposers import ProposerSpec
+from optimize_eval.search.result.final import final_calls
 from optimize_eval.search.searching import Limits, check
 from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
 from optimize_eval.session.inputs import Examples
@@ -53,7 +54,6 @@ class Wanted:
     budget: int | None = None
     early_stop: EarlyStop | None = None
     no_early_stop: bool = False
-    max_time: float | None = None
     minibatch: int | None = None
     proposals: int = 1
     acceptance: str = "strict"
@@ -75,20 +75,27 @@ class Wanted:
         train, deciding = _splits(examples.sources, self.search_val, self.seed)
         plan = self._plan(goal, specs, train, deciding)
         check(plan)
+        comparison = Comparison(
+            specs=specs,
+            candidates=(),
+            examples=examples,
+            task_models=[self.task_model] if self.task_model else (),
+            repeats=self.repeats,
+            seed=self.seed,
+            cluster_by=self.cluster_by,
+        )
         budget = plan.needs.choose(self.budget)
+        limits = Limits(
+            budget=budget,
+            early=self._early(budget),
+            ends_at=handling.ends_at,
+            final_calls=final_calls(comparison, 1 + self.top),
+        )
         return Task(
             plan=plan,
-            comparison=Comparison(
-                specs=specs,
-                candidates=(),
-                examples=examples,
-                task_models=[self.task_model] if self.task_model else (),
-                repeats=self.repeats,
-                seed=self.seed,
-                cluster_by=self.cluster_by,
-            ),
+            comparison=comparison,
             seed_name=self.seeds[0].name if self.seeds else "seed",
-            limits=Limits(budget=budget, early=self._early(budget), max_seconds=self.max_time),
+            limits=limits,
             handling=handling,
             folder=folder,
             task_model=check_task_model(self.task_model),

@@ -115,7 +115,6 @@ def optimize_keys(folder: str) -> Keys:
         "objective": text,
         "background": text,
         "budget": count,
-        "max_time": timeout,
         "early_stop": boolean,
         "early_stop_window": count,
         "early_stop_threshold": number,

@@ -456,3 +456,41 @@ def test_examples_that_are_in_both_splits_are_told(tmp_path: Path) -> None:
     done = in_this_process(folder)(*WITH_VAL, "--budget", "80")
 
     assert f"leakage: {TRAIN} held-out examples equal a train example" in " ".join(done.stdout.split())
+
+
+def test_the_time_ends_a_search_and_a_later_command_goes_on(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+
+    late = cli(*WITH_VAL, "--budget", "60", "--max-time", "0.001s")
+    more = cli(*WITH_VAL, "--budget", "60", "--max-time", "10m", "--json")
+
+    assert (late.status, more.status) == (4, 0)
+    assert "the time is over" in late.stderr
+    assert more.json["status"] == "budget"
+
+
+def test_a_test_split_is_called_in_the_final_sweep_only_and_told(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    lines = [json.dumps({"id": f"test-{n}", "worth": 0.5 + n / 20}) for n in range(1, 11)]
+    (folder / "test.jsonl").write_text("\n".join(lines) + "\n")
+
+    done = in_this_process(folder)(*WITH_VAL, "--testset", "test.jsonl", "--budget", "80", "--json")
+
+    tested = [call for call in called(folder) if "test-" in call]
+    finalists = {row["candidate"] for row in done.json["summary"]["rows"]}
+    assert len(tested) == 10 * len(finalists)
+    assert any("on test data:" in point["text"] for point in done.json["verdict"]["points"])
+
+
+def test_a_sample_of_val_serves_the_search_and_all_of_it_the_final_sweep(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+
+    done = in_this_process(folder)(
+        *WITH_VAL, "--search-val", "5", "--budget", "80", "--repeats", "2", "--json"
+    )
+
+    sampled = {call.split(":")[1] for call in called(folder) if call.startswith("1:val")}
+    row = done.json["summary"]["rows"][0]["splits"]["val"]
+    assert len(sampled) == 5
+    assert (row["n"], row["repeats"]) == (VAL, 2)

@@ -15,6 +15,7 @@ from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.proposing.proposals import Proposal, Reply, Request
 from optimize_eval.search.proposing.proposers import Proposer, ProposerSpec, connect_proposer
 from optimize_eval.search.state import State
+from optimize_eval.search.stopping import cut_off
 
 MOST_FAILURES = 3  # in a row
 
@@ -80,7 +81,7 @@ class Panel:
             raise
         if self._stop.is_over:
             self._close()
-            raise Over(Why.INTERRUPTED, "interrupted while a proposer was called")
+            raise cut_off(self._stop, " while a proposer was called")
         return [future.result() for future in futures]
 
     def _turn(self, request: Request) -> _Turn:
