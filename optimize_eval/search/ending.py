@@ -14,7 +14,6 @@ class Why(StrEnum):
     PROPOSER = "proposer"
     EVALUATOR = "evaluator"
     TIME = "time"
-    COST = "cost"
     INTERRUPTED = "interrupted"
 
 

@@ -5,7 +5,6 @@ comes after this.
 """
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from optimize_eval.errors import UsageError
@@ -33,8 +32,6 @@ class Limits:
     early: EarlyStop | None = None
     ends_at: float | None = None  # an instant of time.monotonic, by when the final sweep is to be done, too
     final_calls: int = 0
-    max_cost: float | None = None
-    cost: Callable[[], float] = lambda: 0.0
 
 
 def search(plan: Plan, scorer: Scorer, state: State, limits: Limits, stop: Stop) -> Found:
@@ -109,8 +106,6 @@ def _brakes(plan: Plan, limits: Limits, stop: Stop, purse: Purse) -> Brakes:
         ends_at=limits.ends_at,
         final_calls=limits.final_calls,
         spent=lambda: purse.spent,
-        max_cost=limits.max_cost,
-        cost=limits.cost,
         idle=max(_LEAST_IDLE, 2 * -(-len(plan.train) // plan.minibatch)),
         perfect=1.0 if plan.goal.is_unit else None,
     )

@@ -35,7 +35,6 @@ class State:
         self._failed: dict[int, list[dict[str, Any]]] = {}  # by step
         self._replies: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # by digest
         self._times: Counter[str] = Counter()
-        self.sessions = 0
         end = self._read(settings) if path else 0
         self._journal = journal.Journal(path, end) if path else None
         self._write({"schema": SCHEMA, "settings": dict(settings)})
@@ -113,7 +112,6 @@ class State:
             case {"schema": str()}:
                 journal.check_schema(record, SCHEMA, f"{self._path}:{number}")
                 self._check(record.get("settings", {}), settings)
-                self.sessions += 1
                 _forget(failed_in_a_row)
             case {"step": int(step), "pairs": str(pairs), "calls": int(calls)}:
                 self._set(step, Step(pairs, calls))

@@ -1,4 +1,4 @@
-"""When a search has had enough: time or money is spent, somebody stops it, or nothing gets better."""
+"""When a search has had enough: the time is spent, somebody stops it, or nothing gets better."""
 
 import time
 from collections.abc import Callable
@@ -40,8 +40,6 @@ class Brakes:
         ends_at: float | None = None,
         final_calls: int = 0,
         spent: Callable[[], int] = lambda: 0,
-        max_cost: float | None = None,
-        cost: Callable[[], float] = lambda: 0.0,
         idle: int,
         perfect: float | None,
     ) -> None:
@@ -51,8 +49,6 @@ class Brakes:
         self._final_calls = final_calls
         self._spent = spent
         self._began = time.monotonic()
-        self._max_cost = max_cost
-        self._cost = cost
         self._most_idle = idle
         self._perfect = perfect
         self._best: list[float] = []  # after each proposal that was scored
@@ -97,8 +93,6 @@ class Brakes:
             raise cut_off(self._stop, "")
         if self._ends_at is not None and time.monotonic() + self._time_of_the_final() >= self._ends_at:
             raise Over(Why.TIME, "the time is over, but for the final sweep (--max-time)")
-        if self._max_cost is not None and self._cost() >= self._max_cost:
-            raise Over(Why.COST, f"the money is spent (--max-cost {self._max_cost:g})")
 
     def _time_of_the_final(self) -> float:
         """Guess how long the final sweep takes, by what calls took so far."""

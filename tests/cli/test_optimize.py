@@ -144,7 +144,7 @@ def test_the_same_command_again_calls_nothing_and_a_larger_budget_goes_on(tmp_pa
     assert set(called(folder).values()) == {1}
 
 
-@pytest.mark.parametrize("after", [5, 17, 40])
+@pytest.mark.parametrize("after", [5, 40])
 def test_a_killed_search_goes_on_with_the_same_command(
     tmp_path: Path, found: tuple[Path, Result], after: int
 ) -> None:
@@ -176,9 +176,9 @@ def test_ctrl_c_writes_the_best_so_far_and_the_same_command_goes_on(tmp_path: Pa
             "    print(",
             '    if request["candidate"] == "4":\n'
             "        import os, signal, time\n"
-            "        os.kill(os.getppid(), signal.SIGINT)\n"
-            "        os.kill(os.getppid(), signal.SIGINT)\n"
-            "        time.sleep(30)\n"
+            "        while True:\n"
+            "            os.kill(os.getppid(), signal.SIGINT)\n"
+            "            time.sleep(0.05)\n"
             "    print(",
         )
     )

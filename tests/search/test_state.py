@@ -181,7 +181,7 @@ def propose(request):
 
 seed = {"one": "a", "two": "b", "three": "c"}
 plan = make_plan(propose, train=9, val=9, seed=seed, merge=True, proposals=2)
-found = run(plan, CountingScorer(evaluate), budget=250)
+found = run(plan, CountingScorer(evaluate), budget=180)
 assert any(node.proposer == "merge" for node in found.nodes)
 print(found)
 """
@@ -201,7 +201,7 @@ def test_a_search_is_the_same_in_every_process(tmp_path: Path) -> None:
             text=True,
             check=True,
         ).stdout
-        for seed in (1, 2, 3)
+        for seed in (1, 2)
     }
 
     assert len(said) == 1

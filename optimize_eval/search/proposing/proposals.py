@@ -10,7 +10,7 @@ for evaluators.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval import strict_json
@@ -73,7 +73,6 @@ class Reply:
     failure: str = ""
     seconds: float = 0.0
     is_recorded: bool = False  # it was asked in an earlier session
-    side: Mapping[str, Any] = field(default_factory=dict)
 
 
 def proposal_of(reply: Any) -> Proposal:
