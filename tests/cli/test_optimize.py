@@ -494,3 +494,30 @@ def test_a_sample_of_val_serves_the_search_and_all_of_it_the_final_sweep(tmp_pat
     row = done.json["summary"]["rows"][0]["splits"]["val"]
     assert len(sampled) == 5
     assert (row["n"], row["repeats"]) == (VAL, 2)
+
+
+def test_a_report_is_plain_letters_where_the_terminal_has_no_others(found: tuple[Path, Result]) -> None:
+    folder, _ = found
+    done = subprocess.run(
+        [PROGRAM, "report", "r"],
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"},
+        capture_output=True,
+        check=True,
+    )
+
+    lines = done.stdout.decode("ascii").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if "\\u" in line]
+    assert any("#" in line and line.startswith(" search") for line in lines)
+
+
+def test_hostile_words_of_a_proposer_are_made_inert(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "propose.py").write_text("import json\nprint(json.dumps({'error': 'a\\x1b[2J::error::b'}))\n")
+
+    done = in_this_process(folder)(*WITH_VAL, env={"CI": "1"})
+
+    assert done.status == 4
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\n::error" not in done.stdout + done.stderr
