@@ -33,7 +33,7 @@ class Reflection:
 
     def propose(self, request: Request, deadline: float) -> Proposal:
         messages = [{"role": "user", "content": prompt_of(request)}]
-        reply = until_answered(lambda: self._model.chat(messages, deadline), deadline, RETRIES)
+        reply = until_answered(lambda until: self._model.chat(messages, until), deadline, RETRIES)
         text, is_whole = between_fences(reply.text)
         counts = [count for count in (reply.prompt_tokens, reply.completion_tokens) if count is not None]
         return Proposal(
