@@ -204,7 +204,8 @@ def _beyond_search(finished: Finished | None) -> int:
 
 
 def begin_anew(folder: Path) -> None:
-    """Delete a search and its final run, so that the next one starts over."""
+    """Delete a search and its final run, so that the next one starts over; nothing of somebody else."""
+    refuse_foreign(folder)
     with locked(folder):
         for name in (STATE, EVALUATIONS, FILE, MANIFEST, JOURNAL, SUMMARY):
             (folder / name).unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 Commands and programs that call us both come through here; nothing is called yet.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -35,6 +36,8 @@ from optimize_eval.session.inputs import Examples
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import Comparison
 from optimize_eval.tasks.identity import identify
+
+_OF_A_PROPOSAL = re.compile(r"p\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +97,7 @@ class Wanted:
         return Task(
             plan=plan,
             comparison=comparison,
-            seed_name=self.seeds[0].name if self.seeds else "seed",
+            seed_name=_seed_name(self.seeds),
             limits=limits,
             handling=handling,
             folder=folder,
@@ -135,6 +138,12 @@ class Wanted:
         if self.no_early_stop:
             return None
         return self.early_stop or (EarlyStop() if budget > ON_ABOVE else None)
+
+
+def _seed_name(seeds: Sequence[Candidate]) -> str:
+    """Name the seed as its file, unless that is how proposals are named."""
+    name = seeds[0].name if seeds else "seed"
+    return f"seed-{name}" if _OF_A_PROPOSAL.fullmatch(name) else name
 
 
 def _ordered(

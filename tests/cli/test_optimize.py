@@ -521,3 +521,24 @@ def test_hostile_words_of_a_proposer_are_made_inert(tmp_path: Path) -> None:
     assert done.status == 4
     assert "\x1b" not in done.stdout + done.stderr
     assert "\n::error" not in done.stdout + done.stderr
+
+
+def test_a_seed_may_be_named_as_proposals_are(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "p1.txt").write_text("0")
+
+    told = in_this_process(folder)("optimize", "p1.txt", *WITH_VAL[2:], "--budget", "80", "--json").json
+
+    assert told["lineage"][:2] == ["seed-p1", "p1"]
+    assert told["summary"]["baseline"] == "seed-p1"
+
+
+def test_starting_over_deletes_nothing_of_somebody_else(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "r").mkdir()
+    (folder / "r" / "run.json").write_text('{"mine": true}')
+
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "60", "--fresh")
+
+    assert done.status == 2
+    assert (folder / "r" / "run.json").read_text() == '{"mine": true}'
