@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from optimize_eval.results import Run, RunResults, load_run
     from optimize_eval.run.plain import command_evaluator, http_evaluator, llm_judge_evaluator
     from optimize_eval.run.progress import Progress
+    from optimize_eval.search.python import Search, optimize
     from optimize_eval.session.python import bench, sweep
     from optimize_eval.store.records import RunRecord
 
@@ -29,6 +30,7 @@ __all__ = [
     "RunRecord",
     "RunResults",
     "ScoreRange",
+    "Search",
     "UsageError",
     "adopt_orphans",
     "bench",
@@ -40,6 +42,7 @@ __all__ = [
     "llm_judge_evaluator",
     "load_dataset",
     "load_run",
+    "optimize",
     "sweep",
     "validate_evaluator_payload",
 ]
@@ -54,6 +57,7 @@ _HOMES = {
     "RunRecord": "store.records",
     "RunResults": "results",
     "ScoreRange": "protocol",
+    "Search": "search.python",
     "UsageError": "errors",
     "adopt_orphans": "reach.leftovers",
     "bench": "session.python",
@@ -65,6 +69,7 @@ _HOMES = {
     "llm_judge_evaluator": "run.plain",
     "load_dataset": "datasets",
     "load_run": "results",
+    "optimize": "search.python",
     "sweep": "session.python",
     "validate_evaluator_payload": "protocol",
 }

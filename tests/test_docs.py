@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.errors import FailureKind
-from optimize_eval.sweepfile.keys import evaluator_keys, gate_keys, run_keys
+from optimize_eval.sweepfile.keys import evaluator_keys, gate_keys, optimize_keys, run_keys
 from optimize_eval.tasks.faults import RULES
 from optimize_eval.tasks.processing import POST_PROCESS
 from tests.front_door import Cli
@@ -182,7 +182,7 @@ def test_every_common_mistake_gives_the_message_that_the_page_shows(cli: Cli, tm
 
 def test_every_key_of_a_sweep_file_is_documented() -> None:
     page = (ROOT / "docs" / "gates.md").read_text(encoding="utf-8")
-    keys = {*run_keys("."), *evaluator_keys("."), *gate_keys()}
+    keys = {*run_keys("."), *evaluator_keys("."), *gate_keys(), *optimize_keys(".")}
     assert all(f"`{key}`" in page for key in keys)
 
 

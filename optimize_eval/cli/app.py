@@ -101,6 +101,11 @@ def _misused(error: typer.TyperException) -> int:
 
 
 def _advice(said: str, command: str) -> str:
+    if command.endswith(" optimize"):
+        from optimize_eval.cli.known_elsewhere import advice  # noqa: PLC0415  see below
+
+        if here := advice(said):
+            return here
     if "unexpected extra argument" not in said:
         return f"{command} --help"
     from optimize_eval.cli.options import QUOTE  # noqa: PLC0415  the list of commands needs no options

@@ -14,6 +14,7 @@ _LINES = {  # name → what the list of commands says of it
     "score": "Score one candidate with one evaluator.",
     "run": "Compare candidates over a dataset and a valset.",
     "bench": "Rank models by task files: a leaderboard.",
+    "optimize": "Improve a candidate: searched by train, believed by val.",
     "rescore": "Ask another evaluator about what a run was about.",
     "report": "Print a run's result again, for people or machines.",
     "diff": "Say what changed from one run to another.",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from optimize_eval import shipped
 
 _STEM = "word_share"
+_PROPOSER = "missing_word"
+PROPOSER_LANGUAGES = ("python", "bash", "node")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,3 +100,9 @@ def starter(suffix: str, name: str) -> str:
     """Read the starter with a suffix, under a name."""
     text = shipped.path(f"evaluators/starters/{_STEM}{suffix}").read_text(encoding="utf-8")
     return text.replace(_STEM, name)
+
+
+def proposer(suffix: str, name: str) -> str:
+    """Read the starter of a proposer with a suffix, under a name."""
+    text = shipped.path(f"evaluators/proposers/{_PROPOSER}{suffix}").read_text(encoding="utf-8")
+    return text.replace(_PROPOSER, name)

@@ -7,7 +7,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
@@ -15,12 +15,13 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import output
-from optimize_eval.cli.languages import ALIASES, LANGUAGES, Language, starter
+from optimize_eval.cli.languages import ALIASES, LANGUAGES, PROPOSER_LANGUAGES, Language, proposer, starter
 from optimize_eval.errors import UsageError
 
 EXAMPLES = """\b
 Examples:
   optimize-eval new evaluator mine --lang go
+  optimize-eval new proposer better --lang bash
   optimize-eval new sweep nightly
   optimize-eval new dataset greetings
 
@@ -29,6 +30,7 @@ On stdout stands one line to try what was written: bash -c "$(optimize-eval new 
 Exit codes: 0 written, 2 a name or language that cannot be, or a file that is there already.
 """
 
+_REQUEST = '{"candidate":"hello","records":[{"score":0.5,"example":{"target":"hello Ada"}}]}'
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _GO_LEAVES_OUT = re.compile(r".*_(test|linux|darwin|windows|amd64|arm64)")
 
@@ -58,14 +60,27 @@ def evaluator(
         f"{name}{language.suffix}", *([language.makes.replace("NAME", name)] * bool(language.makes))
     )
     _write({f"{name}{language.suffix}": starter(language.suffix, name), **_data(name)})
-    if missing := [program for program in language.needs if shutil.which(program) is None]:
-        output.say(
-            f"note: {' and '.join(missing)} cannot be found on PATH; "
-            f"install it first (Debian, Ubuntu: apt-get install {language.package})"
-        )
+    _tell_missing(language)
     spec = shlex.quote(language.spec.replace("NAME", name))
     build = f"{language.build.replace('NAME', name)} && " if language.build else ""
     output.emit(f"{build}optimize-eval preflight -e {spec} --dataset {name}.jsonl --candidate-field after")
+
+
+@app.command("proposer")
+def new_proposer(
+    name: Name,
+    lang: Annotated[
+        str, typer.Option("--lang", metavar="LANGUAGE", help=f"One of {', '.join(PROPOSER_LANGUAGES)}.")
+    ] = "python",
+) -> None:
+    """Write a proposer for `optimize` that works, NAME with its language's suffix."""
+    language = _language(lang, PROPOSER_LANGUAGES)
+    _check_name(name)
+    _check_for_language(name, language)
+    _refuse_existing(f"{name}{language.suffix}")
+    _write({f"{name}{language.suffix}": proposer(language.suffix, name)})
+    _tell_missing(language)
+    output.emit(f"echo '{_REQUEST}' | {language.spec.replace('NAME', name)}")
 
 
 @app.command()
@@ -86,13 +101,22 @@ def dataset(name: Name) -> None:
     output.emit(f"optimize-eval validate {name}.jsonl")
 
 
-def _language(said: str) -> Language:
-    known = {**{name: name for name in LANGUAGES}, **ALIASES}
+def _tell_missing(language: Language) -> None:
+    if missing := [program for program in language.needs if shutil.which(program) is None]:
+        output.say(
+            f"note: {' and '.join(missing)} cannot be found on PATH; "
+            f"install it first (Debian, Ubuntu: apt-get install {language.package})"
+        )
+
+
+def _language(said: str, among: Collection[str] = LANGUAGES) -> Language:
+    aliases = {alias: name for alias, name in ALIASES.items() if name in among}
+    known = {**{name: name for name in among}, **aliases}
     if said.lower() in known:
         return LANGUAGES[known[said.lower()]]
     close = get_close_matches(said.lower(), known, n=1)
     meant = f"did you mean {close[0]}? There are" if close else "name one of"
-    raise UsageError(f"there is no starter in {said!r}", hint=f"{meant} {', '.join(LANGUAGES)}")
+    raise UsageError(f"there is no starter in {said!r}", hint=f"{meant} {', '.join(among)}")
 
 
 def _check_name(name: str) -> None:

@@ -198,12 +198,31 @@ def take_sweep(context: typer.Context, path: str | None) -> str | None:
             f"{path!r} is no sweep file ({SUFFIX})", hint=f"name a candidate with --candidate; {QUOTE}"
         )
     context.obj = sweep = load_sweep(path)
+    said = {**sweep.options, **(sweep.search if context.info_name == "optimize" else {})}
     single = {one.name for one in context.command.params if not getattr(one, "multiple", False)}
     context.default_map = {
         name: value[0] if isinstance(value, list) and name in single else value
-        for name, value in sweep.options.items()
+        for name, value in said.items()
     }
     return path
+
+
+def take_sweep_of_search(context: typer.Context, paths: list[str] | None) -> list[str] | None:
+    """Take a first argument that is a sweep file with [optimize] as that, not as a candidate."""
+    if not paths or not paths[0].endswith(".toml") or not _has_table(paths[0], "optimize"):
+        return paths
+    take_sweep(context, paths[0])
+    return paths[1:] or None
+
+
+def _has_table(path: str, name: str) -> bool:
+    from optimize_eval import files  # noqa: PLC0415  see take_sweep
+
+    try:
+        lines = files.read(path, files.CANDIDATE).decode().splitlines()
+    except (OSError, UsageError, UnicodeDecodeError):
+        return False
+    return any(line.strip() == f"[{name}]" for line in lines)
 
 
 SweepFile = Annotated[
@@ -223,7 +242,7 @@ def evaluators(
     """Make the evaluators that are named, or else those of the sweep file, where flags win."""
     if texts or judge_models:
         return named_evaluators(texts, judge_models, defaults)
-    sweep = _sweep_of(context)
+    sweep = sweep_of(context)
     if not sweep or not sweep.entries:
         raise _without_evaluator(f" in {sweep.path}" if sweep else "")
     given = {
@@ -267,11 +286,12 @@ def check_meant(specs: Specs, defaults: EvaluatorSpec) -> Specs:
 
 def said_of_runs(context: typer.Context) -> Mapping[str, Any]:
     """Tell what a sweep file says by options' names, also for options that this command does not have."""
-    sweep = _sweep_of(context)
+    sweep = sweep_of(context)
     return sweep.options if sweep else {}
 
 
-def _sweep_of(context: typer.Context) -> "Sweep | None":
+def sweep_of(context: typer.Context) -> "Sweep | None":
+    """Give the sweep file that a command was given, if there is one."""
     taken: Sweep | None = context.obj  # by take_sweep
     return taken
 
@@ -284,7 +304,7 @@ def candidates_named(
     A flag that names candidates replaces all of a sweep file's, whichever way it names them.
     """
     if not any(is_flag(context, option) for option in (*_CANDIDATES, "candidate_field")):
-        sweep = _sweep_of(context)
+        sweep = sweep_of(context)
         return sweep.candidates if sweep else (), fields
     left = {"candidate": iter(files or ()), "candidates": iter(lists or ())}
     order = [option for option in context.meta[ORDER] if option in _CANDIDATES]

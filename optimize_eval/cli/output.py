@@ -26,6 +26,7 @@ _ASCII = str.maketrans(
         "×": "x",
         "±": "~",
         "Δ": "d",
+        **dict(zip("▁▂▃▄▅▆▇█", "_.-:=+*#", strict=True)),  # of a curve
         "→": ">",
         "\N{MINUS SIGN}": "-",
         "\N{EN DASH}": "-",

@@ -18,7 +18,17 @@ from optimize_eval.aggregates.board_examples import ANEW, own_boards, stored_boa
 from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
-from optimize_eval.cli import board_gates, gates, leaderboards, options, output, page, records, step_summary
+from optimize_eval.cli import (
+    board_gates,
+    gates,
+    leaderboards,
+    options,
+    output,
+    page,
+    records,
+    searched,
+    step_summary,
+)
 from optimize_eval.cli.some_examples import find_examples
 from optimize_eval.errors import CannotGoOn, UsageError
 from optimize_eval.reports import junit, markdown, terminal
@@ -136,7 +146,8 @@ def report(
     elif chosen not in _OF_RECORDS:
         recalls = chosen in _WITH_GATES and not some  # the run's gates are about all its examples
         shown = judged or (demands.recalled(stored, summary) if recalls else ())
-        _emit_summary(stored, summary, shown, chosen)
+        if some or not _is_of_a_search(stored.folder, summary, chosen):
+            _emit_summary(stored, summary, shown, chosen)
     if for_step:
         step_summary.write(stored, summary, judged or demands.recalled(stored, summary))
     gates.end(judged)
@@ -151,6 +162,17 @@ def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
         shown = "" if is_bench(stored.manifest) else "; --all shows it"
         output.say(f"note: left out, as the run's last command did not name it: {left}{shown}")
     return stored
+
+
+def _is_of_a_search(folder: Path, summary: Mapping[str, Any], chosen: Format) -> bool:
+    """Print a search's own report where that is what a terminal is to show; else say that there is one."""
+    document = searched.search_of(folder, summary)
+    if document is None:
+        return False
+    if chosen is Format.TERMINAL:
+        return searched.show(document)
+    searched.note(document)
+    return False
 
 
 def _with_everything(stored: StoredRun, *, check: bool) -> StoredRun:

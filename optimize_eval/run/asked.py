@@ -5,7 +5,7 @@ compares them.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -17,6 +17,8 @@ from optimize_eval.run.attempt import attempt_many
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.stop import Stop
+
+Connecting = Callable[[EvaluatorSpec], Evaluator]
 
 _BUSY = Capacity(calls=0)
 
@@ -30,7 +32,13 @@ def crowded_out(unit: Unit, outcome: Scored | Failed) -> CrowdedOut | None:
 class Asked:
     """Evaluators by their places in a plan, live within a `with`; may be asked by several threads."""
 
-    def __init__(self, specs: Sequence[EvaluatorSpec], stop: Stop) -> None:
+    def __init__(
+        self,
+        specs: Sequence[EvaluatorSpec],
+        stop: Stop,
+        connecting: Connecting = connect,
+    ) -> None:
+        self._connect = connecting
         self._specs = specs
         self._stop = stop
         self._evaluators: list[Evaluator] = []
@@ -40,7 +48,7 @@ class Asked:
     def __enter__(self) -> Self:
         try:
             for spec in self._specs:
-                self._evaluators.append(connect(spec))
+                self._evaluators.append(self._connect(spec))
         except BaseException:
             self._close()
             raise

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.connect import connect
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run.asked import Asked, crowded_out
+from optimize_eval.run.asked import Asked, Connecting, crowded_out
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.progress import Progress
@@ -95,6 +96,7 @@ class Runner:
         *,
         stop: Stop,
         watch: Callable[[Sequence[Progress]], None],
+        connecting: Connecting = connect,
     ) -> None:
         self._plan = plan
         self._part = ledger.of(plan.layout)
@@ -105,7 +107,7 @@ class Runner:
         self._watch = watch
         self._engine: Engine = LocalEngine(settings.slots, self._tick)
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
-        self._asked = Asked(self._specs, stop)
+        self._asked = Asked(self._specs, stop, connecting)
         self._probed: set[int] = set()
         self._reason = ""  # why there is no use in going on
         self._over = ""  # which budget is used up

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval.connect import connect
+from optimize_eval.run.asked import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
@@ -25,19 +26,25 @@ class Called:
     rechecked: Rechecked | None = None
 
 
-def check_reachable(plan: Plan) -> None:
+def check_reachable(plan: Plan, connecting: Connecting = connect) -> None:
     """Make each evaluator once: a key, a variable or a file that is missing is told before there is a run."""
     for spec in plan.specs:
-        connect(spec).close()
+        connecting(spec).close()
 
 
 def call(
-    plan: Plan, stored: StoredRun, settings: Settings, host: Host, *, again: int | None = None
+    plan: Plan,
+    stored: StoredRun,
+    settings: Settings,
+    host: Host,
+    *,
+    again: int | None = None,
+    connecting: Connecting = connect,
 ) -> Called:
     """Call what is owed of a plan's evaluators, which may be some of the run's, then so many once more."""
     with host.calling():
         with host.watching(is_recheck=False) as watch:
-            runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch)
+            runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch, connecting=connecting)
             ended = runner.run(stored.folder / JOURNAL)
         if again is None:
             return Called(ended=ended, plan=plan)

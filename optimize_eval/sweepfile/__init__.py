@@ -53,6 +53,7 @@ class Sweep:
     path: str
     candidates: tuple[Named, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    search: Mapping[str, Any] = field(default_factory=dict)  # options of `optimize` alone
     entries: tuple[Entry, ...] = field(default=(), repr=False)
     lines: Mapping[Where, int] = field(default_factory=dict, repr=False)
 

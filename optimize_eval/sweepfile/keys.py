@@ -103,6 +103,51 @@ def gate_keys() -> Keys:
     return {"fail_under": bounds, "max_gap": number}
 
 
+def optimize_keys(folder: str) -> Keys:
+    """List what [optimize] takes."""
+
+    def path(value: Any) -> str:
+        return beside(folder, text(value))
+
+    return {
+        "proposers": texts,
+        "reflection_models": texts,
+        "objective": text,
+        "background": text,
+        "budget": count,
+        "early_stop": boolean,
+        "early_stop_window": count,
+        "early_stop_threshold": number,
+        "climb": text,
+        "goal": weights,
+        "minibatch": count,
+        "proposals": count,
+        "acceptance": acceptance,
+        "selection": selection,
+        "merge": boolean,
+        "search_val": count,
+        "val_share": number,
+        "max_candidate_chars": count,
+        "top": count,
+        "components": boolean,
+        "require_better": boolean,
+        "output": path,
+    }
+
+
+def weights(value: Any) -> dict[str, float]:
+    _demand(isinstance(value, dict) and value, "write weights by evaluator: {judge = 2, style = 1}")
+    return {name: weight(share) for name, share in value.items()}
+
+
+def acceptance(value: Any) -> str:
+    return _one_of(value, ["strict", "equal"])
+
+
+def selection(value: Any) -> str:
+    return _one_of(value, ["pareto", "current_best", "epsilon_greedy", "top_k_pareto"])
+
+
 def beside(folder: str, name: str) -> str:
     return os.path.normpath(os.path.join(folder, name))  # noqa: PTH118  a glob is no Path
 

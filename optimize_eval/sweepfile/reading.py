@@ -14,10 +14,10 @@ from optimize_eval.candidates import Named
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.sweepfile import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
-from optimize_eval.sweepfile.keys import Check, Keys, evaluator_keys, gate_keys, run_keys
+from optimize_eval.sweepfile.keys import Check, Keys, evaluator_keys, gate_keys, optimize_keys, run_keys
 from optimize_eval.sweepfile.prices import prices_of
 
-_TABLES = ("run", "evaluator", "gates", "prices", "model")
+_TABLES = ("run", "evaluator", "gates", "optimize", "prices", "model")
 if TYPE_CHECKING:
     from optimize_eval.sweepfile.models import NamedModel
 
@@ -28,6 +28,9 @@ _OPTIONS = {  # key of [run] → the option that it stands for, where that is ca
     "candidate_fields": "candidate_field",
     "filter": "filters",
     "task_models": "task_model",
+    "proposers": "proposer",
+    "reflection_models": "reflection_model",
+    "output": "file",
 }
 _SPEC_KEYS = {"env": "environment"}
 
@@ -79,12 +82,17 @@ class _Reading:
         run = self._table(Where("run"), tables.get("run", {}), run_keys(self._folder))
         gates = self._table(Where("gates"), tables.get("gates", {}), gate_keys())
         self._models = self._named_models(tables["model"]) if "model" in tables else {}
+        search = self._table(Where("optimize"), tables.get("optimize", {}), optimize_keys(self._folder))
         entries = self._entries(tables.get("evaluator", []))
         if self._has_prices(tables):
             run["prices"] = self._sweep.path
         candidates = tuple(Named(path, path.endswith(_LIST)) for path in run.pop("candidates", ()))
         sweep = replace(
-            self._sweep, candidates=candidates, options=_options(run, gates), entries=tuple(entries)
+            self._sweep,
+            candidates=candidates,
+            options=_options(run, gates),
+            search=_options(search, {}),
+            entries=tuple(entries),
         )
         self._check_bounds(
             gates.get("fail_under", {}), [spec.name for spec in sweep.specs(EvaluatorSpec(), {})]
@@ -186,8 +194,9 @@ class _Reading:
 def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]:
     """Name what the file says as the commands' options are named."""
     options = {_OPTIONS.get(key, key): value for key, value in {**run, **gates}.items()}
-    if least := options.pop("fail_under", None):
-        options["fail_under"] = [f"{name}={bound!r}" for name, bound in least.items()]
+    for key in ("fail_under", "goal"):
+        if by_name := options.pop(key, None):
+            options[key] = [f"{name}={value!r}" for name, value in by_name.items()]
     if "score_range" in options:
         options["score_range"] = str(options["score_range"])
     return {key: value for key, value in options.items() if value != []}

@@ -43,6 +43,10 @@ COMMANDS = {  # command → what is done before, and its arguments
     "score": ([], ["score", "c.txt", "-e", GOOD]),
     "run": ([], RUN),
     "bench": ([], BENCH),
+    "optimize": (
+        [],
+        ["optimize", "c.txt", "-e", GOOD, "--proposer", GOOD, "--dry-run"],
+    ),
     "rescore": (RUN, ["rescore", "r", "-e", f"again={GOOD} again", "--quiet"]),
     "report": (RUN, ["report", "r"]),
     "diff": (RUN, ["diff", "r", "r"]),

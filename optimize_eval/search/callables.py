@@ -1,0 +1,87 @@
+"""Python functions as evaluators of a search: called as programs are, their exceptions are failures.
+
+A function is given the candidate and the example, and returns a score, `(score, side_info)`, or what a
+program would answer. It is the same evaluator next time if its name and its code are.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from optimize_eval.connect import connect
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.protocol import Answer, Payload, ScoreRange, judge_answer
+from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.reach.batch import ask_singly
+from optimize_eval.run.asked import Connecting
+
+Function = Callable[..., Any]
+
+_MARK = "python function"
+
+
+class Called:
+    """A function behind the methods of an evaluator."""
+
+    note = ""
+    capacity = Capacity()
+
+    def __init__(self, function: Function, score_range: ScoreRange) -> None:
+        self._function = function
+        self._score_range = score_range
+
+    def call(self, payload: Payload, _deadline: float) -> Answer:
+        example = () if payload.example is None else (orjson.loads(payload.example),)
+        try:
+            returned = self._function(payload.candidate, *example)
+        except EvaluationError:
+            raise
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise EvaluationError(FailureKind.REPORTED, said, hint="the function raised this") from error
+        return judge_answer(_answer(returned), self._score_range)
+
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+        return ask_singly(payloads, timeout, self.call)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+def function_spec(function: Function, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe a function; its code is part of what it is."""
+    name = getattr(function, "__name__", type(function).__name__).strip("<>") or "function"
+    digest = hashlib.sha256(_source(function).encode()).hexdigest()
+    return replace(defaults, name=name, text=name, argv=(_MARK, name, digest), retries=0, judge=None)
+
+
+def connecting(functions: Mapping[str, Function]) -> Connecting:
+    """Make live evaluators, functions by the names that their specifications have."""
+
+    def made(spec: EvaluatorSpec) -> Evaluator:
+        if spec.argv[:1] == (_MARK,):
+            return Called(functions[spec.name], spec.score_range)
+        return connect(spec)
+
+    return made
+
+
+def _answer(returned: Any) -> dict[str, Any]:
+    match returned:
+        case Mapping():
+            return dict(returned)
+        case (score, Mapping() as side_info):
+            return {**side_info, "score": score}
+    return {"score": returned}
+
+
+def _source(function: Function) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):  # of a class's instance, of C, or typed in
+        code = getattr(function, "__code__", None)
+        return repr((code.co_code, code.co_consts)) if code else repr(type(function))

@@ -1,0 +1,87 @@
+"""What a search climbs: one evaluator's score, or a weighted mean of several.
+
+The other evaluators are called too: they keep candidates in the race that are best by them, and are reported.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum, isfinite
+
+from optimize_eval.errors import UsageError
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.run.outcome import Failed, Scored, Skipped
+from optimize_eval.search.scoring import Outcomes
+
+Value = float | Failed | Skipped  # what a pair is worth: a failure is not a number here
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """The evaluators of a search and their weights; those of weight 0 are not climbed."""
+
+    names: tuple[str, ...]
+    ranges: tuple[ScoreRange, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def is_unit(self) -> bool:
+        """Return True if what is climbed lies between 0 and 1."""
+        return all(self.ranges[place] is ScoreRange.UNIT for place in self.climbed)
+
+    @property
+    def climbed(self) -> tuple[int, ...]:
+        return tuple(place for place, weight in enumerate(self.weights) if weight)
+
+    @property
+    def name(self) -> str:
+        """Name what is climbed, for people."""
+        return " + ".join(
+            self.names[place] if len(self.climbed) == 1 else f"{self.weights[place]:g} × {self.names[place]}"
+            for place in self.climbed
+        )
+
+    def value(self, outcomes: Outcomes) -> Value:
+        """Put the outcomes of a pair together; one that skips leaves its weight to the others."""
+        chosen = [(outcomes[place], self.weights[place]) for place in self.climbed]
+        if failed := next((outcome for outcome, _ in chosen if isinstance(outcome, Failed)), None):
+            return failed
+        scored = [(outcome.score, weight) for outcome, weight in chosen if isinstance(outcome, Scored)]
+        if not scored:
+            return next(outcome for outcome, _ in chosen if isinstance(outcome, Skipped))
+        return fsum(score * weight for score, weight in scored) / fsum(weight for _, weight in scored)
+
+
+def make_goal(
+    names: Sequence[str],
+    ranges: Sequence[ScoreRange],
+    *,
+    climb: str | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> Goal:
+    """Decide what is climbed: the evaluator that `climb` names, the `weights`, else the first evaluator."""
+    if climb is not None and weights:
+        raise UsageError("--climb and --goal both say what is climbed", hint="give one of them")
+    for name in (*(weights or ()), *([climb] if climb is not None else [])):
+        if name not in names:
+            raise UsageError(f"there is no evaluator named {name!r}", hint=f"there is {', '.join(names)}")
+    if weights:
+        _check_weights(weights, dict(zip(names, ranges, strict=True)))
+    chosen = weights or {climb or names[0]: 1.0}
+    return Goal(
+        names=tuple(names),
+        ranges=tuple(ranges),
+        weights=tuple(float(chosen.get(name, 0.0)) for name in names),
+    )
+
+
+def _check_weights(weights: Mapping[str, float], ranges: Mapping[str, ScoreRange]) -> None:
+    for name, weight in weights.items():
+        if not isfinite(weight) or weight <= 0:
+            raise UsageError(
+                f"--goal {name}={weight:g}: the weight is not above 0", hint="omit the evaluator"
+            )
+        if ranges[name] is not ScoreRange.UNIT:
+            raise UsageError(
+                f"--goal {name}: weights need scores from 0 to 1, and {name} may give any number",
+                hint=f"climb it alone with --climb {name}, or let it score from 0 to 1",
+            )

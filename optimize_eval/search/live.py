@@ -1,0 +1,209 @@
+"""A scorer of its own: evaluators live through a whole search, every outcome journaled as a run's record.
+
+Until a run can grow by a search's candidates, this stands for it: same keys, same records, a file of its
+own.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from optimize_eval.connect import connect
+from optimize_eval.datasets import Example
+from optimize_eval.engines import Lane
+from optimize_eval.engines.local import LocalEngine
+from optimize_eval.errors import FailureKind
+from optimize_eval.protocol import Payload
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reach.identity import Identity
+from optimize_eval.run.asked import Asked, Connecting, crowded_out
+from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.run.plan import Unit
+from optimize_eval.run.scribe import Clock, Record, record_of
+from optimize_eval.run.stop import Stop
+from optimize_eval.search.scoring import Outcomes, Pair
+from optimize_eval.search.stopping import cut_off
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.keys import key_of
+
+FILE = "evaluations.jsonl"
+
+Examples = Mapping[tuple[str, int | None], Example | None]
+
+
+class LiveScorer:
+    """Scores pairs by calling evaluators; live within a `with`."""
+
+    def __init__(
+        self,
+        specs: Sequence[EvaluatorSpec],
+        identities: Sequence[Identity],
+        examples: Examples,
+        *,
+        stop: Stop,
+        slots: int,
+        path: Path | None = None,
+        task_model: str | None = None,
+        connecting: Connecting = connect,
+        watch: Callable[[int], None] = lambda _calls: None,
+    ) -> None:
+        self._specs = tuple(specs)
+        self._identities = tuple(identities)
+        self._examples = examples
+        self._stop = stop
+        self._task_model = task_model
+        self._watch = watch
+        self._asked = Asked(self._specs, stop, connecting)
+        self._engine = LocalEngine(slots, self._tick)
+        self._clock = Clock()
+        self._known: dict[str, Outcome] = {}
+        self._units: dict[int, Unit] = {}
+        self._path = path
+        self._journal: journal.Journal | None = None
+        self.calls = 0
+
+    def __enter__(self) -> Self:
+        if self._path:
+            self._journal = journal.Journal(self._path, self._read(self._path))
+        try:
+            self._asked.__enter__()
+        except BaseException:
+            self._close_journal()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._asked.__exit__(kind, error, trace)
+        finally:
+            self._close_journal()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return (*self._asked.notes, *filter(None, [self._engine.note]))
+
+    def owed(self, pairs: Sequence[Pair]) -> int:
+        return sum(unit.key not in self._known for units in self._planned(pairs) for unit in units)
+
+    def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+        planned = self._planned(pairs)
+        owed = [unit for units in planned for unit in units if unit.key not in self._known]
+        if owed:
+            self._call(owed)
+        try:
+            return [tuple(self._known[unit.key] for unit in units) for units in planned]
+        except KeyError:
+            raise cut_off(self._stop, " while examples were scored") from None
+
+    def _planned(self, pairs: Sequence[Pair]) -> list[list[Unit]]:
+        return [
+            [self._unit(place * len(pairs) + number, place, pair) for place in range(len(self._specs))]
+            for number, pair in enumerate(pairs)
+        ]
+
+    def _unit(self, number: int, place: int, pair: Pair) -> Unit:
+        example = self._examples[pair.split, pair.line]
+        raw = None if example is None else example.raw
+        of_example = pair.split, pair.line, "" if raw is None else _sha256(raw), 1
+        candidate = _sha256(pair.text.encode())
+        key = key_of(self._identities[place].sha256, candidate, self._task_model, *of_example)
+        told = {
+            "evaluator": self._specs[place].name,
+            "candidate": candidate[:8],
+            "task_model": self._task_model,
+            "split": pair.split,
+            "line": pair.line,
+            "repeat": 1,
+        }
+        payload = Payload(candidate=pair.text, example=raw, task_model=self._task_model, line=pair.line)
+        return Unit(number, key, place, payload, {name: one for name, one in told.items() if one is not None})
+
+    def _call(self, owed: Sequence[Unit]) -> None:
+        self._units = {unit.number: unit for unit in owed}
+        lanes = [
+            Lane(
+                units=[unit.number for unit in owed if unit.evaluator == place],
+                capacity=partial(self._asked.capacity, place),
+                weight=spec.weight,
+            )
+            for place, spec in enumerate(self._specs)
+        ]
+        self._engine.run(
+            lanes,
+            self._attempt,
+            self._done,
+            lambda: self._stop.is_asked,
+            lambda record: crowded_out(record.unit, record.outcome),
+        )
+
+    def _attempt(self, numbers: Sequence[int]) -> list[Record]:
+        started_at = self._clock.now()
+        answers = self._asked.answers([self._units[number] for number in numbers])
+        return [record_of(unit, outcome, started_at) for unit, outcome in answers]
+
+    def _done(self, record: Record) -> None:
+        if self._journal:
+            self._journal.append(record.line)
+        self._known[record.unit.key] = record.outcome
+        self.calls += 1
+        if isinstance(record.outcome, Failed) and record.outcome.retry_after:
+            self._asked.rest(record.unit.evaluator, record.outcome.retry_after)
+
+    def _tick(self) -> None:
+        self._asked.end_if_over()
+        self._watch(self.calls)
+
+    def _read(self, path: Path) -> int:
+        end = 0
+        final = scored_in(path.with_name(JOURNAL))  # of an earlier final sweep
+        with suppress(FileNotFoundError):
+            for entry in journal.entries(path):
+                record = journal.decode(entry.line)
+                self._known[record["key"]] = _outcome(record)
+                end = entry.offset + entry.length
+        self._known.update((key, _outcome(record)) for key, record in final.items())
+        return end
+
+    def _close_journal(self) -> None:
+        if self._journal:
+            self._journal.close()
+
+
+def scored_in(path: Path) -> dict[str, dict[str, Any]]:
+    """Read the scored records of a journal, by key."""
+    found: dict[str, dict[str, Any]] = {}
+    with suppress(FileNotFoundError):
+        for entry in journal.entries(path):
+            record = journal.decode(entry.line)
+            if record.get("outcome") == "scored":
+                found[record["key"]] = record
+    return found
+
+
+def _outcome(record: Mapping[str, Any]) -> Outcome:
+    match record["outcome"]:
+        case "scored":
+            return Scored(
+                score=float(record["score"]), side_info=record["side_info"], seconds=record["seconds"]
+            )
+        case "failed":
+            return Failed(
+                kind=FailureKind(record["kind"]),
+                message=record["message"],
+                hint="",
+                stderr=record.get("stderr", ""),
+                side_info=record.get("side_info", {}),
+                seconds=record["seconds"],
+            )
+    return Skipped(message=record.get("message", ""))
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,211 @@
+"""An optimization from its task to its result: the search, the final sweep, and what may be said."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.aggregates.claims.duplicates import with_copies_joined
+from optimize_eval.candidates import Candidate
+from optimize_eval.connect import connect
+from optimize_eval.run.asked import Connecting
+from optimize_eval.run.progress import Progress
+from optimize_eval.run.runner import Status
+from optimize_eval.search.ending import FAILED, Why
+from optimize_eval.search.live import FILE as EVALUATIONS
+from optimize_eval.search.live import Examples, LiveScorer, scored_in
+from optimize_eval.search.plan import Plan
+from optimize_eval.search.result.document import FILE, document
+from optimize_eval.search.result.final import finalists, sweep_finalists
+from optimize_eval.search.result.findings import Result, state_of
+from optimize_eval.search.result.honest import Judged, Measured, judged, measured
+from optimize_eval.search.searching import Limits, check, search
+from optimize_eval.search.state import FILE as STATE
+from optimize_eval.search.state import State
+from optimize_eval.search.tree import Found, Node
+from optimize_eval.session.finished import Finished
+from optimize_eval.session.host import Host
+from optimize_eval.session.settings import Handling
+from optimize_eval.session.sweeps import Comparison
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, locked, refuse_foreign, write_json
+from optimize_eval.store.layout import SINGLE
+from optimize_eval.tasks.identity import identify
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """Everything that an optimization is told; `comparison` has no candidates yet."""
+
+    plan: Plan
+    comparison: Comparison
+    seed_name: str
+    limits: Limits
+    handling: Handling
+    folder: Path
+    task_model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimized:
+    """What came out."""
+
+    found: Found
+    result: Result | None
+    finished: Finished | None
+    document: Mapping[str, Any]
+
+
+def optimize_task(task: Task, host: Host, connecting: Connecting = connect) -> Optimized:
+    """Search, compare the best with the seed on all examples, and say what that shows."""
+    check(task.plan)
+    refuse_foreign(task.folder)
+    found = _search(task, host, connecting)
+    finished = _final(task, found, host, connecting)
+    result = _result(task, found, finished)
+    told = document(
+        result,
+        found,
+        task.plan.goal,
+        seed=task.seed_name,
+        split=deciding(task),
+        folder=str(task.folder),
+        final_calls=_beyond_search(finished),
+        summary=finished.summary if finished else None,
+    )
+    write_json(task.folder / FILE, told)
+    return Optimized(found=found, result=result, finished=finished, document=told)
+
+
+def deciding(task: Task) -> str:
+    names = [source.name for source in task.comparison.examples.sources]
+    return "val" if "val" in names else names[0] if names else SINGLE
+
+
+def _search(task: Task, host: Host, connecting: Connecting) -> Found:
+    examples: Examples = {
+        (source.name, example.line): example
+        for source in task.comparison.examples.sources
+        for example in source.examples
+    } or {(SINGLE, None): None}
+    specs = task.comparison.specs
+    with locked(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
+        state = State(task.folder / STATE, task.plan.settings())
+        progress = Progress("search", total=task.limits.budget, done=0)
+        try:
+            with LiveScorer(
+                specs,
+                [identify(spec) for spec in specs],
+                examples,
+                stop=host.stop,
+                slots=task.handling.concurrency,
+                path=task.folder / EVALUATIONS,
+                task_model=task.task_model,
+                connecting=connecting,
+                watch=lambda calls: _show(progress, calls, watch),
+            ) as scorer:
+                found = search(task.plan, scorer, state, task.limits, host.stop)
+        finally:
+            state.close()
+        if found.why is Why.EVALUATOR and not found.nodes:
+            _forget_failures(task.folder)
+    return found
+
+
+def _forget_failures(folder: Path) -> None:
+    """Let an evaluator that scored nothing be fixed: the search begins anew, with what others scored."""
+    (folder / STATE).unlink(missing_ok=True)
+    kept = [
+        journal.sealed({key: one for key, one in record.items() if key != "crc"})
+        for record in scored_in(folder / EVALUATIONS).values()
+    ]
+    draft = folder / f".{EVALUATIONS}"
+    draft.write_bytes(b"".join(kept))
+    draft.replace(folder / EVALUATIONS)
+
+
+def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], None]) -> None:
+    progress.done = progress.asked = calls
+    watch([progress])
+
+
+def _final(task: Task, found: Found, host: Host, connecting: Connecting) -> Finished | None:
+    """Sweep, unless there is nothing to compare, or the search was cut off."""
+    if not found.nodes or found.why in {*FAILED, Why.INTERRUPTED}:
+        return None
+    chosen = finalists(found, task.plan.top)
+    if not chosen:
+        return None
+    seed = Candidate(name=task.seed_name, text=found.seed.text)
+    return sweep_finalists(task.comparison, chosen, seed, task.folder, task.handling, host, connecting)
+
+
+def _result(task: Task, found: Found, finished: Finished | None) -> Result | None:
+    if not found.nodes:
+        return None
+    if finished is None or finished.status is not Status.DONE:
+        best = found.best
+        return Result(best=best, state=state_of(found, best, None, is_worse_held_out=False))
+    split = deciding(task)
+    means = measured(finished.stored, task.plan.goal, split)
+    nodes = {node.name: node for node in found.nodes if node.name in means}
+    ranked = sorted(nodes.values(), key=lambda node: (-(means[node.name].mean or 0.0), node.number))
+    ahead = ranked[0]
+    seed_mean = means[task.seed_name].mean or 0.0
+    judgement = _judge(task, found, finished, ahead, means)
+    is_ahead = (means[ahead.name].mean or 0.0) > seed_mean
+    best = ahead if is_ahead else found.seed
+    is_worse = not is_ahead and found.best.number > 0
+    state = state_of(found, best, judgement if is_ahead else None, is_worse_held_out=is_worse)
+    row = _row(finished, ahead, task.plan)
+    return Result(
+        best=best,
+        state=state,
+        leakage=finished.summary["leakage"],
+        judged=judgement,
+        means=means,
+        lost=row["overfit"] if row and is_ahead else None,
+        tested=row["vs_baseline"].get("test") if row and is_ahead else None,
+    )
+
+
+def _judge(task: Task, found: Found, finished: Finished, best: Node, means: Mapping[str, Measured]) -> Judged:
+    others = {node.text: node for node in found.nodes[1:] if node.text != found.seed.text}
+    ids = list(found.seed.values)
+    gains = {
+        node.name: [node.values[one] - found.seed.values[one] for one in ids] for node in others.values()
+    }
+    split = next(one for one in finished.stored.layout.splits if one.name == deciding(task))
+    return judged(
+        means[best.name],
+        means[task.seed_name],
+        among=len(others),
+        gains=gains,
+        chosen=best.name,
+        goal=task.plan.goal,
+        clusters=with_copies_joined(split).clusters,
+        random_seed=task.plan.random_seed,
+    )
+
+
+def _row(finished: Finished, node: Node, plan: Plan) -> Mapping[str, Any] | None:
+    lead = plan.goal.names[plan.goal.climbed[0]]
+    rows = finished.summary["rows"]
+    return next((row for row in rows if (row["candidate"], row["evaluator"]) == (node.name, lead)), None)
+
+
+def _beyond_search(finished: Finished | None) -> int:
+    """Count the calls of a final sweep that the search had not made, whichever session made them."""
+    if finished is None:
+        return 0
+    known = scored_in(finished.stored.folder / EVALUATIONS).keys()
+    plans = [called.plan for called in finished.calls if called.plan]
+    return sum(plan.unit(number).key not in known for plan in plans for number in range(plan.layout.size))
+
+
+def begin_anew(folder: Path) -> None:
+    """Delete a search and its final run, so that the next one starts over; nothing of somebody else."""
+    refuse_foreign(folder)
+    with locked(folder):
+        for name in (STATE, EVALUATIONS, FILE, MANIFEST, JOURNAL, SUMMARY):
+            (folder / name).unlink(missing_ok=True)

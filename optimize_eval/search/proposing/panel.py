@@ -1,0 +1,161 @@
+"""The proposers of a search: several at once, never twice for what is recorded, given up on in time."""
+
+import hashlib
+import re
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from optimize_eval.errors import EvaluationError
+from optimize_eval.run.stop import Stop
+from optimize_eval.search.ending import Over, Why
+from optimize_eval.search.proposing.proposals import Proposal, Reply, Request
+from optimize_eval.search.proposing.proposers import Proposer, ProposerSpec, connect_proposer
+from optimize_eval.search.state import State
+from optimize_eval.search.stopping import cut_off
+
+MOST_FAILURES = 3  # in a row
+
+_LOOK = 0.1  # seconds after which a stop is noticed
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A request, who is to answer it, and what is recorded of that."""
+
+    request: Request
+    spec: ProposerSpec
+    proposer: Proposer
+    digest: str
+    recorded: Mapping[str, Any] | None
+
+
+class Panel:
+    """The proposers, which take turns; live within a `with`."""
+
+    def __init__(self, specs: Sequence[ProposerSpec], state: State, stop: Stop) -> None:
+        self._specs = specs
+        self._state = state
+        self._stop = stop
+        self._live: list[Proposer] = []
+        self._turns = 0
+        self.calls = 0
+        self.failures: list[Reply] = []
+        self._in_a_row = 0
+        self.tokens = 0
+
+    def __enter__(self) -> Self:
+        try:
+            for spec in self._specs:
+                self._live.append(connect_proposer(spec))
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def ask(self, requests: Sequence[Request]) -> list[Reply]:
+        """Get a reply to each request; raises Over after three failures in a row."""
+        turns = [self._turn(request) for request in requests]
+        with ThreadPoolExecutor(len(turns), thread_name_prefix="proposer") as pool:
+            replies = self._awaited([pool.submit(_answered, turn) for turn in turns])
+        for turn, reply in zip(turns, replies, strict=True):
+            self._note(turn, reply)
+        return replies
+
+    def _awaited(self, futures: Sequence[Future[Reply]]) -> list[Reply]:
+        """Wait for all; a stop whose grace is over ends what proposers do, and nothing of it is recorded."""
+        try:
+            while wait(futures, _LOOK).not_done and not self._stop.is_over:
+                pass
+        except BaseException:
+            self._close()
+            raise
+        if self._stop.is_over:
+            self._close()
+            raise cut_off(self._stop, " while a proposer was called")
+        return [future.result() for future in futures]
+
+    def _turn(self, request: Request) -> _Turn:
+        place = self._turns % len(self._specs)
+        self._turns += 1
+        spec = self._specs[place]
+        digest = hashlib.sha256(spec.identity.encode() + b"\0" + request.line()).hexdigest()
+        return _Turn(request, spec, self._live[place], digest, self._state.reply(digest))
+
+    def _note(self, turn: _Turn, reply: Reply) -> None:
+        self.calls += 1
+        if not reply.is_recorded:
+            self._state.add_reply(turn.digest, _told(reply))
+        if reply.proposal:
+            self._in_a_row = 0
+            self.tokens += reply.proposal.tokens or 0
+            return
+        self.failures.append(reply)
+        self._in_a_row += 1
+        if self._in_a_row >= MOST_FAILURES:
+            raise Over(
+                Why.PROPOSER,
+                f"the proposer {reply.proposer} failed {MOST_FAILURES} times in a row: {reply.failure}",
+            )
+
+    def _close(self) -> None:
+        for proposer in self._live:
+            proposer.close()
+
+
+def _answered(turn: _Turn) -> Reply:
+    if turn.recorded is not None:
+        return _reply_of(turn.spec.name, turn.recorded)
+    started = time.monotonic()
+    try:
+        proposal = turn.proposer.propose(turn.request, started + turn.spec.timeout)
+    except EvaluationError as error:
+        seconds = time.monotonic() - started
+        return Reply(proposer=turn.spec.name, failure=_words(error), seconds=seconds)
+    return Reply(proposer=turn.spec.name, proposal=proposal, seconds=time.monotonic() - started)
+
+
+def _words(error: EvaluationError) -> str:
+    last = error.detail.strip().splitlines()[-1:]
+    return ": ".join([f"{error.kind}: {error.message}", *last])
+
+
+def _told(reply: Reply) -> dict[str, Any]:
+    """Write a reply down; what is no text that UTF-8 could hold is kept as what it is refused for."""
+    told: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
+    proposal = reply.proposal
+    if proposal is None:
+        return told | {"failure": reply.failure.encode(errors="replace").decode()}
+    told |= {"candidate": _safe(proposal.candidate), "note": _safe(proposal.note)}
+    told |= {name: True for name in ("is_cut_off", "is_skip") if getattr(proposal, name)}
+    return told | ({} if proposal.tokens is None else {"tokens": proposal.tokens})
+
+
+def _safe(value: Any) -> Any:
+    """Let a lone surrogate stand as U+0000, which is refused alike."""
+    if isinstance(value, Mapping):
+        return {_safe(key): _safe(one) for key, one in value.items()}
+    return _SURROGATE.sub("\0", value) if isinstance(value, str) else value
+
+
+def _reply_of(name: str, record: Mapping[str, Any]) -> Reply:
+    seconds = float(record.get("seconds", 0.0))
+    if "candidate" not in record:
+        return Reply(proposer=name, failure=str(record.get("failure", "")), seconds=seconds, is_recorded=True)
+    proposal = Proposal(
+        candidate=record["candidate"],
+        note=str(record.get("note", "")),
+        is_cut_off=record.get("is_cut_off") is True,
+        is_skip=record.get("is_skip") is True,
+        tokens=record.get("tokens"),
+    )
+    return Reply(proposer=name, proposal=proposal, seconds=seconds, is_recorded=True)

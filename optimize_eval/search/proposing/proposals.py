@@ -1,0 +1,135 @@
+"""What a proposer is sent and what it replies: one line of JSON each, for programs, URLs and callables.
+
+    {"_protocol_version": 2, "candidate": "…", "objective": "…",
+     "records": [{"score": 0.3, "example": {…}, "side_info": {…}[, "error": "…"]}, …]}
+    {"candidate": "…"[, "note": "…"]}   or {"skip": "why it has nothing to propose"}, or {"error": "why"}
+
+`background` and `components` (those to be changed, where a candidate is an object of several texts) are
+sent where there are any. How a program is started, kept alive and ended is reach.command's business, as
+for evaluators.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval import strict_json
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.protocol import NO_CAPABILITIES, PROTOCOL_VERSION, Capabilities, decode_answer
+from optimize_eval.reach.contract import Contract
+from optimize_eval.search.components import Texts, shown
+
+SAMPLE = '{"candidate": "…"}'
+_LONGEST_NOTE = 500
+_PROTOCOL_KEYS = ("_capabilities", "_id")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a proposer is to improve, and what it is to learn from."""
+
+    texts: Texts
+    components: tuple[str, ...] = ()  # which of several texts to change
+    objective: str = ""
+    background: str = ""
+    records: Sequence[Mapping[str, Any]] = ()
+    task_model: None = None  # programs get one in their environment; proposers have none
+
+    def to_dict(self) -> dict[str, Any]:
+        told: dict[str, Any] = {
+            "_protocol_version": PROTOCOL_VERSION,
+            "candidate": shown(self.texts),
+            "objective": self.objective,
+            "background": self.background,
+            "components": list(self.components),
+            "records": list(self.records),
+        }
+        return {key: value for key, value in told.items() if value or key not in {"background", "components"}}
+
+    def line(self, identity: str | None = None) -> bytes:
+        told = self.to_dict() | ({} if identity is None else {"_id": identity})
+        return strict_json.dumps(told) + b"\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """What a proposer replied; `is_cut_off` where it had not come to its end, `is_skip` where it had none."""
+
+    candidate: str | Mapping[str, Any]
+    note: str = ""
+    is_cut_off: bool = False
+    is_skip: bool = False
+    tokens: int | None = None  # of the model that wrote it, where that tells
+    capabilities: Capabilities = NO_CAPABILITIES
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What became of one request to a proposer: a proposal, or why there is none."""
+
+    proposer: str
+    proposal: Proposal | None = None
+    failure: str = ""
+    seconds: float = 0.0
+    is_recorded: bool = False  # it was asked in an earlier session
+
+
+def proposal_of(reply: Any) -> Proposal:
+    """Read a decoded reply, or a callable's; raises EvaluationError."""
+    reply = {"candidate": reply} if isinstance(reply, str) else reply
+    match reply:
+        case {"candidate": str() | dict() as candidate}:
+            note = reply.get("note")
+            return Proposal(
+                candidate=candidate,
+                note=note[:_LONGEST_NOTE] if isinstance(note, str) else "",
+                capabilities=_declared(reply.get("_capabilities")),
+            )
+        case {"skip": str(why)} if why:
+            declared = _declared(reply.get("_capabilities"))
+            return Proposal(candidate="", note=why[:_LONGEST_NOTE], is_skip=True, capabilities=declared)
+        case {"error": str(why)}:
+            raise EvaluationError(FailureKind.REPORTED, why, hint="the proposer itself reported this error")
+        case dict():
+            keys = ", ".join(map(str, reply)) or "none"
+            raise EvaluationError(
+                FailureKind.NO_OUTPUT, f"the proposer's reply has no candidate (its keys: {keys})", hint=_HINT
+            )
+    raise EvaluationError(
+        FailureKind.NOT_AN_OBJECT, f"the proposer's reply is a {type(reply).__name__}", hint=_HINT
+    )
+
+
+_HINT = f"print {SAMPLE}"
+
+
+def _declared(declared: Any) -> Capabilities:
+    """Take that a proposer may be kept alive; it is sent one request at a time."""
+    known = Capabilities.from_json(declared)
+    return Capabilities(persistent=known.persistent, concurrency=known.concurrency)
+
+
+def _no_batches(_answer: Mapping[str, Any], _size: int) -> list[Proposal | EvaluationError]:
+    raise ValueError("proposers are sent one request at a time")
+
+
+def _one_by_one(requests: Sequence[Request], _size: int) -> Iterator[Sequence[Request]]:
+    for request in requests:
+        yield [request]
+
+
+def _fix(_request: Request, _stderr: str) -> str:
+    return 'fix it, or exit 0 and print {"error": "why"} where it has nothing to propose'
+
+
+CONTRACT: Contract[Request, Proposal] = Contract(
+    encode=Request.line,
+    encode_batch=lambda requests, identity: requests[0].line(identity),
+    judge=proposal_of,
+    parse=lambda raw: proposal_of(decode_answer(raw, like=SAMPLE)),
+    split=_no_batches,
+    groups=_one_by_one,
+    mend=_fix,
+    sample=SAMPLE,
+)

@@ -1,0 +1,129 @@
+"""Who proposes: a program, a URL, a language model or a Python callable, each behind the same two methods.
+
+`parse_proposer` reads what `--proposer` takes; connecting is done where a search begins.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Protocol
+
+from optimize_eval.connect import given_name, parse_evaluator
+from optimize_eval.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.reach.command import Command
+from optimize_eval.reach.identity import identify
+from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, Request, proposal_of
+
+if TYPE_CHECKING:
+    from optimize_eval.models import ModelSpec
+
+TIMEOUT = 300.0  # seconds
+
+_EVALUATORS = ("@", "judge:", "task:")
+
+PlainProposer = Callable[[dict[str, Any]], Any]
+
+
+class Proposer(Protocol):
+    """Proposes; safe to call from several threads."""
+
+    @property
+    def name(self) -> str: ...
+
+    def propose(self, request: Request, deadline: float) -> Proposal:
+        """Reply before `deadline` (an instant of time.monotonic) or raise EvaluationError."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposerSpec:
+    """A proposer as plain data: a program or URL, a model, or a callable; `identity` tells it from others."""
+
+    name: str
+    identity: str
+    program: EvaluatorSpec | None = None
+    model: "ModelSpec | None" = None
+    plain: PlainProposer | None = None
+    timeout: float = TIMEOUT
+
+
+def parse_proposer(text: str, defaults: EvaluatorSpec) -> ProposerSpec:
+    """Read `[NAME=]COMMAND` or `[NAME=]URL`."""
+    name = given_name(text)
+    if (text if name is None else text[len(name) + 1 :]).strip().startswith(_EVALUATORS):
+        raise UsageError(
+            f"--proposer {text!r} is an evaluator, not a proposer",
+            hint="name a command or a URL; a language model: --reflection-model PROVIDER/MODEL",
+        )
+    spec = parse_evaluator(text, replace(defaults, judge=None))
+    return ProposerSpec(name=spec.name, identity=identify(spec).sha256, program=spec, timeout=spec.timeout)
+
+
+def reflection_proposer(spec: "ModelSpec", timeout: float = TIMEOUT) -> ProposerSpec:
+    """Describe a language model that proposes; a missing provider is told where it is connected."""
+    identity = sha256(repr(spec).encode()).hexdigest()
+    return ProposerSpec(name=spec.name, identity=identity, model=spec, timeout=timeout)
+
+
+def plain_proposer(propose: PlainProposer) -> ProposerSpec:
+    """Describe a Python callable that is given what a program would be sent."""
+    name = getattr(propose, "__name__", type(propose).__name__)
+    return ProposerSpec(name=name, identity=f"callable {name}", plain=propose)
+
+
+def connect_proposer(spec: ProposerSpec) -> Proposer:
+    """Make a live proposer."""
+    if spec.plain:
+        return Plain(spec.name, spec.plain)
+    if spec.model:
+        from optimize_eval.search.proposing.reflection import Reflection  # noqa: PLC0415  programs need no model
+
+        return Reflection(spec.model)
+    if spec.program is None:
+        raise UsageError(f"the proposer {spec.name} is neither a program nor a model nor a callable")
+    return Program(spec.program)
+
+
+class Program:
+    """A program, or one behind a URL."""
+
+    def __init__(self, spec: EvaluatorSpec) -> None:
+        self.name = spec.name
+        program = _endpoint(spec) if spec.url else Command(spec, CONTRACT)
+        self._call: Callable[[Request, float], Proposal] = program.call
+        self.close: Callable[[], None] = program.close
+
+    def propose(self, request: Request, deadline: float) -> Proposal:
+        return self._call(request, deadline)
+
+
+class Plain:
+    """A Python callable: given a dict, it returns a text, a dict of texts, or {"candidate": …}."""
+
+    def __init__(self, name: str, propose: PlainProposer) -> None:
+        self.name = name
+        self._propose = propose
+
+    def propose(self, request: Request, _deadline: float) -> Proposal:
+        try:
+            reply = self._propose(request.to_dict())
+        except EvaluationError:
+            raise
+        except Exception as error:
+            raise EvaluationError(
+                FailureKind.REPORTED, f"{self.name} raised {type(error).__name__}: {error}"
+            ) from error
+        is_parts = isinstance(reply, Mapping) and not reply.keys() & {"candidate", "error", "skip"}
+        return proposal_of({"candidate": dict(reply)} if is_parts else reply)
+
+    def close(self) -> None:
+        """Nothing was started."""
+
+
+def _endpoint(spec: EvaluatorSpec) -> Any:
+    from optimize_eval.reach.endpoint import Endpoint  # noqa: PLC0415  programs need no HTTP client
+
+    return Endpoint(spec, CONTRACT)

@@ -1,0 +1,168 @@
+"""A search's result as one JSON document: what the reference prints, and everything that stands behind it."""
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from optimize_eval.search.components import shown
+from optimize_eval.search.ending import FAILED, Why
+from optimize_eval.search.goal import Goal
+from optimize_eval.search.result import findings
+from optimize_eval.search.result.findings import Result
+from optimize_eval.search.tree import Found, Node
+
+SCHEMA = "optimize-eval.optimize.v1"
+FILE = "search.json"
+
+_MOST_DIAGNOSTICS = 10
+_LONGEST_DIFF = 2_000  # lines
+
+
+def document(
+    result: Result | None,
+    found: Found,
+    goal: Goal,
+    *,
+    seed: str,
+    split: str,
+    folder: str,
+    final_calls: int,
+    summary: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """Make it; `summary` is the final sweep's."""
+    best = result.best if result else None
+    is_plateau, guidance = findings.plateau(found)
+    told = {
+        "schema": SCHEMA,
+        "run": folder,
+        "run_dir": folder,
+        "status": str(found.why),
+        "ended": found.sentence,
+        "verdict": _verdict(result, found, goal, seed, split),
+        "best_artifact": shown(best.texts) if best else None,
+        "best": _name(best, seed),
+        "calls": {"search": found.counts.calls, "final": final_calls},
+        "total_metric_calls": found.counts.calls,
+        "budget": found.counts.budget,
+        "budget_utilization": found.counts.calls / found.counts.budget if found.counts.budget else None,
+        "score_summary": _scores(found),
+        "top_diagnostics": _diagnostics(summary, _name(best, seed), goal),
+        "plateau_detected": is_plateau,
+        "plateau_guidance": guidance,
+        "early_stopped": found.why is Why.PLATEAU,
+        "stopped_at_iteration": found.counts.iterations if found.why is Why.PLATEAU else None,
+        "proposals": {
+            "calls": found.counts.proposer_calls,
+            "failed": found.counts.proposer_failures,
+            "proposed": found.counts.proposals,
+            "refused": dict(found.counts.refused),
+            "rejected": found.counts.rejected,
+            "accepted": max(0, len(found.nodes) - 1),
+            "tokens": found.counts.tokens,
+        },
+        "goal": {name: weight for name, weight in zip(goal.names, goal.weights, strict=True) if weight},
+        "candidates": [_told(node, seed) for node in found.nodes],
+        "lineage": [_name(node, seed) for node in found.lineage(best)] if best else [],
+        "curve": [{"calls": step.calls, "best": step.best} for step in found.curve],
+        "diff": unified_diff(found.seed, best, seed) if best and best.number else "",
+        "summary": summary,
+    }
+    signal = failure_signal(result, found)
+    return told | ({"evaluator_failure_signal": signal} if signal else {})
+
+
+def unified_diff(seed: Node, best: Node, name: str) -> str:
+    """Write what changed from the seed to the best, component by component."""
+    lines: list[str] = []
+    for part, before in seed.texts.items():
+        suffix = "" if len(seed.texts) == 1 else f":{part}"
+        lines += difflib.unified_diff(
+            before.splitlines(), best.texts[part].splitlines(), name + suffix, best.name + suffix, lineterm=""
+        )
+    cut = [f"… {len(lines) - _LONGEST_DIFF:,} more lines"] if len(lines) > _LONGEST_DIFF else []
+    return "\n".join([*lines[:_LONGEST_DIFF], *cut])
+
+
+def failure_signal(result: Result | None, found: Found) -> dict[str, str] | None:
+    """Tell, as the reference does, that the evaluator itself stands in the way."""
+    if found.why is Why.EVALUATOR:
+        return {"kind": "evaluator_failed", "message": found.sentence}
+    if found.is_flat and found.nodes:
+        is_zero = not any(found.seed.values.values())
+        kind = "repeated_zero_scores" if is_zero else "flat_scores"
+        return {"kind": kind, "message": findings.GUIDANCE[findings.FLAT]}
+    if result and result.state == findings.UNEXPLAINED:
+        return {"kind": result.state, "message": findings.GUIDANCE[result.state]}
+    return None
+
+
+def _verdict(result: Result | None, found: Found, goal: Goal, seed: str, split: str) -> dict[str, Any]:
+    if result is None:
+        return {
+            "text": f"the search could not go on: {found.sentence}",
+            "points": [],
+            "state": findings.COULD_NOT if found.why in FAILED else str(found.why),
+            "winner": None,
+            "by": None,
+        }
+    is_better = result.state == findings.BETTER
+    return {
+        "text": findings.sentence(result, found, goal, seed, split),
+        "points": list(findings.points(result, found, goal, split)),
+        "state": result.state,
+        "winner": result.best.name if is_better else None,
+        "by": _by(result) if result.judged else None,
+    }
+
+
+def _by(result: Result) -> dict[str, Any] | None:
+    judged = result.judged
+    if judged is None:
+        return None
+    fitted, d = judged.crossfit, judged.difference
+    return {
+        "diff": fitted.diff if fitted else d.diff,
+        "ci": fitted.ci if fitted else d.ci,
+        "p": judged.comparison.p_holm,
+        "from": "crossfit" if fitted else "final sweep",
+        "among": judged.among,
+        "naive": {"diff": d.diff, "ci": d.ci, "p": d.p},
+    }
+
+
+def _scores(found: Found) -> dict[str, Any]:
+    means = [node.mean for node in found.nodes]
+    if not means:
+        return {"initial": None, "latest": None, "best": None, "num_candidates": 0}
+    return {
+        "initial": means[0],
+        "latest": means[-1],
+        "best": max(means),
+        "delta_latest_vs_initial": means[-1] - means[0],
+        "delta_best_vs_initial": max(means) - means[0],
+        "num_candidates": len(means),
+    }
+
+
+def _diagnostics(summary: Mapping[str, Any] | None, best: str | None, goal: Goal) -> list[dict[str, Any]]:
+    """List the means of numbers in the best candidate's side info."""
+    if summary is None:
+        return []
+    return [
+        {"name": key, "value": value["numbers"]["mean"]}
+        for entry in summary["side_info"]
+        if (entry["candidate"], entry["split"]) == (best, summary["decided_on"])
+        and entry["evaluator"] in goal.names
+        for key, value in entry["keys"].items()
+        if value.get("numbers")
+    ][:_MOST_DIAGNOSTICS]
+
+
+def _name(node: Node | None, seed: str) -> str | None:
+    return None if node is None else node.name if node.number else seed
+
+
+def _told(node: Node, seed: str) -> dict[str, Any]:
+    told = node.to_dict()
+    parents = [seed if parent == "seed" else parent for parent in told["parents"]]
+    return told | {"name": _name(node, seed), "parents": parents}

@@ -1,0 +1,92 @@
+"""The final sweep: the seed and the best of a search as an ordinary run, which grows and alone is believed.
+
+What the search has scored is not called again: its records are planted into the run's journal where units are
+owed. Failures are not, so they are retried here.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.connect import connect
+from optimize_eval.run.asked import Connecting
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.scribe import Clock
+from optimize_eval.search.live import FILE, scored_in
+from optimize_eval.search.tree import Found, Node
+from optimize_eval.session.calling import call, check_reachable, summarise
+from optimize_eval.session.finished import Finished
+from optimize_eval.session.host import Host
+from optimize_eval.session.opening import opened
+from optimize_eval.session.settings import Handling
+from optimize_eval.session.sweeps import Comparison, prepare
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.stored import StoredRun
+
+
+def finalists(found: Found, top: int) -> tuple[Node, ...]:
+    """Choose who is compared with the seed at the end: the best means of the search, each text once."""
+    chosen: dict[str, Node] = {}
+    for node in found.top(len(found.nodes)):
+        if node.text != found.seed.text:
+            chosen.setdefault(node.text, node)
+    return tuple(chosen.values())[:top]
+
+
+def sweep_finalists(
+    comparison: Comparison,
+    chosen: Sequence[Node],
+    seed: Candidate,
+    folder: Path,
+    handling: Handling,
+    host: Host,
+    connecting: Connecting = connect,
+) -> Finished:
+    """Compare them with the seed on all examples; those of an earlier sweep keep their records."""
+    candidates = (seed, *(Candidate(name=node.name, text=node.text) for node in chosen))
+    comparison = replace(comparison, candidates=candidates, baseline=seed.name)
+    prepared = prepare(comparison, handling, host.say, out=str(folder))
+    check_reachable(prepared.plan, connecting)
+    with opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored:
+        _plant(stored, prepared.plan, scored_in(folder / FILE))
+        settings = handling.settings(prepared.plan)
+        called = call(prepared.plan, stored, settings, host, connecting=connecting)
+        summary = summarise(stored)
+    return Finished(stored=stored, summary=summary, calls=(called,))
+
+
+def final_calls(comparison: Comparison, candidates: int) -> int:
+    """Count the calls of a final sweep of so many candidates where none is recorded."""
+    examples = sum(len(source.examples) for source in comparison.examples.sources) or 1
+    return len(comparison.specs) * candidates * examples * comparison.repeats
+
+
+def _say_nothing(_note: str) -> None:
+    """Be silent: what an earlier sweep compared is of no interest to who searches on."""
+
+
+def _plant(stored: StoredRun, plan: Plan, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write what is known of owed units into the journal, by the names that they have there."""
+    view = stored.ledger
+    owed = [plan.unit(number) for number in view.owed(range(plan.layout.size))]
+    planted = [unit for unit in owed if unit.key in known]
+    if not planted:
+        return
+    with closing(journal.Journal(stored.folder / JOURNAL, view.ledger.end)) as written:
+        header = {"schema": journal.SCHEMA, "plan": view.ledger.table.run, "started_at": Clock().now()}
+        written.append(journal.sealed(header))
+        for unit in planted:
+            line = journal.sealed({"key": unit.key, **unit.coordinates, **_told(known[unit.key])})
+            view.enter(unit.number, "scored", written.append(line), len(line))
+    view.ledger.end = written.end
+
+
+def _told(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in record.items() if key not in _OF_ITS_PLACE}
+
+
+_OF_ITS_PLACE = frozenset(("key", "evaluator", "candidate", "task_model", "split", "line", "repeat", "crc"))

@@ -1,0 +1,202 @@
+"""What may be said of a search, in words and for programs: better, how sure, does it generalise; why not.
+
+state               what it means
+better              the best candidate is shown to be better than the seed on the deciding examples
+not_shown           it is ahead there, by less than can be shown
+seed_only           no other candidate came out ahead in the search
+heldout_regression  what was better on train is worse than the seed on held-out examples
+flat_scores         all scores were equal: there is nothing to climb
+missing_diagnostics nothing better was found, and proposers saw scores without any reason
+failed              the search could not go on
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.aggregates import compare, gap
+from optimize_eval.aggregates.wording import count, interval, number, p_value, signed
+from optimize_eval.search.ending import FAILED, Why
+from optimize_eval.search.goal import Goal
+from optimize_eval.search.result.honest import Judged, Measured
+from optimize_eval.search.tree import Found, Node
+from optimize_eval.statistics.families import fewest_units
+from optimize_eval.store.layout import SINGLE
+
+BETTER, NOT_SHOWN, SEED_ONLY = "better", "not_shown", "seed_only"
+REGRESSION, FLAT, UNEXPLAINED, COULD_NOT = (
+    "heldout_regression",
+    "flat_scores",
+    "missing_diagnostics",
+    "failed",
+)
+
+_WHERE = {"val": " on held-out data", "test": " on test data", "train": " on the train data", "single": ""}
+
+GUIDANCE: Mapping[str, str] = {
+    SEED_ONLY: "try a larger --budget, another proposer, or say more in --objective and --background",
+    REGRESSION: "what proposers learn from train does not hold beyond it: give more train examples, or a "
+    "larger --minibatch",
+    FLAT: "let the evaluator give partial credit, so that what is a little better scores a little more",
+    UNEXPLAINED: 'let the evaluator say why: every key beside "score" reaches the proposer',
+    NOT_SHOWN: "give more val examples: the dry run says which difference they can show",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """The candidate that comes out, and what stands behind it."""
+
+    best: Node
+    state: str
+    leakage: int = 0  # held-out examples that are train's, too
+    judged: Judged | None = None
+    means: Mapping[str, Measured] | None = None  # on the deciding split, by name
+    lost: Mapping[str, Any] | None = None  # of its train gain, as a run's summary has it
+    tested: Mapping[str, Any] | None = None  # its comparison with the seed on the test split
+
+
+def state_of(found: Found, best: Node, judged: Judged | None, *, is_worse_held_out: bool) -> str:
+    """Name what came out."""
+    if found.why in FAILED or not found.nodes:
+        return COULD_NOT
+    if judged and judged.is_better:
+        return BETTER
+    if found.is_flat:
+        return FLAT
+    if is_worse_held_out:
+        return REGRESSION
+    if best.number == 0:
+        return SEED_ONLY if found.has_side_info else UNEXPLAINED
+    return NOT_SHOWN
+
+
+def sentence(result: Result, found: Found, goal: Goal, seed: str, split: str) -> str:
+    """Say in one sentence what came out."""
+    where = _WHERE.get(split, f" on {split}")
+    match result.state:
+        case "failed":
+            return f"the search could not go on: {found.sentence}"
+        case "flat_scores":
+            return f"every candidate scored the same on {goal.name}: there is nothing to climb"
+        case "heldout_regression":
+            return f"no candidate is better than {seed}{where}: what was better on train is worse there"
+        case "seed_only" | "missing_diagnostics":
+            tried = count(found.counts.proposals, "proposal")
+            return f"no candidate came out ahead of {seed}{where} after {tried}"
+    return _of_best(result, goal, seed, split)
+
+
+def _of_best(result: Result, goal: Goal, seed: str, split: str) -> str:
+    where, name = _WHERE.get(split, f" on {split}"), result.best.name
+    if split == SINGLE and result.means:
+        before, after = (number(result.means[one].mean) for one in (seed, name))
+        return f"{name} scores {after} on {goal.name}, {seed} {before}: one measurement each"
+    if result.judged is None:
+        return f"{name} is ahead of {seed} in the search; no final sweep was made"
+    verb = "beats" if result.state == BETTER else "is not shown to be better than"
+    return f"{name} {verb} {seed}{where}: {_gain(result.judged, goal)}"
+
+
+def _gain(judged: Judged, goal: Goal) -> str:
+    d, fitted = judged.difference, judged.crossfit
+    p = p_value(judged.comparison.p_holm)
+    pairs = count(d.n_pairs, "pair")
+    if judged.comparison.mark == compare.TOO_FEW:
+        fewest = fewest_units(judged.comparison.comparisons)
+        return f"too few to say, {pairs}: it takes {fewest} to show anything among {judged.among:,}"
+    if fitted and fitted.ci:
+        return (
+            f"{signed(fitted.diff)} {goal.name} after correcting for the choice among {judged.among:,} "
+            f"(95 % CI {interval(fitted.ci)}, {p}, {pairs})"
+        )
+    if d.ci:
+        among = f", corrected for the choice among {judged.among:,}" if judged.among > 1 else ""
+        return f"{signed(d.diff)} {goal.name} (95 % CI {interval(d.ci)}, {p}, {pairs}{among})"
+    return f"exactly {signed(d.diff)} {goal.name} on all {count(d.n_pairs, 'example')} ({p})"
+
+
+def points(result: Result, found: Found, goal: Goal, split: str) -> Iterator[dict[str, str]]:
+    """Say what belongs to the sentence."""
+    if split == "train":
+        yield _point("!", "no example was held out: train chose, so these numbers are optimistic (--valset)")
+    if result.leakage:
+        leaked = count(result.leakage, "held-out example")
+        yield _point("!", f"leakage: {leaked} equal a train example: what was learnt there is no news")
+    if result.judged and split != SINGLE:
+        yield from _about_choice(result.judged)
+    if result.lost and result.best.number:
+        yield from _about_lost(result.lost)
+    if result.tested:
+        yield _point("·", f"on test data: {signed(result.tested['diff'])} ({_ends(result.tested)})")
+    if (guidance := GUIDANCE.get(result.state)) and not (result.state == NOT_SHOWN and split == SINGLE):
+        yield _point("→", guidance)
+    yield from _about_search(found, goal)
+
+
+def _about_search(found: Found, goal: Goal) -> Iterator[dict[str, str]]:
+    if found.why not in FAILED:
+        yield _point("·", f"the search ended: {found.sentence}")
+    if found.counts.failed:
+        failed = count(found.counts.failed, "call")
+        yield _point("!", f"{failed} of the search failed: each counted as {_penalty(goal)}, and taught why")
+    if found.counts.skipped:
+        yield _point("·", f"{count(found.counts.skipped, 'skip')} in the search took the mean of their batch")
+    for failure, times in found.errors.items():
+        yield _point("!", f"proposers failed {count(times, 'time')}: {failure}")
+    for note in found.notes:
+        yield _point("·", note)
+
+
+def _about_choice(judged: Judged) -> Iterator[dict[str, str]]:
+    d, fitted = judged.difference, judged.crossfit
+    if fitted and d.ci and number(fitted.diff) != number(d.diff):
+        yield _point(
+            "·",
+            f"its plain gain, {signed(d.diff)} ({interval(d.ci)}), is optimistic: it was chosen among "
+            f"{judged.among:,}",
+        )
+    if not judged.is_better and judged.comparison.mde:
+        least = number(judged.comparison.mde)
+        pairs = count(d.n_pairs, "example")
+        yield _point("·", f"with {pairs}, a difference of {least} would be found in 80 of 100 runs")
+    if judged.comparison.mark == compare.BETTER and not judged.holds_if_failures_count:
+        yield _point("!", "calls failed, and it is not shown to be ahead where failures count against it")
+
+
+def _about_lost(lost: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    amount = f"lost gain {signed(lost['value'])}" + (f" ({interval(lost['ci'])})" if lost["ci"] else "")
+    match lost["state"]:
+        case gap.KEPT:
+            yield _point(
+                "✓", "it generalises: at least half of its train gain carries over to held-out examples"
+            )
+        case gap.UNDECIDED:
+            yield _point("?", f"how much of its train gain carries over is undecided: {amount}")
+        case gap.PART_LOST:
+            yield _point("?", f"part of its train gain is lost on held-out examples: {amount}")
+        case gap.OVERFITS:
+            yield _point("✕", f"it overfits: {amount}")
+
+
+def _penalty(goal: Goal) -> str:
+    return "0" if goal.is_unit else "1 less than the lowest score"
+
+
+def _ends(d: Mapping[str, Any]) -> str:
+    return f"95 % CI {interval(d['ci'])}" if d["ci"] else "no interval"
+
+
+def _point(mark: str, text: str) -> dict[str, str]:
+    return {"mark": mark, "text": text}
+
+
+def plateau(found: Found) -> tuple[bool, str]:
+    """Say whether the search had stopped getting better, and what to do about that."""
+    if found.why is Why.PLATEAU:
+        return True, f"{found.sentence}; {GUIDANCE[SEED_ONLY]}"
+    half = found.counts.calls / 2
+    last = max((node.calls for node in found.nodes if node is found.best), default=0)
+    if found.nodes and last <= half:
+        return True, f"nothing better came in the second half of the search; {GUIDANCE[SEED_ONLY]}"
+    return False, "the search was still getting better: a larger --budget may find more"

@@ -1,0 +1,33 @@
+"""What a search needs of whoever scores: pairs of a candidate and an example in, outcomes out.
+
+A search never knows how a run is stored, nor how calls are made. What is recorded is not called again, a
+recorded failure neither: inside a search it is final.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from optimize_eval.run.outcome import Outcome
+
+
+class Pair(NamedTuple):
+    """A candidate, as evaluators are given it, and where its example stands; None: there are no examples."""
+
+    text: str
+    split: str
+    line: int | None
+
+
+Outcomes = tuple[Outcome, ...]  # of a pair, one for each evaluator, in their order
+
+
+class Scorer(Protocol):
+    """Scores pairs by every evaluator of a search."""
+
+    def owed(self, pairs: Sequence[Pair]) -> int:
+        """Count the calls that scoring these pairs would take now."""
+        ...
+
+    def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+        """Make the calls that are owed; raises Over where the search was stopped before they were made."""
+        ...

@@ -1,0 +1,179 @@
+"""A search from its plan to what it found: proposers connected, GEPA driven, everything counted.
+
+How pairs are scored and where that is recorded is the scorer's; the final sweep, which alone is believed,
+comes after this.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from optimize_eval.errors import UsageError
+from optimize_eval.run.stop import Stop
+from optimize_eval.search.budget import Purse
+from optimize_eval.search.components import Texts, is_plain, plain
+from optimize_eval.search.ending import Over, Why
+from optimize_eval.search.plan import Plan
+from optimize_eval.search.proposing.panel import Panel
+from optimize_eval.search.proposing.proposals import Request
+from optimize_eval.search.proposing.screening import WORDS, Refusal, Screen
+from optimize_eval.search.scoring import Scorer
+from optimize_eval.search.state import State
+from optimize_eval.search.stopping import Brakes, EarlyStop
+from optimize_eval.search.tree import Counts, Found
+
+_LEAST_IDLE = 20  # iterations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long a search may go on; may change when it is continued."""
+
+    budget: int
+    early: EarlyStop | None = None
+    ends_at: float | None = None  # an instant of time.monotonic, by when the final sweep is to be done, too
+    final_calls: int = 0
+
+
+def search(plan: Plan, scorer: Scorer, state: State, limits: Limits, stop: Stop) -> Found:
+    """Search until the budget is spent, or there is another reason to end."""
+    check(plan)
+    purse = Purse(limits.budget)
+    stop.end_at(limits.ends_at)
+    brakes = _brakes(plan, limits, stop, purse)
+    screen = Screen({} if plan.from_scratch else plan.seed, plan.most_letters)
+    with Panel(plan.proposers, state, stop) as panel:
+        try:
+            seed = _first_text(plan, panel, screen) if plan.from_scratch else plan.seed
+        except Over as over:
+            return _nothing(panel, screen, purse, over)
+        return _evolved(replace(plan, seed=seed), scorer, state, purse, brakes, screen, panel)
+
+
+def check(plan: Plan) -> None:
+    """Refuse what could not be searched, before anything is called."""
+    if not plan.proposers:
+        raise UsageError(
+            "nobody proposes: a search needs a proposer",
+            hint="name a program, --proposer './propose.sh', or a model, --reflection-model PROVIDER/MODEL",
+        )
+    if plan.merge and is_plain(plan.seed):
+        raise UsageError("--merge joins components, and the candidate is one text", hint="omit --merge")
+    if plan.merge and not plan.goal.is_unit:
+        raise UsageError("--merge needs scores from 0 to 1", hint="omit --merge, or --score-range any")
+    if plan.from_scratch and not plan.objective:
+        raise UsageError("--from-scratch starts from the objective", hint="give --objective TEXT")
+
+
+def _evolved(
+    plan: Plan, scorer: Scorer, state: State, purse: Purse, brakes: Brakes, screen: Screen, panel: Panel
+) -> Found:
+    from optimize_eval.search.evolution.adapter import Adapter  # noqa: PLC0415  GEPA, for searches only
+    from optimize_eval.search.evolution.loop import Watcher, evolve  # noqa: PLC0415
+    from optimize_eval.search.evolution.reflector import Reflector  # noqa: PLC0415
+
+    adapter = Adapter(scorer, plan.goal, purse, state)
+    reflector = Reflector(plan, panel, screen, brakes)
+    watcher = Watcher(plan, purse, brakes, adapter.tally)
+    over = evolve(plan, adapter, reflector, watcher)
+    tally = adapter.tally
+    if over.why is Why.NO_NEW_TEXT and not reflector.admitted:
+        over = Over(Why.PROPOSER, f"no proposal could be used: {over.sentence}")
+    return Found(
+        nodes=tuple(watcher.nodes),
+        why=over.why,
+        sentence=over.sentence,
+        counts=_counts(
+            purse,
+            panel,
+            screen,
+            tally.failed,
+            tally.skipped,
+            reflector.proposed,
+            watcher.iterations,
+            watcher.rejected,
+        ),
+        has_side_info=tally.has_side_info,
+        is_flat=len(tally.scores) < 2,  # noqa: PLR2004
+        notes=_notes(watcher.errors, screen),
+        errors=_errors(panel),
+    )
+
+
+def _brakes(plan: Plan, limits: Limits, stop: Stop, purse: Purse) -> Brakes:
+    return Brakes(
+        stop,
+        early=limits.early,
+        ends_at=limits.ends_at,
+        final_calls=limits.final_calls,
+        spent=lambda: purse.spent,
+        idle=max(_LEAST_IDLE, 2 * -(-len(plan.train) // plan.minibatch)),
+        perfect=1.0 if plan.goal.is_unit else None,
+    )
+
+
+def _first_text(plan: Plan, panel: Panel, screen: Screen) -> Texts:
+    """Let a proposer write the candidate that the search starts from."""
+    request = Request(texts=plain(""), objective=plan.objective, background=plan.background)
+    why = ""
+    for _ in range(3):
+        reply = panel.ask([request])[0]
+        if reply.proposal is None:
+            why = reply.failure
+            continue
+        texts = screen.admit(reply.proposal, plain(""))
+        if not isinstance(texts, Refusal):
+            return texts
+        why = WORDS[texts]
+    raise Over(Why.PROPOSER, f"no text to start from was proposed: {why}")
+
+
+def _nothing(panel: Panel, screen: Screen, purse: Purse, over: Over) -> Found:
+    return Found(
+        nodes=(),
+        why=over.why,
+        sentence=over.sentence,
+        counts=_counts(purse, panel, screen, 0, 0, 0, 0, 0),
+        has_side_info=False,
+        is_flat=False,
+        errors=_errors(panel),
+    )
+
+
+def _counts(
+    purse: Purse,
+    panel: Panel,
+    screen: Screen,
+    failed: int,
+    skipped: int,
+    proposals: int,
+    iterations: int,
+    rejected: int,
+) -> Counts:
+    return Counts(
+        calls=purse.spent,
+        budget=purse.limit,
+        failed=failed,
+        skipped=skipped,
+        proposals=proposals,
+        proposer_calls=panel.calls,
+        proposer_failures=len(panel.failures),
+        refused={str(refusal): count for refusal, count in sorted(screen.refused.items())},
+        tokens=panel.tokens,
+        iterations=iterations,
+        rejected=rejected,
+    )
+
+
+def _errors(panel: Panel) -> dict[str, int]:
+    return dict(Counter(reply.failure for reply in panel.failures).most_common(10))
+
+
+def _notes(errors: list[Exception], screen: Screen) -> tuple[str, ...]:
+    of_gepa = (
+        [f"{len(errors)} iterations of GEPA ended with an error; the first: {errors[0]}"] if errors else []
+    )
+    refused = [
+        f"{count} proposal{'s' * (count != 1)} refused: {WORDS[refusal]}"
+        for refusal, count in sorted(screen.refused.items())
+    ]
+    return (*of_gepa, *refused)

@@ -1,0 +1,139 @@
+"""A search's own journal: JSON lines, so that the same command goes on where it was killed.
+
+A search is replayed, not loaded: GEPA runs anew with the same seed, scores come from the run's journal,
+and this file answers what else it asks: how many calls each step took from the budget, which calls had
+failed when they were looked at, and what proposers replied to a request with this digest. What leads
+elsewhere (another seed, dataset, evaluator or proposer) is another search, and is refused.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimize_eval.errors import UsageError
+from optimize_eval.store import journal
+
+FILE = "search.jsonl"
+SCHEMA = "optimize-eval.search.v1"
+
+
+class Step(NamedTuple):
+    """What GEPA had scored together: a digest of the pairs, and the calls that they took from the budget."""
+
+    pairs: str
+    calls: int
+
+
+class State:
+    """What is recorded of a search, and the writing of more; without a path it is kept in memory only."""
+
+    def __init__(self, path: Path | None, settings: Mapping[str, Any]) -> None:
+        self._path = path
+        self._steps: list[Step] = []
+        self._failed: dict[int, list[dict[str, Any]]] = {}  # by step
+        self._replies: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # by digest
+        self._times: Counter[str] = Counter()
+        end = self._read(settings) if path else 0
+        self._journal = journal.Journal(path, end) if path else None
+        self._write({"schema": SCHEMA, "settings": dict(settings)})
+
+    def calls(self, step: int, pairs: str, owed: Callable[[], int]) -> int:
+        """Tell how many calls a step takes from the budget: as many as when it was first made.
+
+        Where it is about other pairs than then, since a proposer that had failed does no more, what later
+        steps took was spent in vain, and counts here.
+        """
+        if self._is_known(step, pairs):
+            return self._steps[step].calls
+        return owed() + sum(later.calls for later in self._steps[step:])
+
+    def enter(self, step: int, pairs: str, calls: int) -> None:
+        """Record what a step takes, before its calls are made: a kill among them must not give them back."""
+        if not self._is_known(step, pairs):
+            self._set(step, Step(pairs, calls))
+            self._write({"step": step, "pairs": pairs, "calls": calls})
+
+    def _is_known(self, step: int, pairs: str) -> bool:
+        return step < len(self._steps) and self._steps[step].pairs == pairs
+
+    def _set(self, place: int, step: Step) -> None:
+        """Put a step in its place; whatever was recorded from there on is of a way that was left."""
+        del self._steps[place:]
+        self._steps.append(step)
+        self._failed = {known: failed for known, failed in self._failed.items() if known < place}
+
+    def failed(self, step: int) -> list[dict[str, Any]] | None:
+        """List the failures that a step found; None where it was not seen to its end."""
+        return self._failed.get(step)
+
+    def fail(self, step: int, failed: Sequence[Mapping[str, Any]]) -> None:
+        """Record the failures of a step: the final sweep calls them again, and the search must not change."""
+        self._failed[step] = [dict(one) for one in failed]
+        self._write({"step": step, "failed": self._failed[step]})
+
+    def reply(self, digest: str) -> Mapping[str, Any] | None:
+        """Find what was replied to this request, each time it comes up the next one."""
+        replies, times = self._replies[digest], self._times[digest]
+        self._times[digest] += 1
+        return replies[times] if times < len(replies) else None
+
+    def add_reply(self, digest: str, reply: Mapping[str, Any]) -> None:
+        self._write({"request": digest, **reply})
+
+    def close(self) -> None:
+        if self._journal:
+            self._journal.close()
+
+    def _write(self, record: Mapping[str, Any]) -> None:
+        if self._journal:
+            self._journal.append(journal.sealed(record))
+
+    def _read(self, settings: Mapping[str, Any]) -> int:
+        end = 0
+        failed_in_a_row: list[list[dict[str, Any]]] = []
+        with suppress(FileNotFoundError):
+            for entry in journal.entries(self._path or Path()):
+                record = journal.decode(entry.line)
+                self._enter(record, settings, failed_in_a_row, entry.number)
+                end = entry.offset + entry.length
+        _forget(failed_in_a_row)
+        return end
+
+    def _enter(
+        self,
+        record: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        failed_in_a_row: list[list[dict[str, Any]]],
+        number: int,
+    ) -> None:
+        match record:
+            case {"schema": str()}:
+                journal.check_schema(record, SCHEMA, f"{self._path}:{number}")
+                self._check(record.get("settings", {}), settings)
+                _forget(failed_in_a_row)
+            case {"step": int(step), "pairs": str(pairs), "calls": int(calls)}:
+                self._set(step, Step(pairs, calls))
+            case {"step": int(step), "failed": list(failed)}:
+                self._failed[step] = failed
+            case {"request": str(digest)}:
+                replies = self._replies[digest]
+                replies.append(dict(record))
+                failed_in_a_row.append(replies)
+                if "candidate" in record:
+                    failed_in_a_row.clear()
+
+    def _check(self, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        if changed := [key for key in {**known, **wanted} if known.get(key) != wanted.get(key)]:
+            raise UsageError(
+                f"the search in {(self._path or Path()).parent} had another {', '.join(sorted(changed))}",
+                hint="name another folder with --out, or start over with --fresh",
+            )
+
+
+def _forget(failed_in_a_row: list[list[dict[str, Any]]]) -> None:
+    """Take back failures at a session's end: whoever fixed the proposer wants it called again."""
+    for replies in failed_in_a_row:
+        replies.pop()
+    failed_in_a_row.clear()

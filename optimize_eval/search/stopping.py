@@ -1,0 +1,106 @@
+"""When a search has had enough: the time is spent, somebody stops it, or nothing gets better."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from optimize_eval.run.stop import Stop
+from optimize_eval.search.ending import Over, Why
+
+WINDOW = 10  # proposals
+THRESHOLD = 0.005  # of the range of scores
+ON_ABOVE = 30  # calls of the budget
+
+_LEAST = 1e-12  # a gain of rounding is none
+
+
+def cut_off(stop: Stop, where: str) -> Over:
+    """Say why what was in flight was not waited for: somebody, or the clock, stops the search."""
+    if stop.is_out_of_time:
+        return Over(Why.TIME, f"the time is over{where} (--max-time)")
+    return Over(Why.INTERRUPTED, f"interrupted{where}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EarlyStop:
+    """End once the best mean grew by less than the threshold over so many proposals."""
+
+    window: int = WINDOW
+    threshold: float = THRESHOLD
+
+
+class Brakes:
+    """Looked at before every step of a search; `check` raises Over."""
+
+    def __init__(
+        self,
+        stop: Stop,
+        *,
+        early: EarlyStop | None = None,
+        ends_at: float | None = None,
+        final_calls: int = 0,
+        spent: Callable[[], int] = lambda: 0,
+        idle: int,
+        perfect: float | None,
+    ) -> None:
+        self._stop = stop
+        self._early = early
+        self._ends_at = ends_at
+        self._final_calls = final_calls
+        self._spent = spent
+        self._began = time.monotonic()
+        self._most_idle = idle
+        self._perfect = perfect
+        self._best: list[float] = []  # after each proposal that was scored
+        self._lowest = self._highest = 0.0
+        self._idle = 0
+
+    def begin(self, seed: float) -> None:
+        self._best = [seed]
+        self._lowest = self._highest = seed
+
+    def proposed(self, best: float) -> None:
+        """Note that a proposal was scored, and what the best mean is now."""
+        self._best.append(best)
+        self._highest = max(self._highest, best)
+
+    def asked(self) -> None:
+        """Note that a proposer replied."""
+        self._idle = 0
+
+    def turned(self) -> None:
+        """Note an iteration; one in which nothing is proposed has nothing to teach."""
+        self._idle += 1
+
+    def check(self) -> None:
+        self.check_limits()
+        if self._perfect is not None and self._best and self._best[-1] >= self._perfect:
+            raise Over(Why.PERFECT, "the best candidate scores the most that is possible on every example")
+        if self._idle > self._most_idle:
+            raise Over(
+                Why.NOTHING_TO_TEACH, "every train example scores the most that is possible: no proposal"
+            )
+        if self._early and self._has_stalled(self._early):
+            window, gain = self._early.window, self._early.threshold
+            raise Over(
+                Why.PLATEAU,
+                f"stopped early: the last {window} proposals raised the best mean by less than {gain:g} of "
+                "the range (--early-stop-window, --no-early-stop)",
+            )
+
+    def check_limits(self) -> None:
+        if self._stop.is_asked:
+            raise cut_off(self._stop, "")
+        if self._ends_at is not None and time.monotonic() + self._time_of_the_final() >= self._ends_at:
+            raise Over(Why.TIME, "the time is over, but for the final sweep (--max-time)")
+
+    def _time_of_the_final(self) -> float:
+        """Guess how long the final sweep takes, by what calls took so far."""
+        spent = self._spent()
+        return self._final_calls * (time.monotonic() - self._began) / spent if spent else 0.0
+
+    def _has_stalled(self, early: EarlyStop) -> bool:
+        if len(self._best) <= early.window:
+            return False
+        span = 1.0 if self._perfect is not None else self._highest - self._lowest
+        return self._best[-1] - self._best[-1 - early.window] < max(early.threshold * span, _LEAST)

@@ -1,0 +1,203 @@
+"""An optimization as options name it, made ready: examples split, the goal chosen, the budget checked.
+
+Commands and programs that call us both come through here; nothing is called yet.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.datasets import Example
+from optimize_eval.errors import UsageError
+from optimize_eval.protocol import check_task_model
+from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.run.source import Source
+from optimize_eval.search.components import of_json, plain
+from optimize_eval.search.goal import Goal, make_goal
+from optimize_eval.search.optimizing import Task
+from optimize_eval.search.plan import (
+    MINIBATCH,
+    TOP,
+    WITHOUT_EXAMPLES,
+    Plan,
+    Selection,
+    Split,
+    sampled,
+    shared,
+    split_of,
+)
+from optimize_eval.search.proposing.proposers import ProposerSpec
+from optimize_eval.search.result.final import final_calls
+from optimize_eval.search.searching import Limits, check
+from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
+from optimize_eval.session.inputs import Examples
+from optimize_eval.session.settings import Handling
+from optimize_eval.session.sweeps import Comparison
+from optimize_eval.tasks.identity import identify
+
+_OF_A_PROPOSAL = re.compile(r"p\d+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is asked for, by the names of options."""
+
+    specs: tuple[EvaluatorSpec, ...]
+    seeds: tuple[Candidate, ...]
+    examples: Examples
+    proposers: tuple[ProposerSpec, ...]
+    components: bool = False
+    from_scratch: bool = False
+    objective: str = ""
+    background: str = ""
+    climb: str | None = None
+    goal: Mapping[str, float] | None = None
+    budget: int | None = None
+    early_stop: EarlyStop | None = None
+    no_early_stop: bool = False
+    minibatch: int | None = None
+    proposals: int = 1
+    acceptance: str = "strict"
+    merge: bool = False
+    selection: Selection = "pareto"
+    search_val: int | None = None
+    val_share: float | None = None
+    max_candidate_chars: int | None = None
+    top: int = TOP
+    repeats: int = 1
+    seed: int = 0
+    task_model: str | None = None
+    cluster_by: str | None = None
+
+    def task(self, folder: Path, handling: Handling) -> Task:
+        """Make the task; raises UsageError where its parts do not fit."""
+        goal, specs = _ordered(self.specs, self.climb, self.goal)
+        examples = _with_val(self.examples, self.val_share, self.seed)
+        train, deciding = _splits(examples.sources, self.search_val, self.seed)
+        plan = self._plan(goal, specs, train, deciding)
+        check(plan)
+        comparison = Comparison(
+            specs=specs,
+            candidates=(),
+            examples=examples,
+            task_models=[self.task_model] if self.task_model else (),
+            repeats=self.repeats,
+            seed=self.seed,
+            cluster_by=self.cluster_by,
+        )
+        budget = plan.needs.choose(self.budget)
+        limits = Limits(
+            budget=budget,
+            early=self._early(budget),
+            ends_at=handling.ends_at,
+            final_calls=final_calls(comparison, 1 + self.top),
+        )
+        return Task(
+            plan=plan,
+            comparison=comparison,
+            seed_name=_seed_name(self.seeds),
+            limits=limits,
+            handling=handling,
+            folder=folder,
+            task_model=check_task_model(self.task_model),
+        )
+
+    def _plan(self, goal: Goal, specs: Sequence[EvaluatorSpec], train: Split, deciding: Split) -> Plan:
+        read = [of_json(one.text, one.name) if self.components else plain(one.text) for one in self.seeds]
+        if not read and not self.from_scratch:
+            raise UsageError(
+                "there is no candidate to improve",
+                hint="name one: optimize-eval optimize prompt.txt …; without one: --from-scratch",
+            )
+        if any(one.keys() != read[0].keys() for one in read):
+            raise UsageError("the candidates have different components", hint="name the same in each")
+        return Plan(
+            seed=plain("") if self.from_scratch else read[0],
+            others=tuple(read) if self.from_scratch else tuple(read[1:]),
+            goal=goal,
+            train=train,
+            deciding=deciding,
+            proposers=self.proposers,
+            evaluators=tuple(identify(spec).sha256 for spec in specs),
+            objective=self.objective,
+            background=self.background,
+            from_scratch=self.from_scratch,
+            minibatch=min(self.minibatch or MINIBATCH, len(train)),
+            proposals=self.proposals,
+            selection=self.selection,
+            accepts_equal=self.acceptance == "equal",
+            merge=self.merge,
+            random_seed=self.seed,
+            most_letters=self.max_candidate_chars,
+            top=self.top,
+        )
+
+    def _early(self, budget: int) -> EarlyStop | None:
+        if self.no_early_stop:
+            return None
+        return self.early_stop or (EarlyStop() if budget > ON_ABOVE else None)
+
+
+def _seed_name(seeds: Sequence[Candidate]) -> str:
+    """Name the seed as its file, unless that is how proposals are named."""
+    name = seeds[0].name if seeds else "seed"
+    return f"seed-{name}" if _OF_A_PROPOSAL.fullmatch(name) else name
+
+
+def _ordered(
+    specs: Sequence[EvaluatorSpec], climb: str | None, weights: Mapping[str, float] | None
+) -> tuple[Goal, tuple[EvaluatorSpec, ...]]:
+    """Put what is climbed first: the final sweep's verdict is about its first evaluator."""
+    goal = make_goal(
+        [one.name for one in specs], [one.score_range for one in specs], climb=climb, weights=weights
+    )
+    places = sorted(range(len(specs)), key=lambda place: -goal.weights[place])
+    ordered = tuple(specs[place] for place in places)
+    return replace(
+        goal,
+        names=tuple(goal.names[place] for place in places),
+        ranges=tuple(goal.ranges[place] for place in places),
+        weights=tuple(goal.weights[place] for place in places),
+    ), ordered
+
+
+def _with_val(examples: Examples, share: float | None, seed: int) -> Examples:
+    """Split one file into train and val where a share of it is to be held out."""
+    if share is None:
+        return examples
+    names = [source.name for source in examples.sources]
+    if "train" not in names or "val" in names:
+        raise UsageError("--val-share splits one file", hint="give --dataset, and no --valset")
+    if not 0 < share < 1:
+        raise UsageError(
+            f"--val-share {share:g} is no share", hint="give a number between 0 and 1, such as 0.3"
+        )
+    (train,) = (source for source in examples.sources if source.name == "train")
+    kept, held_out = shared(train.examples, share, seed)
+    if not kept or not held_out:
+        raise UsageError(f"--val-share {share:g} leaves train or val empty", hint="give more examples")
+    sources = (_source(train, "train", kept), _source(train, "val", held_out))
+    others = tuple(source for source in examples.sources if source.name != "train")
+    files = {**examples.files, "val": train.file}
+    return replace(examples, sources=(*sources, *others), files=files)
+
+
+def _source(source: Source, name: str, examples: Sequence[Example]) -> Source:
+    return replace(source, name=name, examples=tuple(examples))
+
+
+def _splits(sources: Sequence[Source], search_val: int | None, seed: int) -> tuple[Split, Split]:
+    """Find what teaches and what decides; where nothing is held out, train does both."""
+    named = {source.name: source for source in sources}
+    if "train" not in named:
+        if named:
+            raise UsageError("there is no train data to learn from", hint="give --dataset, too")
+        return WITHOUT_EXAMPLES, WITHOUT_EXAMPLES
+    train = split_of("train", named["train"].examples)
+    if "val" not in named:
+        if search_val is not None:
+            raise UsageError("--search-val samples val, and there is none", hint="give --valset")
+        return train, train
+    return train, sampled(split_of("val", named["val"].examples), search_val, seed)

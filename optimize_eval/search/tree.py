@@ -1,0 +1,116 @@
+"""What a search found: the candidates that deciding examples saw, made from whom, at which call."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import fsum
+from typing import Any
+
+from optimize_eval.search.components import Texts, shown, text_of
+from optimize_eval.search.ending import Why
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A candidate; `values` are what GEPA was given for the deciding examples, failures as penalties."""
+
+    number: int  # 0 is the seed
+    texts: Texts
+    parents: tuple[int, ...]
+    proposer: str  # empty for the seed; "merge" where two parents were merged
+    note: str
+    calls: int  # of the budget, when it was found
+    values: Mapping[str, float]
+    failed: int = 0
+    train: float | None = None  # mean on the minibatch that it was accepted for
+
+    @property
+    def text(self) -> str:
+        return text_of(self.texts)
+
+    @property
+    def mean(self) -> float:
+        return fsum(self.values.values()) / len(self.values)
+
+    @property
+    def name(self) -> str:
+        return "seed" if not self.number else f"p{self.number}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "candidate": shown(self.texts),
+            "parents": ["seed" if not parent else f"p{parent}" for parent in self.parents],
+            "proposer": self.proposer or None,
+            "note": self.note or None,
+            "calls": self.calls,
+            "search_mean": self.mean,
+            "failed": self.failed,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A point of the curve of scores against calls."""
+
+    calls: int
+    best: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What was done in a search."""
+
+    calls: int
+    budget: int
+    failed: int  # calls
+    skipped: int
+    proposals: int  # that proposers replied with
+    proposer_calls: int
+    proposer_failures: int
+    refused: Mapping[str, int]
+    tokens: int
+    iterations: int
+    rejected: int  # proposals that were no better on their minibatch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A finished search, before its final sweep."""
+
+    nodes: tuple[Node, ...]
+    why: Why
+    sentence: str
+    counts: Counts
+    has_side_info: bool  # whether any record said more than a score
+    is_flat: bool  # all scores of the search were equal
+    notes: tuple[str, ...] = ()
+    errors: Mapping[str, int] = field(default_factory=dict)  # of proposers, by their words
+
+    @property
+    def seed(self) -> Node:
+        return self.nodes[0]
+
+    @property
+    def best(self) -> Node:
+        """The first of those with the highest mean in the search."""
+        return max(self.nodes, key=lambda node: (node.mean, -node.number))
+
+    def top(self, most: int) -> tuple[Node, ...]:
+        """Choose the candidates besides the seed that are worth a final look, the best first."""
+        return tuple(sorted(self.nodes[1:], key=lambda node: (-node.mean, node.number))[:most])
+
+    def lineage(self, node: Node) -> tuple[Node, ...]:
+        """Walk from the seed to a candidate by first parents."""
+        path = [node]
+        while path[-1].parents:
+            path.append(self.nodes[path[-1].parents[0]])
+        return tuple(reversed(path))
+
+    @property
+    def curve(self) -> tuple[Step, ...]:
+        """Tell how the best mean grew with the calls."""
+        best, steps = float("-inf"), []
+        for node in self.nodes:
+            best = max(best, node.mean)
+            steps.append(Step(calls=node.calls, best=best))
+        return tuple(steps)

@@ -1,0 +1,544 @@
+"""`optimize-eval optimize`, through the front door: programs as evaluators and proposers, files as data."""
+
+import json
+import os
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_model import StartModel
+from tests.front_door import Cli, Result, in_this_process
+from tests.paths import PROGRAM
+
+EVALUATE = """import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    example, number = asked.get("example", {}), int(asked["candidate"])
+    with open("called", "a") as file:
+        file.write(f"{asked['candidate']}:{example.get('id', '')}\\n")
+    score = min(1, number / 10 * example.get("worth", 1))
+    kept = {"_id": asked.get("_id"), "_capabilities": {"persistent": True}}
+    print(json.dumps({"score": score, "hint": f"SIDE of {example.get('id')}", **kept}), flush=True)
+"""
+PROPOSE = """import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    with open("asked", "a") as file:
+        file.write(line)
+    kept = {"_id": request.get("_id"), "_capabilities": {"persistent": True}}
+    proposed = str(int(request["candidate"]) + 1)
+    print(json.dumps({"candidate": proposed, "note": "one more", **kept}), flush=True)
+"""
+TRAIN, VAL = 6, 12
+COMMAND = ("optimize", "seed.txt", "-e", "e=python3 evaluate.py", "--dataset", "train.jsonl")
+WITH_VAL = (*COMMAND, "--valset", "val.jsonl", "--proposer", "python3 propose.py", "--out", "r")
+
+
+def project(folder: Path) -> Path:
+    (folder / "evaluate.py").write_text(EVALUATE)
+    (folder / "propose.py").write_text(PROPOSE)
+    (folder / "seed.txt").write_text("0")
+    for split, size in (("train", TRAIN), ("val", VAL)):
+        lines = [json.dumps({"id": f"{split}-{n}", "worth": 0.5 + n / 20}) for n in range(1, size + 1)]
+        (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def called(folder: Path) -> Counter[str]:
+    return Counter((folder / "called").read_text().split())
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    folder = project(tmp_path_factory.mktemp("optimize"))
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "200", "-o", "best.txt", "--json")
+    assert done.status == 0, done.stderr
+    return folder, done
+
+
+def test_a_candidate_is_improved_and_told_honestly(found: tuple[Path, Result]) -> None:
+    folder, done = found
+    told = done.json
+
+    last = len(told["candidates"]) - 1
+
+    assert (folder / "best.txt").read_text() == told["best_artifact"] == str(last)
+    assert told["verdict"]["state"] == "better"
+    assert f"after correcting for the choice among {last}" in told["verdict"]["text"]
+    assert told["lineage"] == ["seed", *[f"p{n}" for n in range(1, last + 1)]]
+    assert told["diff"].splitlines()[:2] == ["--- seed", f"+++ p{last}"]
+    assert told["calls"]["search"] == told["total_metric_calls"] <= 200
+
+
+def test_the_document_has_the_fields_of_the_reference(found: tuple[Path, Result]) -> None:
+    told = found[1].json
+
+    assert told["score_summary"].keys() >= {
+        "initial",
+        "latest",
+        "best",
+        "delta_best_vs_initial",
+        "num_candidates",
+    }
+    assert {"plateau_detected", "plateau_guidance", "early_stopped", "stopped_at_iteration"} <= told.keys()
+    assert {"budget_utilization", "output_file", "run_dir", "top_diagnostics", "curve"} <= told.keys()
+    assert told["output_file"] == "best.txt"
+    assert told["summary"]["schema"] == "optimize-eval.summary.v2"
+
+
+def test_nothing_is_called_twice_and_the_calls_are_those_that_are_told(found: tuple[Path, Result]) -> None:
+    folder, done = found
+
+    calls = called(folder)
+
+    assert set(calls.values()) == {1}
+    assert calls.total() == sum(done.json["calls"].values())
+
+
+def test_no_byte_of_val_reaches_a_proposer(found: tuple[Path, Result]) -> None:
+    asked = (found[0] / "asked").read_text()
+
+    assert asked.count("SIDE of train-") > 10
+    assert "val" not in asked
+
+
+def test_the_final_run_is_an_ordinary_run(found: tuple[Path, Result]) -> None:
+    folder, _ = found
+    cli = in_this_process(folder)
+
+    assert cli("report", "r", "--check").status == 0
+    assert "r" in cli("runs", ".").stdout
+
+
+def test_a_report_has_the_verdict_that_knows_among_how_many_was_chosen(found: tuple[Path, Result]) -> None:
+    folder, done = found
+    cli = in_this_process(folder)
+    among = len(done.json["candidates"]) - 1
+
+    shown, table = cli("report", "r"), cli("report", "r", "--format", "md")
+
+    assert f"after correcting for the choice among {among}" in " ".join(shown.stdout.split())
+    assert f"chose these candidates, among {among}" in table.stderr
+    (folder / "r" / "search.json").write_text("{}")
+    assert "beats seed on held-out data" in cli("report", "r").stdout
+    (folder / "r" / "search.json").write_text(json.dumps(done.json))
+
+
+def test_the_same_command_again_calls_nothing_and_a_larger_budget_goes_on(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+    first = cli(*WITH_VAL, "--budget", "60", "--json")
+    calls = called(folder)
+
+    again = cli(*WITH_VAL, "--budget", "60", "--json")
+    assert called(folder) == calls
+    more = cli(*WITH_VAL, "--budget", "120", "--json")
+
+    same = ("verdict", "candidates", "best", "curve", "summary")
+    assert [first.json[key] for key in same[:4]] == [again.json[key] for key in same[:4]]
+    assert len(more.json["candidates"]) > len(first.json["candidates"])
+    assert set(called(folder).values()) == {1}
+
+
+@pytest.mark.parametrize("after", [5, 40])
+def test_a_killed_search_goes_on_with_the_same_command(
+    tmp_path: Path, found: tuple[Path, Result], after: int
+) -> None:
+    folder = project(tmp_path)
+    kill = f"""
+import os, signal
+if len(open("called").readlines()) == {after} and not os.path.exists("killed"):
+    open("killed", "w").close()
+    os.kill(os.getppid(), signal.SIGKILL)
+"""
+    (folder / "evaluate.py").write_text(EVALUATE.replace("    score =", f"    exec({kill!r})\n    score ="))
+    command = [str(PROGRAM), *WITH_VAL, "--budget", "200", "--concurrency", "1"]
+    killed = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ)
+    assert killed.returncode == -signal.SIGKILL
+
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "200", "--json")
+
+    assert [one["candidate"] for one in done.json["candidates"]] == [
+        one["candidate"] for one in found[1].json["candidates"]
+    ]
+    assert done.json["calls"]["search"] == found[1].json["calls"]["search"]
+    assert called(folder).total() <= called(found[0]).total() + 1, "the call in flight is made again"
+
+
+def test_ctrl_c_writes_the_best_so_far_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "propose.py").write_text(
+        PROPOSE.replace(
+            "    print(",
+            '    if request["candidate"] == "4":\n'
+            "        import os, signal, time\n"
+            "        while True:\n"
+            "            os.kill(os.getppid(), signal.SIGINT)\n"
+            "            time.sleep(0.05)\n"
+            "    print(",
+        )
+    )
+    command = [str(PROGRAM), *WITH_VAL, "--budget", "200", "-o", "best.txt"]
+
+    done = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ)
+
+    assert done.returncode == 130, done.stderr
+    assert b"the same command again goes on" in done.stderr
+    assert (folder / "best.txt").read_text() == "4"
+
+
+def test_without_examples_each_candidate_is_one_call(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+
+    done = in_this_process(folder)(
+        *COMMAND[:4], "--proposer", "python3 propose.py", "--json", "--budget", "30"
+    )
+
+    assert done.json["verdict"]["text"] == "p10 scores 1.000 on e, seed 0.000: one measurement each"
+    assert set(called(folder).values()) == {1}
+    assert called(folder).total() == 11
+
+
+def test_train_alone_is_told_to_be_optimistic(tmp_path: Path) -> None:
+    done = in_this_process(project(tmp_path))(*COMMAND, "--proposer", "python3 propose.py", "--budget", "40")
+
+    assert "no example was held out: train chose" in " ".join(done.stdout.split())
+
+
+def test_a_share_of_one_file_is_held_out(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+
+    done = in_this_process(folder)(
+        *COMMAND,
+        "--val-share",
+        "0.5",
+        "--proposer",
+        "python3 propose.py",
+        "--budget",
+        "60",
+        "--json",
+        "--out",
+        "r",
+    )
+
+    asked = [json.loads(line) for line in (folder / "asked").read_text().splitlines()]
+    taught = {record["example"]["id"] for request in asked for record in request["records"]}
+    assert len(taught) == 3
+    assert done.json["summary"]["decided_on"] == "val"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((*COMMAND,), "--proposer './propose.sh'"),
+        ((*COMMAND,), "--reflection-model PROVIDER/MODEL"),
+        ((*WITH_VAL, "--budget", "10"), "one accepted proposal takes up to 30 calls"),
+        ((*WITH_VAL, "--climb", "other"), "there is no evaluator named 'other'"),
+        ((*WITH_VAL, "--goal", "e"), "not NAME=WEIGHT"),
+        ((*WITH_VAL, "--goal", "e=1", "--score-range", "any"), "weights need scores from 0 to 1"),
+        ((*WITH_VAL, "--merge"), "--merge joins components"),
+        ((*WITH_VAL, "--components"), "components are one JSON object"),
+        ((*WITH_VAL, "--val-share", "0.5"), "--val-share splits one file"),
+        (("optimize", *COMMAND[2:], "--proposer", "python3 propose.py"), "there is no candidate to improve"),
+        ((*WITH_VAL, "--from-scratch"), "--from-scratch starts from the objective"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_any_call(
+    tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    folder = project(tmp_path)
+
+    done = in_this_process(folder)(*arguments, env={"OPTIMIZE_ANYTHING_MODEL": ""})
+
+    assert (done.status, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert not (folder / "called").exists()
+
+
+def test_another_seed_is_refused_and_fresh_starts_over(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+    cli(*WITH_VAL, "--budget", "40")
+
+    other = cli(*WITH_VAL, "--budget", "40", "--seed", "1")
+    fresh = cli(*WITH_VAL, "--budget", "40", "--seed", "1", "--fresh")
+
+    assert (other.status, fresh.status) == (2, 0)
+    assert "the search in r had another --seed" in other.stderr
+
+
+def test_where_no_gain_is_shown_the_seed_is_kept(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
+
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "60", "-o", "best.txt", "--require-better")
+
+    assert done.status == 1
+    assert (folder / "best.txt").read_text() == "0"
+    assert int((folder / "best.txt.unproven").read_text()) > 1
+    assert "too few to say, 2 pairs" in " ".join(done.stdout.split())
+
+
+def test_an_evaluator_that_is_broken_ends_with_4(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "evaluate.py").write_text("raise ValueError('no such file')\n")
+
+    done = in_this_process(folder)(*WITH_VAL)
+
+    assert done.status == 4
+    assert "e scored none of its first 3 calls" in done.stderr
+    assert "ValueError: no such file" in done.stderr
+    (folder / "evaluate.py").write_text(EVALUATE)
+    assert in_this_process(folder)(*WITH_VAL, "--budget", "40").status == 0, "it may be fixed"
+
+
+def test_a_proposer_that_fails_ends_with_4_and_its_own_words(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "propose.py").write_text("raise ValueError('no key')\n")
+
+    done = in_this_process(folder)(*WITH_VAL)
+
+    assert done.status == 4
+    assert "failed 3 times in a row" in done.stderr
+    assert "ValueError: no key" in done.stderr
+
+
+def test_a_language_model_proposes(tmp_path: Path, fake_model: StartModel) -> None:
+    folder = project(tmp_path)
+    rules = [{"when": {"user": f"```\n{n}\n```"}, "text": f"```\n{n + 1}\n```"} for n in range(9)]
+    server = fake_model(rules)
+
+    done = in_this_process(folder)(
+        *COMMAND,
+        *("--valset", "val.jsonl", "--reflection-model", "openai/fake", "--api-base", server.base),
+        *("--objective", "a larger number", "--budget", "80", "--out", "r", "--json"),
+        env={"OPENAI_API_KEY": "sk-canary-0123456789"},
+    )
+
+    assert done.status == 0, done.stderr
+    prompts = [body["messages"][0]["content"] for body in server.bodies()]
+    assert done.json["proposals"]["tokens"]
+    assert all("a larger number" in prompt and "SIDE of train" in prompt for prompt in prompts)
+    assert not any("val-" in prompt for prompt in prompts)
+
+
+def test_a_dry_run_tells_calls_floor_and_power(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+
+    told = cli(*WITH_VAL, "--dry-run", "--json").json
+    text = cli(*WITH_VAL, "--dry-run").stdout
+
+    assert told["calls"] == {
+        "seed": 12,
+        "per_accepted_proposal": 18,
+        "floor": 30,
+        "budget": 100,
+        "final": 4 * (TRAIN + VAL),
+    }
+    assert "at least 30 are needed" in " ".join(text.split())
+    assert not (folder / "r").exists()
+
+
+def test_components_are_improved_one_at_a_time(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "seed.json").write_text('{"system": "a", "user": "b"}')
+    (folder / "evaluate.py").write_text(
+        EVALUATE.replace('int(asked["candidate"])', 'asked["candidate"].count("!")')
+    )
+    (folder / "propose.py").write_text(
+        PROPOSE.replace(
+            'str(int(request["candidate"]) + 1)',
+            '{name: request["candidate"][name] + "!" for name in request["components"]}',
+        )
+    )
+
+    done = in_this_process(folder)(
+        *(
+            "optimize",
+            "seed.json",
+            "--components",
+            *WITH_VAL[2:],
+            "--budget",
+            "120",
+            "--json",
+            "-o",
+            "best.json",
+        )
+    )
+
+    best: dict[str, Any] = done.json["best_artifact"]
+    assert json.loads((folder / "best.json").read_text()) == best
+    assert best["system"].startswith("a!!")
+    assert best["user"].startswith("b!!")
+
+
+def test_help_names_the_options_of_a_search(cli: Cli) -> None:
+    told = cli("optimize", "--help").stdout
+
+    assert all(
+        f"--{name}" in told for name in ("budget", "proposer", "reflection-model", "valset", "no-seed")
+    )
+
+
+def test_a_sweep_file_says_what_options_say_and_flags_win(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "search.toml").write_text(
+        """
+[run]
+dataset = "train.jsonl"
+valset = "val.jsonl"
+candidates = ["seed.txt"]
+out = "r"
+
+[[evaluator]]
+name = "e"
+command = "python3 evaluate.py"
+
+[optimize]
+proposers = ["python3 propose.py"]
+objective = "a larger number"
+budget = 60
+minibatch = 2
+output = "best.txt"
+"""
+    )
+    cli = in_this_process(folder)
+
+    told = cli("optimize", "search.toml", "--json").json
+    dry = cli("optimize", "search.toml", "--budget", "90", "--dry-run", "--json").json
+    run = cli("run", "search.toml", "--dry-run")
+
+    assert (told["budget"], told["run"], told["output_file"]) == (60, "r", "best.txt")
+    assert "a larger number" in (folder / "asked").read_text()
+    assert (dry["calls"]["budget"], dry["minibatch"]) == (90, 2)
+    assert run.status == 0, "what [optimize] says is none of its business"
+
+
+def test_a_wrong_key_of_a_sweep_file_is_told_with_its_line(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "search.toml").write_text("[optimize]\nbudgt = 60\nselection = 'best'\n")
+
+    done = in_this_process(folder)("optimize", "search.toml")
+
+    assert done.status == 2
+    assert "search.toml:2: unknown key 'budgt' in [optimize]: did you mean 'budget'?" in done.stderr
+    assert "search.toml:3: selection: write one of" in done.stderr
+
+
+def test_names_of_other_optimizers_work_or_are_told(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "search.toml").write_text('[optimize]\nproposers = ["python3 propose.py"]\nbudget = 40\n')
+    cli = in_this_process(folder)
+
+    done = cli(*COMMAND[:4], "--spec-file", "search.toml", "--run-dir", "r", "--cache", "--diff", "--json")
+    told = {
+        word: cli(*COMMAND, word, "x").stderr for word in ("--parallel", "--model", "--evaluator-command")
+    }
+
+    assert (done.status, done.json["run"], done.json["budget"]) == (0, "r", 40)
+    assert "the journal is the cache" in done.stderr
+    assert "--concurrency N" in told["--parallel"]
+    assert "--reflection-model MODEL proposes" in told["--model"]
+    assert "-e 'bash eval.sh'" in told["--evaluator-command"]
+
+
+def test_examples_that_are_in_both_splits_are_told(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "val.jsonl").write_bytes(
+        (folder / "val.jsonl").read_bytes() + (folder / "train.jsonl").read_bytes()
+    )
+
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "80")
+
+    assert f"leakage: {TRAIN} held-out examples equal a train example" in " ".join(done.stdout.split())
+
+
+def test_the_time_ends_a_search_and_a_later_command_goes_on(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+
+    late = cli(*WITH_VAL, "--budget", "60", "--max-time", "0.001s")
+    more = cli(*WITH_VAL, "--budget", "60", "--max-time", "10m", "--json")
+
+    assert (late.status, more.status) == (4, 0)
+    assert "the time is over" in late.stderr
+    assert more.json["status"] == "budget"
+
+
+def test_a_test_split_is_called_in_the_final_sweep_only_and_told(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    lines = [json.dumps({"id": f"test-{n}", "worth": 0.5 + n / 20}) for n in range(1, 11)]
+    (folder / "test.jsonl").write_text("\n".join(lines) + "\n")
+
+    done = in_this_process(folder)(*WITH_VAL, "--testset", "test.jsonl", "--budget", "80", "--json")
+
+    tested = [call for call in called(folder) if "test-" in call]
+    finalists = {row["candidate"] for row in done.json["summary"]["rows"]}
+    assert len(tested) == 10 * len(finalists)
+    assert any("on test data:" in point["text"] for point in done.json["verdict"]["points"])
+
+
+def test_a_sample_of_val_serves_the_search_and_all_of_it_the_final_sweep(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+
+    done = in_this_process(folder)(
+        *WITH_VAL, "--search-val", "5", "--budget", "80", "--repeats", "2", "--json"
+    )
+
+    sampled = {call.split(":")[1] for call in called(folder) if call.startswith("1:val")}
+    row = done.json["summary"]["rows"][0]["splits"]["val"]
+    assert len(sampled) == 5
+    assert (row["n"], row["repeats"]) == (VAL, 2)
+
+
+def test_a_report_is_plain_letters_where_the_terminal_has_no_others(found: tuple[Path, Result]) -> None:
+    folder, _ = found
+    done = subprocess.run(
+        [PROGRAM, "report", "r"],
+        cwd=folder,
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "80"},
+        capture_output=True,
+        check=True,
+    )
+
+    lines = done.stdout.decode("ascii").splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not [line for line in lines if "\\u" in line]
+    assert any("#" in line and line.startswith(" search") for line in lines)
+
+
+def test_hostile_words_of_a_proposer_are_made_inert(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "propose.py").write_text("import json\nprint(json.dumps({'error': 'a\\x1b[2J::error::b'}))\n")
+
+    done = in_this_process(folder)(*WITH_VAL, env={"CI": "1"})
+
+    assert done.status == 4
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "\n::error" not in done.stdout + done.stderr
+
+
+def test_a_seed_may_be_named_as_proposals_are(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "p1.txt").write_text("0")
+
+    told = in_this_process(folder)("optimize", "p1.txt", *WITH_VAL[2:], "--budget", "80", "--json").json
+
+    assert told["lineage"][:2] == ["seed-p1", "p1"]
+    assert told["summary"]["baseline"] == "seed-p1"
+
+
+def test_starting_over_deletes_nothing_of_somebody_else(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "r").mkdir()
+    (folder / "r" / "run.json").write_text('{"mine": true}')
+
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "60", "--fresh")
+
+    assert done.status == 2
+    assert (folder / "r" / "run.json").read_text() == '{"mine": true}'

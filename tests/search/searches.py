@@ -1,0 +1,94 @@
+"""What tests of searches share: a scorer in memory that counts, plans of numbered examples, who climbs."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from optimize_eval.errors import FailureKind
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.run.stop import Stop
+from optimize_eval.search.components import plain
+from optimize_eval.search.goal import make_goal
+from optimize_eval.search.plan import WITHOUT_EXAMPLES, Plan, Split
+from optimize_eval.search.proposing.proposers import PlainProposer, plain_proposer
+from optimize_eval.search.scoring import Outcomes, Pair
+from optimize_eval.search.searching import Limits, search
+from optimize_eval.search.state import State
+from optimize_eval.search.tree import Found
+
+Evaluate = Callable[[str, str, int | None], Outcome]
+
+
+class CountingScorer:
+    """Scores by functions, remembers every outcome, and counts what was called of which split."""
+
+    def __init__(self, *evaluate: Evaluate) -> None:
+        self._evaluate = evaluate
+        self.known: dict[tuple[int, Pair], Outcome] = {}
+        self.called: Counter[str] = Counter()
+
+    def owed(self, pairs: Sequence[Pair]) -> int:
+        return sum(key not in self.known for key in self._keys(pairs))
+
+    def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+        for place, pair in self._keys(pairs):
+            if (place, pair) not in self.known:
+                self.known[place, pair] = self._evaluate[place](*pair)
+                self.called[pair.split] += 1
+        return [tuple(self.known[place, pair] for place in range(len(self._evaluate))) for pair in pairs]
+
+    def _keys(self, pairs: Sequence[Pair]) -> list[tuple[int, Pair]]:
+        return [(place, pair) for pair in pairs for place in range(len(self._evaluate))]
+
+
+def scored(score: float, **side_info: Any) -> Scored:
+    return Scored(score=score, side_info=side_info, seconds=0.0)
+
+
+def failed(message: str) -> Failed:
+    return Failed(kind=FailureKind.REPORTED, message=message, hint="", stderr="", seconds=0.0)
+
+
+def skipped() -> Skipped:
+    return Skipped(message="not for this one")
+
+
+def examples(name: str, count: int) -> Split:
+    told = tuple((line, {"text": f"{name}-example-{line}"}) for line in range(1, count + 1))
+    return Split(name=name, examples=told, sha256=f"{name} {count}")
+
+
+def make_plan(
+    propose: PlainProposer, *, train: int = 6, val: int = 0, evaluators: int = 1, **changes: Any
+) -> Plan:
+    """Plan a search from the text "0" over so many examples; without any of train there are none at all."""
+    names = [f"e{place}" for place in range(evaluators)]
+    taught = examples("train", train) if train else WITHOUT_EXAMPLES
+    plan = Plan(
+        seed=plain("0"),
+        goal=make_goal(names, [ScoreRange.UNIT] * evaluators),
+        train=taught,
+        deciding=examples("val", val) if val else taught,
+        proposers=(plain_proposer(propose),),
+        evaluators=tuple(names),
+        minibatch=min(3, len(taught)),
+    )
+    return replace(plan, **changes)
+
+
+def run(plan: Plan, scorer: CountingScorer, budget: int = 100, **changes: Any) -> Found:
+    """Search with a state in memory, unless there is one."""
+    state = changes.pop("state", None) or State(None, plan.settings())
+    return search(plan, scorer, state, Limits(budget=budget, **changes), Stop())
+
+
+def steps(text: str) -> float:
+    """Score the number that a text is, up to 10."""
+    return min(int(text), 10) / 10
+
+
+def climbs(request: Mapping[str, Any]) -> str:
+    """Propose the next number."""
+    return str(int(request["candidate"]) + 1)
