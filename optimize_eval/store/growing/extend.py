@@ -82,7 +82,9 @@ class Growth:
         has_scored, is_other = not ledger.is_unused(name), old.get("sha256") != digest
         stays = has_scored and is_other and name not in ledger.changed
         others = [entry for entry in entries if entry is not old]
-        again = next((entry for entry in others if (entry["name"], entry["sha256"]) == (name, digest)), None)
+        again = next(
+            (entry for entry in others if (entry["name"], entry.get("sha256")) == (name, digest)), None
+        )
         if stays:
             others.append({**old, "superseded": True})
             self.renamed["evaluator", name] = shown_as(name, str(old.get("sha256")))
