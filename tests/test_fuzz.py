@@ -67,9 +67,13 @@ def started(folder: Path) -> list[str]:
     return [*command, "--group-by", "group", "--out", "r", "--quiet"]
 
 
+def _mislabel(run: dict[str, Any]) -> None:
+    run["selection"]["splits"][0]["groups"]["group"][0] = 5
+
+
 Change = Callable[[dict[str, Any]], object]
 EDITS: dict[str, Change] = {
-    "a label that is a number": lambda run: run["splits"][0]["groups"]["group"].__setitem__(0, 5),
+    "a label that is a number": _mislabel,
     "settings that are a text": lambda run: run.update(settings="x"),
     "gates that are a number": lambda run: run["settings"].update(gates=5),
     "an evaluator's text that is null": lambda run: run["evaluators"][0].update(text=None),
@@ -87,6 +91,13 @@ def test_a_run_json_with_a_value_of_another_type_is_told(cli: Cli, tmp_path: Pat
     done = cli("report", "r")
     assert done.status == 2
     assert "run.json is not one of ours or was edited" in done.stderr
+
+
+def test_a_run_json_whose_schema_is_no_text_is_told(cli: Cli, tmp_path: Path) -> None:
+    assert cli(*started(tmp_path)).status == 0
+    (tmp_path / "r" / "run.json").write_text('{"schema": []}')
+    done = cli("report", "r")
+    assert (done.status, "run.json is not of optimize-eval" in done.stderr) == (2, True)
 
 
 RECORDS = [{"attempts": None}, {"attempts": [1]}, {"seconds": 10**400}, {"score": True}, {"stderr": 5}]

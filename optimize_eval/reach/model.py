@@ -17,7 +17,7 @@ def live_model(spec: ModelSpec, manners: Manners | None) -> Model:
 
 def with_options(spec: ModelSpec | None, name: str, **options: Any) -> ModelSpec:
     """Give a model of a table, or one by its name alone, the options that are said elsewhere, which win."""
-    given = {key: value for key, value in options.items() if value not in {None, "", False}}
+    given = {key: value for key, value in options.items() if value is not None and value != ""}
     return replace(spec or ModelSpec(name=name), name=name, **given)
 
 

@@ -165,7 +165,7 @@ def read_document(folder: Path) -> Document | None:
         raise NotARun(
             f"{folder / MANIFEST} cannot be read: {reason}", hint="choose another folder with --out"
         ) from None
-    if not isinstance(document, dict) or document.get("schema") not in {SCHEMA, FIRST_SCHEMA}:
+    if not isinstance(document, dict) or document.get("schema") not in (SCHEMA, FIRST_SCHEMA):
         told = document.get("schema") if isinstance(document, dict) else None
         what = f"of another version ({told})" if str(told).startswith(_OURS) else "not of optimize-eval"
         raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")

@@ -94,7 +94,7 @@ def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
         temperature=task.temperature,
         max_tokens=task.max_tokens,
         seed=task.seed,
-        keep_thoughts=task.keep_thoughts,
+        keep_thoughts=task.keep_thoughts or None,
     )
 
 

@@ -50,10 +50,9 @@ def made(finished: Path, tmp_path: Path) -> Path:
 
 
 def numbers(summary: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what two runs of the same examples differ in, and the verdict's words."""
-    return {
-        key: value for key, value in summary.items() if key not in {"latency", "verdict", "selected", "gates"}
-    }
+    """Leave out what two runs of the same examples differ in, what was spent, and the verdict's words."""
+    others = {"latency", "spent", "verdict", "selected", "gates"}
+    return {key: value for key, value in summary.items() if key not in others}
 
 
 @pytest.mark.parametrize(
