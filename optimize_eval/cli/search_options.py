@@ -58,6 +58,7 @@ ReflectionModel = Annotated[
         "--reflection-model",
         metavar="MODEL",
         envvar=MODEL_VARIABLE,
+        show_envvar=False,
         help="A language model that proposes.",
     ),
 ]
@@ -73,22 +74,31 @@ FromScratch = Annotated[
 Components = Annotated[bool, typer.Option("--components", help="The candidate is a JSON object of texts.")]
 Budget = Annotated[
     int | None,
-    typer.Option("--budget", metavar="N", min=1, help="Evaluator calls of the search, at most."),
+    typer.Option("--budget", metavar="N", min=1, help="The search's calls, at most."),
 ]
 EarlyStop = Annotated[
     bool | None,
     typer.Option(
         "--early-stop/--no-early-stop",
-        help="Stop where nothing gets better (budget above 30).",
+        help="Stop where nothing gets better.",
         show_default=False,
     ),
 ]
 EarlyStopWindow = Annotated[
-    int, typer.Option("--early-stop-window", metavar="N", min=1, help="Proposals without a gain.")
+    int,
+    typer.Option(
+        "--early-stop-window", metavar="N", min=1, help="Proposals without a gain (10).", show_default=False
+    ),
 ]
 EarlyStopThreshold = Annotated[
     float,
-    typer.Option("--early-stop-threshold", metavar="X", min=0.0, help="A gain, as a share of the range."),
+    typer.Option(
+        "--early-stop-threshold",
+        metavar="X",
+        min=0.0,
+        help="Least gain, of the range (.005).",
+        show_default=False,
+    ),
 ]
 Climb = Annotated[
     str | None, typer.Option("--climb", metavar="NAME", help="The evaluator that is climbed (first).")
@@ -101,9 +111,15 @@ Minibatch = Annotated[
 ]
 Proposals = Annotated[int, typer.Option("--proposals", metavar="N", min=1, help="Proposals at once.")]
 Acceptance = Annotated[
-    AcceptanceRule, typer.Option("--acceptance", help="Better on its minibatch, or as good.")
+    AcceptanceRule,
+    typer.Option("--acceptance", help="Better on its minibatch, or as good.", show_default=False),
 ]
-Selection = Annotated[SelectionRule, typer.Option("--selection", help="From whom the next proposal is made.")]
+Selection = Annotated[
+    SelectionRule,
+    typer.Option(
+        "--selection", metavar="NAME", help="Whose text is improved next (pareto).", show_default=False
+    ),
+]
 Merge = Annotated[bool, typer.Option("--merge", help="Join components of good candidates.")]
 SearchVal = Annotated[
     int | None, typer.Option("--search-val", metavar="N", min=1, help="Val examples used in the search.")
@@ -111,13 +127,23 @@ SearchVal = Annotated[
 MaxCandidateChars = Annotated[
     int | None, typer.Option("--max-candidate-chars", metavar="N", min=1, help="Refuse longer proposals.")
 ]
-Top = Annotated[int, typer.Option("--top", metavar="N", min=1, help="Candidates in the final sweep.")]
+Top = Annotated[
+    int,
+    typer.Option("--top", metavar="N", min=1, help="Candidates in the final sweep (3).", show_default=False),
+]
 Repeats = Annotated[
-    int, typer.Option("--repeats", metavar="N", min=1, help="Calls per example, in the final sweep.")
+    int,
+    typer.Option("--repeats", metavar="N", min=1, help="Final calls per example (1).", show_default=False),
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="S", help="For choices at random.")]
 ProposerTimeout = Annotated[
-    float, typer.Option("--proposer-timeout", metavar="SECONDS", help="How long one proposal may take.")
+    float,
+    typer.Option(
+        "--proposer-timeout",
+        metavar="SECONDS",
+        help="How long one proposal may take (300).",
+        show_default=False,
+    ),
 ]
 JudgeObjective = Annotated[
     str | None, typer.Option("--judge-objective", metavar="TEXT", help="What a judge is to look for.")
@@ -130,9 +156,7 @@ Out = Annotated[str | None, typer.Option("--out", "--run-dir", metavar="DIR", he
 File = Annotated[
     str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the best candidate there.")
 ]
-RequireBetter = Annotated[
-    bool, typer.Option("--require-better", help="Exit 1 and keep the seed where no gain is shown.")
-]
+RequireBetter = Annotated[bool, typer.Option("--require-better", help="Exit 1 if no gain is shown.")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Delete what is in the folder and start over.")]
 SpecFile = Annotated[
     str | None,

@@ -215,7 +215,7 @@ def test_a_client_that_does_not_read_is_ended() -> None:
 
 
 def test_where_all_places_are_taken_the_idle_one_gives_way() -> None:
-    with opened(Limits(connections=3, patience=0.1)) as connect:
+    with opened(Limits(connections=3, patience=1)) as connect:
         idle, *busy = [connect() for _ in range(3)]
         for client in busy:
             client.sendall((GET % 3)[:8])
