@@ -133,6 +133,7 @@ class TaskSpecification:
     model: str = ""  # as it was written; empty: each payload's task model
     metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
     outputs: str = ""  # where what models say is written down; empty: nowhere
+    replayed: str = ""  # whose recorded outputs count, by identity, where a file has several of one name
     loaded: Mapping[tuple[int | None, bytes], object] = field(
         default_factory=dict, compare=False, repr=False
     )  # tasks by line and record, where their file was read already

@@ -37,11 +37,13 @@ class Identity:
     judge: Mapping[str, Any] = field(
         default_factory=dict
     )  # what is judged and how, for those who read run.json
+    model: str = ""  # of an evaluator of tasks: its model's identity, by which outputs are found
 
     def to_dict(self) -> dict[str, Any]:
         files = [{"name": name, "sha256": digest} for name, digest in self.files]
         judge = {"judge": dict(self.judge)} if self.judge else {}
-        return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256, **judge}
+        model = {"model_sha256": self.model} if self.model else {}
+        return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256, **model, **judge}
 
 
 def identify(spec: EvaluatorSpec) -> Identity:

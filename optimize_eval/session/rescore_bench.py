@@ -85,7 +85,7 @@ def _apart(models: Sequence[dict[str, Any]], say: Say) -> Iterator[dict[str, Any
 def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> Wanted:
     outputs = (run.folder / OUTPUTS).absolute()
     how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers, retries=scorer.retries)
-    task = TaskSpecification(scorer=scorer)
+    task = TaskSpecification(scorer=scorer, replayed=model.get("model_sha256", ""))
     spec = task_spec(f"replay:{outputs}#{model['text']}", (), how, task)
     return Wanted(spec=replace(spec, name=f"{model['name']}.{scorer.name}"), given=None)
 

@@ -34,6 +34,7 @@ def identify(spec: EvaluatorSpec) -> Identity:
         text=model.text if model else f"task:{Path(spec.text).name}",
         files=tuple(dict.fromkeys(files)),
         sha256=_sha256([model and model.sha256, [(name, found.sha256) for name, found in metrics]]),
+        model=model.sha256 if model else "",
     )
 
 
@@ -64,7 +65,8 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
         path, chosen = replayed(named.rest, spec)
         file = path.name, digest_of(path)
         shown = f"{REPLAY}{path.name}{f'#{chosen}' if chosen else ''}"
-        return _identity(shown, [REPLAY, file[1], chosen], (file,))
+        version = spec.task.replayed if spec.task else ""
+        return _identity(shown, [REPLAY, file[1], chosen, *([version] if version else [])], (file,))
     if named.kind:
         return _identity(named.kind, [named.kind], ())
     return _identity(named.rest, ["", named.rest, *_settings(spec.task or TaskSpecification())], ())

@@ -133,7 +133,7 @@ def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
 def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.tasks.replay import ReplayModel
 
-    return ReplayModel(*replayed(rest, spec))
+    return ReplayModel(*replayed(rest, spec), version=spec.task.replayed if spec.task else "")
 
 
 def _toy(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:

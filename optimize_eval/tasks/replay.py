@@ -16,7 +16,7 @@ from optimize_eval.reach.batch import ask_singly
 from optimize_eval.store import journal
 from optimize_eval.tasks.lines import Line, read_lines
 from optimize_eval.tasks.model import Output, Prompt
-from optimize_eval.tasks.outputs import SCHEMA, digest_of
+from optimize_eval.tasks.outputs import SCHEMA, digest_of, key_of
 from optimize_eval.wrong_answers import describe
 
 _MEANT = {"task_id": "id", "text": "output", "prediction": "output", "completion": "output"}
@@ -34,6 +34,7 @@ class _Place(NamedTuple):
 class _Recorded(NamedTuple):
     line: int
     output: Output
+    versions: Mapping[str, "_Recorded"] = {}  # of a run's outputs: all that were to the same prompt, by key
 
 
 class ReplayModel:
@@ -42,14 +43,20 @@ class ReplayModel:
     note = ""
     capacity = Capacity()
 
-    def __init__(self, path: Path, chosen: str = "") -> None:
-        """Read the file; raises DataError telling every line that is no output."""
+    def __init__(self, path: Path, chosen: str = "", version: str = "") -> None:
+        """Read the file; raises DataError telling every line that is no output.
+
+        `version` is a model's identity: its outputs alone count, where another had its name before or since.
+        """
         self._name = path.name
+        self._version = version
         self._outputs = _read(path, chosen)
 
     def generate(self, prompt: Prompt, _deadline: float) -> Output:
         exactly = _Place(prompt.id, digest_of(prompt), prompt.repeat)
         found = self._outputs.get(exactly) or self._outputs.get(_Place(prompt.id))
+        if found and self._version:
+            found = found.versions.get(key_of(self._version, prompt).hex())
         if found is None:
             raise self._missing(prompt)
         return found.output
@@ -87,8 +94,12 @@ def _read(path: Path, chosen: str) -> Mapping[_Place, _Recorded]:
             problems.append(Problem(path=str(path), line=line.number, rule="bad_output", reason=reason))
         elif not is_ours or line.value["model"] == (chosen or line.value["model"]):
             place = _place(line.value) if is_ours else _Place(line.value["id"])
-            first = outputs.setdefault(place, _Recorded(line.number, _output(line.value, is_ours=is_ours)))
-            if first.line != line.number:
+            said = _Recorded(line.number, _output(line.value, is_ours=is_ours))
+            first = outputs.get(place, said)
+            if is_ours:
+                versions = {**first.versions, str(line.value.get("key")): said}
+                outputs[place] = said._replace(versions=versions)  # the newest stands for the place
+            elif outputs.setdefault(place, said) is not said:
                 reason = f"the output of {place.id!r} stands in line {first.line} already"
                 problems.append(Problem(path=str(path), line=line.number, rule="twice", reason=reason))
     if problems:

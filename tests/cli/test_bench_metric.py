@@ -7,7 +7,7 @@ import pytest
 
 from optimize_eval import load_run
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
-from tests.front_door import Cli
+from tests.front_door import Cli, Result
 from tests.programs import write_program
 
 SHORT = "short=@length_limit --max 1"
@@ -153,3 +153,23 @@ def test_an_own_metric_that_cannot_be_is_refused_before_a_model_is_called(
     done = cli("bench", "sums.jsonl", "--model", "toy", "-e", metric, "--out", "run")
     assert (done.status, told in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_was_replaced_is_scored_by_what_it_says_now_also_after_going_back(
+    cli: Cli, tmp_path: Path
+) -> None:
+    """outputs.jsonl has what both said under one name; a metric of one's own takes those of the current."""
+    arithmetic(tmp_path)
+    bench = ["bench", "sums.jsonl", "--model", model(tmp_path / "m", RIGHT), "--out", "run"]
+    assert cli(*bench).status == 0
+    model(tmp_path / "m", "'wrong'")
+    assert cli(*bench, "--replace", "m").status == 0
+    assert overall(cli("rescore", "run", "-e", "first=@exact_match", "--json")) == 0.0
+    model(tmp_path / "m", RIGHT)
+    assert cli(*bench, "--replace", "m").status == 0
+    assert overall(cli("rescore", "run", "-e", "second=@exact_match", "--json")) == 1.0
+
+
+def overall(done: Result) -> float:
+    assert done.status == 0, done.stderr
+    return float(done.json["models"][0]["overall_score"])
