@@ -43,13 +43,13 @@ def opened(folder: Path, plan: Plan, manifest: Manifest, handling: Handling, say
 
 def reusable(run: StoredRun) -> str:
     """Say which other run has scored some of what is owed, and the words that take it; empty for none."""
-    owed = run.owed_by_cell
-    calls = sum(owed.values())
-    found = known_elsewhere(run.folder, run.document, owed) if calls else None
+    calls = run.owed
+    found = known_elsewhere(run.folder, run.document, lambda: run.owed_examples) if calls else None
     if found is None:
         return ""
     folder = shlex.quote(str(found.folder))
-    return f"{found.calls:,} of {calls:,} calls are already scored in {found.folder}: --reuse {folder}"
+    many = f"{'' if found.is_exact else 'up to '}{found.calls:,} of {calls:,}"
+    return f"{many} calls are already scored in {found.folder}: --reuse {folder}"
 
 
 def _take_over(plan: Plan, run: StoredRun, named: Sequence[str], say: Say) -> None:

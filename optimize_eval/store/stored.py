@@ -80,6 +80,18 @@ class StoredRun:
             for cell in self.layout.cells
         }
 
+    @property
+    def owed_examples(self) -> dict[CellName, list[tuple[int | None, int]]]:
+        """List what is owed of each cell that the manifest is about, by line and repeat."""
+        lines, repeats = {split.name: split.lines for split in self.layout.splits}, self.layout.repeats
+        return {
+            cell[:4]: [
+                (lines[cell.split][place // repeats], place % repeats + 1)
+                for place in self.ledger.never_called(range(cell.start, cell.start + cell.size))
+            ]
+            for cell in self.layout.cells
+        }
+
     def join(self, candidates: Sequence[Mapping[str, Any]], layout: Layout) -> bytes:
         """Let candidates join the run while it is open, for what a layout has besides; see growing.join."""
         return join(self.folder, self.document, self.ledger.ledger, candidates, layout)

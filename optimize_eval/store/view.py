@@ -53,6 +53,10 @@ class View:
         states = self._states(units)
         return array("I", (number for number, state in zip(units, states, strict=True) if state in _AGAIN))
 
+    def never_called(self, units: range) -> list[int]:
+        """List by their places among some units those that have no record."""
+        return [place for place, state in enumerate(self._states(units)) if state == OWED]
+
     def scored(self, units: range) -> "array[int]":
         """List the units that have a score."""
         states = self._states(units)

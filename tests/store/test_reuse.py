@@ -137,3 +137,15 @@ def test_a_sweep_file_can_say_it(cli: Cli, done: Project) -> None:
     (done.folder / "s.toml").write_text(sweep)
     result = cli("run", "s.toml", env=done.env())
     assert (result.status, done.asked().total()) == (0, 0), result.stderr
+
+
+def test_examples_that_the_other_run_never_had_are_not_said_to_be_scored_there(
+    cli: Cli, tmp_path: Path
+) -> None:
+    made = project(tmp_path, 6)
+    for name in ("one", "two"):
+        assert cli(*made.command, "--limit", "4", "--out", f"runs/{name}", env=made.env()).status == 0
+    grown = cli(*made.command, "--limit", "6", "--out", "runs/two", env=made.env())
+    assert (grown.status, "already scored" in grown.stderr) == (0, False), grown.stderr
+    more = cli(*made.command, "--repeats", "2", "--out", "runs/one", "--dry-run", env=made.env())
+    assert "4 of 16 calls are already scored in runs/two" in more.stdout

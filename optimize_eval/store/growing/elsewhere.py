@@ -1,13 +1,13 @@
 """What other runs have scored of what a run is about, told from their run.json alone: no journal is read."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.store.document import Document, current
 from optimize_eval.store.folder import JOURNAL, MANIFEST, read_document
-from optimize_eval.store.keys import digest_of_candidate, shown_as
+from optimize_eval.store.keys import CellName, digest_of_candidate, shown_as
 
 AUTO = "auto"
 
@@ -18,11 +18,15 @@ _MOST_BYTES = 1 << 22  # of a run.json that is looked into
 Cells = dict[tuple[Any, ...], Mapping[str, Any]]
 
 
+Owed = Mapping[CellName, Sequence[tuple[int | None, int]]]  # by cell: lines and repeats
+
+
 class Elsewhere(NamedTuple):
-    """A run that has scored what is owed here."""
+    """A run that has scored what is owed here; at most so many calls where it has some of a cell only."""
 
     folder: Path
     calls: int
+    is_exact: bool
 
 
 def runs_beside(own: Path) -> list[Path]:
@@ -37,9 +41,11 @@ def runs_beside(own: Path) -> list[Path]:
     return [path for _, path in sorted(found)[:_MOST_RUNS]]
 
 
-def known_elsewhere(own: Path, document: Document, owed: Mapping[tuple[Any, ...], int]) -> Elsewhere | None:
-    """Find the run that has scored most of what is owed; `owed` counts it by cell."""
-    found = [Elsewhere(folder, _known(there, document, owed)) for folder, there in _documents(own)]
+def known_elsewhere(own: Path, document: Document, owed: Callable[[], Owed]) -> Elsewhere | None:
+    """Find the run that has scored most of what is owed, which is listed only where there is another run."""
+    documents = list(_documents(own))
+    wanted = owed() if documents else {}
+    found = [Elsewhere(folder, *_known(there, document, wanted)) for folder, there in documents]
     best = max(found, key=lambda one: one.calls, default=None)
     return best if best and best.calls else None
 
@@ -53,20 +59,29 @@ def _documents(own: Path) -> Iterator[tuple[Path, Document]]:
             continue
 
 
-def _known(there: Document, here: Document, owed: Mapping[tuple[Any, ...], int]) -> int:
-    """Count calls that are scored there and owed here; of a cell no more than its examples allow."""
+def _known(there: Document, here: Document, owed: Owed) -> tuple[int, bool]:
+    """Count calls that are scored there and owed here, and say whether the cells there are all scored."""
     try:
-        cells, shared = _cells(there), _shared(there, here)
-        evaluators, candidates = current(here["evaluators"]), current(here["candidates"])
-        repeats = min(there["repeats"], here["repeats"])
-        return sum(
-            min(many, shared.get(split, 0) * repeats, cells[key]["scored"])
-            for (evaluator, candidate, model, split), many in owed.items()
-            if (key := (*_program(evaluators[evaluator]), _text(candidates[candidate]), model, split))
-            in cells
-        )
+        cells, shared, repeats = _cells(there), _shared(there, here), there["repeats"]
+        sizes = {one["name"]: len(one["lines"]) * repeats for one in there["splits"]}
+        calls, is_exact = 0, True
+        for name, places in owed.items():
+            cell = cells.get(_essence(here, name))
+            if cell is None:
+                continue
+            both = sum(line in shared[name[3]] and repeat <= repeats for line, repeat in places)
+            calls += min(both, cell["scored"])
+            is_exact = is_exact and (not both or cell["scored"] == sizes[name[3]])
     except (AttributeError, KeyError, TypeError, ValueError):  # somebody edited it
-        return 0
+        return 0, True
+    return calls, is_exact
+
+
+def _essence(document: Document, name: CellName) -> tuple[Any, ...]:
+    """Say what a cell is, whatever its evaluator and candidate are called."""
+    evaluator, candidate, model, split = name
+    program = _program(current(document["evaluators"])[evaluator])
+    return (*program, _text(current(document["candidates"])[candidate]), model, split)
 
 
 def _cells(document: Document) -> Cells:
@@ -79,13 +94,15 @@ def _cells(document: Document) -> Cells:
     }
 
 
-def _shared(there: Document, here: Document) -> dict[str, int]:
-    """Count the examples that both have, line by line."""
+def _shared(there: Document, here: Document) -> dict[str, set[int | None]]:
+    """Find the lines of examples that are the same in both."""
     lines = {one["name"]: set(zip(one["lines"], one["sha256"], strict=True)) for one in there["splits"]}
     return {
-        one["name"]: len(
-            lines.get(one["name"], set()).intersection(zip(one["lines"], one["sha256"], strict=True))
-        )
+        one["name"]: {
+            line
+            for line, digest in zip(one["lines"], one["sha256"], strict=True)
+            if (line, digest) in lines.get(one["name"], ())
+        }
         for one in here["splits"]
     }
 
