@@ -1,25 +1,22 @@
 """`optimize-eval report`: a run's result once more, from its journal; `--check` computes it another way."""
 
-import json
 import shlex
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 import typer
 
 from optimize_eval import files
-from optimize_eval.aggregates import board_demands, demands, rederive
+from optimize_eval.aggregates import board_demands, demands
 from optimize_eval.aggregates.board_examples import ANEW, own_boards, stored_board
 from optimize_eval.aggregates.boards import Board
 from optimize_eval.aggregates.gates import Gate
 from optimize_eval.aggregates.summary import summarise_stored
 from optimize_eval.cli import (
     board_gates,
+    checked,
     gates,
     leaderboards,
     options,
@@ -30,8 +27,8 @@ from optimize_eval.cli import (
     step_summary,
 )
 from optimize_eval.cli.some_examples import find_examples
-from optimize_eval.errors import CannotGoOn, UsageError
-from optimize_eval.reports import junit, markdown, terminal
+from optimize_eval.errors import UsageError
+from optimize_eval.reports import every_cell, junit, markdown, terminal
 from optimize_eval.reports.board import junit as board_junit
 from optimize_eval.reports.board import markdown as board_markdown
 from optimize_eval.reports.board import rows as board_rows
@@ -58,10 +55,6 @@ Examples:
 Exit codes: 0 done, 1 a gate missed or --check found a difference, 2 no such run, 3 the journal is damaged.
 """
 
-CHECK_SCHEMA = "optimize-eval.check.v1"
-
-_DIFFERS = 1
-_OLDER = b'"optimize-eval.summary.v1"'
 _LONGEST_SCHEMA = 100
 
 
@@ -132,15 +125,15 @@ def report(
     if chosen in {Format.CSV, Format.JSONL}:
         found = some.records(stored) if some else Records(stored)
         records.emit(stored, found, table, is_jsonl=chosen is Format.JSONL)
-    if chosen in _OF_RECORDS and wanted == demands.Demands() and not (margin or for_step):
-        if chosen is Format.HTML:
-            output.emit(str(page.write_page(stored, look)))  # of summary.json as it stands
+    is_by_cell = all_ and chosen is Format.TERMINAL and not stored.ledger.is_complete
+    if (chosen in _OF_RECORDS or is_by_cell) and wanted == demands.Demands() and not (margin or for_step):
+        _emit_without_numbers(stored, chosen, look)
         return  # nothing is computed that nobody wants
     _note_newer_rules(stored)
     summary = some.summarise(stored) if some else summarise_stored(stored)
     judged = wanted.judge(stored, summary)
     if check:
-        _check(stored.folder, summary, judged, as_json=chosen is Format.JSON)
+        checked.emit(stored.folder, summary, judged, as_json=chosen is Format.JSON)
     elif chosen is Format.HTML:
         output.emit(str(page.write_page(stored, look, summary=summary)))
     elif chosen not in _OF_RECORDS:
@@ -151,6 +144,14 @@ def report(
     if for_step:
         step_summary.write(stored, summary, judged or demands.recalled(stored, summary))
     gates.end(judged)
+
+
+def _emit_without_numbers(stored: StoredRun, chosen: Format, look: page.Wanted) -> None:
+    """Print what needs no summary: the page is of summary.json as it stands, records are out already."""
+    if chosen is Format.HTML:
+        output.emit(str(page.write_page(stored, look)))
+    elif chosen is Format.TERMINAL:
+        output.emit(every_cell.render(stored, fit=output.fitted, width=output.width()))
 
 
 def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
@@ -191,7 +192,7 @@ def _note_newer_rules(stored: StoredRun) -> None:
     """Say that the numbers are not those of the summary that an older version wrote."""
     try:
         with files.opened(stored.folder / SUMMARY) as stream:
-            is_older = _OLDER in stream.read(_LONGEST_SCHEMA)
+            is_older = checked.OLDER in stream.read(_LONGEST_SCHEMA)
     except OSError:
         return
     if is_older:
@@ -214,7 +215,7 @@ def _report_bench(
     board, others = stored_board(stored), own_boards(stored)
     judged = board_demands.judged_as_asked(stored, board, others, fail_under, against)
     if check:
-        _check(stored.folder, summarise_stored(stored), judged, as_json=chosen is Format.JSON)
+        checked.emit(stored.folder, summarise_stored(stored), judged, as_json=chosen is Format.JSON)
     elif chosen is Format.JSONL or table.is_wide:
         records.emit(stored, Records(stored), table, is_jsonl=chosen is Format.JSONL)
     elif chosen is Format.HTML:
@@ -280,37 +281,3 @@ def _emit_summary(
     else:
         shown = output.fitted({"summary": summary, "note": note})
         output.emit(terminal.render(**shown, width=output.width(), run=run))
-
-
-def _check(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as_json: bool) -> None:
-    """Compare with what is stored, then let the script speak that shares no code with us."""
-    try:
-        stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
-    except (OSError, ValueError, TypeError, RecursionError) as error:
-        raise CannotGoOn(
-            f"{folder / SUMMARY} cannot be read: {error}", hint="write it anew: the run's own command again"
-        ) from None
-    done = subprocess.run(
-        [sys.executable, "-I", "-m", rederive.__name__, str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode not in {0, _DIFFERS} or not done.stdout:  # it says what it found, or broke off
-        raise CannotGoOn(
-            f"the check broke off: {done.stderr.strip()[-200:]}",
-            hint=f"see where: python -I -m {rederive.__name__} {shlex.quote(str(folder))}; please report it",
-        )
-    made = orjson.loads(orjson.dumps(summary))
-    unlike = [key for key, value in made.items() if stored.get(key) != value and (key in stored or value)]
-    lines = [f"{key}: summary.json is not what the journal gives" for key in unlike]
-    lines += done.stdout.splitlines()
-    if _OLDER in orjson.dumps(stored.get("schema")):
-        lines = ["summary.json was made by older rules: the run's own command again writes it anew"]
-    agrees = not unlike and done.returncode == 0
-    if as_json:
-        output.emit_json({"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines, **gates.to_dict(judged)})
-    else:
-        output.emit("\n".join(lines))
-    if not agrees:
-        raise typer.Exit(_DIFFERS)

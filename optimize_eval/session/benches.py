@@ -14,6 +14,7 @@ from optimize_eval.aggregates.demands import NO_GATES, GateOptions
 from optimize_eval.aggregates.leaderboard import expected_board
 from optimize_eval.candidates import Candidate
 from optimize_eval.connect import check_one_base, parse_evaluators, task_spec
+from optimize_eval.errors import UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reach import EvaluatorSpec, TaskSpecification
 from optimize_eval.run.described import manifest_of
@@ -131,6 +132,8 @@ def prepare_bench(
     gates: GateOptions = NO_GATES,
 ) -> PreparedBench:
     """Load the task files, plan the bench and find its folder."""
+    if not benchmark.models:
+        raise UsageError("no model is named", hint='name one: toy, "cmd:./model", "openai/gpt-4o-mini"')
     loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
     taken, sources = chosen(
         loaded,

@@ -101,3 +101,10 @@ def test_a_notebook_shows_the_boards(models: list[str]) -> None:
     run: Run = bench("sums.jsonl", models, out="r")
     assert run._repr_html_() == load_run("r")._repr_html_()
     assert "<td>right</td>" in run._repr_html_()
+
+
+def test_a_bench_without_a_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    arithmetic(tmp_path)
+    with pytest.raises(UsageError, match="no model is named"):
+        bench("sums.jsonl", [], out="r")

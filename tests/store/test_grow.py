@@ -257,3 +257,14 @@ def test_a_run_does_not_grow_into_a_bench_nor_a_bench_into_a_run(cli: Cli, tmp_p
     assert "the folder has a bench, which does not grow by a run" in refused.stderr
     assert cli(*made.command, "--out", "r", env=made.env()).status == 0
     assert "the folder has a run, which does not grow by a bench" in cli(*bench, "r").stderr
+
+
+def test_all_of_a_run_whose_parts_had_other_examples_is_listed_part_by_part(cli: Cli, done: Project) -> None:
+    (done.folder / "b.txt").write_text("dddd")
+    assert cli(*done.command, "--limit", "4", "--out", "r", env=done.env()).status == 0
+    every = cli("report", "r", "--all")
+    assert every.status == 0
+    told = [line.split() for line in every.stdout.splitlines()]
+    rows = [(row[1], row[-3:]) for row in told if len(row) > 4 and row[2] == "train"]
+    assert sorted(rows) == [("a", ["6", "6", "0"]), ("b", ["4", "4", "0"]), ("b@3e744b9d", ["6", "6", "0"])]
+    assert "none is compared" in every.stdout
