@@ -12,6 +12,7 @@ from typing import Any
 from optimize_eval.reports.page.columns import Columns
 from optimize_eval.reports.page.drift import drifts
 from optimize_eval.reports.page.source import Source
+from optimize_eval.store.manifest import kind_of
 
 SCHEMA = "optimize-eval.page.v1"
 
@@ -24,7 +25,7 @@ def head_of(source: Source, columns: Columns, *, title: str, place: str) -> dict
     return {
         "schema": SCHEMA,
         "title": title,
-        "run": without_examples(source.run),
+        "run": {**without_examples(source.run), "kind": kind_of(source.run)},
         "summary": source.summary,
         "boards": source.boards,
         "axes": {

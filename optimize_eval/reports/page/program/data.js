@@ -85,7 +85,7 @@ class Data {
     this.summary = head.summary;
     this.run = head.run;
     this.axes = head.axes;
-    this.isBench = Boolean(head.run.settings?.bench);
+    this.isBench = head.run.kind === "bench";
     this.baseline = head.axes.candidates.indexOf(head.summary.baseline);
     this.offsets = [0];
     for (const size of head.axes.sizes) this.offsets.push(this.offsets[this.offsets.length - 1] + size);

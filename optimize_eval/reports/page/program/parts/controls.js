@@ -53,7 +53,7 @@ function command(text) {
     copied(text).then((isDone) => replace(button, isDone ? "copied" : "select it"));
     setTimeout(() => replace(button, "copy"), 1500);
   });
-  return h("div", { class: "command" }, h("pre", { tabindex: 0, "aria-label": "command" }, h("code", null, text)), button);
+  return h("div", { class: "command" }, h("pre", { role: "group", tabindex: 0, "aria-label": "command" }, h("code", null, text)), button);
 }
 
 /** @param {string} text */

@@ -51,11 +51,11 @@ function longest(old, now) {
  */
 function shownDiff(before, after) {
   const lines = lineDiff(before, after);
-  if (!lines) return h("pre", { class: "text", tabindex: 0, "aria-label": "text" }, after);
+  if (!lines) return h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "text" }, after);
   const kinds = { "+": "added", [MINUS]: "removed", " ": "kept" };
   return h(
     "pre",
-    { class: "text diff", tabindex: 0, "aria-label": "changed lines" },
+    { class: "text diff", role: "group", tabindex: 0, "aria-label": "changed lines" },
     lines.map(({ sign, text }) => h("span", { class: `line ${kinds[sign]}` }, `${sign} `, said(text), "\n")),
   );
 }

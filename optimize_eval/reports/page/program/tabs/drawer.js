@@ -93,7 +93,7 @@ function recordCard(app, { evaluator, repeat, record, candidate }) {
     !record.kind && record.message && h("p", null, said(record.message)),
     reason && h("p", { class: "reason" }, said(reason[1])),
     Object.keys(rest).length > 0 && [h("h4", null, reason ? "also said" : "side info"), tree(rest)],
-    record.stderr && [h("h4", null, "stderr"), h("pre", { class: "text", tabindex: 0, "aria-label": "stderr" }, said(record.stderr))]);
+    record.stderr && [h("h4", null, "stderr"), h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "stderr" }, said(record.stderr))]);
 }
 
 /**

@@ -60,7 +60,7 @@ function failureCard(app, group) {
   const by = (one) => Math.max(0, (data.isBench ? data.axes.evaluators.indexOf(group.evaluator) : data.axes.candidates.indexOf(one.candidate)));
   const go = (one) => h("button", { type: "button", class: "as-link", on: { click: () => app.openLine(data.axes.splits.indexOf(one.split), one.line, by(one)) } }, `${data.isBench ? "line" : one.split} ${one.line}`);
   const tail = h("div", null);
-  if (places[0] || group.places[0]) stderrOf(app, group, group.places[0]).then((text) => text && replace(tail, h("pre", { class: "text", tabindex: 0, "aria-label": "stderr" }, said(text))), () => null);
+  if (places[0] || group.places[0]) stderrOf(app, group, group.places[0]).then((text) => text && replace(tail, h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "stderr" }, said(text))), () => null);
   return h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, h("span", { class: "failure" }, group.kind.replaceAll("_", " ")), ` × ${whole(group.count)}`), h("span", { class: "quiet" }, said(group.evaluator)), h("span", { class: "pills" }, pills)),
     h("p", null, said(group.first_message)),
