@@ -3,6 +3,7 @@
 import contextlib
 import select
 import socket
+import threading
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -215,18 +216,27 @@ def test_a_client_that_does_not_read_is_ended() -> None:
 
 
 def test_where_all_places_are_taken_the_idle_one_gives_way() -> None:
-    with opened(Limits(connections=3, patience=1)) as connect:
+    begun, may_end = threading.Semaphore(0), threading.Event()
+
+    def answer(request: Request) -> Reply:
+        if request.path == "/3":
+            begun.release()
+            assert may_end.wait(30)
+        return echo(request)
+
+    with opened(Limits(connections=3, patience=0.1), answer) as connect:
         idle, *busy = [connect() for _ in range(3)]
         for client in busy:
-            client.sendall((GET % 3)[:8])
+            client.sendall(GET % 3)
+            assert begun.acquire(timeout=30)
         idle.sendall(GET % 1)
         one_reply(idle)
         late = connect()
         late.sendall(GET % 2)
         assert one_reply(late).endswith(b"/2 ")
         assert idle.recv(1) == b""
+        may_end.set()
         for client in busy:
-            client.sendall((GET % 3)[8:])
             assert one_reply(client).endswith(b"/3 ")
 
 
