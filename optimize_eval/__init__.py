@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from optimize_eval.assertions import evaluate, has_forbidden, label_in_set
-    from optimize_eval.datasets import load_dataset
     from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
+    from optimize_eval.programs.leftovers import adopt_orphans
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
-    from optimize_eval.reach.leftovers import adopt_orphans
     from optimize_eval.results import Run, RunResults, load_run
-    from optimize_eval.run.plain import command_evaluator, http_evaluator, llm_judge_evaluator
+    from optimize_eval.rows.datasets import load_dataset
+    from optimize_eval.run.callables import command_evaluator, http_evaluator, llm_judge_evaluator
     from optimize_eval.run.progress import Progress
     from optimize_eval.search.python import Search, optimize
     from optimize_eval.session.python import bench, sweep
@@ -59,15 +59,15 @@ _HOMES = {
     "ScoreRange": "protocol",
     "Search": "search.python",
     "UsageError": "errors",
-    "adopt_orphans": "reach.leftovers",
+    "adopt_orphans": "programs.leftovers",
     "bench": "session.python",
-    "command_evaluator": "run.plain",
+    "command_evaluator": "run.callables",
     "evaluate": "assertions",
     "has_forbidden": "assertions",
-    "http_evaluator": "run.plain",
+    "http_evaluator": "run.callables",
     "label_in_set": "assertions",
-    "llm_judge_evaluator": "run.plain",
-    "load_dataset": "datasets",
+    "llm_judge_evaluator": "run.callables",
+    "load_dataset": "rows.datasets",
     "load_run": "results",
     "optimize": "search.python",
     "sweep": "session.python",

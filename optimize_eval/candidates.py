@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from optimize_eval import files, strict_json
-from optimize_eval.datasets import Example, read_dataset
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
+from optimize_eval.reading import files, strict_json
+from optimize_eval.rows.datasets import Example, read_dataset
 
 STDIN = "-"
 LONGEST_NAME = 200

@@ -13,8 +13,9 @@ from typing import Any
 
 import orjson
 
-from optimize_eval import strict_json, wrong_answers
+from optimize_eval import wrong_answers
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.reading import strict_json
 from optimize_eval.spent import NOTHING, Spent
 
 PROTOCOL_VERSION = 2

@@ -9,16 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.aggregates import board_demands, demands
-from optimize_eval.aggregates.boards import Board
-from optimize_eval.aggregates.gates import Gate
-from optimize_eval.aggregates.summary import summarise_stored
+from optimize_eval.findings import demands
+from optimize_eval.findings.board import demands as board_demands
+from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.summary.typed import Summary, typed
 from optimize_eval.store.listing import State, state_of
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.note import note_of
 from optimize_eval.store.records import Records
 from optimize_eval.store.stored import open_stored
-from optimize_eval.summaries import Summary, typed
 
 _MISSED = 1
 _EXIT_CODES: Mapping[str, int] = {
@@ -106,7 +107,7 @@ class Run:
     @cached_property
     def boards(self) -> Mapping[str, Board]:
         """Load the leaderboards of a bench by the names of its own metrics, its own board without one."""
-        from optimize_eval.aggregates.board_examples import own_boards, stored_board  # noqa: PLC0415  few are
+        from optimize_eval.findings.board.examples import own_boards, stored_board  # noqa: PLC0415  few are
 
         run = self.records.run
         board = stored_board(run) if is_bench(run.manifest) else None

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.errors import FailureKind
-from optimize_eval.sweepfile.keys import evaluator_keys, gate_keys, optimize_keys, run_keys
-from optimize_eval.tasks.faults import RULES
-from optimize_eval.tasks.processing import POST_PROCESS
+from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
+from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
+from optimize_eval.tasks.jsonl.faults import RULES
+from optimize_eval.tasks.jsonl.processing import POST_PROCESS
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
-from tests.programs import need, write_program
+from tests.tools import need, write_program
 
 PAGES = [
     "README.md",

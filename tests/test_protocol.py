@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.protocol import (
     Payload,
@@ -19,6 +18,7 @@ from optimize_eval.protocol import (
     parse_answer,
     validate_evaluator_payload,
 )
+from optimize_eval.reading import strict_json
 from tests.json_values import OBJECTS, TEXTS, VALUES
 from tests.paths import ROOT
 

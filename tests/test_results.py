@@ -10,11 +10,11 @@ from xml.etree.ElementTree import fromstring
 import pytest
 
 from optimize_eval import RunRecord, RunResults, UsageError, load_run
+from optimize_eval.findings.summary.typed import Difference, Summary
 from optimize_eval.reports.rows import find_columns
 from optimize_eval.store.folder import JOURNAL, MANIFEST
 from optimize_eval.store.journal import Damaged
-from optimize_eval.summaries import Difference, Summary
-from tests.aggregates.made import LEAD, Fails, No, Says, made, moved, noisy
+from tests.findings.made import LEAD, Fails, No, Says, made, moved, noisy
 from tests.front_door import Cli
 
 DIFFERENCE = {field.name for field in fields(Difference)}

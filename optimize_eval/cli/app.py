@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import interrupts, output, streams
-from optimize_eval.cli.commands import Commands
+from optimize_eval.cli.commands.table import Commands
 from optimize_eval.errors import OptimizeEvalError, UsageError
 from optimize_eval.version import VERSION
 
@@ -102,13 +102,13 @@ def _misused(error: typer.TyperException) -> int:
 
 def _advice(said: str, command: str) -> str:
     if command.endswith(" optimize"):
-        from optimize_eval.cli.known_elsewhere import advice  # noqa: PLC0415  see below
+        from optimize_eval.cli.options.known_elsewhere import advice  # noqa: PLC0415  see below
 
         if here := advice(said):
             return here
     if "unexpected extra argument" not in said:
         return f"{command} --help"
-    from optimize_eval.cli.options import QUOTE  # noqa: PLC0415  the list of commands needs no options
+    from optimize_eval.cli.options.shared import QUOTE  # noqa: PLC0415  the list of commands needs no options
 
     return QUOTE
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import typer
 
-from optimize_eval.cli import gates, output
+from optimize_eval.cli import output
 from optimize_eval.cli.interrupts import Interrupted
+from optimize_eval.cli.options import gates
 from optimize_eval.errors import CannotGoOn
-from optimize_eval.reach.masked import masked
 from optimize_eval.run.runner import Status
+from optimize_eval.secrets import masked
 from optimize_eval.session import ending
 from optimize_eval.session.finished import Finished
 
@@ -35,7 +36,7 @@ def show(
     elif quiet:
         output.emit(f"{summary['verdict']['text']}\n{folder}")
     else:
-        from optimize_eval.reports import terminal  # noqa: PLC0415  only for people
+        from optimize_eval.reports.terminal import summary as terminal  # noqa: PLC0415  only for people
 
         run = shlex.quote(folder)
         output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from optimize_eval.cli import output
+from optimize_eval.cli.cleanup import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
 from optimize_eval.cli.progress import PAUSES, display
-from optimize_eval.cli.session import Reaper, owned_processes
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.stop import Stop
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
-from optimize_eval.reach import Capacity
+from optimize_eval.evaluator import Capacity
 
 SLOTS = min(32, 4 * (os.cpu_count() or 1))  # where nobody says how many
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import orjson
 
-from optimize_eval.http import SUCCESS, Response
+from optimize_eval.http.client import SUCCESS, Response
 
 PATH = "/messages"
 VERSION = "2023-06-01"

@@ -6,7 +6,7 @@ from enum import IntEnum
 from http import HTTPStatus
 from typing import Any
 
-from optimize_eval.http import Response
+from optimize_eval.http.client import Response
 from optimize_eval.models.fields import NEWER_LIMIT
 from optimize_eval.models.spec import ModelSpec
 

@@ -11,20 +11,20 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Never, Protocol
 
-from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http import SUCCESS, Connections, Response, shown
+from optimize_eval.http.client import SUCCESS, Connections, Response, shown
 from optimize_eval.models import anthropic, forms, providers
 from optimize_eval.models.fields import Fields
 from optimize_eval.models.forms import Form
 from optimize_eval.models.prices import known_prices, priced
-from optimize_eval.models.refusals import Asked, failed
-from optimize_eval.models.replies import parse_reply
+from optimize_eval.models.reply.refusals import Asked, failed
+from optimize_eval.models.reply.success import parse_reply
+from optimize_eval.models.reply.usage import usage_of
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import Manners, NoRoom, Turns
-from optimize_eval.models.usage import usage_of
-from optimize_eval.redaction import Secrets, redact, to_hide
+from optimize_eval.reading import strict_json
+from optimize_eval.secrets import Secrets, redact, to_hide
 from optimize_eval.spent import Spent, Usage
 
 _ANSWER_CAP = 8 * 1024 * 1024

@@ -15,15 +15,14 @@ from urllib.parse import urlsplit
 import orjson
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http import Response, is_loopback, shown
+from optimize_eval.http.client import Response, is_loopback, shown
 from optimize_eval.models import forms, providers
-from optimize_eval.models.refusals import Asked, failed
+from optimize_eval.models.reply.refusals import Asked, failed
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.redaction import to_hide
+from optimize_eval.secrets import is_confidential, to_hide
 
 _WRAPPERS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
 _INSTALL = "pip install 'optimize-eval[litellm]'"
-_CONFIDENTIAL = re.compile(r"credential|key|pass|secret|token", re.IGNORECASE)
 _SHORTEST_SECRET = 12  # of any variable with such a name: shorter values are words too often
 
 
@@ -127,4 +126,4 @@ def _imported() -> Any:
 
 
 def _confidential() -> list[str]:
-    return [value for name, value in os.environ.items() if _CONFIDENTIAL.search(name)]
+    return [value for name, value in os.environ.items() if is_confidential(name)]

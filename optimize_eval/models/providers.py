@@ -14,7 +14,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from optimize_eval.errors import UsageError
-from optimize_eval.http import check_url, is_loopback, shown
+from optimize_eval.http.client import check_url, is_loopback, shown
 from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.families import provider_of
 from optimize_eval.models.spec import ModelSpec

@@ -1,6 +1,5 @@
 """What a model is, as plain data, and what it replied: nothing here is secret, live or slow to import."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
@@ -8,13 +7,13 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from optimize_eval.errors import UsageError
+from optimize_eval.secrets import is_confidential
 from optimize_eval.spent import NOTHING, Spent
 
 CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 
 CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 
-_CONFIDENTIAL = re.compile(r"auth|credential|key|pass|secret|sig|token", re.IGNORECASE)
 _NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
 
 
@@ -98,7 +97,7 @@ def _check_base(base: str) -> None:
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         raise UsageError("the base URL of the model is no URL", hint=_NO_SUCH_BASE) from None
-    if parts.username is not None or any(_CONFIDENTIAL.search(name) for name, _ in parse_qsl(parts.query)):
+    if parts.username is not None or any(is_confidential(name) for name, _ in parse_qsl(parts.query)):
         raise UsageError(
             "the base URL of the model holds a secret, which would be stored with the run",
             hint="leave it out, and put the key into the provider's variable, such as OPENAI_API_KEY",

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.kinds import reproduce
 from optimize_eval.preflight.examined import AT_ONCE, Check, Examined, Result, Status, ask, live
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import by_hand
 from optimize_eval.wrong_answers import own_words
 
 _BOTH = "error with score"
@@ -57,12 +57,12 @@ def more_answers(on: Examined, name: str) -> Iterator[Check]:
     is_told = all(result.kind is FailureKind.REPORTED for _, result in failed)
     status = Status.FAIL if is_real and not is_told else Status.WARN
     message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
-    yield Check(name, status, message + _advice(on, payload), by_hand.ask_once(on.spec, payload))
+    yield Check(name, status, message + _advice(on, payload), reproduce.ask_once(on.spec, payload))
 
 
 def _failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> Check:
     message = f"{error.kind}: {error.message}; {error.hint}{_advice(on, payload)}"
-    return Check(title, Status.FAIL, message, by_hand.ask_once(on.spec, payload))
+    return Check(title, Status.FAIL, message, reproduce.ask_once(on.spec, payload))
 
 
 def _advice(on: Examined, payload: Payload) -> str:
@@ -79,4 +79,4 @@ def _error_with_score(on: Examined, asked: Sequence[tuple[Payload, Result]]) -> 
         message = (
             f"the score counts, though the reply carries error: {words}; without a score it is a failure"
         )
-        yield Check(_BOTH, Status.WARN, message, by_hand.ask_once(on.spec, payload))
+        yield Check(_BOTH, Status.WARN, message, reproduce.ask_once(on.spec, payload))

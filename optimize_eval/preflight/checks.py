@@ -12,6 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds import reproduce
 from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.answers import answers, more_answers
 from optimize_eval.preflight.examined import (
@@ -28,9 +30,8 @@ from optimize_eval.preflight.examined import (
     is_late,
     live,
 )
+from optimize_eval.programs.worker import FAREWELL
 from optimize_eval.protocol import NO_CAPABILITIES, Payload
-from optimize_eval.reach import Evaluator, EvaluatorSpec, by_hand
-from optimize_eval.reach.worker import FAREWELL
 
 _MOST_CALLS, _MOST_SECONDS = 20, 1.0  # that say how long a call takes; slow ones need fewer
 _LONG = 1_000_000
@@ -80,7 +81,7 @@ def _by_chance(on: Examined, name: str, again: Sequence[Result]) -> Check:
     pairs = zip(on.sample, on.one_by_one, again, strict=True)
     payload, one, other = next((p, a, b) for p, a, b in pairs if _shown(a) != _shown(b) or p is on.sample[-1])
     message = f"it scored {_shown(one)}, then {_shown(other)}: such scores need --repeats"
-    return Check(name, Status.WARN, message, by_hand.ask_twice(on.spec, payload))
+    return Check(name, Status.WARN, message, reproduce.ask_twice(on.spec, payload))
 
 
 def _at_once(on: Examined, name: str) -> Iterator[Check]:
@@ -97,7 +98,7 @@ def _at_once(on: Examined, name: str) -> Iterator[Check]:
         told = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
         only_side_info = on.sameness is Sameness.ALL and not _differing_scores(on, results)
         status = Status.WARN if only_side_info else Status.FAIL
-        yield Check(name, status, told, by_hand.ask_at_once(on.spec, on.sample))
+        yield Check(name, status, told, reproduce.ask_at_once(on.spec, on.sample))
     else:
         yield Check(name, Status.PASS, f"{AT_ONCE} at once answer as one by one")
 
@@ -109,7 +110,7 @@ def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
         yield Check(name, Status.SKIP, "it does not declare to be persistent")
         return
     patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
-    reproduce = by_hand.ask_one_process(on.spec, on.sample[:3], seconds=2)
+    line = reproduce.ask_one_process(on.spec, on.sample[:3], seconds=2)
     window = declared.concurrency or 1
     with live(on.spec, timeout=patient) as evaluator, ThreadPoolExecutor(window) as slots:
         ask(evaluator, on.sample[0], patient)  # declares
@@ -124,11 +125,11 @@ def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
         single, other = unlike
         why = "does it flush?" if is_late(other) else "does state leak between calls?"
         what = f"{_shown(single)} became {_shown(other)} when it was kept alive"
-        yield Check(name, Status.WARN, f"{what}: {why} --no-persistent is used", reproduce)
+        yield Check(name, Status.WARN, f"{what}: {why} --no-persistent is used", line)
     elif evaluator.note:
-        yield Check(name, Status.WARN, evaluator.note, reproduce)
+        yield Check(name, Status.WARN, evaluator.note, line)
     elif time.monotonic() - ending > FAREWELL:
-        yield Check(name, Status.WARN, "it does not end when its input does, and was killed", reproduce)
+        yield Check(name, Status.WARN, "it does not end when its input does, and was killed", line)
     else:
         yield Check(
             name, Status.PASS, "same answers from one process, also in reverse, and it ends when told"
@@ -158,7 +159,7 @@ def _batches(on: Examined, name: str) -> Iterator[Check]:
     if unlike := on.first_unlike(singles, results):
         single, other = map(_shown, unlike)
         message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
-        yield Check(name, Status.WARN, message, by_hand.ask_batch(on.spec, alike))
+        yield Check(name, Status.WARN, message, reproduce.ask_batch(on.spec, alike))
     else:
         yield Check(name, Status.PASS, "same answers in batches")
 
@@ -172,7 +173,7 @@ def _candidates(on: Examined, name: str) -> Iterator[Check]:
             payload = replace(known, candidate=text)
             result = on.ask(evaluator, payload)  # which takes longer than what a run would ask
             if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
-                by = by_hand.ask_with_long_candidate if len(text) == _LONG else by_hand.ask_once
+                by = reproduce.ask_with_long_candidate if len(text) == _LONG else reproduce.ask_once
                 yield Check(
                     name,
                     Status.WARN,
@@ -196,8 +197,8 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
         )
         yield Check(name, Status.WARN, message, f"{shim[1]} which {on.spec.argv[0]}")
     elif on.quantile(0.95) > on.spec.timeout / 3:
-        reproduce = f"time {by_hand.ask_once(on.spec, on.sample[0])}"
-        yield Check(name, Status.WARN, f"{told} is near the timeout of {on.spec.timeout:g} s", reproduce)
+        line = f"time {reproduce.ask_once(on.spec, on.sample[0])}"
+        yield Check(name, Status.WARN, f"{told} is near the timeout of {on.spec.timeout:g} s", line)
     else:
         yield Check(name, Status.PASS, told + _advice(on))
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from optimize_eval import files
-from optimize_eval.datasets import NOT_JSONL, Reading, copies_of, parse_dataset, read_dataset
 from optimize_eval.errors import DataError, Problem
-from optimize_eval.tasks.faults import TaskError
-from optimize_eval.tasks.files import DATASET, TaskFile, parse_task_file
+from optimize_eval.reading import files
+from optimize_eval.rows.datasets import NOT_JSONL, Reading, copies_of, parse_dataset, read_dataset
+from optimize_eval.tasks.jsonl.faults import TaskError
+from optimize_eval.tasks.jsonl.files import DATASET, TaskFile, parse_task_file
 
 _EMPTY = "the file holds no record"
 _LONGEST_NAME = 80

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from optimize_eval import strict_json
-from optimize_eval.connect import connect
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.table import connect
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import Evaluator, EvaluatorSpec
+from optimize_eval.reading import strict_json
 
 SENTINEL = "__optimize_anything_preflight__"
 AT_ONCE = 2 * (os.cpu_count() or 1)

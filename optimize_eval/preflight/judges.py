@@ -3,16 +3,16 @@
 import os
 from collections.abc import Callable, Iterator
 
-from optimize_eval.connect import connect
 from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.kinds import reproduce
+from optimize_eval.kinds.judge.live import model_of
+from optimize_eval.kinds.judge.rubric import JudgeSpec
+from optimize_eval.kinds.table import connect
 from optimize_eval.models import providers
 from optimize_eval.preflight.answers import first_answers
 from optimize_eval.preflight.examined import Check, Examined, Result, Status, in_words, live
 from optimize_eval.preflight.replies import answered_by, length, scale
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import by_hand
-from optimize_eval.reach.judge import model_of
-from optimize_eval.reach.rubric import JudgeSpec
 
 _NEAR = 1 / 3  # of the timeout
 
@@ -52,12 +52,12 @@ def _answers_json(on: Examined, name: str) -> Iterator[Check]:
     if on.first is None:
         return
     calls = on.first.side_info["usage"]["calls"]
-    reproduce = by_hand.ask_once(on.spec, _first_payload(on))
+    line = reproduce.ask_once(on.spec, _first_payload(on))
     if calls > 1:
         message = f"it gave a usable answer only when asked again: that is {calls} requests for a call"
-        yield Check(name, Status.WARN, message, reproduce)
+        yield Check(name, Status.WARN, message, line)
     elif "reasoning" not in on.first.side_info:
-        yield Check(name, Status.WARN, "it answers without its reasoning", reproduce)
+        yield Check(name, Status.WARN, "it answers without its reasoning", line)
     else:
         yield Check(name, Status.PASS, "with its reasoning, at once")
 
@@ -69,15 +69,15 @@ def _repeats(on: Examined, name: str) -> Iterator[Check]:
         again = on.ask(judge, payload, counts=True)
     one = on.first.score if on.first else None
     if isinstance(again, EvaluationError):
-        reproduce = by_hand.ask_twice(on.spec, payload)
-        yield Check(name, Status.WARN, f"{again.kind} the second time: {again.message}", reproduce)
+        line = reproduce.ask_twice(on.spec, payload)
+        yield Check(name, Status.WARN, f"{again.kind} the second time: {again.message}", line)
         return
     on.tokens.append(_tokens(again))
     on.side_infos.append(again.side_info)
     if again.score != one:
         advice = "a temperature of 0 may steady it" if _judge_of(on).temperature is None else "use --repeats"
         message = f"it scored {one!r}, then {again.score!r}: such scores need --repeats; {advice}"
-        yield Check(name, Status.WARN, message, by_hand.ask_twice(on.spec, payload))
+        yield Check(name, Status.WARN, message, reproduce.ask_twice(on.spec, payload))
     else:
         yield Check(name, Status.PASS, f"score {again.score:g} both times")
 
@@ -101,7 +101,7 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
     told = f"{in_words(on.quantile(0.5))} a call"
     if on.quantile(1) > on.spec.timeout * _NEAR:
         message = f"{told} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
-        yield Check(name, Status.WARN, message, f"time {by_hand.ask_once(on.spec, _first_payload(on))}")
+        yield Check(name, Status.WARN, message, f"time {reproduce.ask_once(on.spec, _first_payload(on))}")
     else:
         yield Check(name, Status.PASS, told)
 

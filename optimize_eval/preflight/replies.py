@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from optimize_eval.aggregates.replies import MOST_OFF_SCALE
+from optimize_eval.findings.replies import MOST_OFF_SCALE
+from optimize_eval.kinds import reproduce
+from optimize_eval.kinds.judge.reply import off_scale
 from optimize_eval.preflight.examined import Check, Examined, Status
-from optimize_eval.reach import by_hand
-from optimize_eval.reach.judge_reply import off_scale
 
 
 def scale(on: Examined, name: str) -> Iterator[Check]:
@@ -42,4 +42,4 @@ def answered_by(on: Examined, name: str) -> Iterator[Check]:
 
 
 def _reproduced(on: Examined) -> str:
-    return by_hand.ask_once(on.spec, next(iter(on.material.splits.values()))[0])
+    return reproduce.ask_once(on.spec, next(iter(on.material.splits.values()))[0])

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from optimize_eval.candidates import Candidate, Named, field_candidates, load_candidates
-from optimize_eval.datasets import MAX_RECORDS, Reading, read_dataset
 from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.names import distinct
 from optimize_eval.preflight.data_files import Checked, of_reading
-from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.reach.not_started import explain_missing, script_hint
-from optimize_eval.run.source import Source, check_fields, check_labels
+from optimize_eval.programs.not_started import explain_missing, script_hint
+from optimize_eval.rows.datasets import MAX_RECORDS, Reading, read_dataset
+from optimize_eval.run.splits import Source, check_fields, check_labels
 from optimize_eval.sweepfile import Sweep, Where
 from optimize_eval.sweepfile.reading import read_sweep
 

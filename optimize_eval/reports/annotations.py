@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from optimize_eval.aggregates.gates import Gate
-from optimize_eval.aggregates.wording import count
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.wording import count
 from optimize_eval.reports.cells import most_frequent, who_failed, words_of
 from optimize_eval.reports.inert import inert, shortened
 

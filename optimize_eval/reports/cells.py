@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.aggregates import compare, gap
-from optimize_eval.aggregates.claims.failures import IF_ALIKE, SURELY
-from optimize_eval.aggregates.rows import MARKS
-from optimize_eval.aggregates.wording import count, number, signed
+from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY
+from optimize_eval.findings.rows import MARKS
+from optimize_eval.findings.summary import compare, gap
+from optimize_eval.findings.wording import count, number, signed
 from optimize_eval.store.layout import SINGLE
 
 Row = Mapping[str, Any]

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from optimize_eval.aggregates.gates import Gate
-from optimize_eval.aggregates.rows import asked_with
-from optimize_eval.aggregates.wording import count
+from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.wording import count
 from optimize_eval.reports.cells import words_of
 from optimize_eval.reports.inert import inert_xml, shortened
 

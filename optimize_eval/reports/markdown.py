@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from optimize_eval.aggregates.gates import Gate
-from optimize_eval.aggregates.rows import asked_with
-from optimize_eval.aggregates.wording import count, interval, number, percent, signed
+from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.wording import count, interval, number, percent, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from optimize_eval.aggregates.rows import asked_with
-from optimize_eval.aggregates.wording import interval, number
+from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.wording import interval, number
 from optimize_eval.reports.cells import Row, Summary, difference, failed, shown_rows, tables_of
 from optimize_eval.reports.inert import inert, shortened
 

@@ -10,7 +10,7 @@ from itertools import chain
 from types import NoneType
 from typing import Any
 
-from optimize_eval import strict_json
+from optimize_eval.reading import strict_json
 from optimize_eval.reports.inert import inert, inert_json
 from optimize_eval.store.records import FIELDS, SIDE_INFO, RunRecord
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from optimize_eval.aggregates.reasons import reason_of
-from optimize_eval.aggregates.rows import asked_with
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.reasons import reason_of
+from optimize_eval.findings.rows import asked_with
 from optimize_eval.reports.inert import inert_json
 from optimize_eval.reports.page.source import Record, Source, examples_of
 from optimize_eval.reports.rows import Cells, gathered
-from optimize_eval.selection import value_at
+from optimize_eval.rows.selection import value_at
 from optimize_eval.store.layout import Cell, Layout
 
 _TOGETHER = 200  # examples that are read at once

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import Evaluator
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import Evaluator
 from optimize_eval.retrying import FIRST_PAUSE, GivenUp, Pause, until_answered
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.spent import NOTHING

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
-from optimize_eval.reach.identity import Identity
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.document import SCHEMA
 from optimize_eval.store.layout import Split

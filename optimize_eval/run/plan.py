@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import orjson
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.datasets import Example
 from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
-from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.reach.identity import Identity
-from optimize_eval.run.source import (
+from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.selection import value_at
+from optimize_eval.run.splits import (
     About,
     Source,
     check_fields,
@@ -29,7 +30,6 @@ from optimize_eval.run.source import (
     humans_of,
     label_at,
 )
-from optimize_eval.selection import value_at
 from optimize_eval.store.keys import key_of
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
 from optimize_eval.tasks.identity import identify

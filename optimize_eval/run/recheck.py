@@ -14,7 +14,7 @@ from typing import Any
 
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run.asked import Asked, crowded_out
+from optimize_eval.run.live import Asked, crowded_out
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.progress import Progress

@@ -19,7 +19,7 @@ from optimize_eval.store.folder import JOURNAL, OUTPUTS, holder
 from optimize_eval.store.growing.elsewhere import AUTO, runs_beside
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun, open_stored
-from optimize_eval.tasks.kinds import HTTP, parse_model
+from optimize_eval.tasks.under_test.table import HTTP, parse_model
 
 _MANY = 500  # lines that are written at once
 _COPIED = ("outcome", "score", "side_info", "stderr", "seconds", "attempts", "started_at")

@@ -13,10 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.connect import connect
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run.asked import Asked, Connecting, crowded_out
+from optimize_eval.kinds.table import connect
+from optimize_eval.run.live import Asked, Connecting, crowded_out
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.progress import Progress

@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.connect import connect
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.kinds.table import connect
+from optimize_eval.programs.batch import ask_singly
 from optimize_eval.protocol import Answer, Payload, ScoreRange, judge_answer
-from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec
-from optimize_eval.reach.batch import ask_singly
-from optimize_eval.run.asked import Connecting
+from optimize_eval.run.live import Connecting
 
 Function = Callable[..., Any]
 

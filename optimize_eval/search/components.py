@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import orjson
 
-from optimize_eval import strict_json
 from optimize_eval.errors import UsageError
+from optimize_eval.reading import strict_json
 
 ONLY = "candidate"  # what the only text of a plain candidate is called
 

@@ -12,15 +12,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from optimize_eval.connect import connect
-from optimize_eval.datasets import Example
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.errors import FailureKind
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import connect
+from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
-from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.reach.identity import Identity
-from optimize_eval.run.asked import Asked, Connecting, crowded_out
+from optimize_eval.rows.datasets import Example
+from optimize_eval.run.live import Asked, Connecting, crowded_out
 from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of

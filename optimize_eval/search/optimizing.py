@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.aggregates.claims.duplicates import with_copies_joined
 from optimize_eval.candidates import Candidate
-from optimize_eval.connect import connect
-from optimize_eval.run.asked import Connecting
+from optimize_eval.findings.claims.duplicates import with_copies_joined
+from optimize_eval.kinds.table import connect
+from optimize_eval.run.live import Connecting
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, Why

@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from optimize_eval.datasets import Example
 from optimize_eval.errors import UsageError
+from optimize_eval.rows.datasets import Example
 from optimize_eval.search.budget import Needs
 from optimize_eval.search.components import Texts
 from optimize_eval.search.goal import Goal

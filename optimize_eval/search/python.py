@@ -14,8 +14,8 @@ import orjson
 
 from optimize_eval.candidates import Candidate, Named, load_candidates
 from optimize_eval.engines import SLOTS
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.names import distinct
-from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.results import Run, load_run
 from optimize_eval.run.stop import instant_after
 from optimize_eval.search.callables import Function, connecting, function_spec

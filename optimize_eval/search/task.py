@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.datasets import Example
 from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.protocol import check_task_model
-from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.run.source import Source
+from optimize_eval.rows.datasets import Example
+from optimize_eval.run.splits import Source
 from optimize_eval.search.components import of_json, plain
 from optimize_eval.search.goal import Goal, make_goal
 from optimize_eval.search.optimizing import Task

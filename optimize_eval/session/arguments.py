@@ -6,20 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.aggregates.demands import GateOptions
 from optimize_eval.candidates import LONGEST_NAME, STDIN, Candidate, Named
-from optimize_eval.connect import check_used, parse_evaluator, plan_judge
 from optimize_eval.durations import parse_duration
 from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.findings.demands import GateOptions
+from optimize_eval.kinds.table import check_used, parse_evaluator, plan_judge
 from optimize_eval.names import distinct
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.reach import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.run.stop import instant_after
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.note import check_note
-from optimize_eval.sweepfile import keys, spec_of
+from optimize_eval.sweepfile import checks, spec_of
+from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
+from optimize_eval.sweepfile.keys import run_keys
 from optimize_eval.sweepfile.prices import Prices, load_prices, prices_of
 from optimize_eval.sweepfile.reading import read_evaluator
 
@@ -58,8 +60,8 @@ def _list_of(check: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
 def _bounds(value: Any) -> list[str]:
     """Read the lowest scores, by names or as the option's texts."""
     if isinstance(value, Mapping):
-        return [f"{name}={least!r}" for name, least in keys.bounds(dict(value)).items()]
-    return keys.texts(value)
+        return [f"{name}={least!r}" for name, least in checks.bounds(dict(value)).items()]
+    return checks.texts(value)
 
 
 def _prices(value: object) -> Prices:
@@ -80,26 +82,26 @@ def _sandbox(value: object) -> str:
 
 
 _CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    **{name: check for name, check in keys.run_keys(".").items() if name != "candidates"},
-    **keys.evaluator_keys("."),
+    **{name: check for name, check in run_keys(".").items() if name != "candidates"},
+    **evaluator_keys("."),
     **dict.fromkeys(("dataset", "valset", "testset", "out", "cwd", "rubric"), _path),
     **dict.fromkeys(
-        ("candidate_fields", "task_models", "group_by", "models", "replace"), _list_of(keys.text)
+        ("candidate_fields", "task_models", "group_by", "models", "replace"), _list_of(checks.text)
     ),
     **dict.fromkeys(
-        ("keep_stderr", "no_preflight", "fresh", "allow_bad_tasks", "keep_thoughts"), keys.boolean
+        ("keep_stderr", "no_preflight", "fresh", "allow_bad_tasks", "keep_thoughts"), checks.boolean
     ),
-    **dict.fromkeys(("include_per_example",), keys.boolean),
-    **dict.fromkeys(("recheck", "batch_size"), keys.count),
-    "seed": keys.integer,
-    "filters": keys.filters,
+    **dict.fromkeys(("include_per_example",), checks.boolean),
+    **dict.fromkeys(("recheck", "batch_size"), checks.count),
+    "seed": checks.integer,
+    "filters": checks.filters,
     "note": _note,
     "fail_under": _bounds,
-    "max_gap": keys.number,
+    "max_gap": checks.number,
     "no_regression_against": _path,
     "files": _list_of(_path),
     "reuse": lambda value: _list_of(_path)([value] if isinstance(value, str | Path) else value),
-    "format": keys.text,
+    "format": checks.text,
     "sandbox": _sandbox,
     "prices": _prices,
 }

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.aggregates.board_demands import BoardDemands, judged, read_before_calls
-from optimize_eval.aggregates.boards import Board
-from optimize_eval.aggregates.demands import NO_GATES, GateOptions
-from optimize_eval.aggregates.leaderboard import expected_board
 from optimize_eval.candidates import Candidate
-from optimize_eval.connect import check_one_base, parse_evaluators, task_spec
 from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
+from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
+from optimize_eval.findings.board.document import expected_board
+from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.demands import NO_GATES, GateOptions
+from optimize_eval.kinds.table import check_one_base, parse_evaluators, task_spec
 from optimize_eval.names import distinct
-from optimize_eval.reach import EvaluatorSpec, TaskSpecification
+from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
-from optimize_eval.selection import EVERYTHING, Selection
 from optimize_eval.session.boards import drop_outdated, make_board, path_of
 from optimize_eval.session.calling import Called, call, check_reachable, summarise
 from optimize_eval.session.finished import Finished

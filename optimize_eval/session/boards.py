@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.aggregates.board_examples import STEM
-from optimize_eval.aggregates.boards import Board
-from optimize_eval.aggregates.leaderboard import board_of
+from optimize_eval.findings.board.document import board_of
+from optimize_eval.findings.board.examples import STEM
+from optimize_eval.findings.board.stored import Board
 from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from optimize_eval.connect import connect
-from optimize_eval.run.asked import Connecting
+from optimize_eval.kinds.table import connect
+from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.runner import Ended, Runner, Settings, Status
@@ -58,7 +58,7 @@ def call(
 
 def summarise(run: StoredRun) -> dict[str, Any]:
     """Compute the summary from the journal, and write it beside it."""
-    from optimize_eval.aggregates.summary import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
 
     run.note_counts()
     summary = summarise_stored(run)
@@ -68,6 +68,6 @@ def summarise(run: StoredRun) -> dict[str, Any]:
 
 def off_scale(summary: Mapping[str, Any], evaluators: Collection[str]) -> tuple[str, ...]:
     """Say of these evaluators which of them scored on another scale too often."""
-    from optimize_eval.aggregates.replies import beyond_scale  # noqa: PLC0415  see summarise
+    from optimize_eval.findings.replies import beyond_scale  # noqa: PLC0415  see summarise
 
     return tuple(words for name, words in beyond_scale(summary).items() if name in evaluators)

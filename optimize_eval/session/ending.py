@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from optimize_eval.errors import FailureKind
-from optimize_eval.reach import by_hand
+from optimize_eval.kinds import reproduce
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.runner import Ended, Status
@@ -51,7 +51,7 @@ def explained(
     `folder` is the run's where a session may name it by --out, and `out` what that said.
     """
     if called.rechecked:
-        from optimize_eval.reports.recheck import render  # noqa: PLC0415  only after a recheck
+        from optimize_eval.reports.terminal.recheck import render  # noqa: PLC0415  only after a recheck
 
         yield render(called.rechecked)
     if called.plan:
@@ -112,5 +112,5 @@ def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
     place = plan.layout.evaluators.index(progress.name)
     number = plan.layout.number(progress.last_place)
     if number is not None and failed.kind not in _NOT_STARTED and not plan.specs[place].task:
-        line = by_hand.ask_once(plan.specs[place], plan.unit(number).payload)
+        line = reproduce.ask_once(plan.specs[place], plan.unit(number).payload)
         yield f"  try it: {line if len(line) <= _LONGEST_LINE else f'optimize-eval score, {_LONG}'}"

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.aggregates.boards import Board
+from optimize_eval.findings.board.stored import Board
 from optimize_eval.run.runner import Status
 from optimize_eval.session.calling import Called
 from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
-    from optimize_eval.aggregates.gates import Gate
+    from optimize_eval.findings.summary.gates import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import STDIN, Candidate, Named, field_candidates, load_candidates
-from optimize_eval.datasets import (
+from optimize_eval.errors import UsageError
+from optimize_eval.rows.datasets import (
     MAX_RECORDS,
     Reading,
     copies_of,
@@ -19,11 +20,10 @@ from optimize_eval.datasets import (
     load_examples,
     read_dataset,
 )
-from optimize_eval.errors import UsageError
+from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.plan import choose
 from optimize_eval.run.resume import recorded_sample
-from optimize_eval.run.source import Source
-from optimize_eval.selection import EVERYTHING, Selection
+from optimize_eval.run.splits import Source
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from optimize_eval.candidates import Named
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.results import Ending, Run
-from optimize_eval.selection import parse_selection
+from optimize_eval.rows.selection import parse_selection
 from optimize_eval.session.arguments import (
     OneCandidate,
     OneEvaluator,

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.aggregates.boards import Board
-from optimize_eval.connect import task_spec
-from optimize_eval.datasets import Example, Reading
 from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
+from optimize_eval.findings.board.stored import Board
+from optimize_eval.kinds.table import task_spec
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.reach import EvaluatorSpec, TaskSpecification
+from optimize_eval.rows.datasets import Example, Reading
 from optimize_eval.run.rescore import Wanted
 from optimize_eval.session.boards import make_board, path_of
 from optimize_eval.session.host import Say

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from optimize_eval.aggregates.boards import Board
-from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.run.again import plan_again
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.board.stored import Board
 from optimize_eval.run.plan import Plan
+from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import Settled, Wanted, add, humans_in, is_owed, settle
 from optimize_eval.run.runner import Ended, Status
-from optimize_eval.run.source import humans_of
+from optimize_eval.run.splits import humans_of
 from optimize_eval.session.calling import Called, call, check_reachable, off_scale, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say

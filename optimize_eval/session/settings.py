@@ -5,9 +5,9 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from optimize_eval.connect import models_called
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
+from optimize_eval.kinds.table import models_called
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.reuse import check_reuse
 from optimize_eval.run.runner import Settings

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.aggregates.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.candidates import Candidate, Named
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.protocol import check_task_model
-from optimize_eval.reach import EvaluatorSpec
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import look_at
@@ -57,7 +57,7 @@ class Comparison:
     def _margins(self, plan: Plan) -> dict[str, float]:
         if not self.margins:
             return {}
-        from optimize_eval.aggregates.margins import parse_margins  # noqa: PLC0415  most runs have none
+        from optimize_eval.findings.margins import parse_margins  # noqa: PLC0415  most runs have none
 
         return parse_margins(self.margins, plan.layout)
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import strict_json
-from optimize_eval.datasets import Example
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
+from optimize_eval.reading import strict_json
+from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.plan import choose
-from optimize_eval.run.source import Source
-from optimize_eval.selection import EVERYTHING, Selection
+from optimize_eval.run.splits import Source
 from optimize_eval.session.host import Say
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 

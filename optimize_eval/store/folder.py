@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
-from optimize_eval import files
 from optimize_eval.errors import UsageError
+from optimize_eval.reading import files
 from optimize_eval.store.document import FIRST_SCHEMA, SCHEMA, Document, selected, upgraded
 from optimize_eval.store.journal import no_room, sync_folder
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited

@@ -18,8 +18,8 @@ from zlib import crc32
 
 import orjson
 
-from optimize_eval import files, strict_json
 from optimize_eval.errors import CannotGoOn
+from optimize_eval.reading import files, strict_json
 
 SCHEMA = "optimize-eval.journal.v1"
 _LONGEST_FOOTER = 1 << 16

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
-from optimize_eval import files
 from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.reading import files
 from optimize_eval.store.document import cell_name
 from optimize_eval.store.folder import (
     JOURNAL,

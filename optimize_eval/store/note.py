@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from optimize_eval import files
 from optimize_eval.errors import UsageError
+from optimize_eval.reading import files
 from optimize_eval.store.folder import MANIFEST, locked, read_manifest, write_json
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from optimize_eval import strict_json
+from optimize_eval.reading import strict_json
 from optimize_eval.store.stored import StoredRun
 
 FIELDS = (

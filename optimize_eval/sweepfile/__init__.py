@@ -10,18 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.candidates import Named
-from optimize_eval.connect import (
-    command_spec,
-    endpoint_spec,
-    judge_spec,
-    parse_evaluator,
-    plan_judge,
-)
 from optimize_eval.errors import Problem
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.judge.rubric import JudgeSpec
+from optimize_eval.kinds.table import command_spec, endpoint_spec, judge_spec, parse_evaluator, plan_judge
 from optimize_eval.names import distinct
-from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.reach.rubric import JudgeSpec
-from optimize_eval.reach.words import split_command
+from optimize_eval.programs.text import split_command
 
 if TYPE_CHECKING:
     from optimize_eval.sweepfile.models import NamedModel

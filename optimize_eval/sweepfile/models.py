@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
-from optimize_eval import files, strict_toml
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.models import Manners, ModelSpec
 from optimize_eval.models.providers import apart
-from optimize_eval.sweepfile import keys
+from optimize_eval.reading import files, strict_toml
+from optimize_eval.sweepfile import checks
+from optimize_eval.sweepfile.checks import Keys
 from optimize_eval.sweepfile.prices import price_of, prices_of
 
 _MANNERS = ("rpm", "tpm", "concurrency")
@@ -39,25 +40,25 @@ class NamedModel:
         return replace(usual, prices={**usual.prices, **self.prices}, **self.manners)
 
 
-def model_keys() -> keys.Keys:
+def model_keys() -> Keys:
     """List what [[model]] takes."""
     return {
-        "name": keys.name,
-        "model": keys.model,
-        "base": keys.url,
-        "temperature": keys.temperature,
-        "max_tokens": keys.count,
-        "seed": keys.whole,
-        "reasoning_effort": keys.text,
+        "name": checks.name,
+        "model": checks.model,
+        "base": checks.url,
+        "temperature": checks.temperature,
+        "max_tokens": checks.count,
+        "seed": checks.whole,
+        "reasoning_effort": checks.text,
         "top_p": _share,
         "stop": _stop,
-        "system": keys.text,
-        "headers": keys.header_pairs,
+        "system": checks.text,
+        "headers": checks.header_pairs,
         "extra": _table,
-        "key_variable": keys.text,
-        "rpm": keys.above_zero,
-        "tpm": keys.above_zero,
-        "concurrency": keys.count,
+        "key_variable": checks.text,
+        "rpm": checks.above_zero,
+        "tpm": checks.above_zero,
+        "concurrency": checks.count,
         "price": price_of,
     }
 
@@ -110,14 +111,14 @@ def _checked(table: Any, known: Mapping[str, Callable[[Any], Any]]) -> dict[str,
 
 
 def _share(value: Any) -> float:
-    share = keys.number(value)
+    share = checks.number(value)
     if not 0 < share <= 1:
         raise ValueError("write a number above 0, at most 1")
     return share
 
 
 def _stop(value: Any) -> tuple[str, ...]:
-    return (keys.text(value),) if isinstance(value, str) else tuple(keys.texts(value))
+    return (checks.text(value),) if isinstance(value, str) else tuple(checks.texts(value))
 
 
 def _table(value: Any) -> dict[str, Any]:

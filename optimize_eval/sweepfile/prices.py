@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from optimize_eval import files, strict_toml
 from optimize_eval.errors import DataError, Problem
+from optimize_eval.reading import files, strict_toml
 
 Prices = Mapping[str, tuple[float, float]]
 

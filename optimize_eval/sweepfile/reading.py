@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval import files, strict_toml
 from optimize_eval.candidates import Named
 from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.reading import files, strict_toml
 from optimize_eval.sweepfile import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
-from optimize_eval.sweepfile.keys import Check, Keys, evaluator_keys, gate_keys, optimize_keys, run_keys
+from optimize_eval.sweepfile.checks import Check, Keys
+from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
+from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
 from optimize_eval.sweepfile.prices import prices_of
 
 _TABLES = ("run", "evaluator", "gates", "optimize", "prices", "model")

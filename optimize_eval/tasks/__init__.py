@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optimize_eval.tasks.faults import TaskError
-    from optimize_eval.tasks.files import Task, TaskFile, load_fixtures, load_tasks, validate_file
-    from optimize_eval.tasks.processing import post_process
-    from optimize_eval.tasks.rendering import render
-    from optimize_eval.tasks.spec import TaskSpec, validate_task
+    from optimize_eval.tasks.jsonl.faults import TaskError
+    from optimize_eval.tasks.jsonl.files import Task, TaskFile, load_fixtures, load_tasks, validate_file
+    from optimize_eval.tasks.jsonl.processing import post_process
+    from optimize_eval.tasks.jsonl.rendering import render
+    from optimize_eval.tasks.jsonl.spec import TaskSpec, validate_task
 
 __all__ = [
     "Task",
@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Task": "files",
-    "TaskError": "faults",
-    "TaskFile": "files",
-    "TaskSpec": "spec",
-    "load_fixtures": "files",
-    "load_tasks": "files",
-    "post_process": "processing",
-    "render": "rendering",
-    "validate_file": "files",
-    "validate_task": "spec",
+    "Task": "jsonl.files",
+    "TaskError": "jsonl.faults",
+    "TaskFile": "jsonl.files",
+    "TaskSpec": "jsonl.spec",
+    "load_fixtures": "jsonl.files",
+    "load_tasks": "jsonl.files",
+    "post_process": "jsonl.processing",
+    "render": "jsonl.rendering",
+    "validate_file": "jsonl.files",
+    "validate_task": "jsonl.spec",
 }
 
 

@@ -13,15 +13,15 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec, TaskSpecification, Waits
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import Capacity, Evaluator, EvaluatorSpec, TaskSpecification, Waits
 from optimize_eval.spent import NOTHING
-from optimize_eval.tasks.faults import TaskError
-from optimize_eval.tasks.files import Task, read_record
-from optimize_eval.tasks.kinds import WHAT_THERE_IS, connect_model
-from optimize_eval.tasks.model import ModelUnderTest, Output, Prompt
-from optimize_eval.tasks.processing import post_process
-from optimize_eval.tasks.remembered import RememberedModel
+from optimize_eval.tasks.jsonl.faults import TaskError
+from optimize_eval.tasks.jsonl.files import Task, read_record
+from optimize_eval.tasks.jsonl.processing import post_process
+from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
+from optimize_eval.tasks.under_test.remembered import RememberedModel
+from optimize_eval.tasks.under_test.table import WHAT_THERE_IS, connect_model
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
 

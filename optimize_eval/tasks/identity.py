@@ -12,9 +12,18 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import UsageError
-from optimize_eval.reach import EvaluatorSpec, TaskSpecification, identity
-from optimize_eval.reach.identity import Identity, digest_of
-from optimize_eval.tasks.kinds import CMD, HTTP, REPLAY, endpoint_spec, parse_model, program_spec, replayed
+from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
+from optimize_eval.programs import identity
+from optimize_eval.programs.identity import Identity, digest_of
+from optimize_eval.tasks.under_test.table import (
+    CMD,
+    HTTP,
+    REPLAY,
+    endpoint_spec,
+    parse_model,
+    program_spec,
+    replayed,
+)
 
 _SHOWN = 8  # of a digest
 
@@ -73,7 +82,7 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
 
 
 def _settings(task: TaskSpecification) -> list[Any]:
-    from optimize_eval.reach.model import essence  # noqa: PLC0415  programs need no HTTP client
+    from optimize_eval.models.from_spec import essence  # noqa: PLC0415  programs need no HTTP client
 
     if task.table:
         task = replace(

@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from optimize_eval import strict_json
 from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.reading import strict_json
 from optimize_eval.reports.page import document
 from optimize_eval.reports.page.live import Snapshot
 from optimize_eval.viewer.shelf import Shelf

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import urlopen
 
-from optimize_eval.connect import connect, parse_evaluator
-from optimize_eval.reach import Evaluator, EvaluatorSpec
-from optimize_eval.reach.rubric import JudgeSpec
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.judge.rubric import JudgeSpec
+from optimize_eval.kinds.table import connect, parse_evaluator
 from tests.benchmarks.calls import ask
 from tests.benchmarks.measure import PROGRAMS, Row, median_of, median_ratio, wall
 from tests.benchmarks.whole import Command, command

@@ -6,14 +6,14 @@ import tempfile
 from pathlib import Path
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.connect import task_spec
-from optimize_eval.datasets import load_examples
-from optimize_eval.reach import EvaluatorSpec, TaskSpecification
+from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
+from optimize_eval.kinds.table import task_spec
+from optimize_eval.rows.datasets import load_examples
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, Settings
-from optimize_eval.run.source import Source
+from optimize_eval.run.splits import Source
 from optimize_eval.run.stop import Stop
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
 from optimize_eval.tasks import load_tasks

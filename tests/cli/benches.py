@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from tests.programs import write_program
+from tests.tools import write_program
 
 TIMES = {"timestamp", "latency_ms", "run", "status"}
 MODEL = """#!{python} -S

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 
 from optimize_eval.store.journal import sealed
-from tests.aggregates.made import on_val
+from tests.findings.made import on_val
 
 ENDED = "2026-01-02T03:04:05.678+00:00"
 

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
-from tests.programs import write_program
+from tests.tools import write_program
 
 TASKS = ROOT / "datasets" / "tasks"
 

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.aggregates.wording import MINUS
+from optimize_eval.findings.wording import MINUS
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model
 from tests.front_door import Cli, in_this_process
 

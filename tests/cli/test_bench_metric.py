@@ -8,7 +8,7 @@ import pytest
 from optimize_eval import load_run
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli, Result
-from tests.programs import write_program
+from tests.tools import write_program
 
 SHORT = "short=@length_limit --max 1"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.aggregates.made import moved, noisy
+from tests.findings.made import moved, noisy
 from tests.front_door import Cli, Result
 
 JUDGE = """import sys

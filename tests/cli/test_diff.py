@@ -10,7 +10,7 @@ import pytest
 
 from optimize_eval.store.journal import sealed
 from tests.front_door import Cli, Result, in_this_process
-from tests.programs import write_program
+from tests.tools import write_program
 
 LONG = "the answer of this length is what the evaluator takes offence at, and it says so at some length"
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from optimize_eval.statistics.power import detectable, detectable_share, examples_needed
-from tests.aggregates.made import LEAD, made
+from tests.findings.made import LEAD, made
 from tests.front_door import Cli
 
 

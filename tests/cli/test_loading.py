@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.cli.commands import NAMES
+from optimize_eval.cli.commands.table import NAMES
 from tests.paths import PROGRAMS, ROOT
 
 SPY = """
@@ -60,18 +60,18 @@ COMMANDS = {  # command → what is done before, and its arguments
     "evaluators": ([], ["evaluators", "list"]),
     "new": ([], ["new", "evaluator", "bash"]),
 }
-OF_MODELS = ("optimize_eval.models", "optimize_eval.http", "optimize_eval.reach.judge")
+OF_MODELS = ("optimize_eval.models", "optimize_eval.http.client", "optimize_eval.kinds.judge.live")
 SPARED = {  # command → modules of ours that are none of its business
     "score": (
         *OF_MODELS,
-        "optimize_eval.aggregates",
+        "optimize_eval.findings",
         "optimize_eval.tasks.",
-        "optimize_eval.reports.terminal",
+        "optimize_eval.reports.terminal.summary",
     ),
     "run": OF_MODELS,
-    "runs": (*OF_MODELS, "optimize_eval.aggregates", "optimize_eval.connect"),
-    "report": (*OF_MODELS, "optimize_eval.connect", "optimize_eval.sweepfile"),
-    "schema": ("optimize_eval.run", "optimize_eval.reach", "optimize_eval.aggregates"),
+    "runs": (*OF_MODELS, "optimize_eval.findings", "optimize_eval.kinds.table"),
+    "report": (*OF_MODELS, "optimize_eval.kinds.table", "optimize_eval.sweepfile"),
+    "schema": ("optimize_eval.run", "optimize_eval.evaluator", "optimize_eval.findings"),
 }
 
 
@@ -116,7 +116,7 @@ def test_the_list_of_commands_loads_no_command(tmp_path: Path) -> None:
     found = loaded(tmp_path, ["--help"])
     assert not packages(found) & {*DEAR, "ctypes", "orjson"}
     assert not found & {f"optimize_eval.cli.{name}" for name in NAMES}
-    assert "optimize_eval.reach" not in found
+    assert "optimize_eval.evaluator" not in found
 
 
 def test_an_evaluator_behind_a_url_loads_the_client_and_nothing_else_that_is_dear(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from optimize_eval.store.folder import locked
 from tests.cli.made_runs import make
 from tests.front_door import Cli
-from tests.programs import write_program
 from tests.reports.looks import HOSTILE, measured
+from tests.tools import write_program
 
 TASK = '{"id": "t", "prompt": "1 + 1 =", "targets": ["2"], "metric": "exact_match"}\n'
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.front_door import Cli, in_this_process
-from tests.programs import write_program
+from tests.tools import write_program
 
 EVALUATOR = [
     f"#!{sys.executable}",

@@ -11,11 +11,11 @@ import pytest
 
 from optimize_eval.store.folder import holder, locked
 from optimize_eval.store.journal import sealed
-from tests.aggregates.made import No, on_val
 from tests.cli.made_runs import ENDED, make
+from tests.findings.made import No, on_val
 from tests.front_door import Cli
-from tests.programs import write_program
 from tests.reports.looks import HOSTILE, WIDTHS, measured
+from tests.tools import write_program
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from optimize_eval.reports.columns import columns
-from optimize_eval.tasks.faults import RULES
+from optimize_eval.tasks.jsonl.faults import RULES
 from tests.front_door import Cli
 from tests.paths import ROOT
 from tests.tasks.made import task

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.engines import CrowdedOut, Lane
 from optimize_eval.engines.local import LocalEngine, Queues
-from optimize_eval.reach import Capacity
+from optimize_eval.evaluator import Capacity
 
 SIZES = st.lists(st.integers(0, 30), min_size=1, max_size=4)
 CAPACITIES = st.lists(

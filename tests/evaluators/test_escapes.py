@@ -18,7 +18,7 @@ import pytest
 from optimize_eval import shipped
 from tests.evaluators.escapes import FILES, FORGING, KERNEL, MEMORY, NETWORK, OUTLIVING, SIGNALS, candidate
 from tests.paths import EVALUATORS
-from tests.programs import need
+from tests.tools import need
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 

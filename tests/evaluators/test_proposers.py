@@ -10,7 +10,7 @@ import pytest
 from optimize_eval.cli.languages import LANGUAGES, PROPOSER_LANGUAGES
 from tests.front_door import Cli
 from tests.paths import ROOT
-from tests.programs import need
+from tests.tools import need
 
 KEPT = {"_capabilities": {"persistent": True}}
 ADA = [{"score": 1, "example": {"target": "hello"}}, {"score": 0.5, "example": {"target": "hello, dear Ada"}}]

@@ -10,7 +10,7 @@ import pytest
 
 from tests.front_door import Cli
 from tests.paths import ROOT
-from tests.programs import need
+from tests.tools import need
 
 SERVERS = ROOT / "evaluators" / "servers"
 DATASET = ROOT / "datasets" / "greetings.jsonl"

@@ -12,7 +12,7 @@ import pytest
 
 from optimize_eval.cli.languages import LANGUAGES, Language
 from tests.paths import PROGRAM, ROOT
-from tests.programs import need
+from tests.tools import need
 
 MOST_LINES = {"tcl": 70}
 FEW = 60

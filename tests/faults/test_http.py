@@ -16,7 +16,7 @@ from optimize_eval import EvaluationError, UsageError, http_evaluator
 from tests.faults.servers import ENCODINGS, Server, served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAM, ROOT
-from tests.programs import need
+from tests.tools import need
 
 SECRET = "canary-7f3a9c"  # noqa: S105  looked for in every output
 

@@ -11,7 +11,7 @@ import pytest
 from tests.front_door import Cli
 from tests.paths import PROGRAM, PROGRAMS, PYTHON
 from tests.processes import descriptors
-from tests.programs import write_program
+from tests.tools import write_program
 
 
 def test_calls_that_find_no_descriptor_lower_the_concurrency_and_none_fails(tmp_path: Path) -> None:

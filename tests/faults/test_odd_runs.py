@@ -17,7 +17,7 @@ from optimize_eval.run.stop import Stop
 from optimize_eval.store.journal import Journal, sealed
 from tests.front_door import Cli
 from tests.paths import PROGRAM
-from tests.programs import write_program
+from tests.tools import write_program
 
 SCORES = 'read -r line; echo "{\\"score\\": 0.5, \\"said\\": \\"ok\\"}"'
 

@@ -11,7 +11,7 @@ from tests.paths import PROGRAMS
 
 ELSEWHERE = (
     "import os, signal, subprocess, sys; del os.pidfd_open, signal.pidfd_send_signal; "
-    "sys.platform = 'darwin'; import optimize_eval.reach.process; sys.platform = 'linux'; "
+    "sys.platform = 'darwin'; import optimize_eval.programs.process; sys.platform = 'linux'; "
     "from optimize_eval.cli import main; main()"
 )
 

@@ -18,8 +18,8 @@ from optimize_eval.store.journal import entries
 from tests.front_door import Cli
 from tests.paths import PROGRAM, ROOT
 from tests.processes import MARK, processes_with
-from tests.programs import write_program
 from tests.run.projects import Project, await_that, project, records, scored, summary, undisturbed
+from tests.tools import write_program
 
 
 def test_a_folder_that_a_living_run_holds_is_refused_and_its_process_named(cli: Cli, tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.connect import connect, parse_evaluator
 from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.programs.command import MOST_BREAKS
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import Evaluator, EvaluatorSpec
-from optimize_eval.reach.command import MOST_BREAKS
 from tests.paths import PROGRAMS, PYTHON, ROOT
 
 NUMBERS = range(1, 17)
@@ -209,9 +209,9 @@ def test_a_forked_child_leaves_its_parents_workers_alone() -> None:
 def test_batches_after_a_fork_are_not_asked_of_the_parents_worker() -> None:
     code = (
         "import os, time\n"
-        "from optimize_eval.connect import connect\n"
+        "from optimize_eval.kinds.table import connect\n"
         "from optimize_eval.protocol import Payload\n"
-        "from optimize_eval.reach import EvaluatorSpec\n"
+        "from optimize_eval.evaluator import EvaluatorSpec\n"
         f"argv = ({sys.executable!r}, '{PROGRAMS}/worker_batch.py', 'persistent', 'good')\n"
         "evaluator = connect(EvaluatorSpec(name='b', argv=argv, workers=1))\n"
         "ask = lambda n: Payload(candidate='x', example=b'{\"number\": %d}' % n)\n"

@@ -9,7 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from optimize_eval.cli import app, commands
+from optimize_eval.cli import app
+from optimize_eval.cli.commands import table as commands
 from tests.fuzz.cases import commands_once, faults_of
 from tests.fuzz.targets import prepare
 

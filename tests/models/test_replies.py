@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from optimize_eval import EvaluationError, FailureKind
 from optimize_eval.models import Model, ModelSpec, Reply
-from optimize_eval.models.thoughts import split
+from optimize_eval.models.reply.thoughts import split
 from tests.cli.benches import arithmetic
 from tests.fake_model import FakeModel, StartModel, served_model
 from tests.front_door import Cli

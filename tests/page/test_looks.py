@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.aggregates.wording import number, signed
+from optimize_eval.findings.wording import number, signed
 from optimize_eval.reports.cells import is_baseline
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
 from tests.front_door import in_this_process

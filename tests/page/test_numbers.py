@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.aggregates import wording
+from optimize_eval.findings import wording
 from optimize_eval.reports.page import document
 
 _FORMAT = Path(document.__file__).with_name("program") / "format.js"

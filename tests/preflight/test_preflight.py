@@ -10,16 +10,16 @@ from unicodedata import east_asian_width
 
 import pytest
 
-from optimize_eval.connect import parse_evaluator
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import parse_evaluator
 from optimize_eval.preflight.checks import CHECKS
 from optimize_eval.preflight.examined import AT_ONCE, Examined, Material, Sameness
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import EvaluatorSpec
 from tests.faults.servers import served
 from tests.front_door import Cli, Result
 from tests.paths import PROGRAMS, PYTHON, ROOT
-from tests.programs import need, write_program
+from tests.tools import need, write_program
 
 CANARY = {"CANARY": "canary-123456"}
 

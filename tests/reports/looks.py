@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from unicodedata import category, combining, east_asian_width
 
-from tests.aggregates.made import (
+from tests.findings.made import (
     LEAD,
     Candidates,
     Example,

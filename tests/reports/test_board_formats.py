@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.aggregates.wording import number
+from optimize_eval.findings.wording import number
 from tests.cli.benches import OFTEN_WRONG, arithmetic, board_in, model
 from tests.front_door import Cli, in_this_process
 from tests.paths import ROOT

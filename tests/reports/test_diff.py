@@ -6,10 +6,10 @@ from unicodedata import category
 
 import pytest
 
-from optimize_eval.aggregates.runs_compared import compared
-from optimize_eval.reports import diff
+from optimize_eval.findings.diff.runs import compared
+from optimize_eval.reports.terminal import diff
 from optimize_eval.store.stored import open_stored
-from tests.aggregates.made import Example, Fails, Made, Says, made, moved
+from tests.findings.made import Example, Fails, Made, Says, made, moved
 from tests.front_door import Cli
 from tests.reports.looks import HOSTILE, WIDTHS, measured, rich, said
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.front_door import Cli, Result
-from tests.programs import write_program
+from tests.tools import write_program
 
 BESIDE = {
     "a text": ("'missing_api_key'", "12 of 12 scored replies carry error: missing_api_key"),

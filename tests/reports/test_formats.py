@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.aggregates.gates import Gate
-from optimize_eval.aggregates.wording import interval, number, signed
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.wording import interval, number, signed
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.rows import MOST_COLUMNS, csv_pieces, find_columns
 from optimize_eval.store.records import FIELDS, RunRecord
-from tests.aggregates.made import LEAD, Example, Fails, Made, No, Says, made, moved, noisy, on_val
+from tests.findings.made import LEAD, Example, Fails, Made, No, Says, made, moved, noisy, on_val
 from tests.front_door import Cli
 from tests.paths import PROGRAM
 from tests.reports.reading import cases_of, read_csv, read_jsonl, read_junit, tables_of, tokens_of

@@ -9,10 +9,10 @@ from unicodedata import category
 
 import pytest
 
-from optimize_eval.aggregates.wording import number
+from optimize_eval.findings.wording import number
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.reports import terminal
-from tests.aggregates.made import (
+from optimize_eval.reports.terminal import summary as terminal
+from tests.findings.made import (
     LEAD,
     Example,
     Fails,

@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.aggregates.reasons import reason_of
-from optimize_eval.datasets import make_example
-from optimize_eval.run.source import LONGEST_INPUT, Source, inputs_of, name_of
+from optimize_eval.findings.reasons import reason_of
+from optimize_eval.rows.datasets import make_example
+from optimize_eval.run.splits import LONGEST_INPUT, Source, inputs_of, name_of
 from optimize_eval.store.folder import MANIFEST
 from tests.front_door import Cli, in_this_process
-from tests.programs import write_program
 from tests.reports.reading import tables_of
+from tests.tools import write_program
 
 # Scores what the example says of this candidate, and gives a short reason.
 JUDGE = """

@@ -12,7 +12,7 @@ import pytest
 from optimize_eval import EvaluationError, command_evaluator, load_run
 from optimize_eval.store import journal
 from tests.front_door import Cli, in_this_process
-from tests.programs import write_program
+from tests.tools import write_program
 
 BIG = 2**100 + 1  # which no float is
 

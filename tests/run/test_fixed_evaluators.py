@@ -9,8 +9,8 @@ import pytest
 from optimize_eval import load_run
 from tests.faults.servers import served
 from tests.front_door import Cli, Result
-from tests.programs import write_program
 from tests.run.projects import Project, project
+from tests.tools import write_program
 
 FAILS = ["#!/bin/sh", "exit 3"]
 WORKS = ["#!/bin/sh", """echo '{"score": 0.5}'"""]

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import shipped
-from optimize_eval.connect import parse_evaluator
-from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import parse_evaluator
 from optimize_eval.tasks.identity import has_changed, identify
 from tests.paths import ROOT
 

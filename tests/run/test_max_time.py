@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.candidates import Named, load_candidates
-from optimize_eval.connect import parse_evaluators
 from optimize_eval.durations import parse_duration
-from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.run.stop import GRACE, Stop
 from optimize_eval.session.background import Program
 from optimize_eval.session.host import Watch

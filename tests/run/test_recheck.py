@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.reports.recheck import render
+from optimize_eval.reports.terminal.recheck import render
 from optimize_eval.run.recheck import Rechecked, chosen_again
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.ledger import Ledger, Table
 from optimize_eval.store.view import View
 from tests.front_door import Cli
-from tests.programs import write_program
 from tests.run.projects import await_that, finished, project, records, summary
+from tests.tools import write_program
 
 VARIES = [
     "#!/bin/sh",

@@ -20,7 +20,6 @@ from optimize_eval.store.ledger import Ledger, Table
 from optimize_eval.store.view import View
 from tests.front_door import Cli
 from tests.processes import MARK, processes_with
-from tests.programs import write_program
 from tests.run.projects import (
     COUNTS,
     Project,
@@ -33,6 +32,7 @@ from tests.run.projects import (
     records,
     summary,
 )
+from tests.tools import write_program
 
 AGAIN = "again=./counts.sh once-more"  # another text: another evaluator
 RESCORE = ("rescore", "r", "-e", AGAIN)

@@ -17,7 +17,6 @@ import pytest
 from tests.front_door import Cli, in_this_process
 from tests.paths import PROGRAMS
 from tests.processes import MARK, processes_with
-from tests.programs import behind_http
 from tests.run.projects import (
     Project,
     await_that,
@@ -30,6 +29,7 @@ from tests.run.projects import (
     summary,
     undisturbed,
 )
+from tests.tools import behind_http
 
 KILLS = 30
 

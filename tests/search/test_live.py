@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.connect import parse_evaluators
-from optimize_eval.datasets import read_dataset
-from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import parse_evaluators
+from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why

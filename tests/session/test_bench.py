@@ -8,11 +8,11 @@ import orjson
 import pytest
 
 from optimize_eval import Run, UsageError, bench, load_run
-from optimize_eval.cli import bench as command
+from optimize_eval.cli.commands import bench as command
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli
-from tests.programs import write_program
 from tests.run.projects import summary
+from tests.tools import write_program
 
 PLURAL = {
     "model": "models",

@@ -18,12 +18,12 @@ import pytest
 
 import optimize_eval
 from optimize_eval import DataError, Progress, Run, UsageError, load_run, sweep
-from optimize_eval.cli import run as command
+from optimize_eval.cli.commands import run as command
 from tests.cli.test_loading import DEAR, OF_MODELS
 from tests.front_door import Cli
 from tests.paths import PROGRAMS
-from tests.programs import write_program
 from tests.run.projects import COUNTS, Project, await_that, project, scored, summary, undisturbed
+from tests.tools import write_program
 
 HERE = ("context", "sweep", "dry_run", "like", "quiet", "as_json")  # what only a command can have
 PLURAL = {"evaluator": "evaluators", "candidate": "candidates", "header": "headers"}

@@ -14,21 +14,21 @@ import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from optimize_eval.aggregates.rederive.__main__ import differences
-from optimize_eval.aggregates.rederive.journal import read
-from optimize_eval.aggregates.rederive.summary import expected
-from optimize_eval.aggregates.summary import summarise_stored
 from optimize_eval.candidates import Candidate
-from optimize_eval.connect import parse_evaluators
-from optimize_eval.datasets import Example, make_example
 from optimize_eval.errors import FailureKind
-from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.rederive.__main__ import differences
+from optimize_eval.findings.rederive.journal import read
+from optimize_eval.findings.rederive.summary import expected
+from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.kinds.table import parse_evaluators
+from optimize_eval.rows.datasets import Example, make_example
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.scribe import record_of
-from optimize_eval.run.source import Source
+from optimize_eval.run.splits import Source
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.stored import StoredRun, open_stored

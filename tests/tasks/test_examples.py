@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from optimize_eval import DataError, UsageError
-from optimize_eval.connect import parse_evaluator
-from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import parse_evaluator
 from optimize_eval.tasks import load_tasks, validate_file
-from optimize_eval.tasks.examples import TaskExample
-from optimize_eval.tasks.metrics import IN_EXAMPLES, IN_SPEC, evaluator_of
+from optimize_eval.tasks.jsonl.examples import TaskExample
+from optimize_eval.tasks.jsonl.metrics import IN_EXAMPLES, IN_SPEC, evaluator_of
 from tests.tasks.made import example, task
 
 

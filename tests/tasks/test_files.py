@@ -6,8 +6,8 @@ from collections import defaultdict
 import pytest
 
 from optimize_eval.tasks import load_fixtures, load_tasks, post_process, validate_file
-from optimize_eval.tasks.faults import RULES
-from optimize_eval.tasks.processing import POST_PROCESS
+from optimize_eval.tasks.jsonl.faults import RULES
+from optimize_eval.tasks.jsonl.processing import POST_PROCESS
 from tests.evaluators.asking import scores
 from tests.paths import ROOT
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.errors import DataError, EvaluationError, UsageError
-from optimize_eval.reach import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.tasks import load_tasks
-from optimize_eval.tasks.kinds import connect_model, parse_model, retries_of
-from optimize_eval.tasks.model import ModelUnderTest, Output, Prompt
+from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
+from optimize_eval.tasks.under_test.table import connect_model, parse_model, retries_of
 from tests.paths import PYTHON, ROOT
-from tests.programs import write_program
+from tests.tools import write_program
 
 FAULTS = ROOT / "tests" / "faults" / "programs"
 MODEL = f"cmd:{PYTHON} {FAULTS / 'model.py'}"

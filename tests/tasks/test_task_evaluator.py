@@ -12,16 +12,16 @@ from typing import Any
 import orjson
 import pytest
 
-from optimize_eval.connect import connect, parse_evaluator, task_spec
 from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec, TaskSpecification
+from optimize_eval.kinds.table import connect, parse_evaluator, task_spec
 from optimize_eval.protocol import Answer, Payload
-from optimize_eval.reach import Evaluator, EvaluatorSpec, TaskSpecification
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.identity import has_changed, identify
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.paths import PYTHON, ROOT
-from tests.programs import write_program
+from tests.tools import write_program
 
 FAULTS = ROOT / "tests" / "faults" / "programs"
 MODEL = f"cmd:{PYTHON} {FAULTS / 'model.py'}"

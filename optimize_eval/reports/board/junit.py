@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
-from optimize_eval.aggregates.gates import Gate
-from optimize_eval.aggregates.wording import count
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.wording import count
 from optimize_eval.reports.inert import inert_xml
 from optimize_eval.reports.junit import (
     add_case,

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from optimize_eval.aggregates.gates import Gate
-from optimize_eval.aggregates.leaderboard_verdict import seen_from
-from optimize_eval.aggregates.wording import count, number, signed
+from optimize_eval.findings.board.verdict import seen_from
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.wording import count, number, signed
 from optimize_eval.reports.cells import difference, p_value
 from optimize_eval.reports.inert import inert_code, inert_markdown
 from optimize_eval.reports.markdown import (

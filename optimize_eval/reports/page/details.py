@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from optimize_eval import strict_json
+from optimize_eval.reading import strict_json
 from optimize_eval.reports.page.columns import Axes
 from optimize_eval.reports.page.priority import Example
 from optimize_eval.reports.page.source import Source, examples_of

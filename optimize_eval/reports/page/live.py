@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import strict_json
-from optimize_eval.aggregates.board_examples import own_boards, stored_board
+from optimize_eval.findings.board.examples import own_boards, stored_board
+from optimize_eval.reading import strict_json
 from optimize_eval.reports.page import head
 from optimize_eval.reports.page.columns import Axes, Columns
 from optimize_eval.reports.page.details import block_of

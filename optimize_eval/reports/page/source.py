@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from optimize_eval import files
-from optimize_eval.aggregates.summary import SCHEMA, summarise_stored
-from optimize_eval.datasets import read_dataset
 from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.findings.summary.document import SCHEMA, summarise_stored
+from optimize_eval.reading import files
+from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.store.folder import JOURNAL, SUMMARY
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest

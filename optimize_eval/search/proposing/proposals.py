@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from optimize_eval import strict_json
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.programs.codec import Contract
 from optimize_eval.protocol import NO_CAPABILITIES, PROTOCOL_VERSION, Capabilities, decode_answer
-from optimize_eval.reach.contract import Contract
+from optimize_eval.reading import strict_json
 from optimize_eval.search.components import Texts, shown
 
 SAMPLE = '{"candidate": "…"}'

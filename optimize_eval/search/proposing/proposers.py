@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
-from optimize_eval.connect import given_name, parse_evaluator
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
-from optimize_eval.reach import EvaluatorSpec
-from optimize_eval.reach.command import Command
-from optimize_eval.reach.identity import identify
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import given_name, parse_evaluator
+from optimize_eval.programs.command import Command
+from optimize_eval.programs.identity import identify
 from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, Request, proposal_of
 
 if TYPE_CHECKING:
@@ -124,6 +124,6 @@ class Plain:
 
 
 def _endpoint(spec: EvaluatorSpec) -> Any:
-    from optimize_eval.reach.endpoint import Endpoint  # noqa: PLC0415  programs need no HTTP client
+    from optimize_eval.programs.endpoint import Endpoint  # noqa: PLC0415  programs need no HTTP client
 
     return Endpoint(spec, CONTRACT)

@@ -7,7 +7,7 @@ only: what val says never comes here.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval import strict_json
+from optimize_eval.reading import strict_json
 from optimize_eval.run.outcome import Failed, Outcome, Scored
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.scoring import Outcomes

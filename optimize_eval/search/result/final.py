@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.connect import connect
-from optimize_eval.run.asked import Connecting
+from optimize_eval.kinds.table import connect
+from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.search.live import FILE, scored_in

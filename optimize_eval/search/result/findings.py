@@ -14,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from optimize_eval.aggregates import compare, gap
-from optimize_eval.aggregates.wording import count, interval, number, p_value, signed
+from optimize_eval.findings.summary import compare, gap
+from optimize_eval.findings.wording import count, interval, number, p_value, signed
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.result.honest import Judged, Measured

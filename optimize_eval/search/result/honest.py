@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from math import fsum, nan
 from typing import Any
 
-from optimize_eval.aggregates import compare
-from optimize_eval.aggregates.compare import Comparison
+from optimize_eval.findings.summary import compare
+from optimize_eval.findings.summary.compare import Comparison
 from optimize_eval.search.goal import Goal
 from optimize_eval.statistics.paired import Difference
 from optimize_eval.statistics.selection import CrossFitted, cross_fitted

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from tests.aggregates.made import LEAD, Example, made, on_val
 from tests.benchmarks.truth.scenes import Draw, Scene, covers
+from tests.findings.made import LEAD, Example, made, on_val
 
 _FALSE = 0.05
 _CLAIMS = {"better", "worse"}

@@ -5,13 +5,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from optimize_eval.aggregates.regression_gates import check_can_decide, regression_gates
-from optimize_eval.aggregates.runs_compared import compared
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.diff.gates import check_can_decide, regression_gates
+from optimize_eval.findings.diff.runs import compared
 from optimize_eval.store.folder import MANIFEST
 from optimize_eval.store.stored import StoredRun, open_stored
-from tests.aggregates.made import LEAD, made
 from tests.benchmarks.truth.scenes import Draw, Scene
+from tests.findings.made import LEAD, made
 
 MARGIN = 0.05
 _FALSE = 0.05

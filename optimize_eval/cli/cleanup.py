@@ -1,0 +1,37 @@
+"""The span in which a command runs evaluators: whatever ends it, nothing they started is left."""
+
+import contextlib
+import signal
+import time
+from collections.abc import Iterator
+
+from optimize_eval.cli.interrupts import uninterrupted
+from optimize_eval.programs.leftovers import adopt_orphans, end_orphans, own_children, reap_adopted
+
+_REAP_EVERY = 5.0  # seconds
+
+
+@contextlib.contextmanager
+def owned_processes() -> Iterator[None]:
+    """Adopt what evaluators orphan, and end everything at the end."""
+    ours_before = own_children()  # of a shell that became us by exec: not ours to end
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inherited SIG_IGN would lose every exit status
+    adopts = adopt_orphans()
+    try:
+        yield
+    finally:
+        with uninterrupted():
+            if adopts:
+                end_orphans(ours_before)
+
+
+class Reaper:
+    """Collects what evaluators left behind and what has ended since, now and then during a long run."""
+
+    def __init__(self) -> None:
+        self._next = time.monotonic() + _REAP_EVERY
+
+    def __call__(self) -> None:
+        if time.monotonic() >= self._next:
+            reap_adopted()
+            self._next = time.monotonic() + _REAP_EVERY

@@ -1,0 +1,1 @@
+"""One module for each command, and the table of them."""

@@ -1,0 +1,79 @@
+"""`optimize-eval diff`: two runs on disk, or two leaderboards, against each other, example by example."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.cli.options import board_gates, gates
+from optimize_eval.cli.options import shared as options
+from optimize_eval.findings import demands
+from optimize_eval.findings.board import demands as board_demands
+from optimize_eval.findings.board.examples import load_with_examples
+from optimize_eval.findings.board.stored import is_board
+from optimize_eval.findings.diff.boards import compared as compared_boards
+from optimize_eval.findings.diff.runs import compared
+from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.reports.terminal import boards as boards_report
+from optimize_eval.reports.terminal import diff as report
+from optimize_eval.store.stored import open_stored
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval diff runs/before runs/after
+  optimize-eval diff runs/before runs/after --no-regression-against runs/before
+  optimize-eval diff runs/run-1f3a9c02 runs/run-77b0e415 --force --json
+  optimize-eval diff runs/bench-before runs/bench-after
+  optimize-eval diff old/leaderboard.json new/leaderboard.json
+
+\b
+Compares what both asked: the same evaluators about candidates of the same names on the same examples.
+Gates are for RUN_B; of benches they name MODEL or MODEL@TASK.
+Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a journal is damaged.
+"""
+
+
+def diff(
+    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run, bench or leaderboard before.")],
+    run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run, bench or leaderboard after.")],
+    force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,
+    fail_under: gates.FailUnder = None,
+    max_gap: gates.MaxGap = None,
+    no_regression_against: gates.NoRegression = None,
+    margin: gates.Margin = None,
+    as_json: options.Json = False,
+) -> None:
+    """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
+    run_a, run_b = map(board_demands.place_of, (run_a, run_b))
+    if is_board(run_a) or is_board(run_b):
+        board_gates.refuse_gap(max_gap)
+        board_gates.refuse_margin(margin)
+        judged = _diff_boards(run_a, run_b, fail_under, no_regression_against, force=force, as_json=as_json)
+        gates.end(judged)
+        return
+    before, after = open_stored(run_a), open_stored(run_b)
+    demands.set_margins(after, margin)
+    wanted = demands.read_demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
+    found = compared(before, after, force=force)
+    judged = wanted.judge(after, summarise_stored(after)) if wanted != demands.Demands() else ()
+    if as_json:
+        output.emit_json({**found, **gates.to_dict(judged)})
+    else:
+        output.emit(report.render(output.fitted(found), width=output.width()))
+    gates.end(judged)
+
+
+def _diff_boards(
+    a: str, b: str, fail_under: Sequence[str] | None, against: str | None, *, force: bool, as_json: bool
+) -> Sequence[Gate]:
+    before, after = load_with_examples(a), load_with_examples(b)
+    wanted = board_demands.read_demands(after, fail_under, against)
+    found = compared_boards(before, after, force=force)
+    judged = wanted.judge(after)
+    if as_json:
+        output.emit_json({**found, **gates.to_dict(judged)})
+    else:
+        output.emit(boards_report.render(output.fitted(found), width=output.width()))
+    return judged

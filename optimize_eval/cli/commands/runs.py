@@ -1,0 +1,116 @@
+"""`optimize-eval runs`: what runs there are, how they stand and what came out; notes of them, and removal."""
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from optimize_eval.cli import output
+from optimize_eval.cli.options import shared as options
+from optimize_eval.errors import UsageError
+from optimize_eval.reports.terminal import removal as removal_report
+from optimize_eval.reports.terminal import runs as report
+from optimize_eval.store.listing import list_runs
+from optimize_eval.store.note import write_note
+from optimize_eval.store.removal import Removal, plan_removals, remove
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval runs
+  optimize-eval runs nightly --json
+  optimize-eval runs note runs/run-1f3a9c02 'the prompt before the fix'
+  optimize-eval runs rm runs/run-1f3a9c02 runs/old-*
+
+\b
+Exit codes: 0 done, 1 not removed after all, 2 no such folder or run, or one that is being worked on.
+"""
+
+_LIST = "list"
+_USUAL = "runs"  # where `run` makes them
+_KEPT = 1
+
+
+class _ListFirst(TyperGroup):
+    """Lists where no other command is named; a folder with the name of a command is ./NAME."""
+
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        first = arguments[0] if arguments else ""
+        is_other = first in self.commands or first in context.help_option_names
+        return super().parse_args(context, arguments if is_other else [_LIST, *arguments])
+
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    cls=_ListFirst,
+    subcommand_metavar="[DIR | COMMAND …]",
+    epilog=EXAMPLES,
+    help="List the runs in a folder (runs), note something of one, remove some.",
+)
+Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")]
+
+
+@app.command(_LIST, epilog=EXAMPLES)
+def list_(
+    folder: Annotated[
+        str | None,
+        typer.Argument(metavar="DIR", help="The folder that holds runs (runs).", show_default=False),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """List the runs in a folder, the newest first."""
+    place = Path(_USUAL if folder is None else folder)
+    if folder == "" or (folder is not None and not place.is_dir()):
+        raise UsageError(
+            f"there is no folder {folder!r}", hint="name a folder that holds runs, or leave it away"
+        )
+    found = list_runs(place)
+    if as_json:
+        output.emit_json(report.to_dict(found))
+    else:
+        text = report.render(found, fit=output.fitted, folder=place, now=time.time(), width=output.width())
+        output.emit(text)
+
+
+@app.command(epilog=EXAMPLES)
+def note(
+    run: Run,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What to note; an empty text removes it.")],
+) -> None:
+    """Note something of a run, for the list and its reports."""
+    write_note(run, text)
+
+
+@app.command(epilog=EXAMPLES)
+def rm(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="The folders of runs.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Remove runs; what is not theirs stays in their folders."""
+    planned = plan_removals(runs)
+    if not yes and not _is_wanted(planned):
+        output.say("nothing was removed")
+        raise typer.Exit(_KEPT)
+    removed = [remove(one.folder) for one in planned]
+    if as_json:
+        output.emit_json(removal_report.to_dict(removed))
+    else:
+        output.emit(removal_report.render(removed))
+
+
+def _is_wanted(planned: Sequence[Removal]) -> bool:
+    """Ask whoever sits before the terminal; raises UsageError where nobody does."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        words = shlex.join(["optimize-eval", "runs", "rm", *(str(one.folder) for one in planned), "--yes"])
+        raise UsageError(
+            "runs are removed for good, and nobody can be asked here", hint=f"add --yes: {words}"
+        )
+    output.say(removal_report.question(planned))
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

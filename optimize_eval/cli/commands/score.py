@@ -1,0 +1,118 @@
+"""`optimize-eval score`: one candidate, one evaluator, one outcome."""
+
+import re
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from optimize_eval.candidates import load_only_candidate
+from optimize_eval.cli import output
+from optimize_eval.cli.cleanup import owned_processes
+from optimize_eval.cli.options import shared as options
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.kinds.table import connect
+from optimize_eval.protocol import Payload, ScoreRange, check_task_model
+from optimize_eval.rows.datasets import load_example, parse_example
+from optimize_eval.run.attempt import attempt
+from optimize_eval.run.outcome import Failed, Scored
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval score prompt.txt -e 'python3 judge.py'
+  optimize-eval score prompt.txt -e ./judge.sh --example train.jsonl:7
+  echo 'Hello!' | optimize-eval score - -e @exact_match --example '{"targets": ["hello!"]}'
+
+\b
+stdout holds one JSON object: {"outcome": "scored", "score": …, "side_info": …, "seconds": …}
+or {"outcome": "failed", "kind": …, "message": …, "hint": …, "stderr": …, "side_info": …, "seconds": …}.
+Exit codes: 0 scored, 2 wrong option or data, 4 the evaluator failed, 130 interrupted.
+"""
+
+_FILE_AND_LINE = re.compile(r"(.+):(\d{1,9})", re.DOTALL)
+_FAILED = 4
+
+
+def score(
+    candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="The file to score, or - for stdin.")],
+    evaluator: options.Evaluators = None,
+    example: Annotated[
+        str | None,
+        typer.Option("--example", metavar="EXAMPLE", help="A JSON object, or FILE:LINE of a dataset."),
+    ] = None,
+    task_model: options.TaskModel = None,
+    score_range: options.Range = ScoreRange.UNIT,
+    timeout: options.Timeout = DEFAULT_TIMEOUT,
+    cwd: options.Cwd = None,
+    header: options.Headers = None,
+    retries: options.Retries = None,
+    persistent: options.Persistent = None,
+    workers: options.Workers = None,
+    judge_model: options.JudgeModels = None,
+    objective: options.Objective = None,
+    rubric: options.RubricFile = None,
+    api_base: options.ApiBase = None,
+) -> None:
+    """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
+    defaults = options.defaults(
+        timeout=timeout,
+        cwd=cwd,
+        score_range=score_range,
+        header=header,
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+        objective=objective,
+        rubric=rubric,
+        api_base=api_base,
+    )
+    spec = _only(options.named_evaluators(evaluator, judge_model, defaults))
+    known = Payload(
+        candidate="",
+        example=None if example is None else _example_bytes(example),
+        task_model=check_task_model(task_model),
+    )
+    payload = replace(known, candidate=load_only_candidate(candidate))  # last: stdin may take its time
+    with owned_processes():
+        outcome = _ask(spec, payload)
+    output.emit_json(outcome.to_dict())
+    if isinstance(outcome, Failed):
+        _explain(spec.name, outcome)
+        raise typer.Exit(_FAILED)
+
+
+def _only(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+    if len(specs) != 1:
+        raise UsageError(f"score asks one evaluator, and {len(specs)} were named", hint="give -e once")
+    return specs[0]
+
+
+def _example_bytes(text: str) -> bytes:
+    if text.lstrip().startswith("{"):
+        return parse_example(text, source="--example").raw
+    place = _FILE_AND_LINE.fullmatch(text)
+    if not place:
+        raise UsageError(
+            f"--example {text!r} is neither a JSON object nor FILE:LINE",
+            hint="""write --example train.jsonl:7, or --example '{"input": "…"}'""",
+        )
+    return load_example(place[1], int(place[2])).raw
+
+
+def _ask(spec: EvaluatorSpec, payload: Payload) -> Scored | Failed:
+    evaluator = connect(spec)
+    try:
+        return attempt(evaluator, payload, spec.timeout, spec.retries or 0)
+    finally:
+        evaluator.close()
+
+
+def _explain(name: str, failed: Failed) -> None:
+    """Say for a person what the JSON on stdout says for a program."""
+    output.say(f"{name} failed ({failed.kind}): {failed.message}")
+    if failed.stderr.strip() and failed.stderr.strip() not in failed.message:
+        output.say("  it wrote to stderr:")
+        output.say("\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")))
+    if failed.hint:
+        output.say(f"  try: {failed.hint}")

@@ -1,0 +1,138 @@
+"""`optimize-eval serve`: an evaluator behind HTTP."""
+
+import contextlib
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.cli.cleanup import Reaper, owned_processes
+from optimize_eval.cli.interrupts import stoppable
+from optimize_eval.cli.options import shared as options
+from optimize_eval.engines import SLOTS
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import DEFAULT_TIMEOUT, Evaluator, EvaluatorSpec
+from optimize_eval.kinds.table import connect
+from optimize_eval.protocol import ScoreRange, check_task_model
+from optimize_eval.retrying import GivenUp
+from optimize_eval.run.stop import Stop
+from optimize_eval.serve.connections import Connections, is_loopback, listen, url_of
+from optimize_eval.serve.hosts import hosts_of
+from optimize_eval.serve.service import Service
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval serve -e ./judge.sh --port 8000
+  optimize-eval serve -e @exact_match --port 0
+  curl -d '{"candidate": "Hello!"}' http://127.0.0.1:8000/
+
+\b
+stdout holds one line, the URL; GET it to see how it goes. Anybody who can reach it runs the evaluator.
+Requests for another host name are refused, for a web page may be behind them: --allow-host NAME.
+Exit codes: 0 stopped (Ctrl-C, SIGTERM) with everything answered, 2 wrong option or port in use,
+130 stopped with calls broken off: after 5 s, or at the second signal.
+"""
+
+LOOPBACK = "127.0.0.1"
+
+_LOOK_EVERY = 0.2  # while other threads are busy, a signal does not always wake the one that handles it
+_BROKEN_OFF = 130
+
+
+def serve(
+    evaluator: options.Evaluators = None,
+    port: Annotated[int, typer.Option("--port", metavar="P", min=0, max=65535, help="0: a free one.")] = 0,
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen.")] = LOOPBACK,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option("--allow-host", metavar="NAME", help="Another name that clients may know it by."),
+    ] = None,
+    concurrency: options.Concurrency = SLOTS,
+    task_model: options.TaskModel = None,
+    score_range: options.Range = ScoreRange.ANY,
+    timeout: options.Timeout = DEFAULT_TIMEOUT,
+    cwd: options.Cwd = None,
+    header: options.Headers = None,
+    retries: options.Retries = None,
+    persistent: options.Persistent = None,
+    workers: options.Workers = None,
+    judge_model: options.JudgeModels = None,
+    objective: options.Objective = None,
+    rubric: options.RubricFile = None,
+    api_base: options.ApiBase = None,
+) -> None:
+    """Put a program behind HTTP: POST a payload, get its answer."""
+    defaults = options.defaults(
+        timeout=timeout,
+        cwd=cwd,
+        score_range=score_range,
+        header=header,
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+        objective=objective,
+        rubric=rubric,
+        api_base=api_base,
+    )
+    spec = _only_command(options.named_evaluators(evaluator, judge_model, defaults))
+    check_task_model(task_model)
+    stop = Stop()
+    with listen(host, port) as listener, owned_processes(), stoppable(stop):
+        service = partial(
+            Service,
+            spec=spec,
+            concurrency=concurrency,
+            task_model=task_model,
+            hosts=hosts_of(listener.getsockname()[0], host, allow_host or ()),
+            stop=stop,
+            say=output.say,
+        )
+        if not _serve(listener, spec, service, stop):
+            raise typer.Exit(_BROKEN_OFF)
+
+
+def _only_command(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+    if len(specs) != 1:
+        raise UsageError(
+            f"one evaluator is served, and {len(specs)} were named",
+            hint="give -e once, and start a server for each",
+        )
+    if specs[0].url:
+        raise UsageError("a URL needs no server", hint="name it itself: run -e URL")
+    return specs[0]
+
+
+def _serve(
+    listener: socket.socket, spec: EvaluatorSpec, service_of: Callable[[Evaluator], Service], stop: Stop
+) -> bool:
+    """Serve until the stop; tell whether everything was answered."""
+    evaluator = connect(spec)
+    service = service_of(evaluator)
+    connections = Connections(listener, service.answer)
+    try:
+        _announce(listener, spec)
+        _await_stop(stop)
+        service.wake()
+        connections.stop()
+        return connections.await_end(lambda: stop.is_over)
+    finally:
+        evaluator.close()
+        connections.close()
+
+
+def _announce(listener: socket.socket, spec: EvaluatorSpec) -> None:
+    if not is_loopback(listener):
+        output.say("warning: it listens beyond this machine, and anybody who can reach it runs the evaluator")
+    output.say(f"{spec.name} is served; Ctrl-C ends it")
+    output.emit(url_of(listener))
+
+
+def _await_stop(stop: Stop) -> None:
+    reap = Reaper()
+    with contextlib.suppress(GivenUp):
+        while True:
+            stop.pause(_LOOK_EVERY)
+            reap()

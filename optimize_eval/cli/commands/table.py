@@ -1,0 +1,72 @@
+"""The table of commands. The module of one is loaded when it is chosen, so that nobody waits for the others.
+
+A command is the function in the module of its name; one that has commands of its own is that module's `app`.
+"""
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+_LINES = {  # name → what the list of commands says of it
+    "score": "Score one candidate with one evaluator.",
+    "run": "Compare candidates over a dataset and a valset.",
+    "bench": "Rank models by task files: a leaderboard.",
+    "optimize": "Improve a candidate: searched by train, believed by val.",
+    "rescore": "Ask another evaluator about what a run was about.",
+    "report": "Print a run's result again, for people or machines.",
+    "diff": "Say what changed from one run to another.",
+    "runs": "List runs, note something of one, remove some.",
+    "view": "Look at runs in a browser, also while they go on.",
+    "verify": "Check that a leaderboard's task files are what they were.",
+    "preflight": "Check evaluators before a long run.",
+    "serve": "Put an evaluator behind HTTP.",
+    "validate": "Check datasets, task files and sweep files.",
+    "schema": "Print the contract as JSON Schema.",
+    "evaluators": "List, show and copy what ships.",
+    "new": "Write files to start from.",
+}
+NAMES = tuple(_LINES)
+ORDER = "optimize_eval.order"
+
+_OF_SEVERAL = ("runs", "evaluators", "new")
+
+
+class Listed(TyperCommand):
+    """A command's name and line, which is all that the list of commands needs; asked, it is loaded."""
+
+    def __init__(self, name: str, line: str) -> None:
+        super().__init__(name, short_help=line)
+        self._module = name
+
+    def make_context(self, *arguments: Any, **settings: Any) -> Any:
+        """Let the command itself parse its arguments; from then on it stands in the place of this."""
+        return _load(self._module).make_context(*arguments, **settings)
+
+
+class InOrder(TyperCommand):
+    """A command that keeps in which order its options were written, by their names."""
+
+    def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
+        written = self.make_parser(context).parse_args(args=[*arguments])[2]
+        context.meta[ORDER] = [parameter.name for parameter in written]
+        return super().parse_args(context, arguments)
+
+
+class Commands(TyperGroup):
+    """The commands of the table, in its order."""
+
+    def __init__(self, **settings: Any) -> None:
+        listed = [Listed(name, line) for name, line in _LINES.items()]
+        super().__init__(**{**settings, "commands": listed})
+
+
+def _load(name: str) -> Any:
+    module = import_module(f"optimize_eval.cli.commands.{name}")
+    if name in _OF_SEVERAL:
+        return get_command(module.app)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(getattr(module, name))
+    return get_command(alone)

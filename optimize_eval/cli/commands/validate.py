@@ -1,0 +1,143 @@
+"""`optimize-eval validate`: whether datasets, task files and sweep files can be used; all that is wrong."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.cli.options import shared as options
+from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
+from optimize_eval.preflight.data_files import Checked, check_data
+from optimize_eval.preflight.sweep_files import check_sweep
+from optimize_eval.reports.terminal import task_errors
+from optimize_eval.rows.datasets import describe_copies
+from optimize_eval.sweepfile import SUFFIX
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval validate train.jsonl val.jsonl
+  optimize-eval validate tasks.jsonl --json
+  optimize-eval validate sweep.toml
+
+\b
+Without --format, a file named *.toml is a sweep file. Records with task_id or
+metric_name make a task file (spec), those with metric too (examples).
+Everything else is a dataset.
+
+\b
+Exit codes: 0 every file is usable, 2 something is wrong.
+"""
+
+_ROOT_RULES = frozenset({"bad_type"})
+
+
+class Format(StrEnum):
+    """What a file is taken for."""
+
+    DATASET = "dataset"
+    SPEC = "spec"
+    EXAMPLES = "examples"
+    TASK_YAML = "task_yaml"
+    SWEEP = "sweep"
+
+
+def validate(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE", help="JSONL datasets, task files in JSONL, or sweep files."),
+    ],
+    kind: Annotated[
+        Format | None,
+        typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(Format)}."),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Check data and task files line by line, and sweep files with what they name; all problems at once."""
+    if kind is Format.TASK_YAML:
+        raise UsageError(
+            "task files in YAML cannot be checked yet",
+            hint="write tasks as JSONL: --format spec or --format examples",
+        )
+    checked = [one for path in files for one in _checked(path, kind)]
+    if as_json:
+        output.emit_json({"files": [_to_dict(one) for one in checked]})
+    else:
+        for one in checked:
+            _show(one)
+    if wrong := [one for one in checked if one.first_problem]:
+        which = f"{len(wrong)} of {len(checked)} files" if len(checked) > 1 else "the file"
+        raise UsageError(
+            f"{which} cannot be used; the first problem is {wrong[0].first_problem}",
+            hint="mend the lines named on stdout, then validate again" + _other_format(wrong, kind),
+        )
+
+
+def _checked(path: str, kind: Format | None) -> list[Checked]:
+    if kind is Format.SWEEP or (kind is None and path.endswith(SUFFIX)):
+        return check_sweep(path)
+    return [check_data(path, kind)]
+
+
+def _other_format(wrong: Sequence[Checked], kind: Format | None) -> str:
+    """Say how a dataset that only looks like a task file is checked."""
+    is_guess = kind is None and any(one.errors for one in wrong)
+    return "; a plain dataset: --format dataset" if is_guess else ""
+
+
+def _show(one: Checked) -> None:
+    if not one.first_problem:
+        output.emit(f"{one.path}: ok, {_count(one)}")
+    if one.copies:
+        output.emit(f"{one.path}: {describe_copies(one.copies, one.count)}")
+    for problem in one.problems[:SHOWN_PROBLEMS]:
+        output.emit(str(problem))
+    if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:
+        output.emit(f"{one.path}: and {more:,} more problems")
+    if one.errors:
+        _show_errors(one)
+
+
+def _show_errors(one: Checked) -> None:
+    shown = output.fitted([error.to_dict() for error in one.errors[:SHOWN_PROBLEMS]])
+    output.emit(task_errors.render(shown, width=output.width()))
+    if (more := len(one.errors) - SHOWN_PROBLEMS) > 0:
+        output.emit(f"{one.path}: and {more:,} more problems; --json tells all")
+    wrong, every = len(one.errors), len(one.errors) + one.count
+    output.emit(f"{one.path}: {wrong:,} of {every:,} {_NOUNS[one.kind]}s cannot be used")
+
+
+_NOUNS = {
+    "dataset": "record",
+    "sweep": "evaluator",
+    "candidates": "candidate",
+    "spec": "task",
+    "examples": "example",
+}
+
+
+def _count(one: Checked) -> str:
+    return f"{one.count:,} {_NOUNS[one.kind]}{'s' * (one.count != 1)}"
+
+
+def _to_dict(one: Checked) -> dict[str, Any]:
+    return {
+        "path": one.path,
+        "kind": one.kind,
+        "valid": one.count,
+        "ids": list(one.ids),
+        "copies": [{"line_number": line, "of": first} for line, first in one.copies.items()],
+        "errors": [*map(_error, one.problems), *(error.to_dict() for error in one.errors)],
+    }
+
+
+def _error(problem: Problem) -> dict[str, Any]:
+    return {
+        "line_number": problem.line,
+        "task_id": "?",
+        "rule": problem.rule,
+        "field": "_root" if problem.rule in _ROOT_RULES else "_line",
+        "detail": problem.reason,
+        "column": problem.column,
+    }

@@ -1,0 +1,41 @@
+"""`optimize-eval verify`: whether the task files of a leaderboard are what they were."""
+
+from typing import Annotated
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.cli.options import shared as options
+from optimize_eval.findings.board.stored import check_files, load_board
+
+SCHEMA = "optimize-eval.verify.v1"
+
+EXAMPLES = """\b
+Examples:
+  optimize-eval verify runs/models/leaderboard.json
+  optimize-eval verify runs/models --json
+
+\b
+Files are looked for in the current folder, then in the board's.
+Exit codes: 0 every file is what it was, 1 one has changed or is gone, 2 there is no board.
+"""
+
+_DIFFERS = 1
+_WORDS = {"ok": "ok", "changed": "CHANGED: it is not what was scored", "gone": "GONE: there is no such file"}
+
+
+def verify(
+    board: Annotated[str, typer.Argument(metavar="BOARD", help="A leaderboard.json, or its folder.")],
+    as_json: options.Json = False,
+) -> None:
+    """Compare the task files of a leaderboard with the sha256 that it has of them."""
+    checked = check_files(load_board(board), board)
+    is_ok = all(one.state == "ok" for one in checked)
+    if as_json:
+        files = [{"path": one.path, "state": one.state, "found": one.found or None} for one in checked]
+        output.emit_json({"schema": SCHEMA, "ok": is_ok, "files": files})
+    else:
+        for one in checked:
+            output.emit(f"{one.path}: {_WORDS[one.state]}")
+    if not is_ok:
+        raise typer.Exit(_DIFFERS)

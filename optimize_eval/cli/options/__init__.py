@@ -1,0 +1,1 @@
+"""The options of commands: one name, one help line, one meaning."""

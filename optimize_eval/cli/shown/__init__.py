@@ -1,0 +1,1 @@
+"""What commands write for people and files."""

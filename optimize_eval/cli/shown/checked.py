@@ -1,0 +1,59 @@
+"""`report --check`: the numbers of summary.json against the journal, also by a script that shares no code."""
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.cli.options import gates
+from optimize_eval.errors import CannotGoOn
+from optimize_eval.findings import rederive
+from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.reading import files
+from optimize_eval.store.folder import SUMMARY
+
+CHECK_SCHEMA = "optimize-eval.check.v1"
+OLDER = b'"optimize-eval.summary.v1"'
+
+_DIFFERS = 1
+
+
+def emit(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as_json: bool) -> None:
+    """Compare with what is stored, then let the script speak that shares no code with us."""
+    try:
+        stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        raise CannotGoOn(
+            f"{folder / SUMMARY} cannot be read: {error}", hint="write it anew: the run's own command again"
+        ) from None
+    done = subprocess.run(
+        [sys.executable, "-I", "-m", rederive.__name__, str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in {0, _DIFFERS} or not done.stdout:  # it says what it found, or broke off
+        raise CannotGoOn(
+            f"the check broke off: {done.stderr.strip()[-200:]}",
+            hint=f"see where: python -I -m {rederive.__name__} {shlex.quote(str(folder))}; please report it",
+        )
+    made = orjson.loads(orjson.dumps(summary))
+    unlike = [key for key, value in made.items() if stored.get(key) != value and (key in stored or value)]
+    lines = [f"{key}: summary.json is not what the journal gives" for key in unlike]
+    lines += done.stdout.splitlines()
+    if OLDER in orjson.dumps(stored.get("schema")):
+        lines = ["summary.json was made by older rules: the run's own command again writes it anew"]
+    agrees = not unlike and done.returncode == 0
+    if as_json:
+        output.emit_json({"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines, **gates.to_dict(judged)})
+    else:
+        output.emit("\n".join(lines))
+    if not agrees:
+        raise typer.Exit(_DIFFERS)

@@ -1,0 +1,144 @@
+"""`optimize-eval run --dry-run`: what would be called, how long it might take, and what it could show."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from optimize_eval.cli import output
+from optimize_eval.errors import UsageError
+from optimize_eval.findings import forecast as forecasts
+from optimize_eval.findings.forecast import Forecast, Like, forecast, like_of
+from optimize_eval.findings.wording import count, percent
+from optimize_eval.reports.columns import wrapped
+from optimize_eval.run.plan import Plan
+from optimize_eval.session.opening import reusable
+from optimize_eval.store.stored import StoredRun, open_stored
+
+SCHEMA = "optimize-eval.plan.v1"
+
+_CALL = 0.1  # seconds, for the example of a duration
+_MINUTE = 60
+_TWICE = 1 - 0.5**0.5
+
+
+def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: bool) -> None:
+    """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
+    earlier = _like(like, plan) if like else None
+    found = forecast(plan.layout, earlier)
+    told = _plan(plan, run, slots, earlier, found)
+    if as_json:
+        output.emit_json(told)
+    else:
+        output.emit("\n".join(_lines(plan, told, earlier, found)))
+
+
+def _like(run: str, plan: Plan) -> Like:
+    from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  only for --like
+
+    stored = open_stored(run)
+    found = like_of(summarise_stored(stored), stored.layout, plan.layout, run)
+    if found is None:
+        raise UsageError(
+            f"{run} does not say how scores vary: fewer than two examples are scored",
+            hint="name a run that has scores, or omit --like for a guess",
+        )
+    return found
+
+
+def _plan(
+    plan: Plan, run: StoredRun, slots: int, like: Like | None, found: Forecast | None
+) -> dict[str, Any]:
+    layout = plan.layout
+    calls = len(run.ledger.of(layout).owed(range(layout.size)))
+    reach = found and (found.zero_one if found.graded is None else found.graded)
+    seconds = None if like is None or like.seconds is None else round(calls * like.seconds / slots, 3)
+    return {
+        "schema": SCHEMA,
+        "run": str(run.folder),
+        "plan": plan.digest,
+        "candidates": list(layout.candidates),
+        "baseline": layout.baseline,
+        "evaluators": [identity.to_dict() for identity in plan.identities],
+        "task_models": list(layout.task_models),
+        "splits": {split.name: len(split.lines) for split in layout.splits},
+        "repeats": layout.repeats,
+        "calls": layout.size,
+        "owed": calls,
+        "reuse": reusable(run) or None,
+        "slots": slots,
+        "seconds": seconds,
+        "seconds_at_100_ms_a_call": round(calls * _CALL / slots, 3),
+        "decided_on": layout.deciding,
+        "smallest_detectable": reach and reach.found,
+        "power": found and asdict(found),
+        "like": like and asdict(like),
+    }
+
+
+def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast | None) -> list[str]:
+    splits = " · ".join(f"{name} {many:,}" for name, many in told["splits"].items())
+    known = told["calls"] - told["owed"]
+    done = f", {known:,} of them done" if known else ""
+    lines = [
+        f" run         {told['run']}",
+        f" evaluators  {', '.join(f'{one.name}: {one.text}' for one in plan.identities)}",
+        f" candidates  {', '.join(told['candidates'])} (baseline {told['baseline']})",
+        f" data        {splits}",
+        f" cost        {told['calls']:,} calls{done}; {_time(told, like)}",
+    ]
+    for place, text in enumerate(_power(found, told["decided_on"], like) if found else ()):
+        lines += wrapped(" power       " if not place else " " * 13, text, output.width())
+    if told["reuse"]:
+        lines += wrapped(" reuse       ", told["reuse"], output.width())
+    last = "" if like else "; `optimize-eval preflight` measures how long a call takes"
+    return [*lines, f" Nothing was called{last}."]
+
+
+def _time(told: dict[str, Any], like: Like | None) -> str:
+    slots = count(told["slots"], "slot")
+    if told["seconds"] is None or like is None:
+        return f"if a call takes 100 ms, {_duration(told['seconds_at_100_ms_a_call'])} with {slots}"
+    return f"as slow as in {like.run}, about {_duration(told['seconds'])} with {slots}"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:,.1f} s" if seconds < _MINUTE else f"{seconds / _MINUTE:,.0f} min"
+
+
+def _power(found: Forecast, split: str, like: Like | None) -> Iterator[str]:
+    units, among = _units(found.units, found), count(found.comparisons, "candidate")
+    yield f"{split} has {units}, and {among} to compare with the baseline"
+    if found.units < found.fewest:
+        yield f"no difference can be confirmed, however large: that takes {_units(found.fewest, found)}"
+        return
+    if found.graded:
+        yield _found(found.graded, found, _assumed(found, like))
+    if found.zero_one:
+        guess = f"as in {like.run}" if like else "a guess"
+        share = percent(round(found.discordance or 0, 3))
+        yield _found(found.zero_one, found, f"scores of 0 and 1, {share} of pairs differ, {guess}")
+    if found.gain_of_repeats is not None:
+        gains = [percent(round(gain, 2)) for gain in (found.gain_of_repeats, _TWICE)]
+        yield f"more repeats narrow intervals by at most {gains[0]}, twice the examples by {gains[1]}"
+    if like is None:
+        yield "--like RUN plans by how scores varied in an earlier run"
+
+
+def _found(reach: forecasts.Reach, found: Forecast, assumed: str) -> str:
+    takes = f"{forecasts.ASKED:g} takes {_units(reach.needed, found)} ({assumed})"
+    if reach.found is None:
+        return f"no difference would be found; {takes}"
+    return f"a difference of {reach.found:.2f} would be found in 80 of 100 runs; {takes}"
+
+
+def _assumed(found: Forecast, like: Like | None) -> str:
+    sd = f"standard deviation {found.sd:.2g}"
+    if like is None:
+        return f"differences with {sd}, a guess"
+    return f"{'differences' if like.is_paired else 'scores, for want of pairs,'} with {sd}, as in {like.run}"
+
+
+def _units(many: int, found: Forecast) -> str:
+    if not found.is_clustered:
+        return count(many, "example")
+    return f"{count(many, 'cluster')} of about {found.examples / found.units:.3g} examples"

@@ -1,0 +1,53 @@
+"""Leaderboards as commands print them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from optimize_eval.cli import output
+from optimize_eval.findings.board.stored import SCHEMA, Board
+from optimize_eval.reports.terminal import leaderboard
+from optimize_eval.reports.terminal.summary import head
+
+
+def tell(
+    boards: Mapping[str, Board],
+    path: Path,
+    status: str,
+    *,
+    quiet: bool,
+    as_json: bool,
+    beside: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    """Print boards by their metrics' names, the bench's own without one, which is in `path`.
+
+    Without any only JSON has something to say on stdout; it has `beside`, too.
+    """
+    if as_json:
+        output.emit_json({**to_dict(boards), "run": str(path.parent), "status": status, **beside})
+    elif boards and quiet:
+        verdicts = [
+            f"{f'by {name}: ' * bool(name)}{board['verdict']['text']}" for name, board in boards.items()
+        ]
+        output.emit("\n".join([*verdicts, str(path.parent)]))
+    elif boards:
+        emit(boards)
+        output.say(f"the board is {path}")
+
+
+def emit(boards: Mapping[str, Board], note: str | None = None) -> None:
+    """Write boards for people, those of own metrics below their names, all below the run's note."""
+    if note:
+        output.emit("\n".join(head(output.fitted(note), output.width())))
+    for name, board in boards.items():
+        if name:
+            output.emit(f"\n by {name}")
+        output.emit(leaderboard.render(output.fitted(board), width=output.width()))
+
+
+def to_dict(boards: Mapping[str, Board]) -> dict[str, Any]:
+    """Make one value of boards: the bench's own, with those of own metrics in it."""
+    none: Board = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
+    others = {name: board for name, board in boards.items() if name}
+    return {**boards.get("", none), **({"boards": others} if others else {})}

@@ -1,0 +1,107 @@
+"""A search as a command carries it out: told before, shown after, its best written, its end explained."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.cli.host import Terminal
+from optimize_eval.cli.interrupts import Interrupted
+from optimize_eval.errors import UsageError
+
+if TYPE_CHECKING:  # a plain --help needs no search
+    from optimize_eval.search.components import Texts
+    from optimize_eval.search.optimizing import Optimized, Task
+
+_MISSED, _FAILED = 1, 4
+
+
+def carry_out(
+    task: "Task", file: str | None, *, fresh: bool, quiet: bool, as_json: bool, require_better: bool
+) -> None:
+    from optimize_eval.search.optimizing import begin_anew, optimize_task  # noqa: PLC0415  see optimize
+
+    if fresh:
+        begin_anew(task.folder)
+    _tell_plan(task)
+    done = optimize_task(task, Terminal(quiet=quiet))
+    written = _write(done, file, require_better=require_better)
+    document = {**done.document, "output_file": written}
+    if as_json:
+        output.emit_json(document)
+    elif quiet:
+        output.emit(f"{document['verdict']['text']}\n{task.folder}")
+    else:
+        from optimize_eval.reports.terminal import search as report  # noqa: PLC0415  only for people
+
+        output.emit(report.render(output.fitted(document), width=output.width()))
+    _end(done, task, require_better=require_better)
+
+
+def _tell_plan(task: "Task") -> None:
+    """Say before the first call what it costs, and what the budget has room for."""
+    from optimize_eval.search.result.final import final_calls  # noqa: PLC0415  see optimize
+
+    needs = task.plan.needs
+    most = final_calls(task.comparison, 1 + task.plan.top)
+    output.say(
+        f"search: at most {task.limits.budget:,} calls (one accepted proposal takes up to "
+        f"{needs.calls(1) - needs.calls(0):,} after {needs.calls(0):,} for the seed); "
+        f"final sweep: at most {most:,} more"
+    )
+
+
+def _write(done: "Optimized", file: str | None, *, require_better: bool) -> str | None:
+    """Write the best; where a gain is required and none is shown, the seed, and the other beside it."""
+    from optimize_eval.search.result.findings import BETTER  # noqa: PLC0415  see optimize
+
+    if file is None or done.result is None:
+        return None
+    best, is_shown = done.result.best, done.result.state == BETTER
+    if require_better and not is_shown:
+        _write_text(Path(f"{file}.unproven"), best.texts)
+        _write_text(Path(file), done.found.seed.texts)
+    else:
+        _write_text(Path(file), best.texts)
+    return file
+
+
+def _write_text(path: Path, texts: "Texts") -> None:
+    from optimize_eval.search.components import shown  # noqa: PLC0415  see optimize
+
+    value = shown(texts)
+    data = (
+        value.encode() if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n"
+    )
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(data)
+        draft.replace(path)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise UsageError(f"{path} cannot be written: {error.strerror}", hint="choose another -o") from None
+
+
+def _end(done: "Optimized", task: "Task", *, require_better: bool) -> None:
+    from optimize_eval.cli.ending import end  # noqa: PLC0415  see optimize
+    from optimize_eval.search.ending import FAILED, Why  # noqa: PLC0415
+    from optimize_eval.search.result.findings import BETTER  # noqa: PLC0415
+
+    if done.found.why is Why.INTERRUPTED:
+        output.say("interrupted: nothing is lost; the same command again goes on")
+        raise Interrupted
+    if done.found.why in FAILED:
+        output.say(f"error: {done.found.sentence}")
+        output.say("  try: fix it, then give the same command again: it goes on where it ended")
+        raise typer.Exit(_FAILED)
+    if done.found.why is Why.TIME and not done.finished:
+        output.say(f"out of time: {done.found.sentence}; the same command goes on where it ended")
+        raise typer.Exit(_FAILED)
+    if done.finished:
+        end(done.finished, folder=task.folder, out=str(task.folder))
+    if require_better and not (done.result and done.result.state == BETTER):
+        output.say("no gain is shown (--require-better)")
+        raise typer.Exit(_MISSED)

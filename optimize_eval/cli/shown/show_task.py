@@ -1,0 +1,105 @@
+"""`bench --show ID`: one task step by step: prompt, output, prediction, score, and what the metric says."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.cli.cleanup import owned_processes
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import connect
+from optimize_eval.protocol import Payload
+from optimize_eval.reading import strict_json
+from optimize_eval.run.attempt import attempt
+from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.store.folder import locked
+from optimize_eval.tasks import Task, TaskFile
+
+SCHEMA = "optimize-eval.task.v1"
+
+_FAILED = 4  # as a bench whose models all fail
+
+_OF_THE_TASK = ("thoughts", "output", "prediction", "metric")  # of the side info: told as steps of their own
+
+
+def show(specs: Sequence[EvaluatorSpec], file: TaskFile, task: Task, outputs: Path, *, as_json: bool) -> None:
+    """Go through one task with each model; outputs that the run has are not asked for again."""
+    with _held(outputs) as path, owned_processes():
+        models = [(spec.name, _ask(spec, task, path)) for spec in specs]
+    told = {
+        "schema": SCHEMA,
+        "task": task.id,
+        "path": file.path,
+        "line": task.line,
+        "metric_id": task.metric,
+        "post_process": task.post_process,
+        "prompt": task.prompt,
+        "targets": list(task.targets),
+        "models": [_told(name, outcome) for name, outcome in models],
+    }
+    if as_json:
+        output.emit_json(told)
+    else:
+        output.emit("\n".join(_lines(told)))
+    if all(isinstance(outcome, Failed) for _, outcome in models):
+        raise typer.Exit(_FAILED)
+
+
+@contextlib.contextmanager
+def _held(outputs: Path) -> Iterator[str]:
+    """Hold the folder of a run's outputs, if there are some, and give their path."""
+    if not outputs.exists():
+        yield ""
+        return
+    with locked(outputs.parent):
+        yield str(outputs.absolute())
+
+
+def _ask(spec: EvaluatorSpec, task: Task, outputs: str) -> Scored | Failed:
+    told = spec.task and replace(spec.task, outputs=outputs, tells_thoughts=True)
+    known = replace(spec, task=told)
+    evaluator = connect(known)
+    try:
+        payload = Payload(candidate="", example=task.raw, line=task.line)
+        return attempt(evaluator, payload, spec.timeout, spec.retries or 0)
+    finally:
+        evaluator.close()
+
+
+def _told(name: str, outcome: Scored | Failed) -> dict[str, Any]:
+    told = outcome.to_dict()
+    side_info = told.pop("side_info", {})
+    steps = {key: side_info.pop(key, None) for key in _OF_THE_TASK}
+    del steps["metric"]
+    return {"adapter": name, **steps, **told, "side_info": side_info}
+
+
+def _lines(told: Mapping[str, Any]) -> Iterator[str]:
+    yield f"{told['task']}  {told['path']}:{told['line']}"
+    yield f"  scored by {told['metric_id']}, after the post-process {told['post_process']}"
+    yield from _block("prompt", told["prompt"])
+    yield from _block("targets", "\n".join(told["targets"]))
+    for model in told["models"]:
+        yield ""
+        yield model["adapter"]
+        if model["outcome"] == "failed":
+            yield f"  failed    {model['kind']}: {model['message']}"
+            yield from [f"  try       {model['hint']}"] * bool(model["hint"])
+            continue
+        if model["thoughts"] is not None:
+            yield from _block("thoughts", model["thoughts"])
+        yield from _block("output", model["output"])
+        yield from _block("predicted", model["prediction"])
+        yield f"  score     {model['score']:g}"
+        for key, value in model["side_info"].items():
+            yield from _block(key, value if isinstance(value, str) else strict_json.dumps(value).decode())
+
+
+def _block(head: str, text: str) -> Iterator[str]:
+    """Write a text line by line beside its heading, as it is: blanks count."""
+    for number, line in enumerate(text.split("\n")):
+        yield f"  {head if not number else '':<9} │ {line}"

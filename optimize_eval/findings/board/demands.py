@@ -1,0 +1,139 @@
+"""What a leaderboard has to reach, as options ask for it; what runs have to, and how it is kept: demands."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.findings.demands import GateOptions
+from optimize_eval.store.folder import LEADERBOARD, MANIFEST
+from optimize_eval.store.stored import StoredRun
+
+if TYPE_CHECKING:
+    from optimize_eval.findings.board.gates import BoardBound
+    from optimize_eval.findings.board.stored import Board
+    from optimize_eval.findings.summary.gates import Gate
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardDemands:
+    """What a leaderboard has to reach."""
+
+    bounds: "tuple[BoardBound, ...]" = ()
+    before: "Board | None" = None
+    against: str = ""
+
+    def judge(self, board: "Board", others: "Mapping[str, Board]" = _NONE) -> "tuple[Gate, ...]":
+        """Hold a board, with its examples where they are known, against the demands.
+
+        `others` are the boards of own metrics by their names.
+        """
+        from optimize_eval.findings.board import gates as board_gates  # noqa: PLC0415  most benches have no gates
+        from optimize_eval.findings.diff.boards import compared  # noqa: PLC0415
+
+        if self == BoardDemands():
+            return ()
+        found: Iterable[Gate] = ()
+        if self.before:
+            found = board_gates.regression_gates(compared(self.before, board), self.before, self.against)
+        bounded = board_gates.bound_gates(_models(board, others), self.bounds)
+        return (*board_gates.unchanged(board, ""), *bounded, *found)
+
+
+def read_demands(
+    expected: "Board", fail_under: Sequence[str] | None, against: str | None, metrics: Sequence[str] = ()
+) -> BoardDemands:
+    """Read the demands, which must fit a board, of which no more has to be known than its names."""
+    if not fail_under and against is None:
+        return BoardDemands()
+    from optimize_eval.findings.board.examples import load_with_examples  # noqa: PLC0415  see BoardDemands
+    from optimize_eval.findings.board.gates import parse_bound  # noqa: PLC0415
+    from optimize_eval.findings.board.stored import by_name  # noqa: PLC0415
+    from optimize_eval.findings.diff.boards import check_comparable  # noqa: PLC0415
+
+    models = [*_models(expected, dict.fromkeys(metrics, expected))]
+    tasks = [*by_name(expected["models"][0]["tasks"])]
+    bounds = tuple(parse_bound(text, models, tasks) for text in fail_under or ())
+    if against is None:
+        return BoardDemands(bounds=bounds)
+    before = load_with_examples(place_of(against))
+    check_comparable(before, expected)
+    return BoardDemands(bounds=bounds, before=before, against=against)
+
+
+def read_before_calls(expected: "Board", options: GateOptions, metrics: Sequence[str]) -> BoardDemands:
+    """Read the demands, and refuse those that cannot be decided."""
+    wanted = read_demands(expected, options.fail_under, options.no_regression_against, metrics)
+    if wanted.before:
+        from optimize_eval.findings.board.gates import check_can_decide  # noqa: PLC0415  see BoardDemands
+
+        check_can_decide(wanted.before, expected)
+    return wanted
+
+
+def judged(
+    wanted: BoardDemands, stored: StoredRun, board: "Board | None", others: "Mapping[str, Board]" = _NONE
+) -> "tuple[Gate, ...]":
+    """Hold a bench against demands; one that has no board yet meets none of them."""
+    if wanted == BoardDemands():
+        return ()
+    if board is None:
+        return _incomplete(stored)
+    from optimize_eval.findings.board.examples import with_examples  # noqa: PLC0415  see BoardDemands
+
+    return wanted.judge(with_examples(board, stored) if wanted.before else board, others)
+
+
+def judged_as_asked(
+    stored: StoredRun,
+    board: "Board | None",
+    others: "Mapping[str, Board]",
+    fail_under: Sequence[str] | None,
+    against: str | None,
+) -> "tuple[Gate, ...]":
+    """Hold a bench on disk against what a command asks for."""
+    if board is None:
+        return _incomplete(stored) if fail_under or against is not None else ()
+    return judged(read_demands(board, fail_under, against, [*others]), stored, board, others)
+
+
+def recalled(stored: StoredRun, board: "Board", others: "Mapping[str, Board]") -> "tuple[Gate, ...]":
+    """Judge the demands that the bench's own command had; what they name may be gone by now."""
+    from optimize_eval.findings.summary.gates import Gate  # noqa: PLC0415  see BoardDemands
+
+    said = stored.manifest.get("settings", {}).get("gates", {})
+    try:
+        asked = said.get("fail_under"), said.get("no_regression_against")
+        return judged_as_asked(stored, board, others, *asked)
+    except (OptimizeEvalError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+        reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
+        return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)
+
+
+def _incomplete(stored: StoredRun) -> "tuple[Gate, ...]":
+    """Miss the demand that all others rest on, where a bench has no board yet."""
+    from optimize_eval.findings.summary.gates import Gate  # noqa: PLC0415  see BoardDemands
+
+    text = f"the bench is not complete: {stored.owed:,} of {stored.layout.size:,} calls are owed"
+    return (Gate(name="complete", is_met=False, text=text),)
+
+
+def place_of(path: str) -> str:
+    """Take a bench's folder for the board or the run.json in it: there is more in it than in either."""
+    from optimize_eval.findings.board.stored import is_bench_folder  # noqa: PLC0415  see BoardDemands
+
+    is_of_a_bench = Path(path).name in {MANIFEST, LEADERBOARD} and is_bench_folder(str(Path(path).parent))
+    return str(Path(path).parent) if is_of_a_bench else path
+
+
+def _models(board: "Board", others: "Mapping[str, Board]") -> dict[str, Any]:
+    """Name the models of a board, and as MODEL.METRIC those of the boards of own metrics."""
+    named = {model["adapter"]: model for model in board["models"]}
+    for metric, other in others.items():
+        for model in other["models"]:
+            named.setdefault(f"{model['adapter']}.{metric}", model)
+    return named

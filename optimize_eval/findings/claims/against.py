@@ -1,0 +1,150 @@
+"""All comparisons of a run: candidates with the baseline, by split and by group; pairs; what is lost to val.
+
+Each p value is corrected within its family; which families there are is said in families.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from optimize_eval.findings.claims.failures import WithFailures, with_failures
+from optimize_eval.findings.claims.families import Where, corrected_by, family_of
+from optimize_eval.findings.scores import Scores
+from optimize_eval.findings.summary.compare import (
+    MOST_FLIPPED_PAIRS,
+    MOST_PAIRS,
+    Comparison,
+    compare,
+    corrected,
+)
+from optimize_eval.findings.summary.gap import Lost, lost_gain, state_of
+from optimize_eval.statistics.families import holm
+from optimize_eval.store.layout import Layout, Split
+
+Key = tuple[Where, str]  # a family of cells and a candidate
+GroupKey = tuple[Where, str, str, str]  # and the path and label of a group
+
+
+@dataclass(frozen=True, kw_only=True)
+class Against:
+    """The comparisons, made when they are first looked at."""
+
+    layout: Layout
+    splits: Mapping[str, Split]
+    scores: Mapping[Key, Scores]
+
+    @cached_property
+    def pairs_in_all(self) -> int:
+        count = len(self.layout.candidates)
+        return count * (count - 1) // 2
+
+    @cached_property
+    def baseline(self) -> dict[Key, Comparison]:
+        """Compare every candidate with the baseline."""
+        found = {key: self._compare(key[0], self.layout.baseline, key[1]) for key in self._keys()}
+        return corrected_by(found, lambda key: family_of(key[0], self.layout))
+
+    @cached_property
+    def failing(self) -> dict[Key, WithFailures]:
+        """Compare once more where either failed, with failures as scores."""
+        found = {key: self._with_failures(key) for key in self.baseline if self._has_failures(key)}
+        done = {
+            end: corrected_by(
+                {key: getattr(found.get(key), end, None) or one for key, one in self.baseline.items()},
+                lambda key: family_of(key[0], self.layout),
+            )
+            for end in ("at_worst", "at_zero")
+        }
+        return {
+            key: WithFailures(
+                at_worst=one.at_worst and done["at_worst"][key], at_zero=one.at_zero and done["at_zero"][key]
+            )
+            for key, one in found.items()
+        }
+
+    @cached_property
+    def groups(self) -> dict[GroupKey, Comparison]:
+        """Compare within each group; the groups of a field are corrected together, split by split."""
+        found = {
+            (where, name, path, label): self._compare(where, self.layout.baseline, name, places)
+            for where, name in self._keys()
+            for path, label, places in self.group_places(where.split)
+        }
+        return corrected_by(found, lambda key: (key[0].split, key[2]))
+
+    @cached_property
+    def lost(self) -> dict[Key, tuple[Lost, float | None, str | None]]:
+        """Compute what of each gain is lost from train to val, its corrected p and what it may be called."""
+        if not {"train", "val"} <= self.splits.keys():
+            return {}
+        others = len(self.layout.candidates) - 1
+        found = {
+            key: lost_gain(
+                self.baseline[key[0]._replace(split="train"), key[1]].difference, one.difference, others
+            )
+            for key, one in self.baseline.items()
+            if key[0].split == "val"
+        }
+        known = [key for key, lost in found.items() if lost.p is not None]
+        p_holm = dict(zip(known, holm([found[key].p or 0.0 for key in known]), strict=True))
+        return {key: (lost, p_holm.get(key), self._state(key, lost, p_holm)) for key, lost in found.items()}
+
+    @cached_property
+    def pairs(self) -> dict[Where, list[tuple[str, str, Comparison]]]:
+        """Compare all pairs of candidates, family by family; none where they are too many."""
+        wheres = dict.fromkeys(where for where, _ in self.scores)
+        return {where: self._pairs(where) if self.pairs_in_all <= MOST_PAIRS else [] for where in wheres}
+
+    def apart_from(self, where: Where, winner: str) -> dict[str, Comparison]:
+        """Compare the winner with the other candidates alone, where all pairs are too many."""
+        others = [name for name in self.layout.candidates if name not in {winner, self.layout.baseline}]
+        found = corrected([self._compare(where, name, winner) for name in others])
+        return dict(zip(others, found, strict=True))
+
+    def group_places(self, split: str) -> Iterator[tuple[str, str, list[int]]]:
+        """Give each group of a split, of all labels that any split has."""
+        for path in self.layout.group_by:
+            labels = sorted({label for one in self.splits.values() for label in one.groups[path]})
+            here = self.splits[split].groups[path]
+            for label in labels:
+                yield path, label, [place for place, other in enumerate(here) if other == label]
+
+    def _pairs(self, where: Where) -> list[tuple[str, str, Comparison]]:
+        names = list(combinations(self.layout.candidates, 2))
+        first = self.layout.baseline
+        compared = [self.baseline[where, b] if a == first else self._compare(where, a, b) for a, b in names]
+        return [(a, b, one) for (a, b), one in zip(names, corrected(compared), strict=True)]
+
+    def _keys(self) -> list[Key]:
+        return [key for key in self.scores if key[1] != self.layout.baseline]
+
+    def _state(self, key: Key, lost: Lost, p_holm: Mapping[Key, float]) -> str | None:
+        """Call nothing kept that failures may have hidden; a winner's state is looked at again."""
+        state = state_of(lost, p_holm.get(key), self.layout.margins.get(key[0].evaluator))
+        has_failures = any(self._has_failures((key[0]._replace(split=s), key[1])) for s in ("train", "val"))
+        return "undecided" if state == "kept" and has_failures else state
+
+    def _has_failures(self, key: Key) -> bool:
+        where, name = key
+        return any(self.scores[where, one].failed for one in (self.layout.baseline, name))
+
+    def _with_failures(self, key: Key) -> WithFailures:
+        where, name = key
+        pair = self.scores[where, self.layout.baseline], self.scores[where, name]
+        clusters = self.splits[where.split].clusters
+        return with_failures(*pair, clusters, seed=self.layout.seed, may_flip=self._may_flip)
+
+    def _compare(self, where: Where, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
+        return compare(
+            self.scores[where, a].means,
+            self.scores[where, b].means,
+            self.splits[where.split].clusters,
+            seed=self.layout.seed,
+            may_flip=self._may_flip,
+            places=places,
+        )
+
+    @property
+    def _may_flip(self) -> bool:
+        return self.pairs_in_all <= MOST_FLIPPED_PAIRS

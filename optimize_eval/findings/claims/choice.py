@@ -1,0 +1,152 @@
+"""The winner, what its gain is once the flattery of the choice is taken out, and how much of it carries over.
+
+Beating the baseline is decided by the corrected test; the choice among several candidates makes the number
+beside it too high, so the number is cross-fitted.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.findings.claims.failures import lower_bounds, upper_bounds
+from optimize_eval.findings.rows import Row, marked, survives_failures
+from optimize_eval.findings.scores import Scores, Values
+from optimize_eval.findings.shapes import carried_of
+from optimize_eval.findings.summary import compare, gap
+from optimize_eval.statistics.carry_over import CarryOver, carry_over
+from optimize_eval.statistics.gaps import Estimate, Gap, gap_of
+from optimize_eval.statistics.paired import Difference, difference_of
+from optimize_eval.statistics.selection import CrossFitted, cross_fitted, mixture
+from optimize_eval.statistics.units import Clusters
+
+Gains = Mapping[str, Sequence[float]]  # over the baseline, by candidate and example, NaN where there is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Half:
+    """All candidates' scores on one split, the baseline apart."""
+
+    baseline: Scores
+    others: Mapping[str, Scores]
+    clusters: Clusters
+
+    @property
+    def has_failures(self) -> bool:
+        return any(scores.failed for scores in (self.baseline, *self.others.values()))
+
+    def gains(self) -> Gains:
+        return {name: _minus(one.means, self.baseline.means) for name, one in self.others.items()}
+
+    def least_gains(self) -> Gains | None:
+        """Count a candidate's failures as 0 and the baseline's as 1."""
+        top = upper_bounds(self.baseline)
+        ends = {name: lower_bounds(one) for name, one in self.others.items()}
+        if top is None or None in ends.values():
+            return None
+        return {name: _minus(one, top) for name, one in ends.items() if one is not None}
+
+    def most_gains(self) -> Gains | None:
+        low = lower_bounds(self.baseline)
+        ends = {name: upper_bounds(one) for name, one in self.others.items()}
+        if low is None or None in ends.values():
+            return None
+        return {name: _minus(one, low) for name, one in ends.items() if one is not None}
+
+
+def winner_of(rows: Sequence[Row], split: str) -> Row | None:
+    """Find the best candidate that may be called better, also with its failures held against it."""
+    better = [row for row in marked(rows, split, compare.BETTER) if survives_failures(row, split)]
+    if len({row["splits"][split]["coverage"] for row in better}) > 1:
+        return max(better, key=lambda row: row["splits"][split]["bounds"][0])
+    return better[0] if better else None
+
+
+def cross_fit(half: Half, candidate: str, seed: int) -> CrossFitted | None:
+    """Measure what the choice among the candidates gains; `candidate` is the one that was chosen."""
+    return _cross_fit(half.gains(), candidate, half.clusters, seed)
+
+
+def selection_of(k: int, row: Row, split: str, found: CrossFitted | None) -> dict[str, Any]:
+    """Shape what summary.json says of the choice."""
+    naive = row["vs_baseline"][split]
+    return {
+        "k": k,
+        "candidate": row["candidate"],
+        "naive": {key: naive[key] for key in ("diff", "se", "ci")},
+        "crossfit": found
+        and {
+            "diff": found.diff,
+            "se": found.se,
+            "ci": found.ci,
+            "df": found.df,
+            "n_pairs": found.n_pairs,
+            "chosen": found.chosen,
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """How much of a winner's train gain is there on val, cross-fitted where val chose it."""
+
+    lost: Gap
+    carried: CarryOver | None
+    is_kept: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        share = carried_of(self.carried) or {"share": None, "ci": None}
+        return {**share, "lost": {"value": self.lost.value, "ci": self.lost.ci}, "kept": self.is_kept}
+
+
+def kept_of(train: Half, val: Half, candidate: str, *, margin: float | None, seed: int) -> Kept | None:
+    """Say how much of the train gain carries over; with failures it has to hold at their ends, too."""
+    found = _kept(train.gains(), val.gains(), (train.clusters, val.clusters), candidate, margin, seed)
+    if found is None or not (train.has_failures or val.has_failures):
+        return found
+    ends = train.most_gains(), val.least_gains()
+    if ends[0] is None or ends[1] is None:
+        return Kept(lost=found.lost, carried=found.carried, is_kept=False)
+    worst = _kept(ends[0], ends[1], (train.clusters, val.clusters), candidate, margin, seed)
+    is_kept = found.is_kept and worst is not None and worst.is_kept
+    return Kept(lost=found.lost, carried=found.carried, is_kept=is_kept)
+
+
+def _kept(
+    train: Gains,
+    val: Gains,
+    clusters: tuple[Clusters, Clusters],
+    candidate: str,
+    margin: float | None,
+    seed: int,
+) -> Kept | None:
+    fitted = _cross_fit(val, candidate, clusters[1], seed) if len(val) > 1 else None
+    if fitted:
+        here: Estimate | None = (fitted.diff, fitted.se, fitted.df)
+        there = _plain(mixture(train, fitted.chosen), clusters[0])
+    else:
+        here, there = (
+            gap.estimate_of(_plain(val[candidate], clusters[1])),
+            _plain(train[candidate], clusters[0]),
+        )
+    before = gap.estimate_of(there)
+    if here is None or before is None or not gap.is_gain(there):
+        return None
+    lost, carried = gap_of(before, here), carry_over(before, here)
+    return Kept(lost=lost, carried=carried, is_kept=gap.is_kept(lost, carried, None, margin))
+
+
+def _cross_fit(gains: Gains, candidate: str, clusters: Clusters, seed: int) -> CrossFitted | None:
+    se = _plain(gains[candidate], clusters).se
+    return None if se is None else cross_fitted(gains, clusters, seed=seed, naive_se=se)
+
+
+def _plain(gains: Sequence[float], clusters: Clusters) -> Difference:
+    """Estimate a mean gain; its p is not drawn."""
+    at = [place for place, gain in enumerate(gains) if gain == gain]  # noqa: PLR0124  only NaN is not itself
+    nothing = [0.0] * len(at)
+    known = [gains[place] for place in at]
+    return difference_of(nothing, known, clusters and [clusters[place] for place in at], may_flip=False)
+
+
+def _minus(b: Values, a: Values) -> list[float]:
+    return [after - before for before, after in zip(a, b, strict=True)]

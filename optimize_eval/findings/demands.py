@@ -1,0 +1,116 @@
+"""What a run has to reach, as options ask for it: read before the calls, judged after them, kept in run.json.
+
+What a gate is, and whether one is met, is decided in gates and regression_gates.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.store.layout import Layout
+from optimize_eval.store.manifest import Manifest, additions_of, is_bench, layout_of
+from optimize_eval.store.stored import StoredRun, open_stored
+
+if TYPE_CHECKING:
+    from optimize_eval.findings.summary.gates import Bound, Gate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateOptions:
+    """The options that demand something, of a run or of a bench."""
+
+    fail_under: Sequence[str] = ()
+    max_gap: float | None = None
+    no_regression_against: str | None = None
+
+    def kept(self) -> dict[str, Any]:
+        """Make what run.json keeps, so that a later report can show what became of the gates."""
+        found = {name: value for name, value in asdict(self).items() if value}
+        return {"gates": found} if found else {}
+
+
+NO_GATES = GateOptions()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demands:
+    """What a run has to reach."""
+
+    bounds: "tuple[Bound, ...]" = ()
+    max_gap: float | None = None
+    before: StoredRun | None = None
+
+    def judge(self, run: StoredRun, summary: Mapping[str, Any]) -> "tuple[Gate, ...]":
+        """Hold a run against the demands; one that is not complete meets none of them."""
+        if self == Demands():
+            return ()
+        from optimize_eval.findings.diff.gates import regression_gates  # noqa: PLC0415
+        from optimize_eval.findings.diff.runs import compared  # noqa: PLC0415
+        from optimize_eval.findings.summary.gates import completeness, gates_of  # noqa: PLC0415  a plain --help judges nothing
+
+        found: Iterable[Gate] = ()
+        if self.before:
+            added = {one["name"] for one in additions_of(self.before.manifest)}
+            found = regression_gates(compared(self.before, run, force=False), added)
+        return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
+
+
+def read_demands(
+    manifest: Manifest,
+    folder: Path,
+    fail_under: Sequence[str] | None,
+    max_gap: float | None,
+    against: str | None,
+    *,
+    margins: Mapping[str, float] | None = None,
+    is_before_calls: bool = False,
+) -> Demands:
+    """Read the demands, which must fit the run of a manifest; before calls, those that cannot be decided."""
+    if not fail_under and max_gap is None and against is None:
+        return Demands()
+    from optimize_eval.findings.diff.gates import check_can_decide  # noqa: PLC0415
+    from optimize_eval.findings.summary.gates import check_gap, parse_bound  # noqa: PLC0415  see Demands
+    from optimize_eval.store.paired import check_comparable  # noqa: PLC0415
+
+    layout = layout_of(manifest)
+    if max_gap is not None:
+        check_gap(layout, max_gap)
+    before = None if against is None else open_stored(against)
+    if before:
+        if is_bench(before.manifest):
+            raise UsageError(f"{against} is a bench, not a run", hint="name a folder that `run` made")
+        check_comparable(before, manifest, folder)
+    if before and is_before_calls:
+        check_can_decide(before.layout, layout if margins is None else replace(layout, margins=margins))
+    bounds = tuple(parse_bound(text, layout) for text in fail_under or ())
+    return Demands(bounds=bounds, max_gap=max_gap, before=before)
+
+
+def margins_of(texts: Sequence[str] | None, layout: Layout) -> dict[str, float]:
+    """Read the margins; none without the option."""
+    if not texts:
+        return {}
+    from optimize_eval.findings.margins import parse_margins  # noqa: PLC0415  see Demands
+
+    return parse_margins(texts, layout)
+
+
+def set_margins(run: StoredRun, texts: Sequence[str] | None) -> None:
+    """Let a report look at a run with margins of its own, where some are given."""
+    if texts:
+        run.set_margins(margins_of(texts, run.layout))
+
+
+def recalled(run: StoredRun, summary: Mapping[str, Any]) -> "tuple[Gate, ...]":
+    """Judge the demands that the run's own command had; what they name may be gone by now."""
+    said = run.manifest.get("settings", {}).get("gates", {})
+    try:
+        asked = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
+        return read_demands(run.manifest, run.folder, *asked).judge(run, summary)
+    except (OptimizeEvalError, AttributeError, OSError, TypeError, ValueError) as error:
+        from optimize_eval.findings.summary.gates import Gate  # noqa: PLC0415  see Demands
+
+        reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
+        return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)

@@ -1,0 +1,1 @@
+"""Two runs, or two leaderboards, against each other."""

@@ -1,0 +1,208 @@
+"""What a run could show before any call is made: from guesses, or from how an earlier run's scores varied.
+
+The question is always that of the headline: each candidate against the baseline, on the deciding split. How
+scores vary is either measured (`like_of`) or guessed; which of the two is told with every number.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from optimize_eval.findings.claims.duplicates import with_copies_joined
+from optimize_eval.statistics.components import Components, components_of
+from optimize_eval.statistics.families import fewest_units
+from optimize_eval.statistics.power import (
+    detectable,
+    detectable_share,
+    examples_needed,
+    examples_needed_for_shares,
+)
+from optimize_eval.store.layout import Layout, Split
+
+GUESSED_SD = 0.3  # of paired differences of graded scores
+GUESSED_DISCORDANCE = 0.25  # the share of pairs that differ, of scores of 0 and 1
+GUESSED_ICC = 0.3  # how alike the examples of a cluster are
+ASKED = 0.05  # the difference whose price is always told
+
+Summary = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Like:
+    """How the paired differences of an earlier run varied; `sd` is that of one unit."""
+
+    run: str
+    evaluator: str
+    sd: float
+    is_clustered: bool
+    discordance: float | None  # of scores of 0 and 1, else None
+    repeats: int
+    noise: float | None  # the share of the variance that is the noise of repeats, where there were some
+    seconds: float | None  # of a call
+    is_paired: bool  # or else it had one candidate, and scores stand in for differences
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What would be found in 80 of 100 runs, and what `ASKED` takes; None is never, however large."""
+
+    found: float | None
+    needed: int  # units
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """What so many units (examples, or clusters of them) could show."""
+
+    comparisons: int
+    units: int
+    examples: int
+    is_clustered: bool
+    fewest: int
+    sd: float
+    graded: Reach | None
+    discordance: float | None
+    zero_one: Reach | None
+    gain_of_repeats: float | None  # by which more repeats could narrow an interval, at most
+
+
+def forecast(layout: Layout, like: Like | None = None) -> Forecast | None:
+    """Tell what a planned run could show; None where nothing is compared."""
+    comparisons = len(layout.candidates) - 1
+    split = with_copies_joined(layout.split(layout.deciding))
+    if not comparisons or split.lines == (None,):
+        return None
+    units = len(set(split.clusters)) if split.clusters else len(split.lines)
+    sd = _sd(split, layout.repeats, like)
+    shares = _discordance(split, layout.repeats, like)
+    is_graded = like is None or shares is None
+    return Forecast(
+        comparisons=comparisons,
+        units=units,
+        examples=len(split.lines),
+        is_clustered=split.clusters is not None,
+        fewest=fewest_units(comparisons),
+        sd=sd,
+        graded=_graded(sd, units, comparisons) if is_graded else None,
+        discordance=shares,
+        zero_one=None if shares is None else _zero_one(shares, units, comparisons),
+        gain_of_repeats=_gain(like, layout.repeats),
+    )
+
+
+def like_of(summary: Summary, layout: Layout, planned: Layout, run: str) -> Like | None:
+    """Read off a summary how scores vary; None where too few were scored to tell."""
+    evaluator = next((one for one in planned.evaluators if one in layout.evaluators), layout.evaluators[0])
+    names = [split.name for split in layout.splits]
+    split = planned.deciding if planned.deciding in names else layout.deciding
+    rows = [row for row in summary["rows"] if row["evaluator"] == evaluator]
+    pairs = [one for row in rows if (one := _varied(row, rows, split, summary))]
+    found = pairs or [one for row in rows if (one := _scattered(row, split, summary))]
+    if not found:
+        return None
+    noises = [one.noise for one in found if one.noise is not None]
+    shares = [one.discordance for one in found if one.discordance is not None]
+    return Like(
+        run=run,
+        evaluator=evaluator,
+        sd=median(one.sd for one in found),
+        is_clustered=split in summary["clusters"],
+        discordance=median(shares) if len(shares) == len(found) else None,
+        repeats=layout.repeats,
+        noise=median(noises) if noises else None,
+        seconds=_seconds(summary, evaluator),
+        is_paired=bool(pairs),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Varied:
+    """How one comparison's units varied."""
+
+    sd: float
+    discordance: float | None = None
+    noise: float | None = None
+
+
+def _varied(row: Summary, rows: Sequence[Summary], split: str, summary: Summary) -> _Varied | None:
+    """Read off a comparison with the baseline; None where there is none, or nothing varied."""
+    d = row["vs_baseline"] and row["vs_baseline"][split]
+    if not d or not d["se"]:
+        return None
+    base = next(
+        one["splits"][split]
+        for one in rows
+        if (one["candidate"], one["task_model"]) == (summary["baseline"], row["task_model"])
+    )
+    own = row["splits"][split]
+    parts = components_of(d["se"], d["n_pairs"], own["repeats"], base["within_sd"], own["within_sd"])
+    return _Varied(
+        sd=d["se"] * math.sqrt(d["units"]),
+        discordance=(d["wins"] + d["losses"]) / d["n_pairs"] if d["test"] == "mcnemar" else None,
+        noise=None if parts is None else parts.noise / d["se"] ** 2,
+    )
+
+
+def _scattered(row: Summary, split: str, summary: Summary) -> _Varied | None:
+    """Let a candidate's scores stand in for differences."""
+    s = row["splits"][split]
+    units = summary["clusters"].get(split, s["n"])
+    return _Varied(sd=s["se"] * math.sqrt(units)) if s["se"] else None
+
+
+def _sd(split: Split, repeats: int, like: Like | None) -> float:
+    """Give the standard deviation of a unit's difference, in the run that is planned."""
+    if like is None:
+        return GUESSED_SD * _design(split)
+    noise = like.noise or 0.0
+    scaled = like.sd * math.sqrt(1 - noise + noise * like.repeats / repeats)
+    if like.is_clustered or split.clusters is None:
+        return scaled  # a cluster there is taken for one here, or an example for an example
+    return scaled * _design(split)
+
+
+def _design(split: Split) -> float:
+    """Say how much more a cluster's mean varies than as many independent units would, by a guessed ICC."""
+    if split.clusters is None:
+        return 1.0
+    sizes = Counter(split.clusters).values()
+    n = len(split.lines)
+    weighted = sum(size**2 for size in sizes) / n
+    return math.sqrt((1 + (weighted - 1) * GUESSED_ICC) * len(sizes) / n)
+
+
+def _discordance(split: Split, repeats: int, like: Like | None) -> float | None:
+    """Give the share of pairs that differ, where exact McNemar would be the test."""
+    if split.clusters is not None or repeats > 1:
+        return None
+    return GUESSED_DISCORDANCE if like is None else like.discordance
+
+
+def _graded(sd: float, units: int, comparisons: int) -> Reach:
+    return Reach(
+        found=detectable(se=sd / math.sqrt(units), units=units, comparisons=comparisons),
+        needed=examples_needed(ASKED, sd=sd, comparisons=comparisons),
+    )
+
+
+def _zero_one(discordance: float, pairs: int, comparisons: int) -> Reach:
+    return Reach(
+        found=detectable_share(pairs=pairs, discordance=discordance, comparisons=comparisons),
+        needed=examples_needed_for_shares(ASKED, discordance=discordance, comparisons=comparisons),
+    )
+
+
+def _gain(like: Like | None, repeats: int) -> float | None:
+    if like is None or like.noise is None:
+        return None
+    noise = like.noise * like.repeats / repeats
+    return Components(noise=noise, examples=1 - like.noise).gain_of_repeats
+
+
+def _seconds(summary: Summary, evaluator: str) -> float | None:
+    there = [one for one in summary["latency"] if one["evaluator"] == evaluator]
+    calls = sum(one["n"] for one in there)
+    return sum(one["total"] for one in there) / calls if calls else None

@@ -1,0 +1,141 @@
+"""What some tasks need besides a mean: pass@k over repeats, calibration of a confidence, corpus BLEU.
+
+Each is made of one cell's scored records, and only where these have what it needs: scores of 0 and 1 and
+repeats; a number from 0 to 1 at `confidence` in the side information; the counts that `@bleu` leaves there.
+What models' replies say of themselves is replies'.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
+from optimize_eval.findings.replies import Replies
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.statistics.means import Mean, mean_of
+from optimize_eval.statistics.measures.calibration import Answer, calibration_of
+from optimize_eval.statistics.measures.corpus_bleu import LENGTH, Counts, corpus_bleu
+from optimize_eval.statistics.measures.pass_at_k import Repeats, all_of, any_of, listed, with_enough
+from optimize_eval.statistics.units import Clusters
+
+CONFIDENCE, BLEU_COUNTS = "confidence", "bleu_counts"
+EVERY = slice(None)
+
+_MOST = 1 << 53  # that a count may be, and every sum of such divides into a float
+
+Told = dict[str, Any]
+
+
+class Measures:
+    """Takes in the scored records of one cell."""
+
+    def __init__(self, examples: int, repeats: int, score_range: ScoreRange) -> None:
+        self._is_unit = score_range is ScoreRange.UNIT
+        self._is_repeated = repeats > 1
+        self._scored = [0] * examples
+        self._passed = [0] * examples
+        self._graded = bytearray(examples)  # those that have a score other than 0 or 1
+        self._answers: list[Answer] = []
+        self._unusable = 0
+        self._sentences: list[Counts] = []
+        self.replies = Replies()
+
+    def take(self, example: int, record: Mapping[str, Any]) -> None:
+        score, side_info = record["score"], record["side_info"]
+        self._scored[example] += 1
+        self.replies.take(record)
+        if score == 1:
+            self._passed[example] += 1
+        elif score:
+            self._graded[example] = True
+        if CONFIDENCE in side_info and self._is_unit:
+            self._take_confidence(side_info[CONFIDENCE], score)
+        if _is_counts(counts := side_info.get(BLEU_COUNTS)):
+            self._sentences.append(counts)
+
+    def repeats(self, places: slice = EVERY) -> list[Repeats]:
+        """Say by example how many repeats passed; empty where scores are not all 0 or 1, or not repeated."""
+        if not self._is_repeated or not self._is_unit or any(self._graded[places]):
+            return []
+        return [Repeats(*one) for one in zip(self._scored[places], self._passed[places], strict=True)]
+
+    @property
+    def calibration(self) -> Told | None:
+        found = calibration_of(self._answers)
+        return None if found is None else {**asdict(found), "unusable": self._unusable}
+
+    @property
+    def corpus_bleu(self) -> Told | None:
+        score = corpus_bleu(self._sentences)
+        return None if score is None else {"score": score, "outputs": len(self._sentences)}
+
+    def _take_confidence(self, confidence: Any, score: float) -> None:
+        is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
+        if is_number and 0 <= confidence <= 1:
+            self._answers.append((confidence, score))
+        else:
+            self._unusable += 1
+
+
+def passes_of(examples: Sequence[Repeats], clusters: Clusters) -> list[Told]:
+    """Give pass@k and pass^k for each k; an example with fewer than k scored repeats does not take part."""
+    return [{"k": k, **_passes(k, examples, clusters)} for k in listed(_most(examples))]
+
+
+def passes_over(tasks: Sequence[Sequence[Repeats]]) -> list[Told]:
+    """Give the same as a mean over tasks, of those that have such scores."""
+    there = [examples for examples in tasks if _most(examples)]
+    return [
+        {"k": k, **{name: _over(k, there, way) for name, way in _WAYS.items()}}
+        for k in listed(min(map(_most, there), default=0))
+    ]
+
+
+def of_cells(measured: Iterable[tuple[Told, Measures, Clusters]]) -> dict[str, list[Told]]:
+    """List what there is of each measure, by where it was measured."""
+    found: dict[str, list[Told]] = {"passes": [], "calibration": [], "corpus_bleu": [], "replies": []}
+    for where, one, clusters in measured:
+        if passes := passes_of(one.repeats(), clusters):
+            found["passes"].append({**where, "by_k": passes})
+        if calibration := one.calibration:
+            found["calibration"].append({**where, **calibration})
+        if bleu := one.corpus_bleu:
+            found["corpus_bleu"].append({**where, **bleu})
+        if replies := one.replies.to_dict():
+            found["replies"].append({**where, **replies})
+    return found
+
+
+_WAYS: Mapping[str, Callable[[int, Repeats], float]] = {"any": any_of, "all": all_of}
+
+
+def _most(examples: Sequence[Repeats]) -> int:
+    return max((one.scored for one in examples), default=0)
+
+
+def _passes(k: int, examples: Sequence[Repeats], clusters: Clusters) -> Told:
+    places = with_enough(k, examples)
+    theirs = clusters and [clusters[place] for place in places]
+    return {
+        name: _estimate(mean_of([way(k, examples[place]) for place in places], theirs, is_unit=True))
+        for name, way in _WAYS.items()
+    }
+
+
+def _over(k: int, tasks: Sequence[Sequence[Repeats]], way: Callable[[int, Repeats], float]) -> Told:
+    values = [[way(k, examples[place]) for place in with_enough(k, examples)] for examples in tasks]
+    found = mean_over(values)
+    elsewhere = on_tasks_like_these(values) if found.ci is None else None
+    return {**_estimate(elsewhere or found), "n": found.n, "tasks": len(values)}
+
+
+def _estimate(mean: Mean) -> Told:
+    return {"mean": mean.mean, "se": mean.se, "ci": mean.ci, "method": mean.method, "n": mean.n}
+
+
+def _is_counts(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == LENGTH
+        and all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= _MOST for one in value)
+    )

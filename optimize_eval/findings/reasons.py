@@ -1,0 +1,32 @@
+"""Why a score is what it is, in the evaluator's own words: which of its texts that is."""
+
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from optimize_eval.findings.sideinfo import LONGEST_KEPT, flat
+
+_KEYS = ("reasoning", "reason", "explanation", "message", "feedback")
+
+
+def reason_of(side_info: Mapping[str, Any]) -> str | None:
+    """Find the reason beside a score, whatever its length: by its usual names, else the longest text.
+
+    >>> reason_of({"label": "a rather long label", "reason": "off topic"})
+    'off topic'
+    """
+    named = (text for key in _KEYS if (text := _text(side_info.get(key))))
+    texts = (_text(value) for _, value in sorted(flat(side_info), key=itemgetter(0)))
+    return next(named, None) or max(texts, key=len, default="") or None
+
+
+def reason_of_lowest(records: Sequence[Mapping[str, Any]]) -> str | None:
+    """Find what was said of the lowest of an example's repeats that anything was said of."""
+    scored = sorted(
+        (record for record in records if record["outcome"] == "scored"), key=lambda record: record["score"]
+    )
+    return next((reason for record in scored if (reason := reason_of(record["side_info"]))), None)
+
+
+def _text(value: Any) -> str:
+    return value[:LONGEST_KEPT] if isinstance(value, str) and value.strip() else ""

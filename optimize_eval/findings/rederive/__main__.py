@@ -1,0 +1,97 @@
+"""python -m optimize_eval.findings.rederive RUN: exits 1 and names each field that differs."""
+
+import json
+import math
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.findings.rederive.board import expected_boards
+from optimize_eval.findings.rederive.journal import read
+from optimize_eval.findings.rederive.summary import expected
+
+_MISSING = object()
+_CLOSED = {"failures", "errors", "duplicates", "clusters", "chosen"}  # of which every field is derived
+_KINDS = {
+    **dict.fromkeys(("mean", "score", "overall_score"), "means"),
+    "se": "standard errors",
+    **dict.fromkeys(("ci", "ci90"), "intervals"),
+    **dict.fromkeys(("bounds", "lower_bound"), "bounds"),
+    **dict.fromkeys(("diff", "value"), "differences"),
+    "p": "p values",
+    "p_holm": "corrected p values",
+    **dict.fromkeys(
+        ("mark", "despite_failures", "no_worse", "equivalent", "holds_at_lower_bound", "holds_at_worst"),
+        "marks",
+    ),
+    **dict.fromkeys(("state", "winner", "flag", "kept", "not_told_apart", "not_run"), "states"),
+}
+_OTHER = "counts and names"
+
+
+def main(folder: Path) -> int:
+    run = read(folder)
+    documents = {"summary.json": expected(run), **expected_boards(folder, run)}
+    kinds: Counter[str] = Counter()
+    wrong = []
+    for name, again in documents.items():
+        stored = json.loads((folder / name).read_bytes())
+        for path, value, derived in differences(stored, again, kinds):
+            wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
+    print("\n".join([*wrong, *_told(kinds)]))  # noqa: T201  a script's output
+    numbers = f"{kinds.total():,} fields computed anew from the journal"
+    print(f"{numbers}, {len(wrong):,} differ")  # noqa: T201
+    return 1 if wrong else 0
+
+
+def differences(
+    stored: Any, again: Any, kinds: Counter[str], path: str = "", kind: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    """Walk what was derived and give each field that is stored otherwise; lists have to be as long."""
+    match again:
+        case dict() if isinstance(stored, dict):
+            more = [key for key in stored if key not in again] if kind in _CLOSED else []
+            for key, value in [*again.items(), *((key, _MISSING) for key in more)]:
+                where = f"{path}.{key}" if path else key
+                yield from differences(stored.get(key, _MISSING), value, kinds, where, key)
+        case list() | tuple() if isinstance(stored, list):
+            if len(stored) != len(again):
+                yield f"the length of {path}", len(stored), len(again)
+            for place, (one, other) in enumerate(zip(stored, again, strict=False)):
+                yield from differences(one, other, kinds, f"{path}[{place}]", kind)
+        case _:
+            kinds[_KINDS.get(kind, _OTHER)] += 1
+            if not agree(stored, again) and not _is_of_later(path, stored, again):
+                yield path, stored, again
+
+
+def agree(stored: Any, again: Any) -> bool:
+    """Return True if two values are the same but for rounding."""
+    if isinstance(stored, bool) or isinstance(again, bool):
+        return stored is again
+    if isinstance(stored, int | float) and isinstance(again, int | float):
+        return math.isclose(stored, again, rel_tol=1e-7, abs_tol=1e-10)
+    return bool(stored == again)
+
+
+def _is_of_later(path: str, stored: Any, again: Any) -> bool:
+    """Return True if a whole part is missing that would be empty: versions before it had none."""
+    return stored is _MISSING and "." not in path and again in ({}, [])
+
+
+def _told(kinds: Counter[str]) -> Iterator[str]:
+    """Say which kinds of numbers were checked."""
+    every = dict.fromkeys([*_KINDS.values(), _OTHER])
+    words = " · ".join(f"{kind} {kinds[kind]:,}" for kind in every if kinds[kind])
+    yield from textwrap.wrap(words, 78)
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is _MISSING else json.dumps(value, ensure_ascii=False)[:80]
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

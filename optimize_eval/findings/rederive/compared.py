@@ -1,0 +1,158 @@
+"""Estimates in the shapes that summary.json has: S of a split, D of a difference, G of a gap; Holm's p."""
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from optimize_eval.findings.rederive import numerics
+from optimize_eval.findings.rederive.journal import Cell, Run, Values
+
+Told = dict[str, Any]
+_Key = TypeVar("_Key", bound=Hashable)
+
+_FEWEST = 10  # units of a hint, examples of a flagged gap
+
+
+def mean_of(values: Values, labels: numerics.Labels, *, is_clustered: bool, is_unit: bool) -> Told:
+    """Estimate the mean of the examples that have a score."""
+    at = [place for place, value in enumerate(values) if value is not None]
+    there = [value for value in values if value is not None]
+    mean = numerics.average(there)
+    told: Told = {"mean": mean, "se": None, "ci": None, "method": None, "n": len(at), "df": None}
+    found = None if mean is None else numerics.spread(there, mean, [labels[place] for place in at])
+    if mean is None or found is None:
+        return told
+    se, units = found
+    is_share = set(there) <= {0, 1}
+    told |= {"se": se, "df": units - 1}
+    if is_share and not is_clustered:
+        return told | {"ci": numerics.wilson(mean, len(at)), "method": "wilson"}
+    if is_unit:
+        most = len(at) if is_share else math.inf
+        ci = numerics.wilson_effective(mean, se, units, units - 1, most)
+        return told | {"ci": ci, "method": "wilson_effective"}
+    method = ("cluster_t" if is_clustered else "t") if se else None
+    return told | {"ci": numerics.around(mean, se, units - 1), "method": method}
+
+
+def s_of(cell: Cell, run: Run, split: str) -> Told:
+    of = run.splits[split]
+    told = mean_of(cell.means, of.labels, is_clustered=of.is_clustered, is_unit=cell.is_unit)
+    bounds = [_plain_mean(cell.with_failures(score)) for score in (0.0, 1.0)] if cell.is_unit else None
+    return told | {
+        "repeats": run.repeats,
+        "scored": cell.scored,
+        "failed": cell.failed,
+        "skipped": cell.skipped,
+        "coverage": cell.coverage,
+        "bounds": None if bounds == [None, None] else bounds,
+        "within_sd": numerics.deviation(cell.scores) if run.repeats > 1 else None,
+        "between_sd": numerics.deviation([[value for value in cell.means if value is not None]]),
+        "failures": dict(cell.kinds),
+    }
+
+
+def _plain_mean(values: Values | None) -> float | None:
+    return numerics.average([value for value in values or () if value is not None])
+
+
+def compare(a: Values, b: Values, run: Run, split: str, places: Sequence[int] | None = None) -> Told:
+    """Compare b with a on the examples that both have a score for; Holm comes later."""
+    among = range(len(a)) if places is None else places
+    at = [place for place in among if a[place] is not None and b[place] is not None]
+    pairs = [((a[place] or 0.0), (b[place] or 0.0)) for place in at]
+    d = [after - before for before, after in pairs]
+    labels = [run.labels(split)[place] for place in at]
+    told: Told = {
+        "n_pairs": len(d),
+        "dropped": len(among) - len(at),
+        "wins": sum(one > 0 for one in d),
+        "ties": sum(one == 0 for one in d),
+        "losses": sum(one < 0 for one in d),
+        "units": len(set(labels)),
+        "diff": numerics.average(d),
+        **dict.fromkeys(("se", "ci", "df", "p", "p_holm", "test")),
+        "comparisons": 1,
+    }
+    found = None if told["diff"] is None else numerics.spread(d, told["diff"], labels)
+    if found:
+        se, units = found
+        told |= {"se": se, "df": units - 1, "ci": numerics.around(told["diff"], se, units - 1)}
+        is_share = not run.splits[split].is_clustered and {score for pair in pairs for score in pair} <= {
+            0,
+            1,
+        }
+        told["p"], told["test"] = _test(told, numerics.by_label(d, labels), run, is_share=is_share)
+    told["at_most"] = 1 - 0.05 ** (1 / told["units"]) if d and told["ties"] == len(d) else None
+    return told
+
+
+def _test(d: Told, units: Sequence[float], run: Run, *, is_share: bool) -> tuple[float, str]:
+    if is_share:
+        return numerics.mcnemar(d["wins"], d["losses"]), "mcnemar"
+    if not d["se"]:
+        return (2.0 ** (1 - len(units)) if d["diff"] else 1.0), "flip_exact"
+    if len(units) <= 14:  # noqa: PLR2004
+        return numerics.flips(units, run.seed), "flip_exact"
+    if len(units) <= 1000 and run.may_flip:  # noqa: PLR2004
+        return numerics.flips(units, run.seed), "flip"
+    return numerics.two_sided(d["diff"] / d["se"], d["df"]), "t"
+
+
+def correct(found: Mapping[_Key, Told], family: Callable[[_Key], Hashable]) -> dict[_Key, Told]:
+    """Correct the p values that belong together, then say what each difference may be called."""
+    families: dict[Hashable, list[_Key]] = {}
+    for key, d in found.items():
+        if d["p"] is not None:
+            families.setdefault(family(key), []).append(key)
+    done = dict(found)
+    for keys in families.values():
+        for key, p in zip(keys, numerics.holm([found[key]["p"] for key in keys]), strict=True):
+            done[key] = found[key] | {"p_holm": p, "comparisons": len(keys)}
+    return {key: d | {"mark": mark(d)} for key, d in done.items()}
+
+
+def mark(d: Told) -> str:
+    if d["p"] is None or not numerics.is_decidable(d["units"], d["comparisons"]):
+        return "too_few"
+    is_open = d["ci"] is not None and d["ci"][0] <= 0 <= d["ci"][1]
+    is_hint = d["p_holm"] >= numerics.ALPHA
+    if is_open or not d["diff"] or (is_hint and (d["ci"] is None or d["units"] < _FEWEST)):
+        return "no_difference"
+    return ("hint_" if is_hint else "") + ("better" if d["diff"] > 0 else "worse")
+
+
+def gap_of(a: Told, b: Told, value: str) -> Told | None:
+    """Subtract two independent estimates."""
+    if None in {a[value], a["se"], b[value], b["se"]}:
+        return None
+    se = math.hypot(a["se"], b["se"])
+    df = numerics.satterthwaite([(one["se"] ** 2, one["df"]) for one in (a, b)])
+    gap = a[value] - b[value]
+    return {
+        "value": gap,
+        "se": se,
+        "ci": numerics.around(gap, se, df),
+        "df": df,
+        "p": numerics.two_sided(gap / se, df) if se else None,
+    }
+
+
+def g_of(train: Told, val: Told) -> Told | None:
+    gap = gap_of(train, val, "mean")
+    if gap is None:
+        return None
+    is_shown = gap["ci"] is not None and not gap["ci"][0] <= 0 <= gap["ci"][1]
+    told = {key: gap[key] for key in ("value", "se", "ci")}
+    told["df"] = gap["df"] if math.isfinite(gap["df"]) else None
+    return told | {"flag": is_shown and min(train["n"], val["n"]) >= _FEWEST}
+
+
+def estimate(d: Told) -> tuple[float, float, float]:
+    return d["diff"], d["se"], d["df"]
+
+
+def is_gain(d: Told) -> bool:
+    if d["diff"] is None or d["diff"] <= 0:
+        return False
+    return bool(d["ci"][0] > 0 if d["ci"] else d["p"] is not None and d["p"] < numerics.ALPHA)

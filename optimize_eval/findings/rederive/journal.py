@@ -1,0 +1,257 @@
+"""What was recorded: the axes of run.json, and the newest record of each unit."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.findings.rederive.axes import read_axes
+from optimize_eval.findings.rederive.numerics import Labels, average
+from optimize_eval.findings.rederive.replies import told_of
+
+Values = list[float | None]  # by example
+Key = tuple[str, str | None, str, str]  # evaluator, task model, split, candidate
+
+
+@dataclass
+class Cell:
+    """The outcomes of one cell, by example."""
+
+    scores: list[list[float]]
+    failures: list[list[str]]  # their kinds
+    skipped: int
+    is_unit: bool
+
+    @property
+    def means(self) -> Values:
+        return [average(one) for one in self.scores]
+
+    @property
+    def failed(self) -> int:
+        return sum(map(len, self.failures))
+
+    @property
+    def kinds(self) -> Counter[str]:
+        return Counter(kind for kinds in self.failures for kind in kinds)
+
+    @property
+    def scored(self) -> int:
+        return sum(map(len, self.scores))
+
+    @property
+    def coverage(self) -> float | None:
+        return self.scored / (self.scored + self.failed) if self.scored + self.failed else None
+
+    @property
+    def predictions(self) -> list[dict[str, Any]]:
+        """Give what a board tells of repeats, their scores; where some failed, which ones is not known."""
+        pairs = zip(self.scores, self.failures, strict=True)
+        return [
+            {"predictions": [{"score": one} for one in scores]} if len(scores) > 1 and not failed else {}
+            for scores, failed in pairs
+        ]
+
+    def with_failures(self, score: float) -> Values | None:
+        """Count each failure as a score; None where scores have no ends."""
+        if not self.failed:
+            return self.means
+        if not self.is_unit:
+            return None
+        pairs = zip(self.scores, self.failures, strict=True)
+        return [average([*scores, *[score] * len(failed)]) for scores, failed in pairs]
+
+
+@dataclass
+class Split:
+    """The examples of one split."""
+
+    name: str
+    lines: list[int | None]
+    sha256: list[str]
+    own_clusters: list[str] | None
+    groups: dict[str, list[str]]
+    labels: list[Any] = field(init=False)  # what counts as one unit
+    is_clustered: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        many = len(self.lines)
+        has_copies = self.copies > many / 100
+        self.is_clustered = has_copies or self.own_clusters is not None
+        self.labels = list(range(many))
+        for texts in [
+            *([self.sha256] if has_copies else []),
+            *([self.own_clusters] if self.own_clusters else []),
+        ]:
+            self.labels = _joined(self.labels, texts)
+
+    @property
+    def copies(self) -> int:
+        return len(self.sha256) - len(set(self.sha256))
+
+
+@dataclass
+class Run:
+    """Everything that numbers are made of."""
+
+    evaluators: list[str]
+    ranges: dict[str, str]
+    candidates: list[str]
+    task_models: list[str | None]
+    splits: dict[str, Split]
+    repeats: int
+    baseline: str
+    seed: int
+    group_by: list[str]
+    margins: dict[str, float]
+    cells: dict[Key, Cell]
+    replies: list[dict[str, Any]]
+    judges: dict[str, str]
+    changed: list[str]
+    known: int
+    size: int
+    calls: list[dict[str, Any]]  # of models, each with the axes of its record
+
+    @property
+    def deciding(self) -> str:
+        return "val" if "val" in self.splits else next(iter(self.splits))
+
+    @property
+    def primary(self) -> tuple[str, str | None]:
+        return self.evaluators[0], self.task_models[0]
+
+    @property
+    def may_flip(self) -> bool:
+        many = len(self.candidates)
+        return many * (many - 1) // 2 <= 50  # noqa: PLR2004
+
+    def labels(self, split: str) -> Labels:
+        return self.splits[split].labels
+
+
+def read(folder: Path) -> Run:
+    """Read a run; additions that are not complete, or that changed, are left out."""
+    manifest = read_axes(folder / "run.json")
+    entries = [*manifest["evaluators"], *manifest["additions"]]
+    calls: list[dict[str, Any]] = []
+    records, changed = _records(folder / "journal.jsonl", entries, manifest.get("counts"), calls)
+    splits = [
+        Split(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"])
+        for one in manifest["splits"]
+    ]
+    share = len(manifest["candidates"]) * len(manifest["task_models"])
+    share *= sum(len(split.lines) for split in splits) * manifest["repeats"]
+    axes = (
+        {one["name"] for one in manifest["candidates"]},
+        set(manifest["task_models"]),
+        {(split.name, line) for split in splits for line in split.lines},
+    )
+    done = Counter(key[0] for key in records if _is_named(key, axes, manifest["repeats"]))
+    added = {one["name"] for one in manifest["additions"]}
+    kept = [
+        one
+        for one in entries
+        if one["name"] not in added or (done[one["name"]] == share and one["name"] not in changed)
+    ]
+    names = [one["name"] for one in kept]
+    run = Run(
+        evaluators=names,
+        ranges={one["name"]: one["score_range"] for one in kept},
+        candidates=[one["name"] for one in manifest["candidates"]],
+        task_models=manifest["task_models"],
+        splits={split.name: split for split in splits},
+        repeats=manifest["repeats"],
+        baseline=manifest["baseline"],
+        seed=manifest["seed"],
+        group_by=manifest["group_by"],
+        margins=manifest.get("settings", {}).get("margins", {}),
+        cells={},
+        replies=[],
+        judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
+        changed=sorted(changed.intersection(names)),
+        known=sum(done[name] for name in names),
+        size=share * len(names),
+        calls=calls,
+    )
+    _fill(run, records)
+    return run
+
+
+def _is_named(key: tuple[Any, ...], axes: tuple[set[Any], ...], repeats: int) -> bool:
+    """Tell whether the last command was about a unit."""
+    _, task_model, split, candidate, line, repeat = key
+    candidates, models, lines = axes
+    return candidate in candidates and task_model in models and (split, line) in lines and repeat <= repeats
+
+
+def _records(
+    path: Path,
+    entries: list[dict[str, Any]],
+    counts: Callable[[dict[str, Any]], bool] | None,
+    calls: list[dict[str, Any]],
+) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str]]:
+    """Give the newest record of each unit; a line without an end is none yet."""
+    since = {one["name"]: one.get("since", 0) for one in entries}
+    sound = {one["name"]: one.get("sound_since", 0) for one in entries}
+    records: dict[tuple[Any, ...], dict[str, Any]] = {}
+    changed: set[str] = set()
+    offset = 0
+    with path.open("rb") as journal:
+        for line in journal:
+            record = json.loads(line) if line.endswith(b"\n") else {}
+            axes = {key: record.get(key) for key in ("evaluator", "candidate")}
+            calls += [{**axes, **call} for call in record.get("usage", ())]
+            if "outcome" not in record:
+                told = record.get("changed", [])
+                changed.update(name for name in told if offset >= max(since.get(name, 0), sound.get(name, 0)))
+            elif offset >= since.get(record["evaluator"], 0) and (counts is None or counts(record)):
+                where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
+                records[*where, record.get("line"), record["repeat"]] = record
+            offset += len(line)
+    return records, changed
+
+
+def _fill(run: Run, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+    for evaluator in run.evaluators:
+        for candidate in run.candidates:
+            for task_model in run.task_models:
+                for split in run.splits.values():
+                    key = evaluator, task_model, split.name, candidate
+                    run.cells[key] = _cell(run, key, split, records)
+                    _count_replies(run, key, split, records)
+
+
+def _cell(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[str, Any]]) -> Cell:
+    cell = Cell([], [], 0, run.ranges[key[0]] == "unit")
+    for line in split.lines:
+        theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
+        cell.scores.append([one["score"] for one in theirs if one.get("outcome") == "scored"])
+        cell.failures.append([one["kind"] for one in theirs if one.get("outcome") == "failed"])
+        cell.skipped += sum(one.get("outcome") == "skipped" for one in theirs)
+    return cell
+
+
+def _count_replies(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+    units = [(*key, line, repeat + 1) for line in split.lines for repeat in range(run.repeats)]
+    scored = [one for unit in units if (one := records.get(unit, {})).get("outcome") == "scored"]
+    where = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
+    if told := told_of(where, scored):
+        run.replies.append(told)
+
+
+def _joined(labels: list[Any], texts: list[str]) -> list[Any]:
+    """Give one label to all that are linked by an equal text, however many steps away."""
+    group = {label: label for label in labels}
+
+    def head(label: Any) -> Any:
+        while group[label] != label:
+            label = group[label]
+        return label
+
+    first: dict[str, Any] = {}
+    for label, text in zip(labels, texts, strict=True):
+        other = head(first.setdefault(text, label))
+        mine = head(label)
+        group[max(mine, other)] = min(mine, other)
+    return [head(label) for label in labels]

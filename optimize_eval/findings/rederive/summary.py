@@ -1,0 +1,280 @@
+"""Everything of summary.json that a decision hangs on, in its shape, from the journal alone."""
+
+import math
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+from optimize_eval.findings.rederive import numerics
+from optimize_eval.findings.rederive.claims import claims_of, is_share_kept, verdict_of
+from optimize_eval.findings.rederive.compared import (
+    Told,
+    compare,
+    correct,
+    estimate,
+    g_of,
+    gap_of,
+    is_gain,
+    mean_of,
+    s_of,
+)
+from optimize_eval.findings.rederive.journal import Run, Values
+from optimize_eval.findings.rederive.spent import spent_of
+
+Where = tuple[str, str | None, str]  # evaluator, task model, split
+_OF_D = (
+    *("diff", "se", "ci", "p", "p_holm", "test", "n_pairs", "units", "comparisons", "dropped"),
+    *("wins", "ties", "losses", "at_most", "mark"),
+)
+_MOST_PAIRS = 2000
+
+
+def expected(run: Run) -> Told:
+    """Compute the parts of a summary that can be derived anew."""
+    wheres = [
+        (evaluator, task_model, split)
+        for evaluator in run.evaluators
+        for task_model in run.task_models
+        for split in run.splits
+    ]
+    means = {where: {name: run.cells[*where, name].means for name in run.candidates} for where in wheres}
+    against = _against_baseline(run, means)
+    groups = _groups(run, means)
+    rows = [
+        _row(run, (evaluator, task_model), name, against, groups)
+        for evaluator in run.evaluators
+        for task_model in run.task_models
+        for name in run.candidates
+    ]
+    _lose(run, rows, against)
+    pairs = [d for where in wheres for d in _pairs(run, where, means[where], against)]
+    primary = [row for row in rows if (row["evaluator"], row["task_model"]) == run.primary]
+    decisive = [
+        d for d in pairs if (d["evaluator"], d["task_model"], d["split"]) == (*run.primary, run.deciding)
+    ]
+    claims = claims_of(primary, decisive, run)
+    return {
+        "baseline": run.baseline,
+        "decided_on": run.deciding,
+        "score_ranges": run.ranges,
+        "margins": run.margins,
+        "judges": run.judges,
+        "units": _units(run),
+        "rows": rows,
+        "pairs": pairs,
+        **{key: claims[key] for key in ("selection", "not_told_apart", "carry_over")},
+        "leakage": _leaked(run),
+        "duplicates": {name: split.copies for name, split in run.splits.items() if split.copies},
+        "clusters": {
+            name: len(set(split.labels)) for name, split in run.splits.items() if split.is_clustered
+        },
+        "changed": run.changed,
+        "replies": sorted(run.replies, key=_order(run)),
+        "verdict": verdict_of(primary, claims, run),
+        **({"spent": spent_of(run.calls)} if run.calls else {}),
+    }
+
+
+def _order(run: Run) -> Callable[[Told], tuple[int, ...]]:
+    """Put cells in the order of a run: evaluator, candidate, task model, split."""
+    axes: dict[str, list[Any]] = {
+        "evaluator": run.evaluators,
+        "candidate": run.candidates,
+        "task_model": run.task_models,
+        "split": list(run.splits),
+    }
+    return lambda told: tuple(axis.index(told[name]) for name, axis in axes.items())
+
+
+def _against_baseline(run: Run, means: dict[Where, dict[str, Values]]) -> dict[tuple[Where, str], Told]:
+    """Compare with the baseline, as scored and, where either failed, with failures as scores."""
+    others = [name for name in run.candidates if name != run.baseline]
+    keys = [(where, name) for where in means for name in others]
+
+    def family(key: tuple[Where, str]) -> tuple[str, bool]:
+        where, split = key[0], key[0][2]
+        return split, where == (*run.primary, run.deciding)
+
+    plain = {
+        (where, name): compare(means[where][run.baseline], means[where][name], run, where[2])
+        for where, name in keys
+    }
+    done = correct(plain, family)
+    failing = [key for key in keys if any(run.cells[*key[0], one].failed for one in (run.baseline, key[1]))]
+    for end, score in (("at_worst", 1.0), ("at_zero", 0.0)):
+        substituted = dict(plain)
+        for where, name in failing:
+            before = run.cells[*where, run.baseline].with_failures(score)
+            after = run.cells[*where, name].with_failures(0.0)
+            if before is not None and after is not None:
+                substituted[where, name] = compare(before, after, run, where[2]) | {"is_other": True}
+        for key, d in correct(substituted, family).items():
+            if key in failing:
+                done[key] = done[key] | {end: d if d.get("is_other") else None}
+    for key in failing:
+        done[key] = done[key] | {"despite_failures": _despite(done[key])}
+    return done
+
+
+def _despite(d: Told) -> str:
+    worst, zero = d["at_worst"], d["at_zero"]
+    if worst is None or zero is None:
+        return "unbounded"
+    if worst["mark"] == "better":
+        return "surely"
+    return "if_both_count_as_zero" if zero["mark"] == "better" else "no"
+
+
+def _row(run: Run, asked: tuple[str, str | None], name: str, against: Any, groups: Any) -> Told:
+    wheres = {split: (*asked, split) for split in run.splits}
+    splits = {split: s_of(run.cells[*where, name], run, split) for split, where in wheres.items()}
+    row: Told = {
+        "candidate": name,
+        "evaluator": asked[0],
+        "task_model": asked[1],
+        "gap": g_of(splits["train"], splits["val"]) if {"train", "val"} <= run.splits.keys() else None,
+        "splits": {split: {key: s[key] for key in s if key != "df"} for split, s in splits.items()},
+        "vs_baseline": None,
+        "overfit": None,
+        "groups": groups.get((asked, name), {}),
+    }
+    if name != run.baseline:
+        row["vs_baseline"] = {
+            split: _d(against[where, name], run, asked[0]) for split, where in wheres.items()
+        }
+    return row
+
+
+def _d(d: Told, run: Run, evaluator: str) -> Told:
+    told = {key: d[key] for key in _OF_D}
+    if "despite_failures" in d:
+        short = ("diff", "ci", "p", "p_holm")
+        ends = {end: d[end] and {key: d[end][key] for key in short} for end in ("at_worst", "at_zero")}
+        told |= {"despite_failures": d["despite_failures"], **ends}
+    margin = run.margins.get(evaluator)
+    if margin is not None and d["se"] is not None:
+        ends90 = _ends90(d, is_unit=run.ranges[evaluator] == "unit")
+        is_no_worse = ends90[0] > -margin
+        is_equivalent = is_no_worse and ends90[1] < margin
+        told["margin"] = {
+            "margin": margin,
+            "ci90": ends90,
+            "no_worse": is_no_worse,
+            "equivalent": is_equivalent,
+        }
+    return told
+
+
+def _ends90(d: Told, *, is_unit: bool) -> tuple[float, float]:
+    if d["test"] == "mcnemar":
+        return numerics.score_ends(d["wins"], d["losses"], d["n_pairs"])
+    if d["se"] or not is_unit:
+        return numerics.around(d["diff"], d["se"], d["df"], 0.95) or (d["diff"], d["diff"])
+    other = 1 - 0.05 ** (1 / d["units"])  # the share that may differ in another way, all the way
+    return (1 - other) * d["diff"] - other, (1 - other) * d["diff"] + other
+
+
+def _lose(run: Run, rows: list[Told], against: dict[tuple[Where, str], Told]) -> None:
+    """Compute what of each gain is lost from train to val; all of them are one family."""
+    if not {"train", "val"} <= run.splits.keys():
+        return
+    found: list[tuple[Told, Told, Told, Told]] = []
+    for row in (one for one in rows if one["vs_baseline"]):
+        asked = row["evaluator"], row["task_model"]
+        train, val = (against[(*asked, split), row["candidate"]] for split in ("train", "val"))
+        gap = gap_of(train, val, "diff")
+        if gap:
+            gap["p"] = gap["p"] if gap["p"] is not None else train["p"] if gap["value"] > 0 else 1.0
+            found.append((row, train, val, gap))
+    for (row, train, val, gap), p in zip(found, numerics.holm([one[3]["p"] for one in found]), strict=True):
+        ratio = None
+        if is_gain(train):
+            ratio = numerics.fieller(estimate(train), estimate(val), len(run.candidates) - 1)
+        can_be_told = all(numerics.is_decidable(one["units"], 1) for one in (train, val))
+        row["overfit"] = {
+            **{key: gap[key] for key in ("value", "se", "ci", "p")},
+            "df": gap["df"] if math.isfinite(gap["df"]) else None,
+            "p_holm": p,
+            "flag": p < numerics.ALPHA and can_be_told and gap["value"] > 0,
+            "carry_over": ratio and {"share": ratio[0], "ci": ratio[1]},
+            "state": _state(run, row, (train, val), gap, p, ratio) if can_be_told else None,
+        }
+
+
+def _state(run: Run, row: Told, d: tuple[Told, Told], gap: Told, p: float, ratio: Any) -> str:
+    train, val = d
+    if not is_gain(train):
+        return "no_gain"
+    if p < numerics.ALPHA and gap["value"] > 0 and (gap["ci"] is None or gap["ci"][0] > 0):
+        return "part_lost" if is_gain(val) else "overfits"
+    margin = run.margins.get(row["evaluator"])
+    most = gap["ci"][1] if gap["ci"] else gap["value"]
+    is_kept = is_share_kept(ratio) and (ratio[1] is not None or is_gain(val))
+    if margin is not None and most <= margin:
+        is_kept = True
+    failed = any(
+        run.cells[row["evaluator"], row["task_model"], split, name].failed
+        for split in ("train", "val")
+        for name in (run.baseline, row["candidate"])
+    )
+    return "kept" if is_kept and not failed else "undecided"
+
+
+def _pairs(run: Run, where: Where, values: dict[str, Values], against: Any) -> list[Told]:
+    names = list(combinations(run.candidates, 2))
+    if len(names) > _MOST_PAIRS:
+        return []
+    found = {
+        (a, b): against[where, b] if a == run.baseline else compare(values[a], values[b], run, where[2])
+        for a, b in names
+    }
+    told = correct(found, lambda _: 0)
+    axes = dict(zip(("evaluator", "task_model", "split"), where, strict=True))
+    return [{"a": a, "b": b, **axes, **{key: d[key] for key in _OF_D}} for (a, b), d in told.items()]
+
+
+def _groups(run: Run, means: dict[Where, dict[str, Values]]) -> dict[Any, Told]:
+    """Compute each group's means and differences; the groups of a field in a split are a family."""
+    found: dict[Any, Told] = {}
+    told: dict[Any, Told] = {}
+    for where, of_candidates in means.items():
+        split = run.splits[where[2]]
+        is_unit = run.ranges[where[0]] == "unit"
+        for path in run.group_by:
+            for label in sorted({one for other in run.splits.values() for one in other.groups[path]}):
+                places = [place for place, one in enumerate(split.groups[path]) if one == label]
+                for name, values in of_candidates.items():
+                    own: Values = [None] * len(values)
+                    for place in places:
+                        own[place] = values[place]
+                    s = mean_of(own, split.labels, is_clustered=split.is_clustered, is_unit=is_unit)
+                    group = told.setdefault((where[:2], name), {}).setdefault(f"{path}={label}", _empty())
+                    group["splits"][split.name] = {key: s[key] for key in s if key != "df"}
+                    if name != run.baseline:
+                        d = compare(of_candidates[run.baseline], values, run, split.name, places)
+                        found[where, name, path, label] = d
+    for (where, name, path, label), d in correct(found, lambda key: (key[0][2], key[2])).items():
+        group = told[where[:2], name][f"{path}={label}"]
+        group["vs_baseline"][where[2]] = {key: d[key] for key in _OF_D}
+    return told
+
+
+def _empty() -> Told:
+    return {"splits": {}, "vs_baseline": {}}
+
+
+def _units(run: Run) -> dict[str, int]:
+    counts = {
+        name: sum(getattr(cell, name) for cell in run.cells.values())
+        for name in ("scored", "failed", "skipped")
+    }
+    return {"total": run.size, **counts, "owed": run.size - sum(counts.values())}
+
+
+def _leaked(run: Run) -> int:
+    seen: set[str] = set()
+    many = 0
+    for split in run.splits.values():
+        many += sum(digest in seen for digest in split.sha256)
+        seen.update(split.sha256)
+    return many

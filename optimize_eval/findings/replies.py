@@ -1,0 +1,167 @@
+"""What models' replies say of themselves: cut off for their length, on another scale, given by whom.
+
+Read from what judges leave in a score's side information (`usage`, `clamped_from`) and models under test at
+`model`; in words it is what a reader has to know before believing a score.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from optimize_eval.findings.wording import percent
+from optimize_eval.store.manifest import Manifest, evaluators_of
+
+MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
+
+_COUNTED = ("cut_off", "off_scale", "with_thoughts")
+_CUT_OFF = "length"
+_THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")  # a provider's are told apart before
+_ROUNDING = 0.001
+_MOST_NAMED = 5
+
+Told = dict[str, Any]
+
+
+class Replies:
+    """Takes in the scored records of one cell."""
+
+    def __init__(self) -> None:
+        self.scored = 0
+        self.cut_off = 0
+        self.off_scale = 0
+        self.with_thoughts = 0
+        self.answered_by: Counter[str] = Counter()
+        self._first: float | None = None
+
+    def take(self, record: Mapping[str, Any]) -> None:
+        self.scored += 1
+        side_info = record["side_info"]
+        output = side_info.get("output")
+        self.with_thoughts += isinstance(output, str) and output.lstrip().lower().startswith(_THOUGHTS)
+        usage, model = side_info.get("usage"), side_info.get("model")
+        told = [one for one in (usage, model) if isinstance(one, dict)]
+        if not told:
+            return
+        self.cut_off += any(one.get("finish_reason") == _CUT_OFF for one in told)
+        if names := [name for one in told if isinstance(name := one.get("answered_by"), str)]:
+            self.answered_by[names[0]] += 1
+        if isinstance(usage, dict) and (off := _off_scale(side_info.get("clamped_from"))):
+            self.off_scale += 1
+            self._first = off[0] if self._first is None else self._first
+
+    def to_dict(self) -> Told | None:
+        """Say what there is to tell; None where these are no replies of models, or none that say anything."""
+        if not (self.cut_off or self.off_scale or self.with_thoughts or self.answered_by):
+            return None
+        told = {"scored": self.scored, "cut_off": self.cut_off, "off_scale": self.off_scale}
+        first = {"first_off_scale": self._first} if self.off_scale else {}
+        thoughts = {"with_thoughts": self.with_thoughts} if self.with_thoughts else {}
+        return {**told, **first, **thoughts, "answered_by": dict(sorted(self.answered_by.items()))}
+
+
+def _off_scale(clamped: object) -> list[float]:
+    numbers = clamped.values() if isinstance(clamped, dict) else ()
+    return [one for one in numbers if isinstance(one, int | float) and not -_ROUNDING <= one <= 1 + _ROUNDING]
+
+
+def of_evaluators(summary: Mapping[str, Any]) -> dict[str, Told]:
+    """Add up by evaluator what `replies` of a summary says by cell."""
+    found: dict[str, Told] = {}
+    for cell in summary["replies"]:
+        one = found.setdefault(cell["evaluator"], {**dict.fromkeys(_COUNTED, 0), "first": None})
+        for count in _COUNTED:
+            one[count] += cell.get(count, 0)
+        if one["first"] is None:
+            one["first"] = cell.get("first_off_scale")
+    for name, one in found.items():
+        rows = (row for row in summary["rows"] if row["evaluator"] == name)
+        one["scored"] = sum(s["scored"] for row in rows for s in row["splits"].values())
+    return found
+
+
+def beyond_scale(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Name the evaluators whose replies are on another scale too often, with words for that."""
+    return {
+        name: f"{name}: {_off_in_words(one)}"
+        for name, one in of_evaluators(summary).items()
+        if one["off_scale"] > MOST_OFF_SCALE * one["scored"]
+    }
+
+
+def judges_of(manifest: Manifest) -> dict[str, str]:
+    """Say which model each judge of a run calls."""
+    entries = [(one["name"], (one.get("judge") or {}).get("model")) for one in evaluators_of(manifest)]
+    return {name: model for name, model in entries if isinstance(model, str)}
+
+
+def doubts(summary: Mapping[str, Any]) -> Iterator[str]:
+    """Say of each evaluator what its models' replies leave in doubt."""
+    for name, one in of_evaluators(summary).items():
+        if one["off_scale"]:
+            yield f"{name}: {_off_in_words(one)}"
+        if one["cut_off"]:
+            yield f"{name}: {_cut_off_in_words(one['cut_off'], one['scored'])}; raise max_tokens"
+        if one["with_thoughts"]:
+            yield f"{name}: {_thoughts_in_words(one)}"
+    yield from _answering(_by_row(summary["replies"]), _asked_models(summary))
+
+
+def doubts_of_models(models: Sequence[Told], asked: Mapping[str, str]) -> Iterator[str]:
+    """Say the same of the models of a board; `asked` is what each is written as."""
+    for model in models:
+        if cut_off := model.get("cut_off"):
+            yield f"{model['adapter']}: {_cut_off_in_words(cut_off, model['scored'])}; raise --max-tokens"
+        if model.get("with_thoughts"):
+            yield f"{model['adapter']}: {_thoughts_in_words(model)}"
+    rows: dict[str, Counter[str]] = {one["adapter"]: Counter(one.get("answered_by", {})) for one in models}
+    yield from _answering(rows, asked)
+
+
+def _answering(rows: Mapping[str, Counter[str]], asked: Mapping[str, str]) -> Iterator[str]:
+    """Point out a row that several models answered, and rows of several models that one answered."""
+    for row, names in rows.items():
+        if len(names) > 1:
+            shown = ", ".join(f"{name} {many:,}" for name, many in names.most_common(_MOST_NAMED))
+            more = ", …" * (len(names) > _MOST_NAMED)
+            yield f"{row} was answered by several models, by what they say of themselves: {shown}{more}"
+    for name in dict.fromkeys(name for names in rows.values() for name in names):
+        same = [row for row in rows if name in rows[row] and row in asked]
+        if len({asked[row].rpartition("/")[2] for row in same}) > 1:
+            listed = ", ".join(same[:_MOST_NAMED]) + ", …" * (len(same) > _MOST_NAMED)
+            yield f"{listed} were answered by one model, by what it says of itself: {name}"
+
+
+def _by_row(cells: Iterable[Told]) -> dict[str, Counter[str]]:
+    rows: dict[str, Counter[str]] = {}
+    for cell in cells:
+        rows.setdefault(_row_of(cell), Counter()).update(cell["answered_by"])
+    return rows
+
+
+def _asked_models(summary: Mapping[str, Any]) -> dict[str, str]:
+    """Say by row which model was called: a judge's own, else the task model."""
+    called = {
+        _row_of(one): summary["judges"].get(one["evaluator"], one["task_model"]) for one in summary["replies"]
+    }
+    return {row: model for row, model in called.items() if model}
+
+
+def _row_of(cell: Told) -> str:
+    return " ".join(filter(None, [cell["evaluator"], cell["task_model"]]))
+
+
+def _off_in_words(one: Told) -> str:
+    many, scored = one["off_scale"], one["scored"]
+    return (
+        f"{many:,} of {scored:,} scored replies ({percent(many / scored)}) were on another scale, "
+        f"such as {one['first']:g}, and were clamped to 0 to 1; name the scale in the objective"
+    )
+
+
+def _thoughts_in_words(one: Told) -> str:
+    many = f"{one['with_thoughts']:,} of {one['scored']:,} scored outputs"
+    return f"{many} begin with thoughts, which were scored as a part of the answer"
+
+
+def _cut_off_in_words(many: int, scored: int) -> str:
+    return f"{many:,} of {scored:,} scored replies were cut off for their length"

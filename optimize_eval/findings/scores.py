@@ -1,0 +1,147 @@
+"""The scores of one cell, by example: what means, differences and bounds are computed from.
+
+The unit of analysis is the example: its repeats are averaged here, first of all. Failures stay apart; the
+two bounds are what the scores would be if each failure counted as the worst or the best score.
+"""
+
+import heapq
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, MutableSequence, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.reading import strict_json
+from optimize_eval.statistics.means import within_sd
+from optimize_eval.store.layout import Cell
+
+UNKNOWN = math.nan
+WORST_SHOWN = 5
+LINES_KEPT = 20
+
+_LONGEST_SHOWN = 500
+
+Values = MutableSequence[float]  # by example, UNKNOWN where there is none
+
+
+@dataclass(slots=True)
+class Failures:
+    """The failures of one kind."""
+
+    count: int = 0
+    first_message: str = ""
+    first_side_info: str = ""  # as JSON, so much of it as is shown
+    lines: list[int | None] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """One cell's outcomes."""
+
+    cell: Cell
+    means: Values
+    lows: Values | None  # with failures as 0; None where that means nothing, or nothing failed
+    highs: Values | None
+    scored: int
+    failed: int
+    skipped: int
+    failures: Mapping[str, Failures]
+    failed_calls: MutableSequence[int]  # by example
+    within_sd: float | None
+
+    @property
+    def coverage(self) -> float | None:
+        asked = self.scored + self.failed
+        return self.scored / asked if asked else None
+
+
+class Reading:
+    """Takes in the records of one cell, in the order of its units."""
+
+    def __init__(
+        self, cell: Cell, lines: Sequence[int | None], repeats: int, score_range: ScoreRange
+    ) -> None:
+        self._cell = cell
+        self._lines = lines
+        self._repeats = repeats
+        self._has_ends = score_range is ScoreRange.UNIT
+        self._scores: list[list[float]] = [[] for _ in lines]
+        self._failed = array("I", [0]) * len(lines)
+        self._outcomes: Counter[str] = Counter()
+        self._failures: dict[str, Failures] = {}
+
+    def take(self, place: int, record: Mapping[str, Any]) -> None:
+        example = place // self._repeats
+        outcome = record["outcome"]
+        self._outcomes[outcome] += 1
+        if outcome == "scored":
+            self._scores[example].append(record["score"])
+        elif outcome == "failed":
+            self._failed[example] += 1
+            self._take_failure(record, self._lines[example])
+
+    def done(self) -> Scores:
+        has_bounds = self._has_ends and self._outcomes["failed"] > 0
+        return Scores(
+            cell=self._cell,
+            means=self._mean(),
+            lows=self._mean(0.0) if has_bounds else None,
+            highs=self._mean(1.0) if has_bounds else None,
+            scored=self._outcomes["scored"],
+            failed=self._outcomes["failed"],
+            skipped=self._outcomes["skipped"],
+            failures=self._failures,
+            failed_calls=self._failed,
+            within_sd=within_sd(self._scores) if self._repeats > 1 else None,
+        )
+
+    def _take_failure(self, record: Mapping[str, Any], line: int | None) -> None:
+        failures = self._failures.get(record["kind"])
+        if failures is None:
+            failures = self._failures[record["kind"]] = Failures(
+                first_message=record["message"], first_side_info=_shown(record.get("side_info"))
+            )
+        failures.count += 1
+        if line not in failures.lines and len(failures.lines) < LINES_KEPT:
+            failures.lines.append(line)
+
+    def _mean(self, failure_as: float | None = None) -> Values:
+        """Average each example's repeats; failed ones are left out, or count as a number for a bound."""
+        means: Values = array("d")
+        for scores, failed in zip(self._scores, self._failed, strict=True):
+            ends = [] if failure_as is None else [failure_as] * failed
+            counted = [*scores, *ends]
+            means.append(_average(counted))
+        return means
+
+
+def _shown(side_info: Mapping[str, Any] | None) -> str:
+    return strict_json.dumps(side_info).decode()[:_LONGEST_SHOWN] if side_info else ""
+
+
+def _average(values: Sequence[float]) -> float:
+    try:
+        return math.fsum(values) / len(values)
+    except (ZeroDivisionError, OverflowError):
+        return UNKNOWN
+
+
+def worst_places(values: Values, before: Values | None) -> list[int]:
+    """Choose the examples that lost most against `before`; without it, those with the lowest values."""
+    if before is None:
+        return heapq.nsmallest(WORST_SHOWN, known(values), key=lambda place: (values[place], place))
+    lost = (place for place in known(values) if values[place] < before[place])  # no value is below NaN
+    return heapq.nsmallest(
+        WORST_SHOWN, lost, key=lambda place: (values[place] - before[place], values[place], place)
+    )
+
+
+def known(values: Values, places: Iterable[int] | None = None) -> list[int]:
+    """List the examples that have a value."""
+    return [
+        place
+        for place in (range(len(values)) if places is None else places)
+        if values[place] == values[place]
+    ]

@@ -1,0 +1,82 @@
+"""The summary of a run over some of its examples, from the records that it has; it says so in its verdict.
+
+Which examples these are is decided elsewhere; nothing of this is ever written to the run.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from optimize_eval.findings.additions import left_out_of, without
+from optimize_eval.findings.summary.document import summarise
+from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.layout import Layout, Split
+from optimize_eval.store.records import Records, RunRecord
+from optimize_eval.store.stored import StoredRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SomeExamples:
+    """Examples of a run by their places in its splits, and in words why these."""
+
+    places: Mapping[str, Sequence[int]]
+    why: str
+
+    def summarise(self, run: StoredRun) -> dict[str, Any]:
+        """Compute the summary as if the run had been about these examples only."""
+        left_out = left_out_of(run)
+        whole = without(run.layout, left_out)
+        layout = self.cut(whole)
+        with run.ledger.of(layout).reader(run.folder / JOURNAL) as reader:
+            changed = run.ledger.changed.intersection(layout.evaluators)
+            summary = summarise(layout, reader.records, changed, left_out)
+        summary["verdict"]["text"] = f"over {self._counts(whole)} ({self.why}): {summary['verdict']['text']}"
+        sizes = {split.name: len(split.lines) for split in whole.splits}
+        chosen = {name: len(self.places.get(name, ())) for name in sizes}
+        return {**summary, "selected": {"why": self.why, "examples": chosen, "of": sizes}}
+
+    def records(self, run: StoredRun) -> "RecordsOfSome":
+        """Give the records of these examples."""
+        lines = {split.name: split.lines for split in run.layout.splits}
+        wanted = {
+            name: frozenset(lines[name][place] for place in places) for name, places in self.places.items()
+        }
+        return RecordsOfSome(Records(run), wanted)
+
+    def cut(self, layout: Layout) -> Layout:
+        """Give the layout of these examples; a split that has none is none."""
+        splits = [_some(split, places) for split in layout.splits if (places := self.places.get(split.name))]
+        return replace(layout, splits=tuple(splits))
+
+    def _counts(self, layout: Layout) -> str:
+        told = [
+            f"{len(self.places.get(split.name, ())):,} of {len(split.lines):,} {split.name}"
+            for split in layout.splits
+        ]
+        return f"{' and '.join(told)} examples"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsOfSome:
+    """The records of some examples, in the run's order; may be gone over again and again."""
+
+    all: Records
+    lines: Mapping[str, frozenset[int | None]]
+
+    def __iter__(self) -> Iterator[RunRecord]:
+        return (one for one in self.all if one.line in self.lines.get(one.split, ()))
+
+
+def _some(split: Split, places: Sequence[int]) -> Split:
+    def at(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(values[place] for place in places) if values else ()
+
+    return Split(
+        name=split.name,
+        lines=at(split.lines),
+        sha256=at(split.sha256),
+        clusters=None if split.clusters is None else at(split.clusters),
+        groups={path: at(labels) for path, labels in split.groups.items()},
+        names=at(split.names),
+        inputs=at(split.inputs),
+    )

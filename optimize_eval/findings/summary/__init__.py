@@ -1,0 +1,1 @@
+"""The summary of a run: its numbers, its verdict in words, and its gates."""

@@ -1,0 +1,100 @@
+"""Candidates against each other on the same examples, and what a comparison may be called."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from optimize_eval.findings.scores import Values
+from optimize_eval.statistics.families import ALPHA, can_decide, holm
+from optimize_eval.statistics.paired import Difference, difference_of
+from optimize_eval.statistics.power import detectable, detectable_share
+from optimize_eval.statistics.units import Clusters
+
+FEWEST_PAIRS = 10  # independent ones, below which nothing is called a hint
+MOST_FLIPPED_PAIRS = 50  # pairs of candidates, above which no flips are drawn
+MOST_PAIRS = 2000  # pairs of candidates, above which only those with the baseline are compared
+
+BETTER, WORSE, HINT_BETTER, HINT_WORSE, NO_DIFFERENCE, TOO_FEW = (
+    "better",
+    "worse",
+    "hint_better",
+    "hint_worse",
+    "no_difference",
+    "too_few",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Candidate b against candidate a, one of so many comparisons that are corrected together."""
+
+    difference: Difference
+    dropped: int  # examples that one of the two, or both, have no score for
+    p_holm: float | None = None
+    comparisons: int = 1
+
+    @property
+    def mark(self) -> str:
+        """Say what the difference may be called."""
+        d = self.difference
+        if d.p is None or d.diff is None or not can_decide(d.units, self.comparisons):
+            return TOO_FEW
+        if d.ci is None:
+            return self._mark_of_the_same()
+        if d.ci[0] <= 0 <= d.ci[1]:
+            return NO_DIFFERENCE
+        if self.is_confirmed:
+            return BETTER if d.diff > 0 else WORSE
+        if d.units < FEWEST_PAIRS:
+            return NO_DIFFERENCE
+        return HINT_BETTER if d.diff > 0 else HINT_WORSE
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.p_holm is not None and self.p_holm < ALPHA
+
+    def _mark_of_the_same(self) -> str:
+        """Mark pairs that all differ by the same amount: there the test alone decides."""
+        if not self.is_confirmed or not self.difference.diff:
+            return NO_DIFFERENCE
+        return BETTER if self.difference.diff > 0 else WORSE
+
+    @property
+    def mde(self) -> float | None:
+        """The difference that would be found in 80 of 100 runs; None where none ever is."""
+        d = self.difference
+        if d.is_share:
+            share = (d.wins + d.losses) / d.n_pairs
+            return detectable_share(pairs=d.n_pairs, discordance=share, comparisons=self.comparisons)
+        return detectable(se=d.se, units=d.units, comparisons=self.comparisons) if d.se else None
+
+
+def compare(
+    a: Values,
+    b: Values,
+    clusters: Clusters,
+    *,
+    seed: int,
+    may_flip: bool,
+    places: Sequence[int] | None = None,
+) -> Comparison:
+    """Compare on the examples that both have a score for; `places` are those that take part at all."""
+    among = range(len(a)) if places is None else places
+    both = [place for place in among if a[place] == a[place] and b[place] == b[place]]  # NaN is not itself
+    difference = difference_of(
+        [a[place] for place in both],
+        [b[place] for place in both],
+        None if clusters is None else [clusters[place] for place in both],
+        seed=seed,
+        may_flip=may_flip,
+    )
+    return Comparison(difference=difference, dropped=len(among) - len(both))
+
+
+def corrected(family: Sequence[Comparison]) -> list[Comparison]:
+    """Correct the p values of comparisons that were made together."""
+    known = [one for one in family if one.difference.p is not None]
+    p_values = iter(holm([one.difference.p for one in known if one.difference.p is not None]))
+    return [
+        replace(one, p_holm=next(p_values), comparisons=len(known)) if one.difference.p is not None else one
+        for one in family
+    ]

@@ -1,0 +1,202 @@
+"""Gates: what a summary has to reach, and for each whether it was met, in one line with its numbers.
+
+Pure: summaries in, gates out. A gate without enough data fails. How a run is held against an earlier one is
+regression_gates'; what a missed gate does to an exit code is cli's.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from optimize_eval.errors import UsageError
+from optimize_eval.findings.wording import MINUS, count, interval, number, signed
+from optimize_eval.store.layout import Layout
+
+_SHOWN = 20
+_ROUNDING = 1e-12  # what is smaller is what sums leave
+_DIGITS = (6, 9, 17)  # the last are all that a float has
+
+
+class Axes(NamedTuple):
+    """What a bound may name, in what."""
+
+    whole: str
+    first: str
+    second: str
+
+    @property
+    def form(self) -> str:
+        return f"{self.first.upper()}@{self.second.upper()}"
+
+
+_OF_A_RUN = Axes("run", "evaluator", "candidate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """One demand, and what became of it."""
+
+    name: str  # fail-under judge on v2, val
+    is_met: bool
+    text: str  # judge on v2, val: the mean 0.731 is below 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """The lowest mean that an evaluator may give a candidate, or any of them."""
+
+    evaluator: str
+    candidate: str | None
+    least: float
+
+    def concerns(self, row: Mapping[str, Any]) -> bool:
+        return row["evaluator"] == self.evaluator and self.candidate in {None, row["candidate"]}
+
+
+def parse_bound(text: str, layout: Layout) -> Bound:
+    """Read NAME=LEAST or NAME@CANDIDATE=LEAST of a run."""
+    evaluator, candidate, least = read_bound(text, _OF_A_RUN, layout.evaluators, layout.candidates)
+    return Bound(evaluator=evaluator, candidate=candidate, least=least)
+
+
+def read_bound(
+    text: str, axes: Axes, firsts: Sequence[str], seconds: Sequence[str]
+) -> tuple[str, str | None, float]:
+    """Read FIRST=LEAST or FIRST@SECOND=LEAST; names may have = and @ themselves."""
+    name, _, said = text.rpartition("=")
+    try:
+        least = float(said)
+    except ValueError:
+        least = float("nan")
+    if not name or not abs(least) < float("inf"):
+        hint = f"write --fail-under {axes.first.upper()}=0.8, or {axes.form}=0.8"
+        raise UsageError(f"--fail-under needs {axes.first.upper()}=NUMBER, not {text!r}", hint=hint)
+    if name in firsts:
+        return name, None, least
+    for place in (at for at, letter in enumerate(name) if letter == "@"):
+        first, second = name[:place], name[place + 1 :]
+        if first in firsts and second in seconds:
+            return first, second, least
+    there = [", ".join(names[:_SHOWN]) for names in (firsts, seconds)]
+    raise UsageError(
+        f"{name!r} is no {axes.first} of the {axes.whole}, nor {axes.form}",
+        hint=f"its {axes.first}s are {there[0]}; its {axes.second}s {there[1]}",
+    )
+
+
+def check_gap(layout: Layout, most: float) -> None:
+    """Refuse a largest gap that is no number, or where there are no two splits to have one."""
+    if not math.isfinite(most):
+        raise UsageError(f"--max-gap {most} is no largest gap", hint="write a number, such as 0.1")
+    if not {"train", "val"} <= {split.name for split in layout.splits}:
+        raise UsageError(
+            "--max-gap is between train and val, and the run has not both", hint="give --dataset and --valset"
+        )
+
+
+def gates_of(summary: Mapping[str, Any], bounds: Sequence[Bound], max_gap: float | None) -> Iterator[Gate]:
+    """Hold a summary against its bounds and its largest gap."""
+    for bound in bounds:
+        yield from _fail_under(summary, bound)
+    if max_gap is not None:
+        yield from (_gap_gate(row, max_gap) for row in summary["rows"])
+
+
+def completeness(summary: Mapping[str, Any]) -> Iterator[Gate]:
+    """Demand what all other gates rest on: nothing is owed, and evaluators stayed what they were."""
+    units, changed = summary["units"], summary["changed"]
+    if units["owed"]:
+        text = f"the run is not complete: {units['owed']:,} of {count(units['total'], 'call')} are owed"
+        yield Gate(name="complete", is_met=False, text=text)
+    if changed:
+        text = f"{', '.join(changed)} changed while being called: its scores are not of one program"
+        yield Gate(name="unchanged", is_met=False, text=text)
+
+
+def _fail_under(summary: Mapping[str, Any], bound: Bound) -> Iterator[Gate]:
+    split = summary["decided_on"]
+    rows = [row for row in summary["rows"] if bound.concerns(row)]
+    if not rows:  # an added evaluator that was left out of the summary
+        who = bound.evaluator if bound.candidate is None else f"{bound.evaluator} on {bound.candidate}"
+        text = f"{who}, {split}: its mean cannot be known: {_plain(bound.least)} is not shown to be met"
+        yield Gate(name=f"fail-under {who}, {split}", is_met=False, text=text)
+    for row in rows:
+        yield bound_gate(f"{_where(row)}, {split}", row["splits"][split], bound.least)
+
+
+def bound_gate(where: str, told: Mapping[str, Any], least: float) -> Gate:
+    """Hold a mean against the lowest that it may be; `told` is as a summary tells of a split."""
+    value, what = _value(told, least)
+    is_met = value is not None and _is_at_least(value, least)
+    asked = _plain(least)
+    if value is None:
+        verdict = f"cannot be known: {asked} is not shown to be met"
+    else:
+        verdict = f"is at least {asked}" if is_met else f"is below {asked}"
+    return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verdict}")
+
+
+def _value(told: Mapping[str, Any], least: float) -> tuple[float | None, str]:
+    """Choose the mean, or where calls failed the lower bound, and say which with its numbers."""
+
+    def holds(value: float) -> bool:
+        return _is_at_least(value, least)
+
+    if not told["failed"] and told["mean"] is not None:
+        ci = f" ({interval(told['ci'], number)})" if told["ci"] else ""
+        return told["mean"], f"the mean {_told(told['mean'], number, holds)}{ci}"
+    asked = told["scored"] + told["failed"]
+    bounds = told["bounds"] or [None]
+    lower = "the lower bound" if bounds[0] is None else f"the lower bound {_told(bounds[0], number, holds)}"
+    return bounds[0], f"{lower} ({told['failed']:,} of {count(asked, 'call')} failed)"
+
+
+def _gap_gate(row: Mapping[str, Any], most: float) -> Gate:
+    where, gap = _where(row), row["gap"]
+    value, ends = _largest_gap(row)
+    if gap is None or value is None:
+        what = "the gap between train and val cannot be known"
+        return Gate(name=f"max-gap {where}", is_met=False, text=f"{where}: {what}{ends}")
+
+    def holds(value: float) -> bool:
+        return _is_at_least(most, value)
+
+    is_met = holds(value)
+    ci = f" ({interval(gap['ci'])})" if gap["ci"] and not ends else ""
+    verb = "is at most" if is_met else "is above"
+    text = f"{where}: train minus val {_told(value, signed, holds)}{ci}{ends} {verb} {_plain(most)}"
+    return Gate(name=f"max-gap {where}", is_met=is_met, text=text)
+
+
+def _largest_gap(row: Mapping[str, Any]) -> tuple[float | None, str]:
+    """Give the gap; where calls failed, the largest that they leave open, and how it comes about."""
+    train, val = (row["splits"][name] for name in ("train", "val"))
+    failed = train["failed"] + val["failed"]
+    if not failed:
+        return row["gap"] and row["gap"]["value"], ""
+    told = f" ({count(failed, 'call')} failed: on train counted as 1, on val as 0)"
+    if train["bounds"] is None or val["bounds"] is None:
+        return None, f": {count(failed, 'call')} failed, and scores have no ends"
+    return train["bounds"][1] - val["bounds"][0], told
+
+
+def _is_at_least(value: float, least: float) -> bool:
+    return value >= least or math.isclose(value, least, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
+
+
+def _told(value: float, write: Callable[[float], str], holds: Callable[[float], bool]) -> str:
+    """Write a value with the fewest digits that leave it on its side of a bound."""
+    sign = "+" if write is signed else ""
+    texts = [write(value), *(f"{value:{sign}.{digits}g}".replace("-", MINUS) for digits in _DIGITS)]
+    return next((text for text in texts if holds(float(text.replace(MINUS, "-"))) is holds(value)), texts[-1])
+
+
+def _plain(bound: float) -> str:
+    """Write a bound as it was given."""
+    return f"{bound:g}" if float(f"{bound:g}") == bound else repr(bound)
+
+
+def _where(row: Mapping[str, Any]) -> str:
+    model = f" with {row['task_model']}" if row["task_model"] else ""
+    return f"{row['evaluator']} on {row['candidate']}{model}"

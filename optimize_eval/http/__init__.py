@@ -1,0 +1,1 @@
+"""HTTP as a client: POST over pooled connections, and headers with secrets in them."""

@@ -1,0 +1,1 @@
+"""The kinds of evaluators, and the one table of them."""

@@ -1,0 +1,1 @@
+"""Language models as judges: what they are asked for, what they are sent, what their replies mean."""

@@ -1,0 +1,130 @@
+"""An evaluator that is a language model: a prompt with an objective in, a score with its reasons out.
+
+The prompt is judge_prompt's, the meaning of a reply judge_reply's, reaching the model models'. A reply that
+cannot be used, or is on another scale, is asked for once more; a judge that still gives none has failed, and
+never scored 0. Scores are from 0 to 1 whatever the score range.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.kinds.judge.objects import Unusable
+from optimize_eval.kinds.judge.prompt import asked_again, messages, schema_of
+from optimize_eval.kinds.judge.reply import Verdict, parse_reply
+from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge
+from optimize_eval.models import ModelSpec, Reply
+from optimize_eval.models.from_spec import live_model, with_options
+from optimize_eval.programs.batch import ask_singly
+from optimize_eval.protocol import Answer, Payload, encode
+from optimize_eval.spent import NOTHING
+
+_SHOWN = 200
+_TOLD_BY_SOME = ("cached_tokens", "reasoning_tokens", "cost")
+_NONSENSE_HINT = "a larger model, or a shorter rubric, may keep to the form"
+_TOO_SHORT_HINT = "raise max_tokens: the judge's answer was cut off"
+
+
+class JudgeEvaluator:
+    """Asks a model."""
+
+    def __init__(self, spec: EvaluatorSpec) -> None:
+        self._judge = check_judge(spec.judge or JudgeSpec())
+        self._schema = schema_of(self._judge.rubric)
+        self._model = live_model(model_of(self._judge), spec.manners)
+        self.stop_waiting = self._model.stop_waiting
+
+    def call(self, payload: Payload, deadline: float) -> Answer:
+        encode(payload)  # refuses what no message could hold
+        asked = messages(self._judge, payload)
+        first = self._model.chat(asked, deadline, schema=self._schema)
+        read = self._read(first, payload)
+        if isinstance(read, Verdict) and not read.off_scale:
+            return _answer(read, [first])
+        asked += asked_again(first.text, read.off_scale if isinstance(read, Verdict) else str(read))
+        second = self._again(asked, deadline, first)
+        read = self._read(second, payload)
+        if isinstance(read, Unusable):
+            nonsense = self._nonsense(second, read)
+            nonsense.spent = first.spent + second.spent
+            raise nonsense
+        return _answer(read, [first, second])
+
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+        return ask_singly(payloads, timeout, self.call)
+
+    @property
+    def note(self) -> str:
+        return self._model.note
+
+    @property
+    def capacity(self) -> Capacity:
+        return Capacity(calls=self._model.capacity)
+
+    def close(self) -> None:
+        self._model.close()
+
+    def _again(self, asked: list[dict[str, str]], deadline: float, first: Reply) -> Reply:
+        """Call once more; what the first call spent is not lost where this one fails."""
+        try:
+            return self._model.chat(asked, deadline + first.spent.waited, schema=self._schema)
+        except EvaluationError as error:
+            error.spent = first.spent + error.spent
+            raise
+
+    def _read(self, reply: Reply, payload: Payload) -> Verdict | Unusable:
+        judged = [payload.candidate, (payload.example or b"").decode()]
+        try:
+            return parse_reply(reply.text, self._judge.rubric, judged)
+        except Unusable as unusable:
+            return Unusable("it is cut off for its length, so be brief") if reply.is_cut_off else unusable
+
+    def _nonsense(self, reply: Reply, unusable: Unusable) -> EvaluationError:
+        said = reply.text if len(reply.text) <= _SHOWN else reply.text[: _SHOWN - 1] + "…"
+        return EvaluationError(
+            FailureKind.MODEL_ERROR,
+            f"{self._judge.model} gave no usable judgement, also when asked again: {unusable}; "
+            f"it said {json.dumps(said, ensure_ascii=False)}",
+            hint=_TOO_SHORT_HINT if reply.is_cut_off else _NONSENSE_HINT,
+        )
+
+
+def model_of(judge: JudgeSpec) -> ModelSpec:
+    """Describe the model that a judge asks."""
+    return with_options(
+        judge.table,
+        judge.model,
+        api_base=judge.api_base,
+        temperature=judge.temperature,
+        max_tokens=judge.max_tokens,
+        seed=judge.seed,
+    )
+
+
+def _answer(verdict: Verdict, replies: Sequence[Reply]) -> Answer:
+    return Answer(
+        score=verdict.score,
+        side_info={**verdict.side_info, "usage": _usage(replies)},
+        spent=replies[0].spent if len(replies) == 1 else sum((reply.spent for reply in replies), NOTHING),
+    )
+
+
+def _usage(replies: Sequence[Reply]) -> dict[str, Any]:
+    """Sum what all replies took, and say who gave the last one; what a server does not tell is unknown."""
+    last = replies[-1]
+    told = {name: _sum([getattr(reply, name) for reply in replies]) for name in _TOLD_BY_SOME}
+    answered = {"answered_by": last.model, "fingerprint": last.fingerprint, **told}
+    return {
+        "prompt_tokens": _sum([reply.prompt_tokens for reply in replies]),
+        "completion_tokens": _sum([reply.completion_tokens for reply in replies]),
+        "calls": len(replies),
+        **{key: said for key, said in answered.items() if said is not None},
+        **({"finish_reason": last.finish_reason} if last.is_cut_off else {}),
+    }
+
+
+def _sum(counts: Sequence[Any]) -> Any:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None

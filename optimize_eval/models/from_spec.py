@@ -1,0 +1,30 @@
+"""A model of a provider made live: with its own headers, whose secrets are put in now."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+from optimize_eval.http import headers
+from optimize_eval.models import Manners, Model, ModelSpec
+
+_BY_ITSELF = frozenset({"name", "api_base", "temperature", "max_tokens", "seed", "keep_thoughts"})
+
+
+def live_model(spec: ModelSpec, manners: Manners | None) -> Model:
+    expanded = headers.expand(spec.headers) if spec.headers else {}
+    hidden = headers.secrets(spec.headers, "") if spec.headers else ()
+    return Model(spec, manners or Manners(), headers=expanded, hidden=hidden)
+
+
+def with_options(spec: ModelSpec | None, name: str, **options: Any) -> ModelSpec:
+    """Give a model of a table, or one by its name alone, the options that are said elsewhere, which win."""
+    given = {key: value for key, value in options.items() if value is not None and value != ""}
+    return replace(spec or ModelSpec(name=name), name=name, **given)
+
+
+def essence(spec: ModelSpec | None) -> dict[str, Any]:
+    """Give what a table says that makes a model another one, beyond what is told of all."""
+    if spec is None:
+        return {}
+    usual = ModelSpec(name=spec.name)
+    names = [one.name for one in fields(ModelSpec) if one.name not in _BY_ITSELF]
+    return {key: getattr(spec, key) for key in names if getattr(spec, key) != getattr(usual, key)}

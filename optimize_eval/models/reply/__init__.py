@@ -1,0 +1,1 @@
+"""What comes back from a model's server, read by pure functions."""

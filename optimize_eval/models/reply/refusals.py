@@ -1,0 +1,159 @@
+"""A status that is no success, or an error told inside one: which failure it is and what to do next; pure.
+
+Texts are cut only after secrets were struck out of them, for half a key is one too.
+"""
+
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.http.client import Response, seconds_to_wait
+from optimize_eval.models.schemes import wrong_scheme
+from optimize_eval.models.turns import NoRoom
+from optimize_eval.models.waits import wait_told
+from optimize_eval.secrets import Secrets, redact
+
+_REDIRECTS = range(300, 400)
+_ERRORS = range(400, 600)
+_NO_ACCESS = frozenset({401, 403})
+_AGAIN = frozenset({408, 429, 500, 502, 503, 504, 529})
+_NO_ROOM = frozenset({429, 503, 529})
+_FAILURES_OF_SERVERS = range(500, 600)
+_TOO_LONG = re.compile(  # as providers and servers of one's own say it
+    r"context[ _](length|window|size)|prompt is too long|input is too long|too many (input|prompt) tokens"
+    r"|input token count .{0,40}exceeds|reduce the length of",
+    re.IGNORECASE,
+)
+_SHORTEN = "shorten the prompt or what it holds, lower max_tokens, or take a model with a longer context"
+_SHOWN = 300
+_TUNABLE = ("temperature", "seed", "max_completion_tokens", "max_tokens")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Whom we asked, for the words of a failure."""
+
+    name: str
+    model: str
+    base: str
+    key_variable: str
+    sent_key: bool
+    fields: frozenset[str] = frozenset()  # of the request
+    hidden: Secrets = ()
+
+
+def failed(message: str, hint: str, retry_after: float | None = None) -> EvaluationError:
+    return EvaluationError(FailureKind.MODEL_ERROR, message, hint=hint, retry_after=retry_after)
+
+
+def cut(text: str, asked: Asked) -> str:
+    """Make a foreign text fit for a message."""
+    text = redact(text, asked.hidden).strip()
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def refused(response: Response, asked: Asked, left: float) -> EvaluationError:
+    """Find the failure for a status; `left` seconds remain in which to ask again."""
+    error = _error_of(response.body)
+    said = cut(_message(error) or response.body.decode("utf-8", "replace"), asked) or "no body"
+    told = f"(HTTP {response.status}): {said}"
+    match response.status:
+        case status if status in _NO_ACCESS or (
+            status == HTTPStatus.BAD_REQUEST and "api key" in said.lower()
+        ):
+            return _no_access(told, asked)  # gemini says it with 400
+        case 404 if response.location is None:
+            hint = f"check the model's name{_pull(asked)}, and the base URL, which mostly ends in /v1"
+            return failed(f"no model {asked.model!r} at {asked.base} {told}", hint)
+        case status if status == HTTPStatus.PAYMENT_REQUIRED or _code(error) == "insufficient_quota":
+            what = "credit" if status == HTTPStatus.PAYMENT_REQUIRED else "quota"
+            return failed(
+                f"{asked.name} has no {what} left {told}", "look at the plan and bill of the account"
+            )
+        case status if status in _AGAIN or status in _FAILURES_OF_SERVERS:
+            return _again(response, told, asked, left)
+        case status if status in _REDIRECTS:
+            place = cut(response.location or "nowhere", asked)
+            return failed(f"{asked.base} redirects to {place} {told}", "give the base URL that it leads to")
+    return _bad_request(told, said, asked)
+
+
+def error_inside(error: Any, asked: Asked, left: float) -> EvaluationError:
+    """Find the failure for an error that came with a status of success."""
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, int) and code in _ERRORS:
+        body = orjson.dumps({"error": {"message": _message(error)}})
+        return refused(Response(status=code, retry_after=None, location=None, body=body), asked, left)
+    said = cut(_message(error) or str(error), asked)
+    return failed(f"{asked.name} answered with an error: {said}", "look at the server's log")
+
+
+def _no_access(told: str, asked: Asked) -> EvaluationError:
+    if not asked.sent_key:
+        return failed(f"{asked.base} wants a key, and none was sent {told}", f"set {asked.key_variable}")
+    return failed(
+        f"{asked.base} does not accept the key in {asked.key_variable} {told}",
+        f"set {asked.key_variable} to a key that is valid there and may use {asked.model}",
+    )
+
+
+def _again(response: Response, told: str, asked: Asked, left: float) -> EvaluationError:
+    if response.status in _NO_ROOM:
+        return _no_room(response, told, asked)
+    wait = seconds_to_wait(response.retry_after)
+    late = f"; it asks to wait {wait:.0f} s, which is beyond the deadline" if wait >= left else ""
+    hint = "lower --concurrency, allow more with --timeout or --retries, or try later"
+    return failed(f"the server failed on {asked.name} {told}{late}", hint, retry_after=wait)
+
+
+def _no_room(response: Response, told: str, asked: Asked) -> NoRoom:
+    is_many = response.status == HTTPStatus.TOO_MANY_REQUESTS
+    what = "too many requests for" if is_many else "the server has no room for"
+    hint = "allow more with --patience, call less often with --rpm or --tpm, or try later"
+    refusal = NoRoom(FailureKind.MODEL_ERROR, f"{what} {asked.name} {told}", hint=hint)
+    refusal.wait = wait_told(response.headers)
+    return refusal
+
+
+def _bad_request(told: str, said: str, asked: Asked) -> EvaluationError:
+    if hint := wrong_scheme(said, asked.base):
+        return failed(f"{asked.base} does not take http {told}", hint)
+    if _TOO_LONG.search(said):
+        return failed(f"the prompt is too long for {asked.name} {told}", _SHORTEN)
+    field = next((one for one in _TUNABLE if one in asked.fields and re.search(rf"\b{one}\b", said)), None)
+    if field:
+        return failed(f"{asked.name} refuses {field} {told}", f"leave {field} out, or give a value it takes")
+    return failed(
+        f"{asked.name} refuses the request {told}", "change what it names; the server's log may say more"
+    )
+
+
+def _pull(asked: Asked) -> str:
+    return f" (ollama pull {asked.model})" if asked.name.startswith("ollama/") else ""
+
+
+def _error_of(body: bytes) -> Any:
+    """Find what tells of the error in a body of any of the shapes in use; None where it is no JSON."""
+    try:
+        answer = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    if isinstance(answer, list) and answer:  # as gemini wraps them
+        answer = answer[0]
+    if not isinstance(answer, dict):
+        return None
+    return next((answer[key] for key in ("error", "message", "detail") if answer.get(key)), None)
+
+
+def _message(error: Any) -> str:
+    if isinstance(error, dict):
+        error = error.get("message") or error
+    return error if isinstance(error, str) else "" if error is None else orjson.dumps(error).decode()
+
+
+def _code(error: Any) -> object:
+    return error.get("code") or error.get("type") if isinstance(error, dict) else None

@@ -1,0 +1,1 @@
+"""Other people's programs: started, fed, read within limits, and ended with all that they started."""

@@ -1,0 +1,270 @@
+"""A program that is asked: started for each call, or kept alive once it declares that it may be.
+
+Decides which of the two, and falls back from the second to the first so that no outcome depends on it. What
+is said to it, and how its words are understood, is its contract: an evaluator's, or a model's.
+"""
+
+import itertools
+import os
+import secrets
+import shutil
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.programs import exits, leftovers, not_started, one_shot, process
+from optimize_eval.programs.batch import Unanswered, ask_in_batches
+from optimize_eval.programs.codec import Answered, Asked, Contract
+from optimize_eval.programs.pipelined import Window
+from optimize_eval.programs.pool import CLOSED, Living, Pool
+from optimize_eval.programs.worker import Broken, MakeLine, Reply, Worker
+from optimize_eval.protocol import (
+    NO_CAPABILITIES,
+    TASK_MODEL_VARIABLE,
+    Capabilities,
+    decode_answer,
+)
+from optimize_eval.reading import strict_json
+from optimize_eval.variables import filled
+
+MOST_BREAKS = 3
+
+_TASK_MODEL = TASK_MODEL_VARIABLE.encode()
+_FORKS = [0]  # counted in the child, so that a call need not ask the system which process it is in
+
+
+def _count_fork() -> None:
+    _FORKS[0] += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
+
+
+class Command(Generic[Asked, Answered]):
+    """Asks a program."""
+
+    def __init__(self, spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> None:
+        self._spec = spec
+        self._contract = contract
+        self._program: process.Program | None = None
+        self._capabilities = Capabilities(persistent=True) if spec.persistent else NO_CAPABILITIES
+        self._note = ""
+        self._size = spec.workers or os.cpu_count() or 1  # of each pool
+        self._is_closed = False
+        self._chosen = {
+            name: filled(said, f"the variable {name} of {spec.name}")
+            for name, said in spec.environment.items()
+        }
+        self._be_of_this_process()
+
+    def _be_of_this_process(self) -> None:
+        """Start afresh, at first and after a fork: what a parent started is not the child's to use or end."""
+        self._pid = os.getpid()
+        self._generation = _FORKS[0]
+        outer = os.environ.get(leftovers.CALL_VARIABLE.decode(), "")
+        self._tag = f"{outer}.{secrets.token_hex(6)}".lstrip(".")
+        self._starts = itertools.count(1)
+        self._pools: dict[str | None, Pool] = {}  # by task model, which a program gets in its environment
+        self._ending = weakref.finalize(self, _close_all, self._pools, self._pid)  # runs at exit too
+
+    @property
+    def note(self) -> str:
+        """What people should be told, once: that workers broke, and what was done about it."""
+        return self._note
+
+    @property
+    def capacity(self) -> Capacity:
+        calls = self._size * (self._capabilities.concurrency or 1) if self._keeps_alive() else None
+        return Capacity(calls=calls, batch=self._capabilities.batch)
+
+    def call(self, payload: Asked, deadline: float) -> Answered:
+        if self._keeps_alive():
+            try:
+                return self._ask_worker(payload, deadline - time.monotonic())
+            except Broken as broken:
+                if self._is_closed:
+                    raise EvaluationError(
+                        FailureKind.INTERNAL, CLOSED, hint="close it after the last call"
+                    ) from None
+                self._take_note(broken)
+                deadline = time.monotonic() + self._spec.timeout
+        return self._ask_once(payload, deadline)
+
+    def call_many(self, payloads: Sequence[Asked], timeout: float) -> list[Answered | EvaluationError]:
+        """Ask in batches where the program declared them, else one by one."""
+        return ask_in_batches(
+            payloads,
+            timeout,
+            size=self._capabilities.batch,
+            contract=self._contract,
+            one=self.call,
+            many=self._ask_batch,
+        )
+
+    def close(self) -> None:
+        self._is_closed = True
+        if self._pid == os.getpid():
+            self._ending()
+            leftovers.sweep(self._tag)
+
+    def _keeps_alive(self) -> bool:
+        if self._generation != _FORKS[0]:
+            self._be_of_this_process()
+        return self._capabilities.persistent and (not self._note or self._breaks() < MOST_BREAKS)
+
+    def _breaks(self) -> int:
+        return sum(pool.breaks for pool in list(self._pools.values()))
+
+    def _ask_once(self, payload: Asked, deadline: float) -> Answered:
+        ended = self._run(self._contract.encode(payload, None), payload.task_model, deadline)
+        if ended.status != 0:
+            raise exits.failed(ended, self._spec, self._find_program(), self._contract, payload)
+        answer = self._judged(
+            ended.stderr,
+            lambda: self._contract.parse(ended.stdout),
+            answered=lambda: ended.stdout,
+        )
+        if answer.capabilities is not NO_CAPABILITIES and self._capabilities is NO_CAPABILITIES:
+            wanted = self._spec.persistent is not False
+            self._capabilities = replace(
+                answer.capabilities, persistent=answer.capabilities.persistent and wanted
+            )
+        return answer
+
+    def _ask_worker(self, payload: Asked, seconds: float) -> Answered:
+        reply = self._converse(payload.task_model, partial(self._contract.encode, payload), seconds)
+        answer = self._judged(
+            reply.stderr,
+            lambda: self._contract.judge(reply.answer),
+            answered=lambda: _without_id(reply.answer),
+        )
+        if answer.capabilities.batch > self._capabilities.batch:  # persistent by the user's word, told later
+            self._capabilities = replace(self._capabilities, batch=answer.capabilities.batch)
+        return answer
+
+    def _ask_batch(self, payloads: Sequence[Asked], seconds: float) -> dict[str, Any]:
+        """Ask for several answers at once; raises Unanswered when they must be asked singly."""
+        task_model = payloads[0].task_model
+        try:
+            if self._keeps_alive():
+                return self._converse(
+                    task_model, partial(self._contract.encode_batch, payloads), seconds
+                ).answer
+            ended = self._run(
+                self._contract.encode_batch(payloads, None), task_model, time.monotonic() + seconds
+            )
+            return decode_answer(ended.stdout) if ended.status == 0 else {}
+        except Broken as broken:
+            self._take_note(broken)
+            raise Unanswered from broken
+        except EvaluationError as error:
+            raise Unanswered from error
+
+    def _converse(self, task_model: str | None, make_line: MakeLine, seconds: float) -> Reply:
+        try:
+            return self._pool(task_model).ask(make_line, seconds)
+        except one_shot.Late as late:
+            raise exits.late(self._spec.timeout, late.stderr) from None
+        except process.NotStarted as refused:
+            raise self._not_started(refused) from refused
+
+    def _run(self, payload: bytes, task_model: str | None, deadline: float) -> one_shot.Ended:
+        program = self._find_program()
+        tag = f"{self._tag}.{next(self._starts)}"
+        try:
+            return one_shot.run(
+                program, payload, tag=tag, variables=_variables(task_model), deadline=deadline
+            )
+        except process.NotStarted as refused:
+            raise self._not_started(refused) from refused
+        except one_shot.Late as late:
+            raise exits.late(self._spec.timeout, late.stderr) from None
+        except one_shot.Flood as flood:
+            raise exits.flood(flood.stderr) from None
+
+    def _pool(self, task_model: str | None) -> Pool:
+        pool = self._pools.get(task_model)
+        if pool is None:
+            window = self._capabilities.concurrency or 1
+            start = partial(
+                _start_worker, self._find_program(), self._tag, self._starts, _variables(task_model), window
+            )
+            pool = self._pools.setdefault(
+                task_model, Pool(start, self._take_note, size=self._size, window=window)
+            )
+        return pool
+
+    def _judged(
+        self, stderr: bytes, judge: Callable[[], Answered], answered: Callable[[], bytes]
+    ) -> Answered:
+        """Judge an answer; a failure takes with it what the program had written."""
+        try:
+            answer = judge()
+            return replace(answer, stderr=exits.text_of(stderr)) if self._spec.keep_stderr else answer
+        except EvaluationError as error:
+            error.detail = exits.text_of(stderr)
+            error.answered = answered()
+            error.hint = not_started.shell_hint(self._spec.text) or error.hint
+            raise
+
+    def _take_note(self, broken: Broken) -> None:
+        what = "its payloads were asked again, one process each"
+        if self._breaks() >= MOST_BREAKS:
+            what = f"after {MOST_BREAKS} breaks it is asked one process per call from now on"
+        self._note = f"{self._spec.name}: a kept-alive process broke ({broken}); {what}"
+
+    def _not_started(self, refused: process.NotStarted) -> EvaluationError:
+        program, self._program = self._find_program(), None  # look again next time: it may be mended by then
+        return not_started.explain_refusal(self._spec, program.executable, refused.error)
+
+    def _find_program(self) -> process.Program:
+        if self._program is not None:
+            return self._program
+        spec = self._spec
+        environment = {**os.environ, **self._chosen}
+        executable = _find_executable(spec.argv[0], spec.cwd, environment.get("PATH"))
+        if executable is None:
+            raise not_started.explain_missing(spec, environment.get("PATH"))
+        encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+        self._program = process.Program(
+            argv=spec.argv, executable=executable, cwd=spec.cwd, environment=encoded
+        )
+        return self._program
+
+
+def _without_id(answer: Mapping[str, Any]) -> bytes:
+    return strict_json.dumps({key: said for key, said in answer.items() if key != "_id"})
+
+
+def _start_worker(
+    program: process.Program, tag: str, starts: Iterator[int], variables: Mapping[bytes, bytes], window: int
+) -> Living:
+    child = process.Child(program, f"{tag}.{next(starts)}", variables, lambda _child: None)
+    return Worker(child) if window == 1 else Window(child)
+
+
+def _close_all(pools: Mapping[str | None, Pool], pid: int) -> None:
+    if pid == os.getpid():
+        for pool in list(pools.values()):
+            pool.close()
+
+
+def _variables(task_model: str | None) -> dict[bytes, bytes]:
+    return {} if task_model is None else {_TASK_MODEL: task_model.encode()}
+
+
+def _find_executable(name: str, cwd: str | None, search: str | None) -> str | None:
+    """Resolve argv[0] as a shell in `cwd` would; a path that exists is returned, executable or not."""
+    found = str(Path(cwd or ".", name)) if "/" in name else shutil.which(name, path=search)
+    if not found or not not_started.exists(found):
+        return None
+    try:
+        return str(Path(found).absolute())
+    except FileNotFoundError:  # the current folder itself is gone
+        return None

@@ -1,0 +1,148 @@
+"""A program behind HTTP: what it is asked as the body of a POST, its answer as the body of the reply.
+
+An evaluator or a model under test, as the contract says.
+Says what a status and a body mean; connections and deadlines are http's business, asking again is run's.
+"""
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
+from optimize_eval.http import headers
+from optimize_eval.http.client import SUCCESS, Connections, Response, seconds_to_wait
+from optimize_eval.programs.batch import Unanswered, ask_in_batches
+from optimize_eval.programs.codec import Answered, Asked, Contract
+from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
+from optimize_eval.secrets import redact, redact_values
+
+_SOURCE = "the response body"
+_SHOWN_BODY = 500
+_READ_BODY = 1 << 16  # of one that is shown
+_AGAIN = frozenset({429, 502, 503, 504})
+
+
+class Endpoint(Generic[Asked, Answered]):
+    """Asks a URL."""
+
+    note = ""
+
+    def __init__(self, spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> None:
+        self._spec = spec
+        self._contract = contract
+        self._headers = headers.expand(spec.headers)
+        self._secrets = headers.secrets(spec.headers, spec.url)
+        self._connections = Connections(spec.url)
+        self.capacity = Capacity(calls=spec.concurrency)
+        self._room = threading.Condition()
+        self._in_flight = 0
+
+    def call(self, payload: Asked, deadline: float) -> Answered:
+        body = self._contract.encode(payload, None)
+        answer = self._contract.judge(self._ask(body, deadline - time.monotonic()))
+        if answer.capabilities is not NO_CAPABILITIES:
+            self._learn(answer.capabilities)
+        return answer
+
+    def call_many(self, payloads: Sequence[Asked], timeout: float) -> list[Answered | EvaluationError]:
+        """Ask in batches where the endpoint declared them, else one by one."""
+        return ask_in_batches(
+            payloads,
+            timeout,
+            size=self.capacity.batch,
+            contract=self._contract,
+            one=self.call,
+            many=self._ask_batch,
+        )
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def _ask_batch(self, payloads: Sequence[Asked], seconds: float) -> Mapping[str, Any]:
+        try:
+            return self._ask(self._contract.encode_batch(payloads, None), seconds)
+        except EvaluationError as error:
+            raise Unanswered from error
+
+    def _ask(self, body: bytes, seconds: float) -> dict[str, Any]:
+        """Ask within so many seconds; waiting for room among the calls in flight does not count."""
+        response = self._post_in_turn(body, seconds)
+        if response.status not in SUCCESS:
+            raise self._refused(response)
+        answer = self._decode(response.body)
+        if not self._secrets:
+            return answer
+        struck: dict[str, Any] = redact_values(answer, self._secrets)
+        return struck
+
+    def _decode(self, body: bytes) -> dict[str, Any]:
+        try:
+            return decode_answer(body, source=_SOURCE, like=self._contract.sample)
+        except EvaluationError as error:
+            error.message = redact(error.message, self._secrets)
+            error.side_info = redact_values(dict(error.side_info), self._secrets)
+            raise
+
+    def _refused(self, response: Response) -> EvaluationError:
+        said = _reported(response.body) or response.body[:_READ_BODY].decode("utf-8", "replace").strip()
+        said = redact(said[:_READ_BODY], self._secrets)[:_SHOWN_BODY]  # cut last: half a secret is one, too
+        return EvaluationError(
+            FailureKind.HTTP_STATUS,
+            f"HTTP status {response.status}: {said or 'no body'}",
+            hint=redact(_status_hint(response), self._secrets),
+            retry_after=seconds_to_wait(response.retry_after) if response.status in _AGAIN else None,
+        )
+
+    def _post(self, body: bytes, deadline: float) -> Response:
+        try:
+            return self._connections.post(body, self._headers, deadline, ANSWER_CAP)
+        except EvaluationError as error:
+            if error.kind is FailureKind.TIMEOUT:
+                error.message = f"no answer within {self._spec.timeout:g} s"
+                error.hint = "allow more time with --timeout, or look at the server's log"
+            raise
+
+    def _learn(self, capabilities: Capabilities) -> None:
+        """Take over what was declared; it lowers what the user allows of calls in flight."""
+        limits = [limit for limit in (capabilities.concurrency, self._spec.concurrency) if limit is not None]
+        with self._room:
+            self.capacity = Capacity(calls=min(limits, default=None), batch=capabilities.batch)
+            self._room.notify_all()
+
+    def _post_in_turn(self, body: bytes, seconds: float) -> Response:
+        with self._room:
+            while (limit := self.capacity.calls) is not None and self._in_flight >= limit:
+                self._room.wait()
+            self._in_flight += 1
+        try:
+            return self._post(body, time.monotonic() + seconds)
+        finally:
+            with self._room:
+                self._in_flight -= 1
+                self._room.notify()
+
+
+def _reported(said: bytes) -> str:
+    """Find the error that a JSON body tells, if it does."""
+    try:
+        error = decode_answer(said).get("error")
+    except EvaluationError:
+        return ""
+    if isinstance(error, dict):
+        error = error.get("message")
+    return error if isinstance(error, str) else ""
+
+
+def _status_hint(response: Response) -> str:
+    status = response.status
+    if response.location:
+        return f"it redirects to {response.location}: use that URL if you trust it"
+    if status in {401, 403}:
+        return "give what it asks for with --header 'Authorization: Bearer ${TOKEN}'"
+    if status in {404, 405}:
+        return "check the URL: the endpoint must take a POST"
+    if status in _AGAIN:
+        return "it is busy or down: lower --concurrency, or raise --retries"
+    return "only a 2xx status with an answer is scored: look at the server's log"

@@ -1,0 +1,110 @@
+"""What the end of a program means: which failure it is, and what to do about it."""
+
+import re
+import signal
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import ANSWER_CAP, EvaluatorSpec
+from optimize_eval.programs import not_started, one_shot
+from optimize_eval.programs.codec import Answered, Asked, Contract
+from optimize_eval.programs.process import Program
+
+_SHOWN_LINE = 200
+_EXCEPTION = re.compile(r"(Uncaught )?[\w.]*(Error|Exception)\b")
+_SHELL_SAYS = {  # what a shell, env and the like exit with
+    126: "a program that the evaluator calls is not executable",
+    127: "a program that the evaluator calls is not installed, or not on PATH",
+}
+_SIGNAL_BASE = 128  # a shell reports a program that a signal ended as 128 + the signal's number
+_LOST_HINT = "this process ignores SIGCHLD, or something else in it waits for our children: let it do neither"
+_CRASH_HINT = "it crashed: run it by hand on the same payload, a debugger or its own log may tell more"
+
+
+def failed(
+    ended: one_shot.Ended,
+    spec: EvaluatorSpec,
+    program: Program,
+    contract: Contract[Asked, Answered],
+    question: Asked,
+) -> EvaluationError:
+    """Explain an end by a signal or with a status other than 0, which is a failure whatever was printed."""
+    stderr = text_of(ended.stderr)
+    if ended.status is None:
+        return EvaluationError(
+            FailureKind.INTERNAL, "its exit status was lost", detail=stderr, hint=_LOST_HINT
+        )
+    if ended.status < 0:
+        name = _signal_name(-ended.status)
+        hint = "nothing of ours did this; a lack of memory often does" if name == "SIGKILL" else _CRASH_HINT
+        return EvaluationError(
+            FailureKind.KILLED, f"ended by {name}", detail=stderr, hint=hint, retry_after=0.0
+        )
+    said = _telling_line(stderr) or _first_line(text_of(ended.stdout)) or "it said nothing"
+    return EvaluationError(
+        FailureKind.EXIT_CODE,
+        f"exit status {ended.status}: {said}",
+        detail=stderr,
+        hint=not_started.script_hint(spec)
+        or _exit_hint(ended, program, contract)
+        or contract.mend(question, stderr),
+        retry_after=0.0,
+    )
+
+
+def _exit_hint(ended: one_shot.Ended, program: Program, contract: Contract[Asked, Answered]) -> str:
+    status = ended.status or 0
+    if _is_answer(ended.stdout, contract):
+        return "stdout held a valid answer, but a status other than 0 means failure: exit 0 after answering"
+    if status in _SHELL_SAYS:
+        mend = not_started.carriage_return_hint(program.executable, program.argv[0])
+        return mend or _SHELL_SAYS[status]
+    if status - _SIGNAL_BASE in signal.valid_signals():
+        return f"{status} is how a shell reports {_signal_name(status - _SIGNAL_BASE)}"
+    return ""
+
+
+def _is_answer(stdout: bytes, contract: Contract[Asked, Answered]) -> bool:
+    try:
+        contract.parse(stdout)
+    except EvaluationError:
+        return False
+    return True
+
+
+def late(timeout: float, stderr: bytes) -> EvaluationError:
+    return EvaluationError(
+        FailureKind.TIMEOUT,
+        f"no answer within {timeout:g} s; it and all it started were killed",
+        detail=text_of(stderr),
+        hint="allow more time (--timeout), or look whether it waits for something that never comes",
+    )
+
+
+def flood(stderr: bytes) -> EvaluationError:
+    return EvaluationError(
+        FailureKind.OUTPUT_TOO_LARGE,
+        f"more than {ANSWER_CAP // 2**20} MiB on stdout; it and all it started were killed",
+        detail=text_of(stderr),
+        hint="print one JSON object; write bulky output to a file and answer with its path",
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def text_of(output: bytes) -> str:
+    return output.decode("utf-8", "replace")
+
+
+def _telling_line(text: str) -> str:
+    """Choose the line that names an exception (node prints its version after it), else the last."""
+    lines = text.strip().split("\n")
+    return next((line for line in reversed(lines) if _EXCEPTION.match(line)), lines[-1])[:_SHOWN_LINE]
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0][:_SHOWN_LINE].rstrip()

@@ -1,0 +1,165 @@
+"""What makes an evaluator the same one tomorrow: its text and the bytes of the files that it names.
+
+Never an absolute path, so that a project may move; never a secret in readable form.
+"""
+
+import hashlib
+import os
+import shlex
+import stat
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from optimize_eval import shipped
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.programs.not_started import INTERPRETERS
+from optimize_eval.reading import files
+from optimize_eval.secrets import masked
+
+if TYPE_CHECKING:
+    from optimize_eval.kinds.judge.rubric import JudgeSpec
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """An evaluator as a run knows it."""
+
+    name: str
+    text: str  # fit to be stored and shown
+    files: tuple[tuple[str, str], ...]  # name, sha256
+    sha256: str
+    judge: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # what is judged and how, for those who read run.json
+    model: str = ""  # of an evaluator of tasks: its model's identity, by which outputs are found
+
+    def to_dict(self) -> dict[str, Any]:
+        files = [{"name": name, "sha256": digest} for name, digest in self.files]
+        judge = {"judge": dict(self.judge)} if self.judge else {}
+        model = {"model_sha256": self.model} if self.model else {}
+        return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256, **model, **judge}
+
+
+def identify(spec: EvaluatorSpec) -> Identity:
+    """Read the files that an evaluator names, and digest what it is."""
+    if spec.url:
+        return _identify_url(spec)
+    if spec.judge:
+        return _identify_judge(spec.name, spec.judge)
+    is_shipped = spec.text.startswith("@")
+    words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else spec.argv)]
+    launched = len(spec.argv) - is_shipped  # what runs a shipped program is ours to choose
+    named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
+    shared = shipped.shared_by(Path(spec.argv[1])) if is_shipped else ()  # not named, but part of it
+    files = tuple((_text(file.name), digest_of(file)) for file in (*named, *shared) if file)
+    text = masked(_text(shlex.join(words)))
+    chosen = [sorted(spec.environment.items())] if spec.environment else []
+    return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files, *chosen]))
+
+
+def has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
+    """Tell whether a program is not the one that was identified; data that it writes to may change."""
+    try:
+        now = set(identify(spec).files)
+    except UsageError:  # it cannot be read any more
+        return True
+    return has_other_programs(known, now, spec)
+
+
+def has_other_programs(known: Identity, now: Collection[tuple[str, str]], spec: EvaluatorSpec) -> bool:
+    """Tell whether one of the files that were known is a program, and is not among those of now."""
+    program = Path(spec.argv[0]).name if spec.argv else ""
+    return any(
+        file not in now for file in known.files if file[0] == program or Path(file[0]).suffix in INTERPRETERS
+    )
+
+
+def _identify_url(spec: EvaluatorSpec) -> Identity:
+    from optimize_eval.http.client import shown  # noqa: PLC0415  runs of commands load no HTTP client
+
+    query = spec.url.partition("?")[2]
+    text = shown(spec.url)
+    return Identity(name=spec.name, text=text, files=(), sha256=_sha256([text, query]))
+
+
+def _identify_judge(name: str, judge: "JudgeSpec") -> Identity:
+    """Digest what a judge is: its model, how that is asked, and the words in which it is."""
+    from optimize_eval.http.client import shown  # noqa: PLC0415  runs of commands load no HTTP client
+    from optimize_eval.kinds.judge.prompt import instructions  # noqa: PLC0415  and no judge
+    from optimize_eval.models.from_spec import essence  # noqa: PLC0415  nor a model
+
+    known = asdict(replace(judge, table=None))
+    del known["table"]
+    del known["rubric_file"]  # a rubric may move
+    del known["human"]  # which it is not shown, as others
+    known["hides"] = judge.blind_to
+    for key in ("shows", "hides"):
+        if not known[key]:
+            del known[key]  # so that a judge that is shown all is the one that it was in older runs
+    known["api_base"] = shown(judge.api_base) if judge.api_base else ""
+    told = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
+    told |= {"human": judge.human} if judge.human else {}
+    table = essence(judge.table)  # without it a judge is the one that it was in older runs
+    parts = [known, instructions(judge), *([table] if table else [])]
+    digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
+    return Identity(
+        name=name, text=masked(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=told
+    )
+
+
+def _portable(word: str) -> str:
+    """Write a word that is an absolute path as the file's name alone."""
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    is_path = value.startswith("/") and len(value.split()) == 1  # more words are a script in quotes
+    return f"{option}{equals}{Path(value).name}" if is_path and Path(value).name else word
+
+
+def _file_named(word: str, place: int, spec: EvaluatorSpec) -> Path | None:
+    value = word.partition("=")[2] if word.startswith("-") else word
+    if not value or (place == 0 and "/" not in word):  # a program that PATH finds is named, its file is not
+        return None
+    file = Path(spec.cwd or ".", value)
+    try:
+        return file if stat.S_ISREG(file.stat().st_mode) else None
+    except (OSError, ValueError):
+        return None
+
+
+def digest_of(file: Path) -> str:
+    digest = hashlib.sha256()
+    try:
+        with files.opened(file) as stream:
+            while chunk := stream.read(_CHUNK):
+                digest.update(chunk)
+    except files.Refused as error:
+        raise UsageError(
+            f"{file}: {error.reason}", hint="look at what the evaluator or model names"
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f"{file}, which an evaluator names, cannot be read: {error.strerror}",
+            hint="its contents are part of what the run is; make it readable",
+        ) from None
+    return digest.hexdigest()
+
+
+def _sha256(value: Any) -> str:
+    return hashlib.sha256(orjson.dumps(_plain(value))).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Write words as what they are on disk, readable where that is UTF-8."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return _text(value)
+
+
+def _text(word: str) -> str:
+    return os.fsencode(word).decode("utf-8", "backslashreplace")

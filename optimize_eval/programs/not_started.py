@@ -1,0 +1,269 @@
+"""Why a program did not start, and what to do about it: missing, not executable, no interpreter, bad folder.
+
+Looks at files only, and never fails itself: whatever cannot be looked at is taken for missing.
+"""
+
+import contextlib
+import errno
+import os
+import shlex
+import stat
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from optimize_eval import shipped
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import EvaluatorSpec
+
+INTERPRETERS = {  # the suffix of a script → what runs it
+    ".py": "python3",
+    ".sh": "bash",
+    ".bash": "bash",
+    ".js": "node",
+    ".mjs": "node",
+    ".cjs": "node",
+    ".ts": "node",
+    ".rb": "ruby",
+    ".pl": "perl",
+    ".php": "php",
+    ".lua": "lua",
+    ".tcl": "tclsh",
+    ".r": "Rscript",
+}
+_SHELL_WORDS = frozenset({"|", "||", "&&", ";", "&", ">", ">>", "<", "<<"})
+_SYSTEM_LIMITS = {
+    errno.E2BIG: ("its arguments and environment are too long", "pass large data in the payload instead"),
+    errno.EMFILE: ("too many open files", "raise the limit (ulimit -n) or lower the concurrency"),
+    errno.ENFILE: ("too many open files on this machine", "lower the concurrency"),
+    errno.EAGAIN: ("too many processes", "raise the limit (ulimit -u) or lower the concurrency"),
+    errno.ENOMEM: ("not enough memory to start it", "lower the concurrency"),
+    errno.ETXTBSY: ("it is still being written", "wait until the build or copy has finished"),
+}
+_OUR_DOING = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN})  # fewer calls at a time would do
+_BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"MZ")
+_HEAD = 256
+
+
+def explain_missing(spec: EvaluatorSpec, search: str | None) -> EvaluationError:
+    """Say that a command's program cannot be found on the path `search`, and which may have been meant."""
+    name = spec.argv[0]
+    if fault := explain_folder(spec.cwd):
+        return fault
+    if (found := _unusable_on_path(name, search)) is not None:
+        message = f"{found} is not executable"
+        return EvaluationError(FailureKind.START_FAILED, message, hint=_mode_hint(found, str(found)))
+    where = "" if name.startswith("/") else f" in {_shown(spec.cwd)}" if "/" in name else " on PATH"
+    return EvaluationError(
+        FailureKind.NOT_FOUND,
+        f"no program {name}{where}",
+        hint=_meant_instead(spec, search) or _path_hint(name),
+    )
+
+
+def explain_folder(cwd: str | None) -> EvaluationError | None:
+    """Say what is wrong with a working directory, if anything is."""
+    if cwd is None or (is_folder(cwd) and os.access(cwd, os.X_OK)):
+        return None
+    what = "may not be entered" if is_folder(cwd) else "is not a folder" if exists(cwd) else "does not exist"
+    return EvaluationError(
+        FailureKind.START_FAILED,
+        f"the working directory {cwd} {what}",
+        hint="name a folder that exists and may be entered",
+    )
+
+
+def explain_refusal(spec: EvaluatorSpec, executable: str, error: OSError) -> EvaluationError:
+    """Say why the system refused to start a program that is there."""
+    if fault := explain_folder(spec.cwd):
+        return fault
+    if not exists(executable):
+        return explain_missing(spec, None)
+    message, hint = _refusal(Path(executable), spec.argv[0], error)
+    refused = EvaluationError(FailureKind.START_FAILED, message, hint=hint)
+    if error.errno in _OUR_DOING:
+        refused.no_room = _SYSTEM_LIMITS[error.errno][0]
+    return refused
+
+
+def shell_hint(text: str) -> str:
+    """Say how to get a shell for a command that was written as if one read it."""
+    lexer = shlex.shlex(text, posix=False, punctuation_chars=True)  # keeps quotes: '|' is no pipe
+    with contextlib.suppress(ValueError):
+        words = list(lexer)
+        found = next((word for word in words if word in _SHELL_WORDS or _is_variable(word)), None)
+        return f"no shell is used, so {found} means nothing: bash -c {shlex.quote(text)}" if found else ""
+    return ""
+
+
+def script_hint(spec: EvaluatorSpec) -> str:
+    """Look in a command that started, but failed, for what an interpreter or a shell would have needed."""
+    for word in spec.argv[1:]:
+        script = Path(spec.cwd or ".", word)
+        if script.suffix in INTERPRETERS and not exists(script):
+            close = get_close_matches(script.name, _names(script.parent), n=1)
+            meant = f"; did you mean {Path(word).with_name(close[0])}?" if close else ""
+            return f"there is no file {word} in {_shown(spec.cwd)}{meant}"
+    return shell_hint(spec.text)
+
+
+def carriage_return_hint(executable: str, shown: str) -> str:
+    """Say how to mend a script whose first line ends as on Windows, which names an interpreter nobody has."""
+    head = _head(Path(executable)).partition(b"\n")[0]
+    if head.startswith(b"#!") and head.endswith(b"\r"):
+        return f"line 1 ends in a carriage return; take them out: sed -i 's/\\r$//' {shlex.quote(shown)}"
+    return ""
+
+
+def exists(path: str | Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return Path(path).exists()
+    return False
+
+
+def is_folder(path: str | Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return Path(path).is_dir()
+    return False
+
+
+def _is_special(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return not stat.S_ISREG(path.stat().st_mode)
+    return False
+
+
+def _refusal(path: Path, shown: str, error: OSError) -> tuple[str, str]:
+    quoted = shlex.quote(shown)
+    if is_folder(path):
+        return f"{shown} is a folder, not a program", f"name the program inside it, such as {quoted}/evaluate"
+    if error.errno in _SYSTEM_LIMITS:
+        what, hint = _SYSTEM_LIMITS[error.errno]
+        return f"{shown}: {what}", hint
+    if _is_special(path):
+        return f"{shown} is a device, a pipe or a socket, not a program", "name the file of a program"
+    if not os.access(path, os.X_OK):
+        return f"{shown} is not executable", _mode_hint(path, quoted)
+    return _unreadable_program(path, shown, error)
+
+
+def _mode_hint(path: Path, quoted: str) -> str:
+    if stat.S_IMODE(path.stat().st_mode) & 0o111:
+        return "it is executable for others, but not for you: look at its owner and mode"
+    interpreter = INTERPRETERS.get(path.suffix.lower())
+    return f"chmod +x {quoted}" + (f"   (or use: {interpreter} {quoted})" if interpreter else "")
+
+
+def _unreadable_program(path: Path, shown: str, error: OSError) -> tuple[str, str]:
+    """Look at the first bytes of an executable file that the system could not execute."""
+    head = _head(path)
+    if head.startswith(b"#!"):
+        return _bad_interpreter(path, head.partition(b"\n")[0], shown)
+    if head.startswith(b"\xef\xbb\xbf#!"):
+        return (
+            f"{shown} starts with a byte order mark, which hides its #! line",
+            "save it as UTF-8 without BOM",
+        )
+    if head.startswith(_BINARIES):
+        return f"{shown} was built for another kind of machine", "build it again on this machine"
+    if error.errno == errno.ENOEXEC:
+        what = "has no #! line, so the system cannot tell what runs it" if head else "is empty"
+        interpreter = INTERPRETERS.get(path.suffix.lower(), "bash")
+        line = (
+            f"make '#!/usr/bin/env {interpreter}' its first line, or use: {interpreter} {shlex.quote(shown)}"
+        )
+        return f"{shown} {what}", line if head else "write the evaluator into it"
+    return f"{shown} could not be started: {error.strerror}", "start it by hand to see why"
+
+
+def _bad_interpreter(path: Path, first: bytes, shown: str) -> tuple[str, str]:
+    if mend := carriage_return_hint(str(path), shown):
+        return f"{shown}: its interpreter is not found", mend
+    words = first[2:].decode(errors="replace").split()
+    if not words:
+        return f"{shown}: its #! line names no interpreter", "write '#!/usr/bin/env python3', say"
+    if exists(words[0]):
+        what = "did not start" if os.access(words[0], os.X_OK) else "is not executable"
+        return f"{shown}: its interpreter {words[0]} {what}", "look at line 1: is that the program meant?"
+    name = words[0].rpartition("/")[2]
+    return (
+        f"{shown}: its interpreter {words[0]} does not exist",
+        f"install it, or change line 1, for instance to #!/usr/bin/env {name}",
+    )
+
+
+def _head(path: Path) -> bytes:
+    with contextlib.suppress(OSError):
+        if path.is_file():  # a FIFO would keep us waiting
+            with path.open("rb") as file:
+                return file.read(_HEAD)
+    return b"?"
+
+
+def _unusable_on_path(name: str, search: str | None) -> Path | None:
+    """Find a file of this name on the path that is there, but not executable."""
+    if "/" in name:
+        return None
+    places = (Path(folder, name) for folder in os.get_exec_path(_environment(search)))
+    return next((place for place in places if exists(place) and not is_folder(place)), None)
+
+
+def _environment(search: str | None) -> Mapping[str, str] | None:
+    return None if search is None else {"PATH": search}
+
+
+def _meant_instead(spec: EvaluatorSpec, search: str | None) -> str:
+    name, here = spec.argv[0], Path(spec.cwd or ".")
+    if shell := shell_hint(spec.text):
+        return shell
+    if name.startswith("~"):
+        return f"no shell expands ~ here: write {os.path.expanduser(name)}"  # noqa: PTH111  never raises
+    if spec.name.isupper():
+        return f"if {spec.name}= was meant as a variable: env {spec.name}={spec.text}"
+    if hint := _needs_a_sign(name, here):
+        return hint
+    folder, pool = _neighbours(name, here, search)
+    close = get_close_matches(Path(name).name, pool, n=1)
+    if close == [Path(name).name]:
+        return f"{name} is a link that leads nowhere"
+    return f"did you mean {folder}{close[0]}?" if close else ""
+
+
+def _needs_a_sign(name: str, here: Path) -> str:
+    """Say which sign must stand before the name of a program in this folder, or of one that ships."""
+    if "/" not in name and exists(here / name):
+        return f"did you mean ./{name}? A program in this folder needs its ./"
+    return f"did you mean @{name}? What ships is named with @" if name in shipped.programs() else ""
+
+
+def _neighbours(name: str, here: Path, search: str | None) -> tuple[str, list[str]]:
+    """List the names that stand where the missing program should: in its folder, or on PATH."""
+    if "/" in name:
+        return name.rpartition("/")[0] + "/", _names(here / Path(name).parent)
+    folders = os.get_exec_path(_environment(search))
+    return "", [entry for folder in folders for entry in _names(Path(folder))]
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if not entry.is_dir()]
+    except (OSError, ValueError):
+        return []
+
+
+def _shown(cwd: str | None) -> str:
+    try:
+        return str(Path(cwd or ".").absolute())
+    except OSError:
+        return "the current folder, which is gone"
+
+
+def _path_hint(name: str) -> str:
+    if "/" in name:
+        return "check the path; a relative one counts from the evaluator's working directory"
+    return "install it, or write its path, such as ./evaluate"
+
+
+def _is_variable(word: str) -> bool:
+    return word.startswith("$") and len(word) > 1

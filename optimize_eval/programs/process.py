@@ -1,0 +1,175 @@
+"""Other people's programs as processes: a start with three pipes, and an end that leaves nothing behind.
+
+The only module that starts processes. What goes through the pipes is one_shot's and worker's business, what
+a status or an output *means* is said in verdict, why a program did not start at all in not_started.
+A program runs in its own session, so that its process group can be killed as one; what leaves the group
+is found and ended by leftovers.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.programs.leftovers import (
+    CALL_VARIABLE,
+    HAS_PIDFD,
+    STUCK,
+    Process,
+    descendants,
+    is_readable,
+    sweep,
+)
+
+POLL_WITHOUT_HANDLE = 0.01  # seconds between looks at a process that cannot be waited for in a poll
+
+_LOST = 255  # only for Popen, so that it does not wait for a process that is gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """What to start: found once, started for every call."""
+
+    argv: tuple[str, ...]
+    executable: str
+    cwd: str | None
+    environment: Mapping[bytes, bytes]
+
+
+class NotStarted(Exception):
+    """The operating system refused to start the program."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__()
+        self.error = error
+
+
+class Child:
+    """One started program: our ends of its pipes, and the ways to end it.
+
+    `stdin`, `stdout` and `stderr` are descriptors, `stdin` a non-blocking one; `handle` becomes readable when
+    the program ends, or is -1 where the system has nothing of the kind. A closed one is -1.
+    """
+
+    __slots__ = ("_popen", "_tag", "handle", "stderr", "stdin", "stdout")
+
+    def __init__(
+        self, program: Program, tag: str, variables: Mapping[bytes, bytes], first: Callable[["Child"], None]
+    ) -> None:
+        """Start; `first` is called when the pipes are there, before the program is."""
+        self._tag = tag
+        self.stdin = self.stdout = self.stderr = self.handle = -1
+        theirs: list[int] = []
+        try:
+            self._open_pipes(theirs)
+            first(self)
+            self._popen = _popen(program, {**variables, CALL_VARIABLE: os.fsencode(tag)}, theirs)
+            self._open_handle()
+        except OSError as error:
+            self.close()
+            raise NotStarted(error) from error
+        except BaseException:  # Ctrl-C, maybe between the start and its being known here
+            self.close()
+            sweep(tag)
+            raise
+        finally:
+            for fd in theirs:
+                os.close(fd)
+
+    def has_ended(self) -> bool:
+        """Look without waiting and, where the system can, without reaping: the group keeps its number."""
+        try:
+            found: Any = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        except ChildProcessError:
+            return True
+        except AttributeError:  # macOS has waitid from Python 3.13
+            found = self._popen.poll()
+        return found is not None
+
+    def await_end(self, seconds: float) -> bool:
+        """Wait for the end at most so long; see has_ended about reaping."""
+        if self.handle >= 0:
+            return is_readable(self.handle, seconds)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(max(0.0, seconds))
+        return self._popen.returncode is not None
+
+    def signal_group(self, number: signal.Signals) -> None:
+        if HAS_PIDFD and self._popen.returncode is not None:
+            return  # reaped: the number may be somebody else's by now
+        try:
+            os.killpg(self._popen.pid, number)
+        except (ProcessLookupError, PermissionError):  # macOS says EPERM of a group of zombies
+            return
+
+    def reap(self) -> int | None:
+        """Kill what the ended program left in its group, then collect its status; None if that was lost.
+
+        It is lost where the host ignores SIGCHLD or waits for all children; Popen.wait would say 0 then.
+        """
+        # The order matters: until the leader is reaped, its group's number cannot belong to anybody else.
+        self.signal_group(signal.SIGKILL)
+        if self._popen.returncode is not None:  # reaped before: the pid may be another child's by now
+            return self._popen.returncode
+        try:
+            status = os.waitstatus_to_exitcode(os.waitpid(self._popen.pid, 0)[1])
+        except ChildProcessError:
+            self._popen.returncode = _LOST
+            return None
+        self._popen.returncode = status
+        return status
+
+    def descendants(self) -> list[Process]:
+        return descendants(self._popen.pid)
+
+    def kill(self, seen: Iterable[Process] = ()) -> None:
+        """End the group, and whatever else carries this call's tag or was seen below it."""
+        below = [*seen, *self.descendants()] if self._popen.returncode is None else [*seen]
+        self.signal_group(signal.SIGKILL)
+        if self.await_end(STUCK):
+            self.reap()
+        sweep(self._tag, below)
+
+    def close_stdin(self) -> None:
+        if self.stdin >= 0:
+            os.close(self.stdin)
+            self.stdin = -1
+
+    def close(self) -> None:
+        for fd in (self.stdin, self.stdout, self.stderr, self.handle):
+            if fd >= 0:
+                os.close(fd)
+        self.stdin = self.stdout = self.stderr = self.handle = -1
+
+    def _open_handle(self) -> None:
+        if HAS_PIDFD:
+            with contextlib.suppress(OSError):  # out of descriptors: the slower way works too
+                self.handle = os.pidfd_open(self._popen.pid)
+
+    def _open_pipes(self, theirs: list[int]) -> None:
+        # os.pipe is close-on-exec from birth, so no other slot's child can inherit an end.
+        child_stdin, self.stdin = os.pipe()
+        theirs.append(child_stdin)
+        self.stdout, child_stdout = os.pipe()
+        theirs.append(child_stdout)
+        self.stderr, child_stderr = os.pipe()
+        theirs.append(child_stderr)
+        os.set_blocking(self.stdin, False)
+
+
+def _popen(program: Program, variables: Mapping[bytes, bytes], pipes: list[int]) -> subprocess.Popen[bytes]:
+    stdin, stdout, stderr = pipes
+    # start_new_session keeps vfork; preexec_fn, user= and the like would fall back to a slow fork.
+    return subprocess.Popen(
+        program.argv,
+        executable=program.executable,
+        cwd=program.cwd,
+        env={**program.environment, **variables},
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )

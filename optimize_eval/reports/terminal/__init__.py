@@ -1,0 +1,1 @@
+"""What people read in a terminal, made by pure functions."""

@@ -1,0 +1,168 @@
+"""The runs in a folder as people and programs read them: some lines for each, or one object."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.inert import shortened
+from optimize_eval.reports.terminal.table import Column, layout_table
+from optimize_eval.store.layout import SINGLE
+from optimize_eval.store.listing import Axes, ListedRun, State
+
+SCHEMA = "optimize-eval.runs.v1"
+
+_LONGEST = 240  # letters of a verdict, a reason or a note
+_LONGEST_NAME = 30
+_MOST_NAMES = 3
+_INTERVAL = re.compile(r" \(\d+ % CI[^()]*\)")
+_AGES = ((86_400, "day"), (3600, "h"), (60, "min"), (1, "s"))
+_KILO = 1000
+_SIZES = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def render(
+    runs: Sequence[ListedRun], *, fit: Callable[[str], str], folder: Path, now: float, width: int
+) -> str:
+    """Lay out a table with what is known of each run below its row; `now` is the time of day in seconds.
+
+    `fit` makes a text what it will be in the terminal, which may be longer.
+    """
+    if not runs:
+        place = fit(str(folder))
+        text = f"no runs in {place}: `optimize-eval run` makes them, in runs/ unless --out names a folder"
+        return "\n".join(wrapped(" ", text, width))
+    columns = [
+        Column("run", [fit(one.folder.name) for one in runs], is_name=True),
+        Column("state", [_state(one) for one in runs], is_text=True),
+        Column("calls", [_calls(one.units) for one in runs]),
+        Column("size", [size_words(one.bytes) for one in runs]),
+        Column("made", [_ago(now, _seconds(one.created_at)) for one in runs]),
+        Column("worked on", [_ago(now, one.changed_at) for one in runs]),
+    ]
+    head, rule, *rows = layout_table(columns, width)
+    lines = [head, rule]
+    for one, row in zip(runs, rows, strict=True):
+        lines += [row, *_below(one, fit, width)]
+    return "\n".join(lines)
+
+
+def to_dict(runs: Sequence[ListedRun]) -> dict[str, Any]:
+    return {"schema": SCHEMA, "runs": [_to_dict(one) for one in runs]}
+
+
+def age_words(seconds: float) -> str:
+    """Write how long ago something was.
+
+    >>> [age_words(seconds) for seconds in (-5, 42, 200, 7300, 90_000, 200_000)]
+    ['0 s', '42 s', '3 min', '2 h', '1 day', '2 days']
+    """
+    for size, unit in _AGES:
+        if many := int(seconds // size if seconds > 0 else 0):
+            return f"{many:,} {unit}{'s' * (unit == 'day' and many != 1)}"
+    return "0 s"
+
+
+def size_words(size: float) -> str:
+    """Write how large something is.
+
+    >>> [size_words(size) for size in (0, 999, 1500, 48_200, 2_000_000, 3.2e10)]
+    ['0 bytes', '999 bytes', '1.5 kB', '48 kB', '2.0 MB', '32 GB']
+    """
+    step = 0
+    while size >= _KILO and step < len(_SIZES) - 1:
+        size, step = size / _KILO, step + 1
+    digits = 1 if step and size < 10 else 0  # noqa: PLR2004  two digits are enough
+    return f"{size:,.{digits}f} {_SIZES[step]}"
+
+
+def _state(one: ListedRun) -> str:
+    words = str(one.state).replace("_", " ")
+    return f"{words}, pid {one.pid}" if one.pid is not None else words
+
+
+def _calls(units: Mapping[str, int]) -> str:
+    """Say how many calls there are and, where some are owed, how many are done."""
+    if "total" not in units:
+        return ""
+    total = f"{units['total']:,}"
+    if "owed" not in units:
+        return f"of {total}"
+    return f"{units['total'] - units['owed']:,}/{total}" if units["owed"] else total
+
+
+def _ago(now: float, at: float | None) -> str:
+    return "" if at is None else f"{age_words(now - at)} ago"
+
+
+def _seconds(at: str | None) -> float | None:
+    try:
+        return None if at is None else datetime.fromisoformat(at).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _below(one: ListedRun, fit: Callable[[str], str], width: int) -> list[str]:
+    """Say below a run's row what came out, what it compares, and what was noted of it."""
+    told = [fit(shortened(one.reason, _LONGEST))] if one.reason is not None else [fit(_came_out(one))]
+    told += [fit(_compares(one.axes))] if one.axes else []
+    told += [f"note: {fit(shortened(one.note, _LONGEST))}"] if one.note else []
+    return [line for text in told for line in wrapped("   ", text, width)]
+
+
+def _came_out(one: ListedRun) -> str:
+    if one.verdict is not None:
+        return shortened(_INTERVAL.sub("", one.verdict), _LONGEST)
+    if owed := one.units.get("owed"):
+        return f"{owed:,} call{'s are' if owed > 1 else ' is'} owed; the command that began it goes on"
+    return {
+        State.RUNNING: "no verdict while it is being asked",
+        State.UNFINISHED: "it was killed; the command that began it goes on where it was",
+    }.get(one.state, "no verdict is stored; `optimize-eval report` computes it")
+
+
+def _compares(axes: Axes) -> str:
+    """Name the axes: candidates, evaluators and examples; of a bench its models and tasks."""
+    sizes = [f"{name} {many:,}" for name, many in axes.splits.items()]
+    on = "" if [*axes.splits] == [SINGLE] else f"on {_names(sizes)}"
+    models = [name for name in axes.task_models if name is not None]
+    parts = (
+        [f"models {_names(axes.evaluators)}", on]
+        if axes.is_bench
+        else [_names(axes.candidates), f"by {_names(axes.evaluators)}", on]
+    )
+    parts += [f"with {_names(models)}"] if models else []
+    parts += [f"{axes.repeats:,} times"] if axes.repeats > 1 else []
+    return " · ".join(filter(None, parts))
+
+
+def _names(names: Sequence[str]) -> str:
+    """List the first of some names.
+
+    >>> _names(["a", "b", "c"]), _names("abcdef")
+    ('a, b, c', 'a, b, c and 3 more')
+    """
+    shown = names if len(names) <= _MOST_NAMES + 1 else names[:_MOST_NAMES]
+    more = f" and {len(names) - len(shown):,} more" if len(names) > len(shown) else ""
+    return ", ".join(shortened(name, _LONGEST_NAME) for name in shown) + more
+
+
+def _to_dict(one: ListedRun) -> dict[str, Any]:
+    return {
+        "run": str(one.folder),
+        "state": str(one.state),
+        **({"pid": one.pid} if one.pid is not None else {}),
+        **({"reason": one.reason} if one.reason is not None else {}),
+        "verdict": one.verdict,
+        "verdict_state": one.verdict_state,
+        "winner": one.winner,
+        "note": one.note,
+        "created_at": one.created_at,
+        "ended_at": one.ended_at,
+        "bytes": one.bytes,
+        **({"units": dict(one.units)} if one.units else {}),
+        **(asdict(one.axes) if one.axes else {}),
+    }

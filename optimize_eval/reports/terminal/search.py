@@ -1,0 +1,120 @@
+"""An optimization as people read it in a terminal: verdict, points, candidates, the curve, what changed.
+
+Pure: the document → text, the same text for the same width at any time. Numbers are never cut.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optimize_eval.findings.wording import number
+from optimize_eval.reports.cells import difference, ends, short_interval
+from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.inert import inert
+from optimize_eval.reports.terminal.table import Column, layout_table
+
+Document = Mapping[str, Any]
+
+_HEAD = 12
+_WIDEST = 60
+_MOST_DIFF = 40  # lines
+_SHADES = " ▁▂▃▄▅▆▇█"
+
+
+def render(document: Document, *, width: int) -> str:
+    """Lay out everything."""
+    lines = wrapped(" ", f"{document['verdict']['text']}.", width)
+    for point in document["verdict"]["points"]:
+        lines += wrapped(f"  {point['mark']} ", point["text"], width)
+    if document["summary"]:
+        lines += _finalists(document, width)
+    lines += _curve(document["curve"], width)
+    lines += _lineage(document, width)
+    lines += _diff(document["diff"])
+    return "\n".join([*lines, *_calls(document, width), *_next(document, width)])
+
+
+def _finalists(document: Document, width: int) -> list[str]:
+    summary = document["summary"]
+    split, baseline = summary["decided_on"], summary["baseline"]
+    lead = next(iter(document["goal"]))
+    rows = [row for row in summary["rows"] if row["evaluator"] == lead]
+    rows = sorted(rows, key=lambda row: -(row["splits"][split]["mean"] or 0.0))
+    found = {one["name"]: one for one in document["candidates"]}
+    against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
+    train = [row["splits"].get("train", {}).get("mean") for row in rows]
+    columns = [
+        Column("candidate", [row["candidate"] for row in rows], is_name=True),
+        Column(split, [number(row["splits"][split]["mean"]) for row in rows]),
+        Column("95 % CI", [ends(row["splits"][split]) for row in rows]),
+        Column(f"Δ {split}", ["seed" if d is None else difference(d) for d in against]),
+        Column("CI of Δ", ["" if d is None or d["ci"] is None else short_interval(d["ci"]) for d in against]),
+        *(
+            [Column("train", [number(mean) for mean in train])]
+            if split == "val" and train[0] is not None
+            else []
+        ),
+        Column("found at", [f"{found[row['candidate']]['calls']:,}" for row in rows]),
+    ]
+    chosen = (
+        f"{lead}: {split}, the seed {baseline} and the best of the search; Δ is not corrected for the choice"
+    )
+    return [*wrapped(" ", chosen, width), *layout_table(columns, width)]
+
+
+def _curve(steps: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+    """Draw the best mean of the search against its calls, as a line of blocks."""
+    if len(steps) < 2:  # noqa: PLR2004  a point is no curve
+        return []
+    room = min(_WIDEST, width - _HEAD - 10)
+    last = steps[-1]["calls"] or 1
+    bests = [_best_at(steps, last * (place + 1) / room) for place in range(room)]
+    low, high = min(bests), max(bests)
+    span = (high - low) or 1.0
+    blocks = "".join(_SHADES[1 + round(7 * (best - low) / span)] for best in bests)
+    head = f" {'search':<{_HEAD - 1}}"
+    below = " " * _HEAD
+    return [
+        f"{head}{blocks} {number(high)}",
+        f"{below}best mean against calls, from {number(low)}; {len(steps) - 1:,} accepted in {last:,} calls",
+    ]
+
+
+def _best_at(steps: Sequence[Mapping[str, Any]], calls: float) -> float:
+    known = [step["best"] for step in steps if step["calls"] <= calls]
+    return float(known[-1] if known else steps[0]["best"])
+
+
+def _lineage(document: Document, width: int) -> list[str]:
+    if len(document["lineage"]) < 2:  # noqa: PLR2004  the seed alone
+        return []
+    found = {one["name"]: one for one in document["candidates"]}
+    path = " → ".join(f"{name} {number(found[name]['search_mean'])}" for name in document["lineage"])
+    return wrapped(f" {'lineage':<{_HEAD - 1}}", path, width)
+
+
+def _diff(text: str) -> list[str]:
+    lines = [f"   {inert(line, ci=False)}" for line in text.splitlines()]
+    more = (
+        [f"   … {len(lines) - _MOST_DIFF:,} more lines: see search.json"] if len(lines) > _MOST_DIFF else []
+    )
+    return [" changed", *lines[:_MOST_DIFF], *more] if lines else []
+
+
+def _calls(document: Document, width: int) -> list[str]:
+    calls, made = document["calls"], document["proposals"]
+    refused = sum(made["refused"].values())
+    told = (
+        f"{calls['search']:,} of {document['budget']:,} in the search, {calls['final']:,} in the final "
+        f"sweep; {made['proposed']:,} proposals: {made['accepted']:,} accepted, {made['rejected']:,} no "
+        f"better, {refused:,} refused"
+    )
+    return wrapped(f" {'calls':<{_HEAD - 1}}", told, width)
+
+
+def _next(document: Document, width: int) -> list[str]:
+    run = document["run"]
+    steps = [f"optimize-eval report {run}"] if document["summary"] else []
+    more = [f"the same command with --budget {2 * document['budget']:,} goes on".replace(",", "")]
+    head = f" {'next':<{_HEAD - 1}}"
+    lines = [f"{head if not number else ' ' * _HEAD}{step}" for number, step in enumerate(steps)]
+    return [*lines, *wrapped(" " * _HEAD if lines else head, more[0], width)]

@@ -1,0 +1,206 @@
+"""Evaluators as plain functions: `evaluator(candidate, example=None)` → `(score, side_info)`.
+
+The public constructors, for those who bring their own loop or optimizer.
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.kinds.table import command_spec, connect, endpoint_spec, judge_spec
+from optimize_eval.programs.text import split_command
+from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
+from optimize_eval.rows.datasets import Example, make_example
+from optimize_eval.run.attempt import ask
+
+
+class PlainEvaluator:
+    """A callable that scores.
+
+    A failure raises EvaluationError, unless `on_failure` says in so many words which score it counts as.
+    Safe to call from several threads; `close` it, or use it as a context manager, when done.
+    """
+
+    def __init__(self, spec: EvaluatorSpec, *, task_model: str | None, on_failure: float | None) -> None:
+        self._spec = spec
+        self._on_failure = _check_on_failure(on_failure)
+        self._evaluator = connect(spec)
+        self._task_model = check_task_model(task_model)
+
+    def __call__(
+        self, candidate: str, example: Mapping[str, Any] | Example | None = None
+    ) -> tuple[float, dict[str, Any]]:
+        _check_candidate(candidate)
+        payload = Payload(candidate=candidate, example=_bytes_of(example), task_model=self._task_model)
+        deadline = time.monotonic() + self._spec.timeout
+        try:
+            answer = ask(self._evaluator.call, payload, deadline, self._spec.retries or 0)
+        except EvaluationError as error:
+            if self._on_failure is None:
+                raise
+            return self._on_failure, {**error.side_info, "failure": str(error.kind), "error": error.message}
+        return answer.score, dict(answer.side_info)
+
+    def __reduce__(self) -> tuple[Callable[..., "PlainEvaluator"], tuple[object, ...]]:
+        return _rebuild, (self._spec, self._task_model, self._on_failure)
+
+    def close(self) -> None:
+        self._evaluator.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _check_candidate(candidate: object) -> None:
+    """Refuse what is not one text, such as a candidate of several components."""
+    if isinstance(candidate, str):
+        return
+    parts = f" with {', '.join(map(repr, candidate))}" if isinstance(candidate, Mapping) else ""
+    raise UsageError(
+        f"the candidate is not a text but a {type(candidate).__name__}{parts}",
+        hint="an evaluator scores one text: pass one of its parts, or join them into one text",
+    )
+
+
+def _check_on_failure(score: object) -> float | None:
+    """Refuse what a failure could not score, before one comes."""
+    if score is None:
+        return None
+    if isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score):
+        return score
+    raise UsageError(f"on_failure={score!r} is no score", hint="pass a number, or None to raise the failure")
+
+
+def _rebuild(spec: EvaluatorSpec, task_model: str | None, on_failure: float | None) -> PlainEvaluator:
+    return PlainEvaluator(spec, task_model=task_model, on_failure=on_failure)
+
+
+def command_evaluator(
+    command: str | Sequence[str | Path],
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    cwd: str | Path | None = None,
+    score_range: ScoreRange | str = ScoreRange.UNIT,
+    task_model: str | None = None,
+    env: Mapping[str, str] | None = None,
+    retries: int | None = None,
+    persistent: bool | None = None,
+    workers: int | None = None,
+    on_failure: float | None = None,
+) -> PlainEvaluator:
+    r"""Make an evaluator of a program that reads a payload on stdin and prints an answer.
+
+    >>> with command_evaluator(["sh", "-c", "wc -c | sed 's/.*/{\"score\": 1, \"bytes\": &}/'"]) as evaluator:
+    ...     evaluator("hello")
+    (1.0, {'bytes': 44})
+    """
+    defaults = EvaluatorSpec(
+        timeout=timeout,
+        cwd=None if cwd is None else str(cwd),
+        score_range=parse_score_range(score_range),
+        environment=dict(env or {}),
+        retries=retries,
+        persistent=persistent,
+        workers=workers,
+    )
+    argv = split_command(command) if isinstance(command, str) else tuple(os.fspath(word) for word in command)
+    return PlainEvaluator(command_spec(argv, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def http_evaluator(
+    url: str,
+    *,
+    timeout: float = DEFAULT_TIMEOUT,
+    headers: Mapping[str, str] | None = None,
+    score_range: ScoreRange | str = ScoreRange.UNIT,
+    task_model: str | None = None,
+    retries: int | None = None,
+    on_failure: float | None = None,
+) -> PlainEvaluator:
+    """Make an evaluator of an HTTP endpoint that is POSTed a payload and replies with an answer."""
+    defaults = EvaluatorSpec(
+        timeout=timeout,
+        score_range=parse_score_range(score_range),
+        headers=tuple((headers or {}).items()),
+        retries=retries,
+    )
+    return PlainEvaluator(endpoint_spec(url, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def llm_judge_evaluator(
+    objective: str,
+    *,
+    model: str,
+    dimensions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    constraints: Mapping[str, str] | Sequence[str] | None = None,
+    quality_dimensions: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    hard_constraints: Mapping[str, str] | Sequence[str] | None = None,
+    rubric: str | Path | Mapping[str, Any] | None = None,
+    api_base: str | None = None,
+    temperature: float | None = None,
+    max_tokens: int | None = None,
+    seed: int | None = None,
+    shows: Sequence[str] | None = None,
+    hides: Sequence[str] | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    score_range: ScoreRange | str = ScoreRange.UNIT,
+    task_model: str | None = None,
+    retries: int | None = None,
+    on_failure: float | None = None,
+) -> PlainEvaluator:
+    """Make an evaluator of a language model that judges by an objective; scores are always from 0 to 1.
+
+    `rubric` is a file, or what such a file would say; what is given beside it wins. `shows` and `hides`
+    name fields of examples by dotted paths: all that it is shown, and what it never is. `quality_dimensions`
+    and `hard_constraints` are other names of `dimensions` and `constraints`.
+    """
+    from optimize_eval.kinds.judge.rubric_file import read_rubric, said_in  # noqa: PLC0415  a command needs no judge
+
+    source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
+    given = {
+        "objective": objective,
+        "dimensions": _either("dimensions", dimensions, "quality_dimensions", quality_dimensions),
+        "constraints": _either("constraints", constraints, "hard_constraints", hard_constraints),
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "seed": seed,
+        "shows": shows,
+        "hides": hides,
+    }
+    said = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
+    said |= {key: value for key, value in given.items() if value is not None}
+    judge = replace(read_rubric(said, source), api_base=api_base or "")
+    _check_model(model)
+    defaults = EvaluatorSpec(
+        timeout=timeout, score_range=parse_score_range(score_range), retries=retries, judge=judge
+    )
+    return PlainEvaluator(judge_spec(model, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def _either(name: str, value: object, other_name: str, other: object) -> object:
+    if value is not None and other is not None:
+        raise UsageError(f"{name} and {other_name} are one thing", hint="pass one of them")
+    return other if value is None else value
+
+
+def _check_model(name: object) -> None:
+    if not isinstance(name, str):
+        raise UsageError(f"the model {name!r} is not a text", hint='write it as "PROVIDER/MODEL"')
+
+
+def _bytes_of(example: Mapping[str, Any] | Example | None) -> bytes | None:
+    if example is None:
+        return None
+    return (example if isinstance(example, Example) else make_example(example)).raw

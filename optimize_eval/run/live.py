@@ -1,0 +1,109 @@
+"""The live evaluators of a session: connected, asked about units, left alone when they say so, and closed.
+
+What is asked and what becomes of the answers is decided by who asks: the runner journals them, a recheck
+compares them.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from optimize_eval.engines import CrowdedOut
+from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec, Waits
+from optimize_eval.kinds.table import connect
+from optimize_eval.run.attempt import attempt_many
+from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.plan import Unit
+from optimize_eval.run.stop import Stop
+
+Connecting = Callable[[EvaluatorSpec], Evaluator]
+
+_BUSY = Capacity(calls=0)
+
+
+def crowded_out(unit: Unit, outcome: Scored | Failed) -> CrowdedOut | None:
+    """Find out whether a call failed only because this machine had no room for it."""
+    reason = outcome.no_room if isinstance(outcome, Failed) else ""
+    return CrowdedOut(unit.number, reason) if reason else None
+
+
+class Asked:
+    """Evaluators by their places in a plan, live within a `with`; may be asked by several threads."""
+
+    def __init__(
+        self,
+        specs: Sequence[EvaluatorSpec],
+        stop: Stop,
+        connecting: Connecting = connect,
+    ) -> None:
+        self._connect = connecting
+        self._specs = specs
+        self._stop = stop
+        self._evaluators: list[Evaluator] = []
+        self._resting = [0.0] * len(specs)  # until when an evaluator is to be left alone
+        self._is_closing = False  # from here on failures are our own doing
+
+    def __enter__(self) -> Self:
+        try:
+            for spec in self._specs:
+                self._evaluators.append(self._connect(spec))
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(evaluator.note for evaluator in self._evaluators if evaluator.note)
+
+    def answers(self, units: Sequence[Unit]) -> list[tuple[Unit, Scored | Failed]]:
+        """Ask about units of one evaluator; what the end of the session cut off is left out."""
+        place = units[0].evaluator
+        spec, payloads = self._specs[place], [unit.payload for unit in units]
+        pause = partial(self._pause, place)
+        outcomes = attempt_many(self._evaluators[place], payloads, spec.timeout, spec.retries or 0, pause)
+        return [
+            (unit, outcome)
+            for unit, outcome in zip(units, outcomes, strict=True)
+            if isinstance(outcome, Scored) or (outcome and not self._is_cut_off())
+        ]
+
+    def capacity(self, place: int) -> Capacity:
+        until = self._resting[place]
+        return _BUSY if until and time.monotonic() < until else self._evaluators[place].capacity
+
+    def rest(self, place: int, seconds: float) -> None:
+        """Leave an evaluator alone for so long."""
+        self._resting[place] = max(self._resting[place], time.monotonic() + seconds)
+
+    def stop_waiting(self) -> None:
+        """Let nothing wait for a server any more; what is under way goes on."""
+        for evaluator in self._evaluators:
+            if isinstance(evaluator, Waits):
+                evaluator.stop_waiting()
+
+    def end_if_over(self) -> None:
+        """After a stop let nothing wait for a server, and end what is in flight once it has no more time."""
+        if self._stop.is_asked:
+            self.stop_waiting()
+        if self._stop.is_over:
+            self._close()
+
+    def _pause(self, place: int, seconds: float) -> None:
+        self.rest(place, seconds)
+        self._stop.pause(seconds)
+
+    def _is_cut_off(self) -> bool:
+        return self._is_closing or self._stop.is_over
+
+    def _close(self) -> None:
+        self._is_closing = True
+        for evaluator in self._evaluators:
+            evaluator.close()

@@ -1,0 +1,207 @@
+"""A split's examples, and what a run looks up in them: labels for clusters and groups, candidates, names.
+
+What cannot be found is refused with its line, before anything is asked.
+"""
+
+import hashlib
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.reading import strict_json
+from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.selection import value_at
+from optimize_eval.store.growing.told import Told
+from optimize_eval.store.layout import NO_VALUE, SINGLE
+
+MOST_GROUPS = 100
+LONGEST_NAME = 40
+LONGEST_INPUT = 160
+
+_ROOM = 1_000_000  # letters of inputs that run.json keeps of one split
+_LEAST = 20
+_MOST_READ = 1_000
+_NAMES = ("id", "name")
+_INPUTS = ("input", "question", "prompt", "query", "message", "text")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A split's file, and the examples of it that take part."""
+
+    name: str
+    file: str
+    examples: tuple[Example, ...]
+
+
+class About:
+    """The examples of a plan, until run.json is written, which is rarely, or they are let go.
+
+    They are decoded, which a run does not need; so they are let go once the run is open.
+    """
+
+    def __init__(self, sources: Sequence[Source], candidates: Sequence[Candidate]) -> None:
+        self._sources = tuple(sources)
+        self._fields = {one.name: one.field for one in candidates if one.field}
+
+    def tell(self) -> Told:
+        """Name the examples, give the starts of their inputs, and digest the candidates that are in them."""
+        hidden = {part for one in self._fields.values() for part in (one, one.partition(".")[0])}
+        if not self._sources:
+            return Told(names={SINGLE: ()}, inputs={SINGLE: ()}, texts={})
+        return Told(
+            names={
+                one.name: [name_of(example.value, hidden) for example in one.examples]
+                for one in self._sources
+            },
+            inputs={one.name: list(inputs_of(one, hidden)) for one in self._sources},
+            texts={
+                name: {one.name: _digests(one, field) for one in self._sources}
+                for name, field in self._fields.items()
+            },
+        )
+
+    def forget(self) -> None:
+        """Let the examples go."""
+        self._sources = ()
+
+
+def check_fields(source: Source, fields: Sequence[str]) -> None:
+    problems = [
+        Problem(
+            path=source.file,
+            rule="no_candidate",
+            line=example.line,
+            column=1,
+            reason=f"no text in the field {field!r}, which is to be the candidate; "
+            f"it has {', '.join(map(repr, example.value)) or 'no field'}",
+        )
+        for example in source.examples
+        for field in fields
+        if not isinstance(value_at(example.value, field), str)
+    ]
+    if problems:
+        raise DataError(problems)
+
+
+def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Sequence[str]) -> None:
+    """Refuse what cannot label examples, before anything is asked."""
+    for path in [*([cluster_by] if cluster_by else []), *group_by]:
+        if not sources:
+            raise UsageError(f"there are no examples that could have {path}", hint="give --dataset")
+        labels = [(s, e, label_at(e.value, path)) for s in sources for e in s.examples]
+        problems = [
+            Problem(
+                path=s.file, rule="no_label", line=e.line, column=1, reason=f"no text or number at {path}"
+            )
+            for s, e, label in labels
+            if label == NO_VALUE
+        ]
+        if len(problems) == len(labels):
+            raise UsageError(f"no example has a text or number at {path!r}", hint=_paths_of(sources))
+        if problems and path == cluster_by:
+            raise DataError(problems)
+        if path in group_by and (many := len({label for *_, label in labels})) > MOST_GROUPS:
+            raise UsageError(
+                f"{path} has {many:,} different values", hint=f"group by what has at most {MOST_GROUPS}"
+            )
+
+
+def check_sight(sources: Sequence[Source], specs: Sequence[EvaluatorSpec]) -> None:
+    """Refuse fields that a judge is to see, or not to see, and that no example has."""
+    for spec in specs if sources else ():
+        judge = spec.judge
+        named = {key: getattr(judge, key) for key in ("shows", "hides", "human")} if judge else {}
+        for key, path in ((key, path) for key, paths in named.items() for path in paths):
+            if not any(has_path(e.value, path) for s in sources for e in s.examples):
+                raise UsageError(
+                    f"no example has {path!r}, which the judge {spec.name} names in {key}",
+                    hint=_paths_of(sources),
+                )
+
+
+def humans_of(specs: Iterable[EvaluatorSpec]) -> list[str]:
+    """Give the fields in which people judged, by what any of the judges says."""
+    return [path for spec in specs if spec.judge for path in spec.judge.human]
+
+
+def _paths_of(sources: Sequence[Source]) -> str:
+    value = sources[0].examples[0].value
+    inner = {
+        f"{key}.{deeper}": one
+        for key, item in value.items()
+        if isinstance(item, dict)
+        for deeper, one in item.items()
+    }
+    paths = [path for path, one in {**value, **inner}.items() if isinstance(one, str | bool | int | float)]
+    return f"the first example has {', '.join(paths[:20]) or 'no such field'}"
+
+
+def has_path(value: Any, path: str) -> bool:
+    """Return True if something stands at a dotted path, be it null."""
+    if not isinstance(value, Mapping):
+        return False
+    head, dot, rest = path.partition(".")
+    return path in value or bool(dot and has_path(value.get(head), rest))
+
+
+def label_at(value: Any, path: str) -> str:
+    found = value_at(value, path)
+    if isinstance(found, str):
+        return found
+    return strict_json.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
+
+
+def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
+    """Find by what people know an example: its id or name, else its first short field that is no input.
+
+    >>> name_of({"id": "t-7", "input": "Ada"}, ())
+    't-7'
+    >>> name_of({"input": "Ada", "team": "billing"}, ())
+    'team=billing'
+    """
+    for key in _NAMES:
+        if shown := _short(example.get(key)):
+            return shown
+    others = (key for key in example if key not in fields and key != _input_key(example, fields))
+    named = (f"{key}={shown}" for key in others if (shown := _short(example[key])))
+    return next((name for name in named if len(name) <= LONGEST_NAME), "")
+
+
+def inputs_of(source: Source, fields: Container[str]) -> Iterator[str]:
+    """Give the start of each example's input; of many examples so much that all of them have room."""
+    most = max(_LEAST, min(LONGEST_INPUT, _ROOM // max(1, len(source.examples))))
+    for example in source.examples:
+        key = _input_key(example.value, fields)
+        yield "" if key is None else _start(example.value[key], most)
+
+
+def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None:
+    """Choose the field that is the input: one that is called so, else the first one that is no name."""
+    for key in (*_INPUTS, *example):
+        if key in example and key not in fields and key not in _NAMES:
+            return key
+    return None
+
+
+def _short(value: Any) -> str:
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        return ""
+    shown = _start(value, LONGEST_NAME + 1)
+    return shown if len(shown) <= LONGEST_NAME else ""
+
+
+def _start(value: Any, most: int) -> str:
+    """Write the start of a value on one line."""
+    text = value if isinstance(value, str) else strict_json.dumps(value).decode()
+    shown = " ".join(text[:_MOST_READ].split())
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+
+
+def _digests(source: Source, field: str) -> list[str]:
+    return [
+        hashlib.sha256(value_at(example.value, field).encode()).hexdigest() for example in source.examples
+    ]

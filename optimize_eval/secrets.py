@@ -1,0 +1,202 @@
+"""Secrets: which names they have, and how they are struck out of texts that would be shown or kept.
+
+`masked` knows what secrets look like in a command line; `redact` knows the secrets themselves. It finds one
+as it is, escaped as JSON, URLs and HTML do it, also twice, and in base64 or hexadecimal, also as a part of
+what was encoded (`user:key`). What else a server does to it, nobody can foresee.
+"""
+
+import re
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+Secrets = tuple[str, ...]  # the longest first: one may hold another
+
+_SHORTEST_SECRET = 6
+_SCHEMES = frozenset({"bearer", "basic", "digest", "negotiate"})  # stand before a key for all to see
+_STRUCK = "***"
+_ROUNDS = 4  # of escapes within escapes
+_CONFIDENTIAL = re.compile(
+    r"auth|cookie|credential|key|pass|secret|session|signature|token|^sig$", re.IGNORECASE
+)
+_RUN = re.compile(r"[0-9A-Za-z+/_=-]+")  # what may be base64 or hexadecimal
+_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_CODED = re.compile(r"((?:(?<!\\)\\+u[0-9A-Fa-f]{4})+)|(?<!\\)\\+x([0-9A-Fa-f]{2})")
+_MARKS = frozenset("\\%&")  # each begins an escape
+_NAMED = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
+
+_CONFIDENTIAL_NAME = r"[\w-]*(?:auth|credential|key|passw|secret|token)[\w-]*"
+_SCHEME_WORD = r"(?:(?:Basic|Bearer|Token|ApiKey)\s++)?+"  # it tells nothing, and a line to paste needs it
+_ONE_VARIABLE = rf"[\"']?{_SCHEME_WORD}\$\{{\w+\}}[\"']?(?=\s|$)"
+_IN_COMMANDS = (
+    (re.compile(r"(https?://)[^/@\s'\"]+@"), r"\1***@"),  # user and password of a URL
+    (re.compile(r"(https?://[^\s'\"?]+\?)[^\s'\"]+"), r"\1***"),  # its query
+    (
+        re.compile(rf"({_CONFIDENTIAL_NAME}:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", re.IGNORECASE),
+        r"\1***",
+    ),  # a header
+    (
+        re.compile(
+            rf"({_CONFIDENTIAL_NAME}=)(?!{_ONE_VARIABLE})('[^']*'|\"[^\"]*\"|[^\s'\"]+)", re.IGNORECASE
+        ),
+        r"\1***",
+    ),
+    (
+        re.compile(
+            rf"(--?{_CONFIDENTIAL_NAME}\s+)(?!-|\d{{1,6}}\b)('[^']*'|\"[^\"]*\"|[^\s'\"]+)", re.IGNORECASE
+        ),
+        r"\1***",
+    ),
+    (
+        re.compile(rf"((?:-H|--header)[\s=]+'?[\w-]+:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", re.IGNORECASE),
+        r"\1***",
+    ),
+)
+
+
+def is_confidential(name: str) -> bool:
+    """Return True if what has this name (a header, a variable, a part of a URL's query) is a secret."""
+    return _CONFIDENTIAL.search(name) is not None
+
+
+def masked(command: str) -> str:
+    """Strike out what looks like a secret in a command line.
+
+    >>> masked("./judge --api-key sk-1 --max-tokens 500 http://me:pw@host/x?token=t")
+    './judge --api-key *** --max-tokens 500 http://***@host/x?***'
+    >>> masked("./judge --header 'Authorization: Bearer ${TOKEN}'")
+    "./judge --header 'Authorization: Bearer ${TOKEN}'"
+    """
+    for pattern, struck in _IN_COMMANDS:
+        command = pattern.sub(struck, command)
+    return command
+
+
+def to_hide(values: Iterable[str], shortest: int = _SHORTEST_SECRET) -> Secrets:
+    """List what must not be shown of confidential values: each whole, and each word of it."""
+    words = {word for value in values for word in (value.strip(), *re.split(r"[\s;,=]+", value))}
+    secret = (word for word in words if len(word) >= shortest and word.lower() not in _SCHEMES)
+    return tuple(sorted(secret, key=len, reverse=True))
+
+
+def redact(text: str, hidden: Secrets) -> str:
+    """Strike out secrets that a server sends back, as they are, escaped or encoded.
+
+    >>> redact("bad token: sk-canary, or c2stY2FuYXJ5", ("sk-canary",))
+    'bad token: ***, or ***'
+    """
+    for secret in hidden:
+        text = text.replace(secret, _STRUCK)
+    if len(text) < _SHORTEST_SECRET or not hidden:
+        return text
+    if any(form in text for form in _encoded(hidden)):
+        text = _without_encoded(text, _encoded(hidden))
+    return text if _MARKS.isdisjoint(text) else _without_escaped(text, hidden)
+
+
+def redact_values(value: Any, hidden: Secrets) -> Any:
+    """Strike secrets out of the texts and keys of a decoded answer; numbers stay as they came."""
+    if isinstance(value, str):
+        return redact(value, hidden)
+    if isinstance(value, dict):
+        return {redact(key, hidden): redact_values(item, hidden) for key, item in value.items()}
+    return [redact_values(item, hidden) for item in value] if isinstance(value, list) else value
+
+
+@lru_cache(maxsize=64)
+def _shortest_of(hidden: Secrets) -> Secrets:
+    """List the secrets that hold no other one: where these are not, the others are not either."""
+    return tuple(one for one in hidden if not any(other in one for other in hidden if other != one))
+
+
+@lru_cache(maxsize=64)
+def _encoded(hidden: Secrets) -> tuple[str, ...]:
+    """List what secrets look like in base64 and hexadecimal."""
+    raws = dict.fromkeys(raw for secret in _shortest_of(hidden) for raw in _raws(secret))
+    return tuple(
+        dict.fromkeys(form for raw in raws for form in (raw.hex(), raw.hex().upper(), *_base64s(raw)))
+    )
+
+
+def _raws(secret: str) -> Iterator[bytes]:
+    for encoding in ("utf-8", "latin-1"):  # as bodies and as headers have it
+        with suppress(UnicodeEncodeError):
+            yield secret.encode(encoding)
+
+
+def _base64s(raw: bytes) -> Iterator[str]:
+    """Write the digits that bytes have for sure, whatever stands before and after them in what is encoded."""
+    for before in range(3):
+        first, end = -(-8 * before // 6), 8 * (before + len(raw)) // 6
+        digits = b64encode(bytes(before) + raw).decode()[first:end]
+        yield from (digits, digits.translate({ord("+"): "-", ord("/"): "_"}))
+
+
+def _without_encoded(text: str, forms: tuple[str, ...]) -> str:
+    """Strike out whole runs of digits: those at the edges of a secret tell a part of it, too."""
+    return _RUN.sub(lambda run: _STRUCK if any(form in run[0] for form in forms) else run[0], text)
+
+
+def _without_escaped(text: str, hidden: Secrets) -> str:
+    """Strike out what is a secret without its escapes; all of the text where it cannot be told from them."""
+    if not _is_inside(text, hidden):
+        return text
+    for secret in hidden:
+        text = _escaped(secret).sub(_STRUCK, text)
+    return _STRUCK if _is_inside(text, hidden) else text
+
+
+def _is_inside(text: str, hidden: Secrets) -> bool:
+    plain = _unescaped(text)
+    return any(form in plain for form in _sought(hidden))
+
+
+@lru_cache(maxsize=64)
+def _sought(hidden: Secrets) -> tuple[str, ...]:
+    """List what to look for in a text without escapes: what looks like one in a secret is gone there, too."""
+    plain = ((secret, _unescaped(secret)) for secret in _shortest_of(hidden))
+    return (*(less if len(less) >= _SHORTEST_SECRET else one for one, less in plain), *_encoded(hidden))
+
+
+def _unescaped(text: str) -> str:
+    """Take escapes away, also those within escapes."""
+    from html import unescape  # noqa: PLC0415  with a large table of names
+
+    for _ in range(_ROUNDS):
+        before = text
+        text = _CODED.sub(_characters, text).replace("\\", "")
+        text = unescape(_PERCENT.sub(_decoded, text))
+        if text == before:
+            break
+    return text
+
+
+def _decoded(octets: re.Match[str]) -> str:
+    return bytes.fromhex(octets[0].replace("%", "")).decode("utf-8", "replace")
+
+
+def _characters(escape: re.Match[str]) -> str:
+    units, byte = escape.groups()
+    if byte:
+        return chr(int(byte, 16))
+    return bytes.fromhex(units.replace("\\", "").replace("u", "")).decode("utf-16-be", "surrogatepass")
+
+
+@lru_cache(maxsize=64)
+def _escaped(secret: str) -> re.Pattern[str]:
+    """Find a secret in a text with escapes, also those of a text in a text."""
+    return re.compile("".join(_any_form(char, is_first=place == 0) for place, char in enumerate(secret)))
+
+
+def _any_form(char: str, *, is_first: bool) -> str:
+    """Match a character in any of its forms; as many backslashes as a few levels of escapes put before it."""
+    units, several = char.encode("utf-16-be", "surrogatepass").hex(), r"\\{1,8}"
+    in_json = "".join(f"{several}u(?i:{units[at : at + 4]})" for at in range(0, len(units), 4))
+    in_code = f"{several}x(?i:{ord(char):02x})"
+    in_url = "".join(f"(?i:%(?:25)*{byte:02x})" for byte in char.encode("utf-8", "surrogatepass"))
+    name = f"|{_NAMED[char]}" if char in _NAMED else ""
+    in_html = f"&(?:amp;)*(?:#0*{ord(char)}|#[xX]0*(?i:{ord(char):x}){name});?"
+    plain = several if char == "\\" else ("" if is_first else r"\\{0,8}") + re.escape(char)
+    return f"(?:{in_json}|{in_code}|{plain}|{in_url}|{in_html})"

@@ -1,0 +1,181 @@
+"""Listening, and a bounded number of connections, each with a thread of its own.
+
+Where all places are taken, the connection that has been idle the longest gives way, else the one that has
+begun a request the longest ago and not ended it; while there is none, who comes waits in the system's queue,
+which does not last: service answers at once where it has too much to do. What a request means is not known
+here.
+"""
+
+import contextlib
+import errno
+import select
+import socket
+import threading
+import time
+from collections.abc import Callable
+from ipaddress import ip_address
+
+from optimize_eval.errors import UsageError
+from optimize_eval.serve import Limits
+from optimize_eval.serve.replies import stopping
+from optimize_eval.serve.wire import Channel, Refused, Reply, Request
+
+_QUEUE = 1024
+_OUT_OF_RESOURCES = 0.1  # seconds to wait where the system has no descriptor or thread for us
+_LOOK_EVERY = 0.05
+_LAST_WORDS = 2.0  # seconds in which connections say that they end
+_LISTEN_HINTS = {
+    errno.EADDRINUSE: "another program listens there: choose another --port, or 0 for a free one",
+    errno.EADDRNOTAVAIL: "this machine has no such address: leave --host away, or give one of its own",
+    errno.EACCES: "ports below 1024 need rights of their own: choose a higher --port, or 0 for a free one",
+}
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Open the listening socket; what is in its way is a UsageError."""
+    try:
+        (family, _, _, _, address), *_ = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (OSError, UnicodeError):
+        raise UsageError(
+            f"no host is called {host!r}", hint="leave --host away, or give an address"
+        ) from None
+    try:
+        return socket.create_server(address[:2], family=family, backlog=_QUEUE)
+    except OSError as error:
+        reason = (error.strerror or str(error)).partition(" (while")[0].lower()
+        hint = _LISTEN_HINTS.get(error.errno or 0, "look at --host and --port")
+        raise UsageError(f"cannot listen at {host} port {port}: {reason}", hint=hint) from None
+
+
+def url_of(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def is_loopback(listener: socket.socket) -> bool:
+    address = ip_address(listener.getsockname()[0].partition("%")[0])
+    return bool((getattr(address, "ipv4_mapped", None) or address).is_loopback)
+
+
+class Connections:
+    """Accepts connections and hands each request on them to `answer`, until it is told to stop."""
+
+    def __init__(
+        self, listener: socket.socket, answer: Callable[[Request], Reply], limits: Limits | None = None
+    ) -> None:
+        self._listener = listener
+        self._answer = answer
+        self._limits = limits or Limits()
+        self._changed = threading.Condition()  # guards what follows
+        self._open: dict[socket.socket, tuple[Channel, threading.Thread]] = {}
+        self._is_stopping = False
+        self._wake, self._woken = socket.socketpair()
+        self._acceptor = threading.Thread(target=self._accept_all, name="accept", daemon=True)
+        self._acceptor.start()
+
+    def stop(self) -> None:
+        """Accept and read no more; what was asked is still answered."""
+        with self._changed:
+            self._is_stopping = True
+            channels = [channel for channel, _ in self._open.values()]
+            self._changed.notify_all()
+        self._wake.send(b".")
+        self._acceptor.join()
+        self._listener.close()
+        for channel in channels:
+            channel.hang_up()
+
+    def await_end(self, is_over: Callable[[], bool]) -> bool:
+        """Wait until every connection has ended, or it is over; tell whether they have."""
+        with self._changed:
+            while self._open and not is_over():
+                self._changed.wait(_LOOK_EVERY)
+            return not self._open
+
+    def close(self) -> None:
+        """End what is left, after a moment for last words."""
+        if not self._is_stopping:
+            self.stop()
+        until = time.monotonic() + _LAST_WORDS
+        self.await_end(lambda: time.monotonic() > until)
+        with self._changed:
+            left = list(self._open.items())
+        for connection, _ in left:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for _, (_, thread) in left:
+            thread.join(_LAST_WORDS)
+        self._wake.close()
+        self._woken.close()
+
+    def _accept_all(self) -> None:
+        poller = select.poll()
+        for one in (self._listener, self._woken):
+            poller.register(one, select.POLLIN)
+        while self._make_room():
+            poller.poll()
+            if self._is_stopping:
+                return
+            try:
+                connection, _ = self._listener.accept()
+            except OSError as error:
+                if error.errno in {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}:
+                    self._rest()
+            else:
+                self._admit(connection)
+
+    def _make_room(self) -> bool:
+        """Wait until there is a place; false when it is time to stop."""
+        with self._changed:
+            while len(self._open) >= self._limits.connections and not self._is_stopping:
+                self._send_one_away()
+                self._changed.wait(_LOOK_EVERY)
+            return not self._is_stopping
+
+    def _send_one_away(self) -> None:
+        """Hang up on who has been idle the longest, else on who has begun a request and does not end it."""
+        pauses = {pause: one for one, _ in self._open.values() if (pause := one.pause)}
+        least = min(pauses, default=None)
+        if least and time.monotonic() - least.since >= self._limits.patience:  # else it is about to ask
+            pauses[least].send_away()
+
+    def _rest(self) -> None:
+        with self._changed:
+            self._changed.wait(_OUT_OF_RESOURCES)
+
+    def _admit(self, connection: socket.socket) -> None:
+        channel = Channel(connection, self._limits)
+        thread = threading.Thread(target=self._serve, args=(connection, channel), daemon=True)
+        with self._changed:
+            self._open[connection] = channel, thread
+        try:
+            thread.start()
+        except RuntimeError:  # the system has no thread for us
+            self._forget(connection)
+            self._rest()
+
+    def _serve(self, connection: socket.socket, channel: Channel) -> None:
+        with contextlib.suppress(OSError), contextlib.ExitStack() as ending:
+            ending.callback(self._forget, connection)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            try:
+                while (request := channel.next()) is not None and self._reply(channel, request):
+                    pass
+            except Refused as refused:
+                channel.send(stopping() if self._is_stopping else refused.reply, is_last=True)
+                channel.linger()
+
+    def _reply(self, channel: Channel, request: Request) -> bool:
+        """Answer a request and tell whether another may follow."""
+        reply = self._answer(request)
+        is_last = request.is_last or self._is_stopping
+        channel.send(reply, is_last=is_last, without_body=request.method == "HEAD")
+        return not is_last
+
+    def _forget(self, connection: socket.socket) -> None:
+        connection.close()
+        with self._changed:
+            self._open.pop(connection, None)
+            self._changed.notify_all()

@@ -1,0 +1,1 @@
+"""Numbers that some tasks need besides a mean."""

@@ -1,0 +1,1 @@
+"""Task files in JSONL: both dialects, read and checked line by line."""

@@ -1,0 +1,185 @@
+"""Task files: which dialect one is in, its tasks and what is wrong with it. Both dialects become Tasks."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from optimize_eval import shipped
+from optimize_eval.errors import UsageError
+from optimize_eval.reading import files
+from optimize_eval.tasks.jsonl import examples, spec
+from optimize_eval.tasks.jsonl.examples import TaskExample
+from optimize_eval.tasks.jsonl.faults import ROOT, Fault, TaskError, not_an_object
+from optimize_eval.tasks.jsonl.lines import Line, read_lines
+from optimize_eval.tasks.jsonl.metrics import IN_EXAMPLES, IN_SPEC, evaluator_of
+from optimize_eval.tasks.jsonl.processing import UNCHANGED
+from optimize_eval.tasks.jsonl.rendering import render
+from optimize_eval.tasks.jsonl.spec import TaskSpec
+
+SPEC, EXAMPLES, DATASET = "spec", "examples", "dataset"
+FIXTURES = "datasets/tasks.jsonl"
+
+_Record = TaskSpec | TaskExample
+_Read = Callable[[Iterable[Line]], Iterator[tuple[Line, _Record] | TaskError]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What to ask and who scores the answer: a record of a task file, whatever its dialect."""
+
+    id: str
+    line: int
+    prompt: str  # rendered: what a model is asked
+    targets: tuple[str, ...]
+    metric: str  # its id, such as rouge_l@ascii
+    evaluator: str  # the text that `-e` takes
+    post_process: str
+    category: str | None  # None in the examples dialect
+    raw: bytes  # the record as the file has it, which is the evaluator's example
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFile:
+    """A file with its tasks and the errors of the lines that are none; `name` is what its task is called."""
+
+    path: str
+    name: str
+    dialect: str
+    sha256: str
+    tasks: tuple[Task, ...]
+    errors: tuple[TaskError, ...]
+
+
+def load_tasks(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
+    """Load a task file; wrong lines are told in `errors`, a file that holds no task file is a UsageError."""
+    file = read_task_file(path, format=format)
+    if file.dialect == DATASET or not (file.tasks or file.errors):
+        raise UsageError(
+            f"{path} holds no task: no record has task_id, metric_name or metric",
+            hint="see datasets/tasks.jsonl (spec) and datasets/tasks/arithmetic.jsonl (examples)",
+        )
+    return file
+
+
+def validate_file(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002  a fixed name
+) -> tuple[list[TaskSpec | TaskExample], list[TaskError]]:
+    """Check a file line by line: what is valid, and an error for each line that is not.
+
+    >>> tasks, errors = validate_file(shipped.path("datasets/tasks.jsonl"))
+    >>> len(tasks), errors
+    (10, [])
+    """
+    _, pairs, errors = _read(files.read(path, files.DATASET), format)
+    return [record for _, record in pairs], errors
+
+
+def load_fixtures() -> list[TaskSpec]:
+    """Load the ten tasks that ship, two of each category."""
+    tasks, _ = validate_file(shipped.path(FIXTURES), format=SPEC)
+    return [task for task in tasks if isinstance(task, TaskSpec)]
+
+
+def read_task_file(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
+    """Read a file whatever it holds; one that shows no dialect is a dataset, and has no tasks."""
+    return parse_task_file(path, files.read(path, files.DATASET), format=format)
+
+
+def parse_task_file(path: str | Path, data: bytes, *, format: str | None) -> TaskFile:  # noqa: A002  a fixed name
+    """Read what a whole file holds; see read_task_file."""
+    dialect, pairs, errors = _read(data, format)
+    return TaskFile(
+        path=str(path),
+        name=Path(path).stem,
+        dialect=dialect,
+        sha256=sha256(data).hexdigest(),
+        tasks=tuple(_task(line, record) for line, record in pairs),
+        errors=tuple(errors),
+    )
+
+
+def read_record(raw: bytes, number: int) -> Task | TaskError:
+    """Read one record by itself, as a run hands it over; `number` is its line, which may name it."""
+    lines = [replace(line, number=number) for line in read_lines(raw)]
+    dialect = dialect_of(line.value for line in lines)
+    for read in _READERS[dialect](lines):
+        return read if isinstance(read, TaskError) else _task(*read)
+    fault = Fault("missing_required", ROOT, "it has none of task_id, metric_name and metric")
+    return TaskError.of(fault, line_number=number)
+
+
+def dialect_of(values: Iterable[Any]) -> str:
+    """Tell the dialect by the first record that shows one, and not both."""
+    shown = (_shown(value) for value in values if isinstance(value, dict))
+    both = DATASET
+    for dialects in shown:
+        if len(dialects) == 1:
+            return dialects[0]
+        both = dialects[0] if dialects else both
+    return both
+
+
+def _shown(record: Mapping[str, Any]) -> list[str]:
+    marks = {SPEC: spec.MARKS, EXAMPLES: examples.MARKS}
+    return [dialect for dialect, names in marks.items() if any(name in record for name in names)]
+
+
+def _read(data: bytes, dialect: str | None) -> tuple[str, list[tuple[Line, _Record]], list[TaskError]]:
+    lines = list(read_lines(data))
+    chosen = dialect or dialect_of(line.value for line in lines)
+    if chosen not in _READERS:
+        raise UsageError(
+            f"no format of task files is called {chosen!r}", hint=f"name one of {', '.join(_READERS)}"
+        )
+    read = list(_READERS[chosen](lines))
+    errors = [one for one in read if isinstance(one, TaskError)]
+    return chosen, [one for one in read if not isinstance(one, TaskError)], errors
+
+
+def _read_dataset(lines: Iterable[Line]) -> Iterator[tuple[Line, _Record] | TaskError]:
+    for line in lines:
+        if line.fault:
+            yield line.error(line.fault)
+        elif not isinstance(line.value, dict):
+            yield line.error(not_an_object(line.value))
+
+
+_READERS: Mapping[str, _Read] = {SPEC: spec.read, EXAMPLES: examples.read, DATASET: _read_dataset}
+
+
+def _task(line: Line, record: _Record) -> Task:
+    return _of_spec(line, record) if isinstance(record, TaskSpec) else _of_example(line, record)
+
+
+def _of_spec(line: Line, task: TaskSpec) -> Task:
+    metric = IN_SPEC[task.metric_name]
+    return Task(
+        id=task.task_id,
+        line=line.number,
+        prompt=render(task),
+        targets=task.targets,
+        metric=metric,
+        evaluator=evaluator_of(metric),
+        post_process=task.post_process,
+        category=task.category,
+        raw=line.raw,
+    )
+
+
+def _of_example(line: Line, example: TaskExample) -> Task:
+    metric = IN_EXAMPLES[example.metric]
+    return Task(
+        id=example.task_id,
+        line=line.number,
+        prompt=example.prompt,
+        targets=example.targets,
+        metric=metric,
+        evaluator=evaluator_of(metric),
+        post_process=UNCHANGED,
+        category=None,
+        raw=line.raw,
+    )

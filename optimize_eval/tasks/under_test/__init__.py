@@ -1,0 +1,1 @@
+"""Models under test: what `--model` takes, made live, their outputs written down."""

@@ -1,0 +1,165 @@
+"""What models said, written down apart from scores: an append-only file, its lines sealed as a journal's.
+
+So a resume and a rescore ask no model again for what is there already. An output is found by what it depends
+on: the model's identity, the prompt, the task's id and the repeat; a failed call is not written down. In
+memory is only where each line stands.
+"""
+
+import hashlib
+import os
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from optimize_eval.errors import CannotGoOn, EvaluationError, FailureKind
+from optimize_eval.store import journal
+from optimize_eval.tasks.under_test.model import Output, Prompt
+
+SCHEMA = "optimize-eval.outputs.v1"
+
+_LENGTH = 40  # bits of an index entry that tell the line's length; those above tell where it starts
+_OPEN: dict[str, tuple["Outputs", int]] = {}  # two models of a run write to one file: by path, with users
+_OPENING = threading.Lock()
+
+
+def open_outputs(path: Path) -> "Outputs":
+    """Open a file of outputs, or take part in it where this process has it open; close each opening."""
+    place = os.path.realpath(path)
+    with _OPENING:
+        outputs, users = _OPEN.get(place) or (Outputs(path), 0)
+        _OPEN[place] = outputs, users + 1
+        return outputs
+
+
+def close_outputs(outputs: "Outputs") -> None:
+    """Give an opening back; the last one closes the file."""
+    with _OPENING:
+        place, users = next((at, users) for at, (one, users) in _OPEN.items() if one is outputs)
+        if users > 1:
+            _OPEN[place] = outputs, users - 1
+            return
+        del _OPEN[place]
+    outputs.close()
+
+
+def key_of(model: str, prompt: Prompt) -> bytes:
+    """Digest what an output depends on; `model` is the model's identity."""
+    return hashlib.sha256(orjson.dumps((model, prompt.text, prompt.id, prompt.repeat))).digest()
+
+
+def digest_of(prompt: Prompt) -> str:
+    return hashlib.sha256(prompt.text.encode()).hexdigest()
+
+
+class Outputs:
+    """Outputs on disk; thread-safe. The file is made by the first output that is kept."""
+
+    def __init__(self, path: Path) -> None:
+        """Read where each output stands; raises Damaged where a line is not as it was written."""
+        self._path = path
+        self._lock = threading.Lock()
+        self._index: dict[bytes, int] = {}
+        self._end = 0
+        self._reader = -1
+        self._journal: journal.Journal | None = None
+        self._is_closed = False
+        if path.exists():
+            self._read()
+
+    def find(self, key: bytes) -> Output | None:
+        """Read an output back; None where it is not there."""
+        with self._lock:
+            place = self._index.get(key)
+            if place is None or self._is_closed:
+                return None
+            length, start = place & ((1 << _LENGTH) - 1), place >> _LENGTH
+            line = os.pread(self._reader, length, start)
+        if len(line) != length or not journal.is_sound(line):
+            raise journal.Damaged(
+                f"{self._path} was changed while it was in use", hint="give the same command again"
+            )
+        record = journal.decode(line)
+        thoughts = record.get("reasoning") or ""
+        return Output(text=record["output"], side=record.get("side") or {}, reasoning=thoughts)
+
+    def keep(self, key: bytes, model: str, prompt: Prompt, output: Output) -> None:
+        """Write an output down, unless it is there already; `model` is what people call the model."""
+        told = {
+            "key": key.hex(),
+            "model": model,
+            "id": prompt.id,
+            "repeat": prompt.repeat,
+            "prompt_sha256": digest_of(prompt),
+            "output": output.text,
+            **({"reasoning": output.reasoning} if output.reasoning else {}),
+            **({"side": output.side} if output.side else {}),
+        }
+        line = journal.sealed(told)
+        with self._lock:
+            if self._is_closed:
+                raise EvaluationError(FailureKind.INTERNAL, "the outputs were closed")
+            if key not in self._index:
+                start = self._writer().append(line)
+                self._index[key] = start << _LENGTH | len(line)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            if self._reader >= 0:
+                os.close(self._reader)
+        if self._journal:
+            self._journal.close()
+
+    def _writer(self) -> journal.Journal:
+        if self._journal is None:
+            self._journal = journal.Journal(self._path, self._end)
+            if not self._end:
+                self._journal.append(journal.sealed({"schema": SCHEMA}))
+            if self._reader < 0:
+                self._reader = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        return self._journal
+
+    def _read(self) -> None:
+        if not self._path.is_file():  # a device may never end
+            raise self._unreadable("it is no file")
+        try:
+            for entry in journal.entries(self._path):
+                self._enter(entry)
+            self._reader = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError as error:
+            raise self._unreadable(error.strerror or "") from None
+
+    def _unreadable(self, reason: str) -> CannotGoOn:
+        return CannotGoOn(f"{self._path} cannot be read: {reason}", hint="it has what models said: mend it")
+
+    def _enter(self, entry: journal.Entry) -> None:
+        record = _record(entry.line)
+        journal.check_schema(record, SCHEMA, f"{self._path}:{entry.number}")
+        if entry.number == 1 and "schema" in record:
+            self._end = entry.length
+            return
+        with suppress(KeyError, TypeError, ValueError):
+            if entry.number > 1 and isinstance(record["output"], str):
+                self._index.setdefault(bytes.fromhex(record["key"]), entry.offset << _LENGTH | entry.length)
+                self._end = entry.offset + entry.length
+                return
+        raise self._foreign(entry)
+
+    def _foreign(self, entry: journal.Entry) -> journal.Damaged:
+        return journal.Damaged(
+            f"{self._path}:{entry.number}: this is no output of a model as we write them down",
+            hint="move the file away: what it told is then asked again",
+        )
+
+
+def _record(line: bytes) -> Mapping[str, Any]:
+    try:
+        return journal.decode(line)
+    except ValueError:
+        return {}

@@ -1,0 +1,122 @@
+"""A program as a model, in any language: a prompt as one line of JSON in, its text as JSON out.
+
+Behind a URL the same JSON is the body of a POST and of its reply.
+
+    {"prompt": "…", "messages": [{"role": "user", "content": "…"}][, "_id": "…"]}
+    {"text": "…"[, "_capabilities": {"persistent": true, "concurrency": 4, "batch": 8}][, "_id": "…"]}
+
+Batches, where declared, are {"prompts": ["…", …]} and {"results": [{"text": "…"}, {"error": "why"}]}.
+How the program is run is reach.command's business, as it is for evaluators; this is the contract with it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import Capacity
+from optimize_eval.programs.codec import Contract
+from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
+from optimize_eval.tasks.under_test.model import Output, Prompt
+from optimize_eval.wrong_answers import not_an_object, without_text
+
+if TYPE_CHECKING:  # a program behind a URL needs no processes, and a command no HTTP client
+    from optimize_eval.programs.command import Command
+    from optimize_eval.programs.endpoint import Endpoint
+
+_SAMPLE = '{"text": "…"}'
+_PROTOCOL_KEYS = ("_capabilities", "_id")
+
+
+class ProgramModel:
+    """Asks a program, which may be behind a URL."""
+
+    def __init__(self, program: "Command[Prompt, Output] | Endpoint[Prompt, Output]") -> None:
+        self._program = program
+        self.generate = program.call
+        self.generate_many = program.call_many
+        self.close = program.close
+
+    @property
+    def capacity(self) -> Capacity:
+        return self._program.capacity
+
+    @property
+    def note(self) -> str:
+        return self._program.note
+
+
+def encode_prompt(prompt: Prompt, identity: str | None = None) -> bytes:
+    """Write a prompt as one line."""
+    text = orjson.dumps(prompt.text)
+    parts = [b'{"prompt":', text, b',"messages":[{"role":"user","content":', text, b"}]"]
+    return _closed(parts, identity)
+
+
+def encode_prompts(prompts: Sequence[Prompt], identity: str | None = None) -> bytes:
+    """Write several prompts as one line of the batch extension."""
+    return _closed([b'{"prompts":', orjson.dumps([prompt.text for prompt in prompts])], identity)
+
+
+def parse_output(raw: bytes) -> Output:
+    """Read what a program printed or raise EvaluationError."""
+    return judge_output(decode_answer(raw, like=_SAMPLE))
+
+
+def judge_output(answer: dict[str, Any]) -> Output:
+    """Make an Output of a decoded answer, which is taken over, or raise EvaluationError."""
+    text = answer.get("text")
+    if not isinstance(text, str):
+        raise without_text(answer)
+    del answer["text"]
+    declared = answer.get("_capabilities")
+    for key in _PROTOCOL_KEYS:
+        answer.pop(key, None)
+    capabilities = NO_CAPABILITIES if declared is None else Capabilities.from_json(declared)
+    return Output(text=text, side=answer, capabilities=capabilities)
+
+
+def split_outputs(answer: Mapping[str, Any], size: int) -> list[Output | EvaluationError]:
+    """Judge each element of a batch's answer by itself; raises ValueError unless there are `size` of them."""
+    results = answer.get("results")
+    if not isinstance(results, list) or len(results) != size:
+        raise ValueError(f"a batch of {size} got another number of results")
+    return [_judge_element(element) for element in results]
+
+
+def _judge_element(element: Any) -> Output | EvaluationError:
+    if not isinstance(element, dict):
+        return not_an_object(element, "the result", _SAMPLE)
+    try:
+        return judge_output(element)
+    except EvaluationError as error:
+        return error
+
+
+def _closed(parts: list[bytes], identity: str | None) -> bytes:
+    if identity is not None:
+        parts += (b',"_id":', orjson.dumps(identity))
+    parts.append(b"}\n")
+    return b"".join(parts)
+
+
+def _together(prompts: Sequence[Prompt], size: int) -> Iterator[Sequence[Prompt]]:
+    for start in range(0, len(prompts), size):
+        yield prompts[start : start + size]
+
+
+def _mend(_prompt: Prompt, _stderr: str) -> str:
+    return 'mend it, or exit 0 and answer {"error": "why"} where it has nothing to say'
+
+
+CONTRACT: Contract[Prompt, Output] = Contract(
+    encode=encode_prompt,
+    encode_batch=encode_prompts,
+    judge=judge_output,
+    parse=parse_output,
+    split=split_outputs,
+    groups=_together,
+    mend=_mend,
+    sample=_SAMPLE,
+)

@@ -1,0 +1,33 @@
+"""A model of a provider (`openai/gpt-4o-mini`): the prompt as one message of the user."""
+
+from collections.abc import Sequence
+
+from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import Capacity
+from optimize_eval.models import Model
+from optimize_eval.programs.batch import ask_singly
+from optimize_eval.tasks.under_test.model import Output, Prompt
+
+
+class ProviderModel:
+    """Asks a provider's model."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.close = self._model.close
+        self.stop_waiting = self._model.stop_waiting
+
+    @property
+    def note(self) -> str:
+        return self._model.note
+
+    @property
+    def capacity(self) -> Capacity:
+        return Capacity(calls=self._model.capacity)
+
+    def generate(self, prompt: Prompt, deadline: float) -> Output:
+        reply = self._model.chat([{"role": "user", "content": prompt.text}], deadline)
+        return Output(text=reply.text, side=reply.known, reasoning=reply.reasoning, spent=reply.spent)
+
+    def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
+        return ask_singly(prompts, timeout, self.generate)

@@ -1,0 +1,85 @@
+"""Evaluator text: what `-e` accepts, what each evaluator is called, and what is refused with advice."""
+
+import pickle
+import sys
+
+import pytest
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import parse_evaluator, parse_evaluators
+
+TEXTS = {  # text → name, argv
+    "a program": ("./judge.sh", "judge", ("./judge.sh",)),
+    "named": ("style=./judge.sh --x=y", "style", ("./judge.sh", "--x=y")),
+    "an equals sign in a path is no name": ("./a=b", "a-b", ("./a=b",)),
+    "an option is no name": ("--x=y", "x-y", ("--x=y",)),
+    "named like a variable": ("LANG=C ./e", "LANG", ("C", "./e")),
+    "a script": (
+        "python3 -u lib/my_judge.py --n 3",
+        "my_judge",
+        ("python3", "-u", "lib/my_judge.py", "--n", "3"),
+    ),
+    "env and a script": ("env X=1 node judge.mjs", "judge", ("env", "X=1", "node", "judge.mjs")),
+    "a program with a script as argument": ("./grade rubric.py", "grade", ("./grade", "rubric.py")),
+    "a shell line": ("bash -c 'jq . | tee x'", "bash", ("bash", "-c", "jq . | tee x")),
+    "dots in names": ("v1.2-a=./e", "v1.2-a", ("./e",)),
+    "a URL is no name": ("x y=http://z", "x", ("x", "y=http://z")),
+}
+
+
+@pytest.mark.parametrize(("text", "name", "argv"), TEXTS.values(), ids=TEXTS.keys())
+def test_a_text_becomes_a_name_and_a_command(text: str, name: str, argv: tuple[str, ...]) -> None:
+    spec = parse_evaluator(text, EvaluatorSpec())
+    assert (spec.name, spec.argv) == (name, argv)
+
+
+def test_names_are_made_unique() -> None:
+    specs = parse_evaluators(["./a", "x/a.py", "a=./b", "a-2=./c"], EvaluatorSpec())
+    assert [spec.name for spec in specs] == ["a", "a-2", "a-3", "a-2-2"]
+
+
+def test_a_shipped_metric_runs_with_this_python() -> None:
+    spec = parse_evaluator("@exact_match@strict --help", EvaluatorSpec())
+    assert spec.name == "exact_match@strict"
+    assert spec.argv[0] == sys.executable
+    assert spec.argv[1].endswith("evaluators/exact_match.py")
+    assert spec.argv[2:] == ("--variant", "strict", "--help")
+
+
+REFUSED = {
+    "": "names nothing to run",
+    "x=": "names nothing to run",
+    "bash -c 'oops": "no closing quotation",
+    "@exat_match": "no shipped evaluator is called @exat_match",
+    "judge:openai/x": "has no objective",
+    "judge:": "names no model",
+    "gopher://judge": "no kind of evaluator is written gopher://",
+    "'' x": "is empty",
+    "a\0b": "no text that a program could be given",
+}
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSED.items())
+def test_a_text_that_cannot_be_an_evaluator_is_refused_with_advice(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_evaluator(text, EvaluatorSpec())
+    assert said in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_misspelt_metric_gets_its_neighbour() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_evaluator("@exat_match", EvaluatorSpec())
+    assert caught.value.hint == "did you mean @exact_match?"
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e300])
+def test_a_timeout_must_be_a_time(seconds: float) -> None:
+    with pytest.raises(UsageError, match="cannot be kept"):
+        EvaluatorSpec(timeout=seconds)
+
+
+def test_a_specification_travels_between_processes() -> None:
+    spec = parse_evaluator("x=./e", EvaluatorSpec(environment={"A": "b"}))
+    assert pickle.loads(pickle.dumps(spec)) == spec

@@ -1,0 +1,67 @@
+"""Law 2: however an evaluator is reached, its answers over all shipped examples are the same."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from optimize_eval import shipped
+from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.rows.datasets import load_examples
+from tests.paths import PYTHON, ROOT
+from tests.tools import behind_http
+
+FIVE_LINES = f"{PYTHON} {ROOT}/tests/faults/programs/five_lines.py"
+WINDOWED = f"{PYTHON} {ROOT}/tests/faults/programs/worker_window.py"
+SAYS_MORE = f"{PYTHON} {ROOT}/tests/faults/programs/says_more.py"
+EVALUATORS = ["@exact_match", "@exact_match@strict", "@f1", FIVE_LINES, WINDOWED, SAYS_MORE]
+
+
+def payloads() -> list[Payload]:
+    (examples,) = load_examples([shipped.path("datasets/greetings.jsonl")])
+    texts = ["", "Hello, Ada!", "hello,  zoë!", "Hi, Grace!\n", "\u202e\0🙂"]
+    return [Payload(candidate=text, example=example.raw) for example in examples for text in texts]
+
+
+def outcome(result: Answer | EvaluationError) -> object:
+    if isinstance(result, EvaluationError):
+        return str(result.kind), result.message, result.hint, dict(result.side_info)
+    return result.score, dict(result.side_info)
+
+
+def outcomes(spec: EvaluatorSpec, *, slots: int) -> list[object]:
+    evaluator = connect(spec)
+
+    def ask(payload: Payload) -> object:
+        try:
+            return outcome(evaluator.call(payload, time.monotonic() + 30))
+        except EvaluationError as error:
+            return outcome(error)
+
+    try:
+        with ThreadPoolExecutor(slots) as threads:
+            found = list(threads.map(ask, payloads()))
+            assert evaluator.note == ""
+            assert [outcome(result) for result in evaluator.call_many(payloads(), 30)] == found
+            return found
+    finally:
+        evaluator.close()
+
+
+@pytest.mark.parametrize(
+    "text", EVALUATORS, ids=["normalised", "strict", "f1", "five lines", "windowed", "wrong"]
+)
+def test_one_shot_kept_alive_windowed_batched_and_over_http_agree(text: str) -> None:
+    spec = parse_evaluator(text, EvaluatorSpec())
+    one_by_one = outcomes(replace(spec, persistent=False), slots=1)
+    assert len({str(found) for found in one_by_one}) > (6 if text == SAYS_MORE else 1)
+    assert outcomes(replace(spec, persistent=False), slots=8) == one_by_one
+    assert outcomes(spec, slots=1) == one_by_one
+    assert outcomes(spec, slots=8) == one_by_one
+    assert outcomes(replace(spec, persistent=True, workers=3), slots=8) == one_by_one
+    with behind_http(spec.argv) as url:
+        assert outcomes(parse_evaluator(url, EvaluatorSpec()), slots=4) == one_by_one
