@@ -1,7 +1,7 @@
 """Every exception this package raises on purpose, and the closed list of failure kinds.
 
     OptimizeEvalError
-    ├── UsageError          an option, a file or an argument is wrong; nothing was asked (exit 2)
+    ├── UsageError          an option, a file or an argument is wrong; nothing was called (exit 2)
     │   ├── DataError       bad lines in datasets, all of them at once
     │   └── NotARun         (store.manifest) a folder whose run.json is not one of ours
     ├── CannotGoOn          the disk or the journal does not let a run go on (exit 3)

@@ -1,4 +1,4 @@
-"""The span in which a command runs evaluators: whatever ends it, nothing they started is left."""
+"""Cleaning up after evaluators: however a command ends, nothing that they started is left."""
 
 import contextlib
 import signal

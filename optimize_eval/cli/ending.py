@@ -1,4 +1,4 @@
-"""How a command ends that carried out a session: its result, what to do next, its exit code."""
+"""The end of a command that ran a session: it prints the result and what to do next, and exits."""
 
 import shlex
 import sys
@@ -47,11 +47,12 @@ def end(
     *,
     folder: Path | None = None,
     out: str | None = None,
-    anew: str = "",
+    again: str = "",
 ) -> None:
-    """Say what went on beside the result, and end with the exit code of what did not come to its end.
+    """Say what happened besides the result; exit with the code of what did not finish.
 
-    `folder` is the run's where the command has --out, and `out` what that said.
+    `folder` is that of the run where the command has --out, `out` the value of --out, `again` how to call a
+    changed evaluator again where --replace is not the way.
     """
     for called in finished.calls:
         for line in ending.explained(called, _same_command, folder=folder, out=out):
@@ -63,7 +64,7 @@ def end(
             options = " ".join(f"--replace {shlex.quote(name)}" for name in called.ended.changed)
             raise CannotGoOn(
                 ending.changed(called.ended),
-                hint=f"let its files be, and {anew or f'call it anew with {options}'}",
+                hint=f"leave its files as they are, then {again or f'call it again with {options}'}",
             )
         if called.ended.status is Status.INTERRUPTED:
             raise Interrupted

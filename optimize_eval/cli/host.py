@@ -1,4 +1,4 @@
-"""What a command lends to a session: signals, the end of what evaluators leave behind, progress on stderr."""
+"""What a command offers to a session: signals, cleaning up after evaluators, progress on stderr."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Signals: what Ctrl-C, SIGTERM and SIGHUP do to a command. It loads nothing, being there before all else."""
+"""Signals: what Ctrl-C, SIGTERM and SIGHUP do to a command. Loaded first; it imports nothing of ours."""
 
 import contextlib
 import signal
@@ -15,7 +15,7 @@ _LIKE_CTRL_C = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(Exception):
-    """A command was interrupted, and has said so."""
+    """A command was interrupted, and has printed so."""
 
 
 def end_like_ctrl_c() -> None:
@@ -41,7 +41,7 @@ def never_lost() -> Iterator[None]:
 
 @contextlib.contextmanager
 def stoppable(stop: "Stop") -> Iterator[None]:
-    """Let Ctrl-C and its like ask a run to stop; once more, and it stops at once."""
+    """Stop a run after the calls in flight at the first Ctrl-C (SIGTERM, SIGHUP), at once at the second."""
     ignored = [number for number in _LIKE_CTRL_C if signal.getsignal(number) is signal.SIG_IGN]
     numbers = [number for number in (signal.SIGINT, *_LIKE_CTRL_C) if number not in ignored]
     former = {number: signal.signal(number, lambda *_: stop.ask()) for number in numbers}

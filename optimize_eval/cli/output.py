@@ -1,4 +1,4 @@
-"""Where commands write: results to stdout, everything else to stderr, foreign text made inert."""
+"""Writing: results to stdout, everything else to stderr, foreign text made inert."""
 
 import contextlib
 import os
@@ -41,19 +41,19 @@ def emit(text: str) -> None:
 
 
 def emit_document(text: str) -> None:
-    """Write a document that its renderer made inert, UTF-8 whatever the terminal's encoding is."""
+    """Write a document, already inert, as UTF-8 even where the terminal has another encoding."""
     _write(text.encode(errors="backslashreplace"))
 
 
 def emit_pieces(pieces: Iterable[str]) -> None:
-    """Write pieces of whole lines as they are made; where the reader went away, no more are made."""
+    """Write pieces of whole lines as they are made; stop when the reader has gone."""
     for piece in pieces:
         if not _write(piece.encode(errors="backslashreplace"), end=b""):
             return
 
 
 def emit_json(value: Any) -> None:
-    """Write one JSON value, UTF-8 whatever the terminal's encoding is."""
+    """Write one JSON value, in UTF-8 even where the terminal has another encoding."""
     _write(inert_json(value).encode())
 
 
@@ -72,7 +72,7 @@ def fitted(value: Any) -> Any:
 
 
 def width() -> int:
-    """Tell how wide a result may be."""
+    """Return how many columns a result may have."""
     return max(40, min(shutil.get_terminal_size().columns, _WIDEST))
 
 
@@ -91,11 +91,11 @@ def annotate(lines: Iterable[str]) -> None:
 
 
 def say_error(error: OptimizeEvalError) -> None:
-    """Tell what happened and what to do next."""
+    """Print what happened and what to do next."""
     if isinstance(error, DataError):
         count = len(error.problems)
         say(error.message)
-        say(f"error: {count:,} problem{'s' * (count != 1)} in what was given; nothing was asked")
+        say(f"error: {count:,} problem{'s' * (count != 1)} in what was given; nothing was called")
         return
     say(f"error: {error.message}")
     if error.hint:
@@ -103,7 +103,7 @@ def say_error(error: OptimizeEvalError) -> None:
 
 
 def _write(line: bytes, end: bytes = b"\n") -> bool:
-    """Write a line and tell whether there is a reader; that it went away is no error, a full disk is."""
+    """Write a line; return False if the reader has gone, which is not an error. A full disk is one."""
     try:
         sys.stdout.buffer.write(line + end)
         sys.stdout.buffer.flush()
@@ -118,7 +118,7 @@ def _write(line: bytes, end: bytes = b"\n") -> bool:
 
 
 def under_ci() -> bool:
-    """Tell whether stdout may be a log whose runner obeys commands in it."""
+    """Return True if stdout may be a log whose runner obeys commands in it."""
     return any(map(os.environ.get, _RUNNERS))
 
 

@@ -192,4 +192,4 @@ def _last_failure(one: Progress) -> str:
 
 def _stopping(stop: Stop) -> str:
     why, how = ("the time is up", "Ctrl-C") if stop.is_out_of_time else ("stopping", "Ctrl-C once more")
-    return f"{why}: what is asked may finish within {GRACE:g} s; {how} ends it now"
+    return f"{why}: calls in flight have {GRACE:g} s to finish; {how} ends them now"

@@ -202,7 +202,8 @@ def _notes(finished: Finished, out: str | None) -> Iterator[str]:
         yield from explained(called, _same_call, folder=finished.stored.folder, out=out)
         if called.ended.changed:
             names = [*called.ended.changed]
-            yield f"error: {changed(called.ended)}; let its files be, and call it anew with replace={names!r}"
+            what = f"leave its files as they are, then call it again with replace={names!r}"
+            yield f"error: {changed(called.ended)}; {what}"
     yield from (f"gate missed: {gate.text}" for gate in finished.gates if not gate.is_met)
 
 

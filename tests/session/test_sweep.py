@@ -281,7 +281,7 @@ def test_what_changes_while_it_is_called_is_told() -> None:
     run = sweep("./changes.sh", "a.txt", out="r")
     assert (run.status, run.exit_code) == ("done", 3)
     assert run.summary.changed == ("changes",)
-    assert run.notes[-1].startswith("error: changes changed while being asked; let its files be")
+    assert run.notes[-1].startswith("error: changes changed while being asked; leave its files as they are")
 
 
 WRONG: dict[str, tuple[Callable[[], Run], str]] = {

@@ -217,7 +217,7 @@ fail_under = {judge = "much"}
     assert "command and use" in told[3]
     assert "@exact_match" in told[4]
     assert "did you mean 'timeout'?" in told[6]
-    assert done.stderr.endswith("error: 11 problems in what was given; nothing was asked\n")
+    assert done.stderr.endswith("error: 11 problems in what was given; nothing was called\n")
     assert done.stdout == ""
 
 

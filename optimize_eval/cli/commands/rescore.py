@@ -28,7 +28,7 @@ Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many fai
 out of time, 130 interrupted.
 """
 
-_ANEW = "rescore once more: it is then another evaluator"
+_AGAIN = "rescore once more: it is then another evaluator"
 
 
 def rescore(
@@ -110,4 +110,4 @@ def rescore(
         leaderboards.tell(finished.boards, bench.path, finished.status, quiet=quiet, as_json=as_json)
     else:
         ending.show(finished, quiet=quiet, as_json=as_json)
-    ending.end(finished, anew=_ANEW)
+    ending.end(finished, again=_AGAIN)
