@@ -100,7 +100,7 @@ def test_a_command_loads_nothing_dear(tmp_path: Path, command: str) -> None:
     if before:
         loaded(tmp_path, before)
     found = loaded(tmp_path, arguments)
-    assert f"optimize_eval.cli.{command}" in found
+    assert f"optimize_eval.cli.commands.{command}" in found
     assert not packages(found) & DEAR
     assert not [name for name in found if name.startswith(SPARED.get(command, "nothing"))]
 
@@ -115,7 +115,7 @@ def test_its_help_loads_less(tmp_path: Path, command: str) -> None:
 def test_the_list_of_commands_loads_no_command(tmp_path: Path) -> None:
     found = loaded(tmp_path, ["--help"])
     assert not packages(found) & {*DEAR, "ctypes", "orjson"}
-    assert not found & {f"optimize_eval.cli.{name}" for name in NAMES}
+    assert not found & {f"optimize_eval.cli.commands.{name}" for name in NAMES}
     assert "optimize_eval.evaluator" not in found
 
 
