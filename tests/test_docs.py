@@ -29,6 +29,7 @@ PAGES = [
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SET_UP = re.compile(r"^## Set up\n.*?(?=^## )", re.MULTILINE | re.DOTALL)
 _WITHOUT_COMMANDS = {"docs/glossary.md"}
+_SCRATCH = ("datasets", "evaluators")
 _MISTAKE = re.compile(r"^\|[^|`]*\| `(-e [^`]*)` \| `(\w+)`: `([^`]*)` \|$", re.MULTILINE)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 _SECONDS = re.compile(r'"seconds":[\d.e-]+|(?<=FAILED  )\d\.\d\d s')
@@ -59,7 +60,7 @@ def steps_of(page: str) -> list[Step]:
 @pytest.mark.timeout(300)  # a page is a hundred commands, and the machine may be busy
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in _WITHOUT_COMMANDS])
 def test_the_commands_of_a_page_work_one_after_the_other(page: str, tmp_path: Path) -> None:
-    for folder in ("evaluators", "datasets"):
+    for folder in _SCRATCH:
         shutil.copytree(ROOT / folder, tmp_path / folder)
     steps = steps_of(page)
     assert steps
@@ -105,6 +106,10 @@ def test_the_set_up_is_two_blocks_of_one_line_each() -> None:
     section = section_of("README.md", "Set up")
     blocks = [code for language, code in _BLOCK.findall(section) if language == "sh"]
     assert [code.count("\n") for code in blocks] == [1, 1]
+
+
+def test_the_scratch_copy_that_the_readme_names_is_the_one_in_which_pages_are_run() -> None:
+    assert f"cp -r {' '.join(_SCRATCH)} ../try && cd ../try" in section_of("README.md", "Set up")
 
 
 def test_the_readme_is_a_tour_of_at_most_200_lines_that_names_every_page() -> None:
