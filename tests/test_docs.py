@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,6 +101,25 @@ def test_the_quick_checks_of_the_contributing_page_pass_and_are_those_of_ci() ->
     assert done.returncode == 0, done.stdout + done.stderr
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert all(check in ci for check in step.code.strip().split(" && "))
+
+
+def test_the_house_of_the_contributing_page_is_the_import_table() -> None:
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = next(one["layers"] for one in contract["contracts"] if one["type"] == "layers")
+    rooms = [
+        (str(level), room) for level, layer in enumerate(layers, 1) for room in re.findall(r"\w+", layer)
+    ]
+    drawn = re.findall(r"^ ?(\d+)  (\w+) ", section_of("CONTRIBUTING.md", "The house"), re.MULTILINE)
+    assert sorted(drawn) == sorted(rooms)
+
+
+def test_every_path_that_the_contributing_page_names_is_there() -> None:
+    paths = re.findall(r"`([\w.]+/[\w./]*|\w+\.py)`", without_code("CONTRIBUTING.md"))
+    missing = [
+        path for path in paths if not any((top / path).exists() for top in (ROOT, ROOT / "optimize_eval"))
+    ]
+    assert len(paths) > 40
+    assert not missing
 
 
 def test_the_set_up_is_two_blocks_of_one_line_each() -> None:
