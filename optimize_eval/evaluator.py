@@ -1,22 +1,19 @@
-"""How an evaluator is reached: the Evaluator protocol, and the specification that one is made from.
+"""What an evaluator is: the Evaluator protocol, and the specification that one is made from.
 
-One module per way of reaching: command (a process per call, or workers kept alive), endpoint (HTTP), judge
-(a language model).
-None of them schedules, retries or journals; each is blocking code that answers one payload before a
-deadline or raises EvaluationError.
+Which kinds there are, and what each makes of its target, is said in kinds. No evaluator schedules, retries
+or journals; each is blocking code that answers one payload before a deadline or raises EvaluationError.
 """
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.protocol import Answer, Payload, ScoreRange
 
-if TYPE_CHECKING:  # commands need no judge
-    from optimize_eval.kinds.judge.rubric import JudgeSpec
-    from optimize_eval.models import Manners, ModelSpec
+if TYPE_CHECKING:  # commands call no models
+    from optimize_eval.models import Manners
 
 DEFAULT_TIMEOUT = 30.0
 LONGEST_TIMEOUT = 10_000_000.0
@@ -65,18 +62,36 @@ class Waits(Protocol):
         ...
 
 
+class Target(Protocol):
+    """What a specification is of: plain data of its kind, which checks itself when it is made."""
+
+    kind: ClassVar[str]  # a row's name in kinds.table
+
+
+@runtime_checkable
+class Sighted(Protocol):
+    """A target that is shown an example's fields, and may be shown fewer of them."""
+
+    @property
+    def shows(self) -> tuple[str, ...]: ...
+    @property
+    def hides(self) -> tuple[str, ...]: ...
+    @property
+    def human(self) -> tuple[str, ...]: ...
+    def hiding(self, fields: Iterable[str]) -> Self: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorSpec:
     """What an evaluator is, as plain data: everything needed to reach it from another process.
 
-    One without `argv`, `url`, `task` and a judge's model stands for the defaults that others are made from.
+    Kinds make one of the defaults that options give, with `at`. The target of such defaults is what options
+    say for one kind alone, as an objective is for judges.
     """
 
     name: str = ""
     text: str = ""  # as it was written
-    argv: tuple[str, ...] = ()
-    url: str = ""
-    judge: "JudgeSpec | None" = None
+    target: Target | None = None
     cwd: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict)  # as written: ${NAME} not yet put in
     timeout: float = DEFAULT_TIMEOUT
@@ -88,67 +103,42 @@ class EvaluatorSpec:
     persistent: bool | None = None  # None: as the program declares
     workers: int | None = None  # None: as many as there are CPUs
     keep_stderr: bool = False  # of successful calls too
-    concurrency: int | None = None  # calls in flight per URL; None: no limit of its own
     weight: float = 1.0  # its share of the slots, against other evaluators
     manners: "Manners | None" = None  # towards servers of models; None: the usual ones
-    task: "TaskSpecification | None" = None
 
-    def __post_init__(self) -> None:
-        if not 0 < self.timeout <= LONGEST_TIMEOUT:
-            raise UsageError(
-                f"a timeout of {self.timeout:g} s cannot be kept",
-                hint=f"give a number of seconds above 0, at most {LONGEST_TIMEOUT:,.0f}",
-            )
-        if self.cwd == "":
-            raise UsageError("the working directory is empty", hint="name a folder, such as .")
-        for what, text in self._texts():
-            _check_text(what, text)
-        if any("=" in name or not name for name in self.environment):
-            raise UsageError(
-                "the name of an environment variable is empty or holds =", hint="write NAME and value"
-            )
+    def at(self, target: Target, *, name: str, text: str, retries: int | None) -> Self:
+        """Make the specification of a target; the one place where the rest of it is checked."""
+        _check(self)
+        return replace(self, target=target, name=name, text=text, retries=retries)
 
-    def hiding(self, fields: Iterable[str]) -> "EvaluatorSpec":
+    def hiding(self, fields: Iterable[str]) -> Self:
         """Let a judge not be shown these fields of examples, such as candidates, which are rivals."""
-        if self.judge is None:
+        hidden = tuple(fields)
+        if not hidden or not isinstance(self.target, Sighted):
             return self
-        return replace(self, judge=replace(self.judge, hides=tuple(sorted({*self.judge.hides, *fields}))))
-
-    def _texts(self) -> list[tuple[str, object]]:
-        return [
-            *(("command", word) for word in self.argv),
-            *(("environment", text) for pair in self.environment.items() for text in pair),
-            *([("working directory", self.cwd)] if self.cwd is not None else []),
-        ]
+        return replace(self, target=self.target.hiding(hidden))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskSpecification:
-    """What an evaluator of tasks is: the model that is asked, and the evaluators that score what it says.
-
-    A program as a model is run with what the EvaluatorSpec around it says of folder, environment, timeout,
-    workers and keeping alive.
-    """
-
-    model: str = ""  # as it was written; empty: each payload's task model
-    metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
-    outputs: str = ""  # where what models say is written down; empty: nowhere
-    replayed: str = ""  # whose recorded outputs count, by identity, where a file has several of one name
-    loaded: Mapping[tuple[int | None, bytes], object] = field(
-        default_factory=dict, compare=False, repr=False
-    )  # tasks by line and record, where their file was read already
-    scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
-    api_base: str = ""
-    temperature: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None
-    table: "ModelSpec | None" = None  # what a table [[model]] says of the model
-    keep_thoughts: bool = False  # score a model's text as it came, thoughts included
-    tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
-    batch_size: int | None = None  # prompts in one call at most; None: as the program declares
+def _check(spec: EvaluatorSpec) -> None:
+    """Refuse what no evaluator could be called with."""
+    if not 0 < spec.timeout <= LONGEST_TIMEOUT:
+        raise UsageError(
+            f"a timeout of {spec.timeout:g} s cannot be kept",
+            hint=f"give a number of seconds above 0, at most {LONGEST_TIMEOUT:,.0f}",
+        )
+    if spec.cwd == "":
+        raise UsageError("the working directory is empty", hint="name a folder, such as .")
+    if spec.cwd is not None:
+        check_text("working directory", spec.cwd)
+    for text in (text for pair in spec.environment.items() for text in pair):
+        check_text("environment", text)
+    if any("=" in name or not name for name in spec.environment):
+        raise UsageError(
+            "the name of an environment variable is empty or holds =", hint="write NAME and value"
+        )
 
 
-def _check_text(what: str, text: object) -> None:
+def check_text(what: str, text: object) -> None:
     """Refuse what the operating system could not be given."""
     try:
         usable = isinstance(text, str) and b"\0" not in os.fsencode(text)

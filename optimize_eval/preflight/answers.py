@@ -26,6 +26,7 @@ def answers(on: Examined, name: str) -> Iterator[Check]:
                 yield _failed(on, f"{name} {where}".strip(), on.material.sentinel, result)
                 return
             on.seconds.clear()  # which many answer at once, without doing their work
+            on.took_sentinel = True
         yield from first_answers(on, name, put)
 
 
@@ -57,18 +58,17 @@ def more_answers(on: Examined, name: str) -> Iterator[Check]:
     is_told = all(result.kind is FailureKind.REPORTED for _, result in failed)
     status = Status.FAIL if is_real and not is_told else Status.WARN
     message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
-    yield Check(name, status, message + _advice(on, payload), reproduce.ask_once(on.spec, payload))
+    yield Check(name, status, message + _advice(on, payload), reproduce.call_once(on.spec, payload))
 
 
 def _failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> Check:
     message = f"{error.kind}: {error.message}; {error.hint}{_advice(on, payload)}"
-    return Check(title, Status.FAIL, message, reproduce.ask_once(on.spec, payload))
+    return Check(title, Status.FAIL, message, reproduce.call_once(on.spec, payload))
 
 
 def _advice(on: Examined, payload: Payload) -> str:
     """Say of an evaluator that answered the sentinel that it was not given a real candidate."""
-    is_placeholder = on.material.sentinel is not None and payload != on.material.sentinel
-    return f"; {_NO_CANDIDATE}" if is_placeholder and not on.spec.judge else ""
+    return f"; {_NO_CANDIDATE}" if on.took_sentinel and payload != on.material.sentinel else ""
 
 
 def _error_with_score(on: Examined, asked: Sequence[tuple[Payload, Result]]) -> Iterator[Check]:
@@ -79,4 +79,4 @@ def _error_with_score(on: Examined, asked: Sequence[tuple[Payload, Result]]) -> 
         message = (
             f"the score counts, though the reply carries error: {words}; without a score it is a failure"
         )
-        yield Check(_BOTH, Status.WARN, message, reproduce.ask_once(on.spec, payload))
+        yield Check(_BOTH, Status.WARN, message, reproduce.call_once(on.spec, payload))

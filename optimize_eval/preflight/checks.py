@@ -14,6 +14,8 @@ from dataclasses import replace
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import reproduce
+from optimize_eval.kinds.kind import Checks
+from optimize_eval.kinds.table import kind_of
 from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.answers import answers, more_answers
 from optimize_eval.preflight.examined import (
@@ -30,6 +32,7 @@ from optimize_eval.preflight.examined import (
     is_late,
     live,
 )
+from optimize_eval.programs.targets import argv_of
 from optimize_eval.programs.worker import FAREWELL
 from optimize_eval.protocol import NO_CAPABILITIES, Payload
 
@@ -45,7 +48,7 @@ _ROUNDS = 3  # in which one by one must stay the same before a difference is bla
 def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUDGET) -> Examined:
     """Look at one evaluator, as far as the budget of seconds goes; a failure ends it."""
     examined = Examined(spec=spec, material=material, until=time.monotonic() + budget)
-    for name, calls, look in _checks_of(spec):
+    for name, calls, look in _table_of(spec):
         if not examined.is_ok or (examined.seconds and not examined.affords(calls)):
             why = "the budget is used up" if examined.is_ok else "something before it failed"
             examined.checks.append(Check(name, Status.SKIP, f"left out: {why}"))
@@ -58,8 +61,8 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
     return examined
 
 
-def _checks_of(spec: EvaluatorSpec) -> "Checks":
-    if spec.judge:
+def _table_of(spec: EvaluatorSpec) -> "Table":
+    if kind_of(spec).checks is Checks.MODELS:
         from optimize_eval.preflight.judges import JUDGE_CHECKS  # noqa: PLC0415  a command needs no model
 
         return JUDGE_CHECKS
@@ -81,7 +84,7 @@ def _by_chance(on: Examined, name: str, again: Sequence[Result]) -> Check:
     pairs = zip(on.sample, on.one_by_one, again, strict=True)
     payload, one, other = next((p, a, b) for p, a, b in pairs if _shown(a) != _shown(b) or p is on.sample[-1])
     message = f"it scored {_shown(one)}, then {_shown(other)}: such scores need --repeats"
-    return Check(name, Status.WARN, message, reproduce.ask_twice(on.spec, payload))
+    return Check(name, Status.WARN, message, reproduce.call_twice(on.spec, payload))
 
 
 def _at_once(on: Examined, name: str) -> Iterator[Check]:
@@ -98,7 +101,7 @@ def _at_once(on: Examined, name: str) -> Iterator[Check]:
         told = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
         only_side_info = on.sameness is Sameness.ALL and not _differing_scores(on, results)
         status = Status.WARN if only_side_info else Status.FAIL
-        yield Check(name, status, told, reproduce.ask_at_once(on.spec, on.sample))
+        yield Check(name, status, told, reproduce.call_at_once(on.spec, on.sample))
     else:
         yield Check(name, Status.PASS, f"{AT_ONCE} at once answer as one by one")
 
@@ -106,11 +109,12 @@ def _at_once(on: Examined, name: str) -> Iterator[Check]:
 def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
     """Ask a process that stays, in order and in reverse: the answers must be those of a process per call."""
     declared = on.first.capabilities if on.first else NO_CAPABILITIES
-    if on.spec.url or not (on.spec.persistent or (declared.persistent and on.spec.persistent is None)):
+    is_kept = on.spec.persistent or (declared.persistent and on.spec.persistent is None)
+    if not (kind_of(on.spec).is_started and is_kept):
         yield Check(name, Status.SKIP, "it does not declare to be persistent")
         return
     patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
-    line = reproduce.ask_one_process(on.spec, on.sample[:3], seconds=2)
+    line = reproduce.call_one_process(on.spec, on.sample[:3], seconds=2)
     window = declared.concurrency or 1
     with live(on.spec, timeout=patient) as evaluator, ThreadPoolExecutor(window) as slots:
         ask(evaluator, on.sample[0], patient)  # declares
@@ -159,7 +163,7 @@ def _batches(on: Examined, name: str) -> Iterator[Check]:
     if unlike := on.first_unlike(singles, results):
         single, other = map(_shown, unlike)
         message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
-        yield Check(name, Status.WARN, message, reproduce.ask_batch(on.spec, alike))
+        yield Check(name, Status.WARN, message, reproduce.call_with_batch(on.spec, alike))
     else:
         yield Check(name, Status.PASS, "same answers in batches")
 
@@ -173,7 +177,7 @@ def _candidates(on: Examined, name: str) -> Iterator[Check]:
             payload = replace(known, candidate=text)
             result = on.ask(evaluator, payload)  # which takes longer than what a run would ask
             if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
-                by = reproduce.ask_with_long_candidate if len(text) == _LONG else reproduce.ask_once
+                by = reproduce.call_with_long_candidate if len(text) == _LONG else reproduce.call_once
                 yield Check(
                     name,
                     Status.WARN,
@@ -190,14 +194,13 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
         while len(on.seconds) < _MOST_CALLS and sum(on.seconds) < _MOST_SECONDS and on.affords(1):
             on.ask(evaluator, on.sample[0], counts=True)
     told = f"{in_words(on.quantile(0.5))} a call (p95 {in_words(on.quantile(0.95))})"
-    found = shutil.which(on.spec.argv[0]) if on.spec.argv else None
+    program = next(iter(argv_of(on.spec)), "")
+    found = shutil.which(program) if program else None
     if found and (shim := _SHIM.search(found)):
-        message = (
-            f"{told}; {on.spec.argv[0]} is a shim that costs time at each start: name the program behind it"
-        )
-        yield Check(name, Status.WARN, message, f"{shim[1]} which {on.spec.argv[0]}")
+        message = f"{told}; {program} is a shim that costs time at each start: name the program behind it"
+        yield Check(name, Status.WARN, message, f"{shim[1]} which {program}")
     elif on.quantile(0.95) > on.spec.timeout / 3:
-        line = f"time {reproduce.ask_once(on.spec, on.sample[0])}"
+        line = f"time {reproduce.call_once(on.spec, on.sample[0])}"
         yield Check(name, Status.WARN, f"{told} is near the timeout of {on.spec.timeout:g} s", line)
     else:
         yield Check(name, Status.PASS, told + _advice(on))
@@ -206,7 +209,8 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
 def _advice(on: Examined) -> str:
     """Say what a process that stays would save, where starting is likely to be most of the cost."""
     is_kept = on.first is not None and on.first.capabilities.persistent
-    if on.spec.url or is_kept or on.quantile(0.5) < _NOTABLE_START or on.estimate is None:
+    is_worth_it = kind_of(on.spec).is_started and not is_kept
+    if not is_worth_it or on.quantile(0.5) < _NOTABLE_START or on.estimate is None:
         return ""
     return (
         f"; most of it may be the program's start: answering with "
@@ -214,9 +218,9 @@ def _advice(on: Examined) -> str:
     )
 
 
-Checks = tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...]
+Table = tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...]
 
-CHECKS: Checks = (
+CHECKS: Table = (
     ("answers", 1, answers),  # name, calls that it takes, how it is looked at
     ("more answers", AT_ONCE, more_answers),
     ("same answer twice", AT_ONCE, _repeats),

@@ -98,6 +98,7 @@ class Examined:
     checks: list[Check] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)  # of single calls, one process each
     first: Answer | None = None
+    took_sentinel: bool = False  # and scored it, or skipped it
     sameness: Sameness = Sameness.ALL
     one_by_one: list[Result] = field(default_factory=list)  # what the sample is answered
     parallel: float = 1.0  # calls that go on at the same time when many slots ask

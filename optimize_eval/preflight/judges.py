@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.kinds import reproduce
 from optimize_eval.kinds.judge.live import model_of
-from optimize_eval.kinds.judge.rubric import JudgeSpec
+from optimize_eval.kinds.judge.rubric import judge_of
 from optimize_eval.kinds.table import connect
 from optimize_eval.models import providers
 from optimize_eval.preflight.answers import first_answers
@@ -21,7 +21,7 @@ def _key(on: Examined, name: str) -> Iterator[Check]:
     """Look for the provider and its key, without asking anything."""
     try:
         connect(on.spec).close()
-        place = providers.find(model_of(_judge_of(on)))
+        place = providers.find(model_of(judge_of(on.spec)))
     except UsageError as error:
         yield Check(name, Status.FAIL, f"{error.message}; {error.hint}")
         return
@@ -52,7 +52,7 @@ def _answers_json(on: Examined, name: str) -> Iterator[Check]:
     if on.first is None:
         return
     calls = on.first.side_info["usage"]["calls"]
-    line = reproduce.ask_once(on.spec, _first_payload(on))
+    line = reproduce.call_once(on.spec, _first_payload(on))
     if calls > 1:
         message = f"it gave a usable answer only when asked again: that is {calls} requests for a call"
         yield Check(name, Status.WARN, message, line)
@@ -69,15 +69,17 @@ def _repeats(on: Examined, name: str) -> Iterator[Check]:
         again = on.ask(judge, payload, counts=True)
     one = on.first.score if on.first else None
     if isinstance(again, EvaluationError):
-        line = reproduce.ask_twice(on.spec, payload)
+        line = reproduce.call_twice(on.spec, payload)
         yield Check(name, Status.WARN, f"{again.kind} the second time: {again.message}", line)
         return
     on.tokens.append(_tokens(again))
     on.side_infos.append(again.side_info)
     if again.score != one:
-        advice = "a temperature of 0 may steady it" if _judge_of(on).temperature is None else "use --repeats"
+        advice = (
+            "a temperature of 0 may steady it" if judge_of(on.spec).temperature is None else "use --repeats"
+        )
         message = f"it scored {one!r}, then {again.score!r}: such scores need --repeats; {advice}"
-        yield Check(name, Status.WARN, message, reproduce.ask_twice(on.spec, payload))
+        yield Check(name, Status.WARN, message, reproduce.call_twice(on.spec, payload))
     else:
         yield Check(name, Status.PASS, f"score {again.score:g} both times")
 
@@ -101,7 +103,7 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
     told = f"{in_words(on.quantile(0.5))} a call"
     if on.quantile(1) > on.spec.timeout * _NEAR:
         message = f"{told} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
-        yield Check(name, Status.WARN, message, f"time {reproduce.ask_once(on.spec, _first_payload(on))}")
+        yield Check(name, Status.WARN, message, f"time {reproduce.call_once(on.spec, _first_payload(on))}")
     else:
         yield Check(name, Status.PASS, told)
 
@@ -117,10 +119,6 @@ JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]],
     ("tokens", 0, _cost),
     ("speed", 0, _speed),
 )
-
-
-def _judge_of(on: Examined) -> JudgeSpec:
-    return on.spec.judge or JudgeSpec()
 
 
 def _first_payload(on: Examined) -> Payload:

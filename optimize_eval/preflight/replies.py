@@ -42,4 +42,4 @@ def answered_by(on: Examined, name: str) -> Iterator[Check]:
 
 
 def _reproduced(on: Examined) -> str:
-    return reproduce.ask_once(on.spec, next(iter(on.material.splits.values()))[0])
+    return reproduce.call_once(on.spec, next(iter(on.material.splits.values()))[0])

@@ -1,16 +1,14 @@
 """A sweep file with every file that it names, checked without asking anything; all problems at once."""
 
-import os
-import shutil
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from optimize_eval.candidates import Candidate, Named, field_candidates, load_candidates
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import kind_of
 from optimize_eval.names import distinct
 from optimize_eval.preflight.data_files import Checked, of_reading
-from optimize_eval.programs.not_started import explain_missing, script_hint
 from optimize_eval.rows.datasets import MAX_RECORDS, Reading, read_dataset
 from optimize_eval.run.splits import Source, check_fields, check_labels
 from optimize_eval.sweepfile import Sweep, Where
@@ -58,20 +56,10 @@ def _loaded(named: Named) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ..
 def _asked(sweep: Sweep) -> Iterator[Problem]:
     """Look for the program of each evaluator, its folder and the script that it runs."""
     for entry, spec in zip(sweep.entries, sweep.specs(EvaluatorSpec(), {}), strict=True):
-        if spec.argv and (fault := _fault(spec)):
-            where = Where("evaluator", entry.number, "command")
+        kind = kind_of(spec)
+        if fault := kind.missing(spec):
+            where = Where("evaluator", entry.number, next(iter(kind.keys)))
             yield sweep.problem(where, f"{spec.name}: {fault}", "no_program")
-
-
-def _fault(spec: EvaluatorSpec) -> str:
-    program = spec.argv[0]
-    search = {**os.environ, **spec.environment}.get("PATH")
-    found = os.path.join(spec.cwd or ".", program) if "/" in program else program  # noqa: PTH118  / wins
-    if shutil.which(found, path=search) is None:
-        missing = explain_missing(spec, search)
-        return f"{missing.message} ({missing.hint})" if missing.hint else missing.message
-    hint = script_hint(spec)
-    return hint if hint.startswith("there is no file") else ""
 
 
 def _between(sweep: Sweep, sources: list[Source], candidates: list[Candidate]) -> Iterator[Problem]:

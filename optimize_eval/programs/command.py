@@ -23,6 +23,7 @@ from optimize_eval.programs.batch import Unanswered, ask_in_batches
 from optimize_eval.programs.codec import Answered, Asked, Contract
 from optimize_eval.programs.pipelined import Window
 from optimize_eval.programs.pool import CLOSED, Living, Pool
+from optimize_eval.programs.targets import argv_of
 from optimize_eval.programs.worker import Broken, MakeLine, Reply, Worker
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
@@ -226,15 +227,13 @@ class Command(Generic[Asked, Answered]):
     def _find_program(self) -> process.Program:
         if self._program is not None:
             return self._program
-        spec = self._spec
+        spec, argv = self._spec, argv_of(self._spec)
         environment = {**os.environ, **self._chosen}
-        executable = _find_executable(spec.argv[0], spec.cwd, environment.get("PATH"))
+        executable = _find_executable(argv[0], spec.cwd, environment.get("PATH"))
         if executable is None:
             raise not_started.explain_missing(spec, environment.get("PATH"))
         encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
-        self._program = process.Program(
-            argv=spec.argv, executable=executable, cwd=spec.cwd, environment=encoded
-        )
+        self._program = process.Program(argv=argv, executable=executable, cwd=spec.cwd, environment=encoded)
         return self._program
 
 

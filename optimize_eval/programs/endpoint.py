@@ -15,6 +15,7 @@ from optimize_eval.http import headers
 from optimize_eval.http.client import SUCCESS, Connections, Response, seconds_to_wait
 from optimize_eval.programs.batch import Unanswered, ask_in_batches
 from optimize_eval.programs.codec import Answered, Asked, Contract
+from optimize_eval.programs.targets import url_of
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.secrets import redact, redact_values
 
@@ -33,9 +34,10 @@ class Endpoint(Generic[Asked, Answered]):
         self._spec = spec
         self._contract = contract
         self._headers = headers.expand(spec.headers)
-        self._secrets = headers.secrets(spec.headers, spec.url)
-        self._connections = Connections(spec.url)
-        self.capacity = Capacity(calls=spec.concurrency)
+        url = url_of(spec)
+        self._secrets = headers.secrets(spec.headers, url)
+        self._connections = Connections(url)
+        self.capacity = Capacity()
         self._room = threading.Condition()
         self._in_flight = 0
 
@@ -106,9 +108,8 @@ class Endpoint(Generic[Asked, Answered]):
 
     def _learn(self, capabilities: Capabilities) -> None:
         """Take over what was declared; it lowers what the user allows of calls in flight."""
-        limits = [limit for limit in (capabilities.concurrency, self._spec.concurrency) if limit is not None]
         with self._room:
-            self.capacity = Capacity(calls=min(limits, default=None), batch=capabilities.batch)
+            self.capacity = Capacity(calls=capabilities.concurrency, batch=capabilities.batch)
             self._room.notify_all()
 
     def _post_in_turn(self, body: bytes, seconds: float) -> Response:

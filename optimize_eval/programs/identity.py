@@ -1,6 +1,7 @@
-"""What makes an evaluator the same one tomorrow: its text and the bytes of the files that it names.
+"""What makes a program the same one tomorrow: its text and the bytes of the files that it names.
 
-Never an absolute path, so that a project may move; never a secret in readable form.
+What makes another kind of evaluator the same one is said with that kind. Never an absolute path, so that a
+project may move; never a secret in readable form.
 """
 
 import hashlib
@@ -8,9 +9,9 @@ import os
 import shlex
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -18,11 +19,9 @@ from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.programs.not_started import INTERPRETERS
+from optimize_eval.programs.targets import argv_of, url_of
 from optimize_eval.reading import files
 from optimize_eval.secrets import masked
-
-if TYPE_CHECKING:
-    from optimize_eval.kinds.judge.rubric import JudgeSpec
 
 _CHUNK = 1 << 20
 
@@ -47,74 +46,48 @@ class Identity:
         return {"name": self.name, "text": self.text, "files": files, "sha256": self.sha256, **model, **judge}
 
 
-def identify(spec: EvaluatorSpec) -> Identity:
-    """Read the files that an evaluator names, and digest what it is."""
-    if spec.url:
-        return _identify_url(spec)
-    if spec.judge:
-        return _identify_judge(spec.name, spec.judge)
+def identify_command(spec: EvaluatorSpec) -> Identity:
+    """Read the files that a command names, and digest what it is."""
+    argv = argv_of(spec)
     is_shipped = spec.text.startswith("@")
-    words = [_portable(word) for word in (shlex.split(spec.text) if is_shipped else spec.argv)]
-    launched = len(spec.argv) - is_shipped  # what runs a shipped program is ours to choose
-    named = [_file_named(word, place, spec) for place, word in enumerate(spec.argv)][-launched:]
-    shared = shipped.shared_by(Path(spec.argv[1])) if is_shipped else ()  # not named, but part of it
+    words = [portable(word) for word in (shlex.split(spec.text) if is_shipped else argv)]
+    launched = len(argv) - is_shipped  # what runs a shipped program is ours to choose
+    named = [_file_named(word, place, spec) for place, word in enumerate(argv)][-launched:]
+    shared = shipped.shared_by(Path(argv[1])) if is_shipped else ()  # not named, but part of it
     files = tuple((_text(file.name), digest_of(file)) for file in (*named, *shared) if file)
     text = masked(_text(shlex.join(words)))
     chosen = [sorted(spec.environment.items())] if spec.environment else []
-    return Identity(name=spec.name, text=text, files=files, sha256=_sha256([words, files, *chosen]))
+    return Identity(name=spec.name, text=text, files=files, sha256=digest_words([words, files, *chosen]))
 
 
 def has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
-    """Tell whether a program is not the one that was identified; data that it writes to may change."""
+    """Return True if a program is not the one that was identified; data that it writes to may change."""
     try:
-        now = set(identify(spec).files)
+        now = identify_command(spec).files
     except UsageError:  # it cannot be read any more
         return True
     return has_other_programs(known, now, spec)
 
 
 def has_other_programs(known: Identity, now: Collection[tuple[str, str]], spec: EvaluatorSpec) -> bool:
-    """Tell whether one of the files that were known is a program, and is not among those of now."""
-    program = Path(spec.argv[0]).name if spec.argv else ""
+    """Return True if one of the files that were known is a program, and is not among those of now."""
+    argv = argv_of(spec)
+    program = Path(argv[0]).name if argv else ""
     return any(
         file not in now for file in known.files if file[0] == program or Path(file[0]).suffix in INTERPRETERS
     )
 
 
-def _identify_url(spec: EvaluatorSpec) -> Identity:
+def identify_url(spec: EvaluatorSpec) -> Identity:
+    """Digest what an endpoint is: its URL without a user and a password."""
     from optimize_eval.http.client import shown  # noqa: PLC0415  runs of commands load no HTTP client
 
-    query = spec.url.partition("?")[2]
-    text = shown(spec.url)
-    return Identity(name=spec.name, text=text, files=(), sha256=_sha256([text, query]))
+    url = url_of(spec)
+    text = shown(url)
+    return Identity(name=spec.name, text=text, files=(), sha256=digest_words([text, url.partition("?")[2]]))
 
 
-def _identify_judge(name: str, judge: "JudgeSpec") -> Identity:
-    """Digest what a judge is: its model, how that is asked, and the words in which it is."""
-    from optimize_eval.http.client import shown  # noqa: PLC0415  runs of commands load no HTTP client
-    from optimize_eval.kinds.judge.prompt import instructions  # noqa: PLC0415  and no judge
-    from optimize_eval.models.from_spec import essence  # noqa: PLC0415  nor a model
-
-    known = asdict(replace(judge, table=None))
-    del known["table"]
-    del known["rubric_file"]  # a rubric may move
-    del known["human"]  # which it is not shown, as others
-    known["hides"] = judge.blind_to
-    for key in ("shows", "hides"):
-        if not known[key]:
-            del known[key]  # so that a judge that is shown all is the one that it was in older runs
-    known["api_base"] = shown(judge.api_base) if judge.api_base else ""
-    told = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
-    told |= {"human": judge.human} if judge.human else {}
-    table = essence(judge.table)  # without it a judge is the one that it was in older runs
-    parts = [known, instructions(judge), *([table] if table else [])]
-    digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
-    return Identity(
-        name=name, text=masked(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=told
-    )
-
-
-def _portable(word: str) -> str:
+def portable(word: str) -> str:
     """Write a word that is an absolute path as the file's name alone."""
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
     is_path = value.startswith("/") and len(value.split()) == 1  # more words are a script in quotes
@@ -150,7 +123,8 @@ def digest_of(file: Path) -> str:
     return digest.hexdigest()
 
 
-def _sha256(value: Any) -> str:
+def digest_words(value: Any) -> str:
+    """Digest texts and lists of them."""
     return hashlib.sha256(orjson.dumps(_plain(value))).hexdigest()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from optimize_eval import shipped
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.programs.targets import argv_of
 
 INTERPRETERS = {  # the suffix of a script → what runs it
     ".py": "python3",
@@ -47,7 +48,7 @@ _HEAD = 256
 
 def explain_missing(spec: EvaluatorSpec, search: str | None) -> EvaluationError:
     """Say that a command's program cannot be found on the path `search`, and which may have been meant."""
-    name = spec.argv[0]
+    name = argv_of(spec)[0]
     if fault := explain_folder(spec.cwd):
         return fault
     if (found := _unusable_on_path(name, search)) is not None:
@@ -79,7 +80,7 @@ def explain_refusal(spec: EvaluatorSpec, executable: str, error: OSError) -> Eva
         return fault
     if not exists(executable):
         return explain_missing(spec, None)
-    message, hint = _refusal(Path(executable), spec.argv[0], error)
+    message, hint = _refusal(Path(executable), argv_of(spec)[0], error)
     refused = EvaluationError(FailureKind.START_FAILED, message, hint=hint)
     if error.errno in _OUR_DOING:
         refused.no_room = _SYSTEM_LIMITS[error.errno][0]
@@ -98,7 +99,7 @@ def shell_hint(text: str) -> str:
 
 def script_hint(spec: EvaluatorSpec) -> str:
     """Look in a command that started, but failed, for what an interpreter or a shell would have needed."""
-    for word in spec.argv[1:]:
+    for word in argv_of(spec)[1:]:
         script = Path(spec.cwd or ".", word)
         if script.suffix in INTERPRETERS and not exists(script):
             close = get_close_matches(script.name, _names(script.parent), n=1)
@@ -213,7 +214,7 @@ def _environment(search: str | None) -> Mapping[str, str] | None:
 
 
 def _meant_instead(spec: EvaluatorSpec, search: str | None) -> str:
-    name, here = spec.argv[0], Path(spec.cwd or ".")
+    name, here = argv_of(spec)[0], Path(spec.cwd or ".")
     if shell := shell_hint(spec.text):
         return shell
     if name.startswith("~"):

@@ -14,8 +14,10 @@ from typing import Any, Self
 
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
-from optimize_eval.kinds.table import command_spec, connect, endpoint_spec, judge_spec
-from optimize_eval.programs.text import split_command
+from optimize_eval.kinds.command import command_spec
+from optimize_eval.kinds.endpoint import endpoint_spec
+from optimize_eval.kinds.table import connect
+from optimize_eval.programs.targets import split_command
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
 from optimize_eval.rows.datasets import Example, make_example
 from optimize_eval.run.attempt import ask
@@ -166,7 +168,8 @@ def llm_judge_evaluator(
     name fields of examples by dotted paths: all that it is shown, and what it never is. `quality_dimensions`
     and `hard_constraints` are other names of `dimensions` and `constraints`.
     """
-    from optimize_eval.kinds.judge.rubric_file import read_rubric, said_in  # noqa: PLC0415  a command needs no judge
+    from optimize_eval.kinds.judge.kind import judge_spec  # noqa: PLC0415  a command needs no judge
+    from optimize_eval.kinds.judge.rubric_file import read_rubric, said_in  # noqa: PLC0415  nor rubrics
 
     source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
     given = {
@@ -184,7 +187,7 @@ def llm_judge_evaluator(
     judge = replace(read_rubric(said, source), api_base=api_base or "")
     _check_model(model)
     defaults = EvaluatorSpec(
-        timeout=timeout, score_range=parse_score_range(score_range), retries=retries, judge=judge
+        timeout=timeout, score_range=parse_score_range(score_range), retries=retries, target=judge
     )
     return PlainEvaluator(judge_spec(model, defaults), task_model=task_model, on_failure=on_failure)
 

@@ -17,6 +17,7 @@ import orjson
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
 from optimize_eval.rows.datasets import Example
@@ -32,7 +33,6 @@ from optimize_eval.run.splits import (
 )
 from optimize_eval.store.keys import key_of
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
-from optimize_eval.tasks.identity import identify
 
 _LARGEST_SEED = 2**63 - 1
 

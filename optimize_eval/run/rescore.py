@@ -10,12 +10,12 @@ from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import identify
 from optimize_eval.names import distinct
 from optimize_eval.run.described import entry_of
 from optimize_eval.store.document import current
 from optimize_eval.store.manifest import Manifest, additions_of, evaluators_of, layout_of
 from optimize_eval.store.stored import StoredRun, extend
-from optimize_eval.tasks.identity import identify
 
 Entry = Mapping[str, Any]
 

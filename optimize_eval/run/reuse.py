@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.kinds.table import is_served
 from optimize_eval.protocol import validate_evaluator_payload
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
@@ -19,7 +20,6 @@ from optimize_eval.store.folder import JOURNAL, OUTPUTS, holder
 from optimize_eval.store.growing.elsewhere import AUTO, runs_beside
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun, open_stored
-from optimize_eval.tasks.under_test.table import HTTP, parse_model
 
 _MANY = 500  # lines that are written at once
 _COPIED = ("outcome", "score", "side_info", "stderr", "seconds", "attempts", "started_at")
@@ -54,7 +54,7 @@ class _Reuse:
                 place = self._evaluator(number)
                 is_newer = number not in self.found or self.found[number].started_at < started_at
                 is_same = self._program(place) in programs.get(str(record["evaluator"]), ())
-                if is_newer and is_same and (is_named or not _is_reached_by_url(self.plan, place)):
+                if is_newer and is_same and (is_named or not is_served(self.plan.specs[place])):
                     self.found[number] = _Found(started_at, other, entry.offset, entry.length)
 
     def write(self) -> None:
@@ -176,16 +176,10 @@ def _programs(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         yield name, [(str(one.get("sha256")), str(one["score_range"])) for one in entries]
 
 
-def _is_reached_by_url(plan: Plan, place: int) -> bool:
-    """Tell whether who answers may be another one today, though the name is the same."""
-    spec = plan.specs[place]
-    return bool(spec.url) or bool(spec.task and spec.task.model and parse_model(spec.task.model).kind == HTTP)
-
-
 def _models(plan: Plan, other: StoredRun) -> set[str]:
     """Name the models of a plan that the other run has, too, and has had as no other program."""
     there = other.document["evaluators"]
-    own = {one.sha256 for spec, one in zip(plan.specs, plan.identities, strict=True) if spec.task}
+    own = {one.sha256 for one in plan.identities if one.model}
     texts = {str(one["text"]) for one in there if one.get("sha256") in own}
     return {text for text in texts if len({one.get("sha256") for one in there if one["text"] == text}) == 1}
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.kinds.table import connect
+from optimize_eval.kinds.table import connect, has_changed
 from optimize_eval.run.live import Asked, Connecting, crowded_out
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
@@ -26,7 +26,6 @@ from optimize_eval.spent import Spending
 from optimize_eval.store import journal
 from optimize_eval.store.ledger import SCORED, SKIPPED
 from optimize_eval.store.view import View
-from optimize_eval.tasks.identity import has_changed
 
 PROBES = 3  # units of each split that may fail before an evaluator is taken for broken
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import DataError, Problem, UsageError
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import value_at
@@ -113,9 +113,7 @@ def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Se
 def check_sight(sources: Sequence[Source], specs: Sequence[EvaluatorSpec]) -> None:
     """Refuse fields that a judge is to see, or not to see, and that no example has."""
     for spec in specs if sources else ():
-        judge = spec.judge
-        named = {key: getattr(judge, key) for key in ("shows", "hides", "human")} if judge else {}
-        for key, path in ((key, path) for key, paths in named.items() for path in paths):
+        for key, path in _fields_named(spec):
             if not any(has_path(e.value, path) for s in sources for e in s.examples):
                 raise UsageError(
                     f"no example has {path!r}, which the judge {spec.name} names in {key}",
@@ -125,7 +123,15 @@ def check_sight(sources: Sequence[Source], specs: Sequence[EvaluatorSpec]) -> No
 
 def humans_of(specs: Iterable[EvaluatorSpec]) -> list[str]:
     """Give the fields in which people judged, by what any of the judges says."""
-    return [path for spec in specs if spec.judge for path in spec.judge.human]
+    return [path for spec in specs for key, path in _fields_named(spec) if key == "human"]
+
+
+def _fields_named(spec: EvaluatorSpec) -> Iterator[tuple[str, str]]:
+    """List the fields of examples that a judge names, each with the key in which it does."""
+    target = spec.target
+    if isinstance(target, Sighted):
+        named = {"shows": target.shows, "hides": target.hides, "human": target.human}
+        yield from ((key, path) for key, paths in named.items() for path in paths)
 
 
 def _paths_of(sources: Sequence[Source]) -> str:

@@ -16,6 +16,7 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.batch import ask_singly
+from optimize_eval.programs.targets import CommandLine, argv_of
 from optimize_eval.protocol import Answer, Payload, ScoreRange, judge_answer
 from optimize_eval.run.live import Connecting
 
@@ -56,14 +57,14 @@ def function_spec(function: Function, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a function; its code is part of what it is."""
     name = getattr(function, "__name__", type(function).__name__).strip("<>") or "function"
     digest = hashlib.sha256(_source(function).encode()).hexdigest()
-    return replace(defaults, name=name, text=name, argv=(_MARK, name, digest), retries=0, judge=None)
+    return replace(defaults, name=name, text=name, target=CommandLine((_MARK, name, digest)), retries=0)
 
 
 def connecting(functions: Mapping[str, Function]) -> Connecting:
     """Make live evaluators, functions by the names that their specifications have."""
 
     def made(spec: EvaluatorSpec) -> Evaluator:
-        if spec.argv[:1] == (_MARK,):
+        if argv_of(spec)[:1] == (_MARK,):
             return Called(functions[spec.name], spec.score_range)
         return connect(spec)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.findings.claims.duplicates import with_copies_joined
-from optimize_eval.kinds.table import connect
+from optimize_eval.kinds.table import connect, identify
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.progress import Progress
 from optimize_eval.run.runner import Status
@@ -30,7 +30,6 @@ from optimize_eval.session.sweeps import Comparison
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, locked, refuse_foreign, write_json
 from optimize_eval.store.layout import SINGLE
-from optimize_eval.tasks.identity import identify
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

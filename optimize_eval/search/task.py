@@ -11,6 +11,7 @@ from pathlib import Path
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import identify
 from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.datasets import Example
 from optimize_eval.run.splits import Source
@@ -35,7 +36,6 @@ from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
 from optimize_eval.session.inputs import Examples
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import Comparison
-from optimize_eval.tasks.identity import identify
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,8 @@ from optimize_eval.durations import parse_duration
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.findings.demands import GateOptions
-from optimize_eval.kinds.table import check_used, parse_evaluator, plan_judge
-from optimize_eval.names import distinct
+from optimize_eval.kinds.judge.kind import plan_judge
+from optimize_eval.kinds.table import check_used, named_apart, parse_evaluator
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.stop import instant_after
 from optimize_eval.session.host import Say
@@ -171,7 +170,7 @@ def defaults_of(given: Mapping[str, Any]) -> EvaluatorSpec:
         retries=given.get("retries"),
         persistent=given.get("persistent"),
         workers=given.get("workers"),
-        judge=plan_judge(judging) if judging else None,
+        target=plan_judge(judging) if judging else None,
     )
 
 
@@ -184,8 +183,7 @@ def evaluators_of(
         raise UsageError("no evaluator is named", hint='name one: sweep(["./judge.sh"], …)')
     specs = [_evaluator(one, f"evaluator {number}", defaults) for number, one in enumerate(listed, 1)]
     check_used(specs, defaults, say)
-    names = distinct(spec.name for spec in specs)
-    return tuple(replace(spec, name=name) for spec, name in zip(specs, names, strict=True))
+    return named_apart(specs)
 
 
 def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> EvaluatorSpec:

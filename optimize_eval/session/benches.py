@@ -10,13 +10,13 @@ from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.stored import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
-from optimize_eval.kinds.table import check_one_base, parse_evaluators, task_spec
-from optimize_eval.names import distinct
+from optimize_eval.kinds.table import named_apart, parse_evaluators
+from optimize_eval.kinds.task import check_one_base, task_spec
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
@@ -34,6 +34,7 @@ from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.sweepfile import SUFFIX
 from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks.target import Tasks, tasks_of
 
 _NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
 
@@ -81,7 +82,7 @@ class Benchmark:
 
     def specs(self, files: Iterable[TaskFile]) -> list[EvaluatorSpec]:
         """Make the models that are called about the tasks of files, by names of their own."""
-        task = TaskSpecification(
+        task = Tasks(
             api_base=self.api_base or "",
             temperature=self.temperature,
             max_tokens=self.max_tokens,
@@ -91,11 +92,9 @@ class Benchmark:
         if self.api_base:
             check_one_base(text for text in self.models if not text.endswith(SUFFIX))
         metrics = [one.evaluator for file in files for one in file.tasks]
-        specs = [one for text in self.models for one in self._models(text, metrics, task)]
-        names = distinct(spec.name for spec in specs)
-        return [replace(spec, name=name) for spec, name in zip(specs, names, strict=True)]
+        return [*named_apart(one for text in self.models for one in self._models(text, metrics, task))]
 
-    def _models(self, text: str, metrics: Sequence[str], task: TaskSpecification) -> Iterator[EvaluatorSpec]:
+    def _models(self, text: str, metrics: Sequence[str], task: Tasks) -> Iterator[EvaluatorSpec]:
         """Make the model of a text, or all of a file of [[model]] tables."""
         sandbox = self.sandbox or ""
         if not text.endswith(SUFFIX):
@@ -213,7 +212,7 @@ def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
     """Say where a comparison of models would be one of a model with what it said itself."""
     first: dict[str, str] = {}
     for spec in specs:
-        name = first.setdefault(spec.task.model if spec.task else "", spec.name)
+        name = first.setdefault(tasks_of(spec).model, spec.name)
         if name != spec.name:
             say(
                 f"note: {spec.name} is the same model as {name}: what either said counts for both; "
@@ -228,8 +227,6 @@ def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
         (task.line, task.raw): task for file in files for task in file.tasks
     }
     specs = [
-        replace(spec, task=replace(spec.task, outputs=path, loaded=loaded))
-        for spec in plan.specs
-        if spec.task is not None
+        replace(spec, target=replace(tasks_of(spec), outputs=path, loaded=loaded)) for spec in plan.specs
     ]
     return replace(plan, specs=tuple(specs))

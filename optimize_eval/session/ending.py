@@ -111,6 +111,7 @@ def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
         yield f"  try: {failed.hint}"
     place = plan.layout.evaluators.index(progress.name)
     number = plan.layout.number(progress.last_place)
-    if number is not None and failed.kind not in _NOT_STARTED and not plan.specs[place].task:
-        line = reproduce.ask_once(plan.specs[place], plan.unit(number).payload)
+    if number is None or failed.kind in _NOT_STARTED:
+        return
+    if line := reproduce.call_once(plan.specs[place], plan.unit(number).payload):
         yield f"  try it: {line if len(line) <= _LONGEST_LINE else f'optimize-eval score, {_LONG}'}"

@@ -16,6 +16,7 @@ from optimize_eval.store.growing.unnamed import unnamed
 from optimize_eval.store.manifest import Manifest, is_bench
 from optimize_eval.store.note import keep_note
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks.target import tasks_of
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None, say: Say) -> Path:
@@ -23,7 +24,7 @@ def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | Non
 
     A bench's is named after its files alone: the models are what it compares, and they come and go.
     """
-    texts = [spec.text for spec in plan.specs if not spec.task or not spec.task.model]
+    texts = [spec.text for spec in plan.specs if not tasks_of(spec).model]
     folder = default_folder(stem, texts, paths) if out is None else Path(out)
     former = former_folder(stem, plan) if out is None and not folder.exists() else None
     if former:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.stored import Board
-from optimize_eval.kinds.table import task_spec
+from optimize_eval.kinds.task import task_spec
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.rows.datasets import Example, Reading
 from optimize_eval.run.rescore import Wanted
@@ -21,6 +21,7 @@ from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile, load_tasks
+from optimize_eval.tasks.target import Tasks
 
 
 class Bench:
@@ -85,7 +86,7 @@ def _apart(models: Sequence[dict[str, Any]], say: Say) -> Iterator[dict[str, Any
 def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> Wanted:
     outputs = (run.folder / OUTPUTS).absolute()
     how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers, retries=scorer.retries)
-    task = TaskSpecification(scorer=scorer, replayed=model.get("model_sha256", ""))
+    task = Tasks(scorer=scorer, replayed=model.get("model_sha256", ""))
     spec = task_spec(f"replay:{outputs}#{model['text']}", (), how, task)
     return Wanted(spec=replace(spec, name=f"{model['name']}.{scorer.name}"), given=None)
 

@@ -5,24 +5,19 @@ keys there are and what each takes, in keys. What the options mean is the comman
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.candidates import Named
 from optimize_eval.errors import Problem
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.kinds.judge.rubric import JudgeSpec
-from optimize_eval.kinds.table import command_spec, endpoint_spec, judge_spec, parse_evaluator, plan_judge
-from optimize_eval.names import distinct
-from optimize_eval.programs.text import split_command
+from optimize_eval.kinds.table import kinds, named_apart
 
 if TYPE_CHECKING:
-    from optimize_eval.sweepfile.models import NamedModel
+    from optimize_eval.kinds.kind import Kind
 
 SUFFIX = ".toml"
-OF_SIGHT = ("shows", "hides", "human")
-OF_A_JUDGE = ("objective", "rubric", "api_base", "temperature", "max_tokens", "seed", *OF_SIGHT)
 
 
 class Where(NamedTuple):
@@ -59,43 +54,22 @@ class Sweep:
     def specs(self, defaults: EvaluatorSpec, given: Mapping[str, Any]) -> tuple[EvaluatorSpec, ...]:
         """Make the evaluators; what is `given` by flags wins over what the file says of each."""
         start = replace(defaults, cwd=str(Path(self.path).parent))
-        specs = [spec_of(entry.said, start, given) for entry in self.entries]
-        names = distinct(spec.name for spec in specs)
-        return tuple(replace(spec, name=name) for spec, name in zip(specs, names, strict=True))
+        return named_apart(spec_of(entry.said, start, given) for entry in self.entries)
 
 
 def spec_of(said: Mapping[str, Any], start: EvaluatorSpec, given: Mapping[str, Any]) -> EvaluatorSpec:
     """Make one evaluator of what is said of it; raises UsageError where its target is none."""
-    told = {**said, **given}
-    how = {key: value for key, value in told.items() if key not in {"name", *TARGETS, *OF_A_JUDGE}}
-    target = next(key for key in TARGETS if key in said)
-    judging = {key: told[key] for key in OF_A_JUDGE if key in told}
-    judge = plan_judge(judging) if target == "judge" else None
-    spec = TARGETS[target](said[target], replace(start, judge=judge, **how))
+    options = {**said, **given}
+    common = {key: value for key, value in options.items() if key in _COMMON}
+    target, kind = next((key, kind) for key, kind in target_keys().items() if key in said)
+    settings = {key: options[key] for key in kind.settings("") if key in options}
+    spec = kind.keys[target].spec(said[target], replace(start, target=None, **common), settings)
     return replace(spec, name=said["name"]) if "name" in said else spec
 
 
-def _command(command: str | list[str], defaults: EvaluatorSpec) -> EvaluatorSpec:
-    argv = split_command(command) if isinstance(command, str) else tuple(command)
-    return command_spec(argv, defaults)
+def target_keys() -> dict[str, "Kind"]:
+    """List the keys that name an evaluator, each with the kind of evaluator that it is."""
+    return {key: kind for kind in kinds() for key in kind.keys}
 
 
-def _judge(model: "str | NamedModel", defaults: EvaluatorSpec) -> EvaluatorSpec:
-    """Make a judge of a model's text, or of a table of its own."""
-    if isinstance(model, str):
-        return judge_spec(model, defaults)
-    judge = replace(defaults.judge or JudgeSpec(), table=model.spec)
-    return judge_spec(model.text, replace(defaults, judge=judge, manners=model.handled(defaults.manners)))
-
-
-def _task(file: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
-    return parse_evaluator(f"task:{file}", defaults)
-
-
-TARGETS = {  # key → how its value becomes an evaluator
-    "command": _command,
-    "url": endpoint_spec,
-    "use": parse_evaluator,
-    "task": _task,
-    "judge": _judge,
-}
+_COMMON = {one.name for one in fields(EvaluatorSpec)} - {"name", "target"}

@@ -1,24 +1,20 @@
-"""The keys of [[evaluator]] in a sweep file, and the check of each."""
+"""The keys of [[evaluator]] in a sweep file, and the check of each: common ones, and those of each kind."""
 
 from typing import Any
 
+from optimize_eval.kinds.kind import Check
+from optimize_eval.kinds.table import kinds
 from optimize_eval.sweepfile import checks
 from optimize_eval.sweepfile.checks import Keys
 
 
 def evaluator_keys(folder: str) -> Keys:
-    """List what [[evaluator]] takes; from `objective` on, what a judge takes."""
+    """List what [[evaluator]] takes."""
 
     def path(value: Any) -> str:
         return checks.beside(folder, checks.text(value))
 
-    return {
-        "name": checks.name,
-        "command": checks.command,
-        "url": checks.url,
-        "use": checks.metric,
-        "judge": checks.model,
-        "task": checks.text,
+    common = {
         "timeout": checks.timeout,
         "cwd": path,
         "env": checks.environment,
@@ -28,13 +24,13 @@ def evaluator_keys(folder: str) -> Keys:
         "workers": checks.count,
         "score_range": checks.score_range,
         "weight": checks.weight,
-        "objective": checks.text,
-        "rubric": path,
-        "api_base": checks.url,
-        "temperature": checks.temperature,
-        "max_tokens": checks.count,
-        "seed": checks.whole,
-        "shows": checks.fields,
-        "hides": checks.fields,
-        "human": checks.fields,
     }
+    return {"name": checks.name, **_target_keys(), **common, **_settings(folder)}
+
+
+def _target_keys() -> dict[str, Check]:
+    return {key: target.check for kind in kinds() for key, target in kind.keys.items()}
+
+
+def _settings(folder: str) -> dict[str, Check]:
+    return {key: check for kind in kinds() for key, check in kind.settings(folder).items()}

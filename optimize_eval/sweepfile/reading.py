@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.candidates import Named
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import kinds
 from optimize_eval.reading import files, strict_toml
-from optimize_eval.sweepfile import OF_A_JUDGE, TARGETS, Entry, Sweep, Where, spec_of
+from optimize_eval.sweepfile import Entry, Sweep, Where, spec_of, target_keys
 from optimize_eval.sweepfile.checks import Check, Keys
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
@@ -21,6 +22,7 @@ from optimize_eval.sweepfile.prices import prices_of
 
 _TABLES = ("run", "evaluator", "gates", "optimize", "prices", "model")
 if TYPE_CHECKING:
+    from optimize_eval.kinds.kind import Kind
     from optimize_eval.sweepfile.models import NamedModel
 
 _LIST = ".jsonl"
@@ -96,9 +98,8 @@ class _Reading:
             search=_options(search, {}),
             entries=tuple(entries),
         )
-        self._check_bounds(
-            gates.get("fail_under", {}), [spec.name for spec in sweep.specs(EvaluatorSpec(), {})]
-        )
+        if bounds := gates.get("fail_under"):
+            self._check_bounds(bounds, [spec.name for spec in sweep.specs(EvaluatorSpec(), {})])
         return sweep
 
     def _has_prices(self, tables: Mapping[str, Any]) -> bool:
@@ -131,8 +132,8 @@ class _Reading:
                 found[model.name] = model
         return found
 
-    def _judge(self, check: Check, value: Any) -> Any:
-        """Find the model that a judge names: one of [[model]], or one of a provider."""
+    def _model(self, check: Check, value: Any) -> Any:
+        """Find the model that an evaluator names: one of [[model]], or one of a provider."""
         return self._models[value] if isinstance(value, str) and value in self._models else check(value)
 
     def _entries(self, listed: Any) -> list[Entry]:
@@ -144,18 +145,16 @@ class _Reading:
 
     def entry(self, where: Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be asked."""
-        takes = evaluator_keys(self._folder)
-        entry = self._table(where, table, {**takes, "judge": partial(self._judge, takes["judge"])})
-        targets = [key for key in TARGETS if key in table]
+        known = target_keys()
+        checked = self._table(where, table, self._checks_of_evaluator(known))
+        targets = [key for key in known if key in table]
         if len(targets) != 1:
-            told = f"it has {' and '.join(targets)}" if targets else "it has none"
-            self._complain(where, f"an evaluator has one of {', '.join(TARGETS)}: {told}")
-        entry = {_SPEC_KEYS.get(key, key): value for key, value in entry.items()}
+            had = f"it has {' and '.join(targets)}" if targets else "it has none"
+            self._complain(where, f"an evaluator has one of {', '.join(known)}: {had}")
+        entry = {_SPEC_KEYS.get(key, key): value for key, value in checked.items()}
         if len(targets) != 1 or targets[0] not in entry:
             return None
-        for key in OF_A_JUDGE if targets != ["judge"] else ():
-            if key in table:
-                self._complain(where._replace(key=key), f"{key}: only a judge has it")
+        self._refuse_foreign(where, table, known[targets[0]])
         try:
             spec_of(entry, EvaluatorSpec(), {})
         except DataError as error:
@@ -165,6 +164,19 @@ class _Reading:
             self._complain(where._replace(key=targets[0]), f"{error.message} ({error.hint})")
             return None
         return entry
+
+    def _checks_of_evaluator(self, known: "Mapping[str, Kind]") -> dict[str, Check]:
+        """List the checks of [[evaluator]]'s keys, some of which may name a table [[model]]."""
+        checks = dict(evaluator_keys(self._folder))
+        of_models = [key for key, kind in known.items() if kind.keys[key].is_model]
+        return {**checks, **{key: partial(self._model, checks[key]) for key in of_models}}
+
+    def _refuse_foreign(self, where: Where, table: Mapping[str, Any], own: "Kind") -> None:
+        """Refuse keys that only another kind of evaluator has."""
+        for kind in kinds():
+            for key in kind.settings(self._folder) if kind is not own else ():
+                if key in table:
+                    self._complain(where._replace(key=key), f"{key}: only {kind.noun} has it")
 
     def _table(self, where: Where, table: Any, keys: Keys) -> dict[str, Any]:
         """Check a table's keys, and return those that are as they should be."""

@@ -13,12 +13,13 @@ from itertools import groupby
 from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec, TaskSpecification, Waits
+from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec, Waits
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
 from optimize_eval.tasks.jsonl.processing import post_process
+from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.under_test.remembered import RememberedModel
 from optimize_eval.tasks.under_test.table import WHAT_THERE_IS, connect_model
@@ -44,10 +45,9 @@ class TaskEvaluator:
 
     def __init__(self, spec: EvaluatorSpec, connect: Connect) -> None:
         self._spec = spec
-        self._task = spec.task or TaskSpecification()
+        self._task = tasks_of(spec)
         self._connect = connect
-        scorer = self._task.scorer
-        self._specs = {metric.name: metric for metric in (scorer and (scorer,)) or self._task.metrics}
+        self._specs = {scorer.name: scorer for scorer in self._task.scorers}
         self._making = threading.Lock()
         self._models: dict[str, ModelUnderTest] = {}
         self._metrics: dict[str, Evaluator] = {}

@@ -1,10 +1,11 @@
 """What makes an evaluator of tasks the same one tomorrow: its model, and the metrics that score.
 
-A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key. All
-other evaluators are identified by reach.
+A model is its program's files, its recorded outputs, or its name and settings; never a timeout or a key. How
+a scorer is identified is handed in, for it may be of any kind.
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,15 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
-from optimize_eval.programs import identity
-from optimize_eval.programs.identity import Identity, digest_of
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.programs.identity import (
+    Identity,
+    digest_of,
+    has_other_programs,
+    identify_command,
+    identify_url,
+)
+from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.table import (
     CMD,
     HTTP,
@@ -25,63 +32,62 @@ from optimize_eval.tasks.under_test.table import (
     replayed,
 )
 
+Identify = Callable[[EvaluatorSpec], Identity]
+
 _SHOWN = 8  # of a digest
 
 _Files = tuple[tuple[str, str], ...]
 
 
-def identify(spec: EvaluatorSpec) -> Identity:
-    """Read the files that an evaluator names, and digest what it is."""
-    if spec.task is None:
-        return identity.identify(spec)
-    model = identify_model(spec.task.model, spec) if spec.task.model else None
-    scorers = (spec.task.scorer,) if spec.task.scorer else spec.task.metrics
-    metrics = [(metric.name, identity.identify(metric)) for metric in scorers]
-    files = tuple(file for one in (model, *(found for _, found in metrics)) if one for file in one.files)
+def identify(spec: EvaluatorSpec, identify_scorer: Identify) -> Identity:
+    """Read the files that a model and its scorers name, and digest what they are."""
+    task = tasks_of(spec)
+    model = identify_model(task.model, spec) if task.model else None
+    scorers = [(scorer.name, identify_scorer(scorer)) for scorer in task.scorers]
+    files = tuple(file for one in (model, *(found for _, found in scorers)) if one for file in one.files)
     return Identity(
         name=spec.name,
         text=model.text if model else f"task:{Path(spec.text).name}",
         files=tuple(dict.fromkeys(files)),
-        sha256=_sha256([model and model.sha256, [(name, found.sha256) for name, found in metrics]]),
+        sha256=_sha256([model and model.sha256, [(name, found.sha256) for name, found in scorers]]),
         model=model.sha256 if model else "",
     )
 
 
-def has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
-    """Tell whether a program is not the one that was identified; data that it writes to may change."""
-    if spec.task is None:
-        return identity.has_changed(spec, known)
+def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify) -> bool:
+    """Return True if a program is not the one that was identified; data that it writes to may change."""
     try:
-        now = identify(spec).files
+        now = identify(spec, identify_scorer).files
     except UsageError:  # it cannot be read any more
         return True
-    named = parse_model(spec.task.model) if spec.task.model else None
-    asked = program_spec(named.rest, spec) if named and named.kind == CMD else spec
-    return identity.has_other_programs(known, now, asked)
+    task = tasks_of(spec)
+    named = parse_model(task.model) if task.model else None
+    program = program_spec(named.rest, spec) if named and named.kind == CMD else spec
+    return has_other_programs(known, now, program)
 
 
 def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
     """Digest what a model is; `spec` is that of the evaluator that asks it."""
     named = parse_model(text)
     if named.kind == CMD:
-        program = identity.identify(program_spec(named.rest, spec))
+        program = identify_command(program_spec(named.rest, spec))
         return _identity(f"{CMD}{program.text}", [CMD, program.sha256], program.files)
     if named.kind == HTTP:
-        endpoint = identity.identify(endpoint_spec(named.rest, spec))
+        endpoint = identify_url(endpoint_spec(named.rest, spec))
         query = f"?{endpoint.sha256[:_SHOWN]}" if "?" in named.rest else ""  # it may be all that differs
         return _identity(f"{endpoint.text}{query}", [HTTP, endpoint.sha256], ())
     if named.kind == REPLAY:
         path, chosen = replayed(named.rest, spec)
         file = path.name, digest_of(path)
         shown = f"{REPLAY}{path.name}{f'#{chosen}' if chosen else ''}"
-        version = spec.task.replayed if spec.task else ""
+        version = tasks_of(spec).replayed
         return _identity(shown, [REPLAY, file[1], chosen, *([version] if version else [])], (file,))
     if named.kind:
         return _identity(named.kind, [named.kind], ())
-    return _identity(named.rest, ["", named.rest, *_settings(spec.task or TaskSpecification())], ())
+    return _identity(named.rest, ["", named.rest, *_settings(tasks_of(spec))], ())
 
 
-def _settings(task: TaskSpecification) -> list[Any]:
+def _settings(task: Tasks) -> list[Any]:
     from optimize_eval.models.from_spec import essence  # noqa: PLC0415  programs need no HTTP client
 
     if task.table:

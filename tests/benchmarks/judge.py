@@ -27,7 +27,7 @@ _NODE = PROGRAMS / "slow_model.js"
 def calls_against_ideal() -> Row:
     """Ask 200 times, in 7 waves at best; the first of the rounds opens the connections."""
     with _server() as base:
-        spec = EvaluatorSpec(judge=JudgeSpec(objective="It is short.", api_base=base))
+        spec = EvaluatorSpec(target=JudgeSpec(objective="It is short.", api_base=base))
         evaluator = connect(parse_evaluator(_JUDGE, spec))
         seconds = median_of(lambda: wall(lambda: _ask_all(evaluator)))
         evaluator.close()

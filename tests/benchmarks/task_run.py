@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
-from optimize_eval.kinds.table import task_spec
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.task import task_spec
 from optimize_eval.rows.datasets import load_examples
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
@@ -17,6 +17,7 @@ from optimize_eval.run.splits import Source
 from optimize_eval.run.stop import Stop
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
 from optimize_eval.tasks import load_tasks
+from optimize_eval.tasks.target import Tasks
 from tests.benchmarks.measure import PROGRAMS, Row, median_of, own_cpu
 from tests.benchmarks.whole import Spent, spend
 
@@ -71,7 +72,7 @@ def _record(number: int) -> str:
 def _run(folder: Path, path: Path) -> None:
     tasks = load_tasks(path)
     model = f"cmd:{sys.executable} {PROGRAMS / 'model.py'}"
-    task = TaskSpecification(outputs=str(folder / OUTPUTS))
+    task = Tasks(outputs=str(folder / OUTPUTS))
     spec = task_spec(model, [one.evaluator for one in tasks.tasks], EvaluatorSpec(workers=2), task)
     (examples,) = load_examples([path])
     source = Source(name=tasks.name, file=path.name, examples=examples)

@@ -70,7 +70,13 @@ SPARED = {  # command → modules of ours that are none of its business
     ),
     "run": OF_MODELS,
     "runs": (*OF_MODELS, "optimize_eval.findings", "optimize_eval.kinds.table"),
-    "report": (*OF_MODELS, "optimize_eval.kinds.table", "optimize_eval.sweepfile"),
+    "report": (
+        *OF_MODELS,
+        "optimize_eval.kinds.kind",
+        "optimize_eval.kinds.command",
+        "optimize_eval.programs.command",
+        "optimize_eval.sweepfile",
+    ),
     "schema": ("optimize_eval.run", "optimize_eval.evaluator", "optimize_eval.findings"),
 }
 

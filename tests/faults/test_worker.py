@@ -15,6 +15,7 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect, parse_evaluator
 from optimize_eval.programs.command import MOST_BREAKS
+from optimize_eval.programs.targets import CommandLine
 from optimize_eval.protocol import Answer, Payload
 from tests.paths import PROGRAMS, PYTHON, ROOT
 
@@ -212,8 +213,9 @@ def test_batches_after_a_fork_are_not_asked_of_the_parents_worker() -> None:
         "from optimize_eval.kinds.table import connect\n"
         "from optimize_eval.protocol import Payload\n"
         "from optimize_eval.evaluator import EvaluatorSpec\n"
+        "from optimize_eval.programs.targets import CommandLine\n"
         f"argv = ({sys.executable!r}, '{PROGRAMS}/worker_batch.py', 'persistent', 'good')\n"
-        "evaluator = connect(EvaluatorSpec(name='b', argv=argv, workers=1))\n"
+        "evaluator = connect(EvaluatorSpec(name='b', target=CommandLine(argv), workers=1))\n"
         "ask = lambda n: Payload(candidate='x', example=b'{\"number\": %d}' % n)\n"
         "evaluator.call(ask(1), time.monotonic() + 30); evaluator.call_many([ask(1), ask(2)], 30)\n"
         "child = os.fork()\n"
@@ -273,7 +275,9 @@ def kept_alive(side_info: str, **options: Any) -> Evaluator:
         "    if '_id' in p: a['_id'] = p['_id']\n"
         "    print(json.dumps(a), flush=True)\n"
     )
-    return connect(EvaluatorSpec(name="few-lines", argv=(sys.executable, "-c", code), **options))
+    return connect(
+        EvaluatorSpec(name="few-lines", target=CommandLine((sys.executable, "-c", code)), **options)
+    )
 
 
 def told_by(asked: Evaluator, key: str, payload: Payload) -> object:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from optimize_eval.errors import DataError, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.judge.kind import plan_judge
 from optimize_eval.kinds.judge.objects import Unusable
 from optimize_eval.kinds.judge.prompt import instructions, messages, schema_of
 from optimize_eval.kinds.judge.reply import parse_reply
 from optimize_eval.kinds.judge.rubric import JudgeSpec, Rubric
 from optimize_eval.kinds.judge.rubric_file import load_rubric, read_rubric
-from optimize_eval.kinds.table import parse_evaluator, plan_judge
-from optimize_eval.programs.identity import identify
+from optimize_eval.kinds.table import identify, parse_evaluator
 from optimize_eval.protocol import Payload
 
 
@@ -287,7 +287,7 @@ def test_a_rubric_in_toml_is_the_same_in_json_and_wherever_it_lies(tmp_path: Pat
     one, other = (plan_judge({"rubric": str(tmp_path / name)}) for name in ("r.toml", "r.json"))
     assert one.rubric == other.rubric
     assert one.rubric.shares == pytest.approx({"clarity": 2 / 3, "tone": 1 / 3})
-    specs = [parse_evaluator("judge:openai/m", EvaluatorSpec(judge=judge)) for judge in (one, other)]
+    specs = [parse_evaluator("judge:openai/m", EvaluatorSpec(target=judge)) for judge in (one, other)]
     assert identify(specs[0]) == identify(specs[1])
     assert pickle.loads(pickle.dumps(specs[0])) == specs[0]
 
@@ -395,13 +395,13 @@ CHANGES: list[dict[str, Any]] = [
 def test_what_a_judge_is_and_how_it_is_asked_is_its_identity() -> None:
     plain = JudgeSpec(objective="o")
     changed = [JudgeSpec(**{"objective": "o", **change}) for change in CHANGES]
-    specs = [parse_evaluator("judge:openai/m", EvaluatorSpec(judge=judge)) for judge in (plain, *changed)]
-    specs.append(parse_evaluator("judge:openai/n", EvaluatorSpec(judge=plain)))
+    specs = [parse_evaluator("judge:openai/m", EvaluatorSpec(target=judge)) for judge in (plain, *changed)]
+    specs.append(parse_evaluator("judge:openai/n", EvaluatorSpec(target=plain)))
     assert len({identify(spec).sha256 for spec in specs}) == len(specs)
 
 
 @pytest.mark.parametrize("text", ["judge:openai/m", "judge:", "judge: ", "x=judge:m"])
 def test_a_judge_needs_a_model_and_an_objective(text: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_evaluator(text, EvaluatorSpec(judge=None if "openai" in text else JudgeSpec(objective="o")))
+        parse_evaluator(text, EvaluatorSpec(target=None if "openai" in text else JudgeSpec(objective="o")))
     assert caught.value.hint

@@ -8,6 +8,7 @@ import pytest
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluator, parse_evaluators
+from optimize_eval.programs.targets import argv_of
 
 TEXTS = {  # text → name, argv
     "a program": ("./judge.sh", "judge", ("./judge.sh",)),
@@ -31,7 +32,7 @@ TEXTS = {  # text → name, argv
 @pytest.mark.parametrize(("text", "name", "argv"), TEXTS.values(), ids=TEXTS.keys())
 def test_a_text_becomes_a_name_and_a_command(text: str, name: str, argv: tuple[str, ...]) -> None:
     spec = parse_evaluator(text, EvaluatorSpec())
-    assert (spec.name, spec.argv) == (name, argv)
+    assert (spec.name, argv_of(spec)) == (name, argv)
 
 
 def test_names_are_made_unique() -> None:
@@ -42,9 +43,9 @@ def test_names_are_made_unique() -> None:
 def test_a_shipped_metric_runs_with_this_python() -> None:
     spec = parse_evaluator("@exact_match@strict --help", EvaluatorSpec())
     assert spec.name == "exact_match@strict"
-    assert spec.argv[0] == sys.executable
-    assert spec.argv[1].endswith("evaluators/exact_match.py")
-    assert spec.argv[2:] == ("--variant", "strict", "--help")
+    assert argv_of(spec)[0] == sys.executable
+    assert argv_of(spec)[1].endswith("evaluators/exact_match.py")
+    assert argv_of(spec)[2:] == ("--variant", "strict", "--help")
 
 
 REFUSED = {
@@ -77,7 +78,7 @@ def test_a_misspelt_metric_gets_its_neighbour() -> None:
 @pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e300])
 def test_a_timeout_must_be_a_time(seconds: float) -> None:
     with pytest.raises(UsageError, match="cannot be kept"):
-        EvaluatorSpec(timeout=seconds)
+        parse_evaluator("./e", EvaluatorSpec(timeout=seconds))
 
 
 def test_a_specification_travels_between_processes() -> None:

@@ -10,6 +10,7 @@ from optimize_eval import shipped
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.programs.targets import argv_of
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.rows.datasets import load_examples
 from tests.paths import PYTHON, ROOT
@@ -63,5 +64,5 @@ def test_one_shot_kept_alive_windowed_batched_and_over_http_agree(text: str) -> 
     assert outcomes(spec, slots=1) == one_by_one
     assert outcomes(spec, slots=8) == one_by_one
     assert outcomes(replace(spec, persistent=True, workers=3), slots=8) == one_by_one
-    with behind_http(spec.argv) as url:
+    with behind_http(argv_of(spec)) as url:
         assert outcomes(parse_evaluator(url, EvaluatorSpec()), slots=4) == one_by_one

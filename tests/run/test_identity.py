@@ -6,8 +6,7 @@ import pytest
 
 from optimize_eval import shipped
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import parse_evaluator
-from optimize_eval.tasks.identity import has_changed, identify
+from optimize_eval.kinds.table import has_changed, identify, parse_evaluator
 from tests.paths import ROOT
 
 

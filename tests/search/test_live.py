@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import parse_evaluators
+from optimize_eval.kinds.table import identify, parse_evaluators
 from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.live import FILE, LiveScorer
 from optimize_eval.search.scoring import Pair
-from optimize_eval.tasks.identity import identify
 from tests.run.projects import Project
 
 PAIRS = [Pair(text, "train", line) for text in ("a", "bbb") for line in (1, 2, 3)]

@@ -13,11 +13,13 @@ import orjson
 import pytest
 
 from optimize_eval.errors import EvaluationError, UsageError
-from optimize_eval.evaluator import Evaluator, EvaluatorSpec, TaskSpecification
-from optimize_eval.kinds.table import connect, parse_evaluator, task_spec
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.table import connect, has_changed, identify, parse_evaluator
+from optimize_eval.kinds.task import task_spec
+from optimize_eval.programs.targets import argv_of
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.tasks import load_tasks
-from optimize_eval.tasks.identity import has_changed, identify
+from optimize_eval.tasks.target import Tasks, tasks_of
 from tests.fake_model import served_model
 from tests.front_door import Cli
 from tests.paths import PYTHON, ROOT
@@ -35,7 +37,7 @@ def record(prompt: str, target: str, **more: Any) -> bytes:
 
 
 def spec_of(model: str, *, metrics: tuple[str, ...] = (EXACT,), **task: Any) -> EvaluatorSpec:
-    return task_spec(model, metrics, DEFAULTS, TaskSpecification(**task))
+    return task_spec(model, metrics, DEFAULTS, Tasks(**task))
 
 
 @contextmanager
@@ -105,8 +107,8 @@ def test_the_candidate_stands_before_the_prompt_and_an_empty_one_leaves_nothing(
 def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_path: Path) -> None:
     reply = """echo '{"error": "no", "why": "odd", "prediction": 7}'"""
     fails = parse_evaluator(str(write_program(tmp_path / "m.sh", ["#!/bin/sh", reply])), DEFAULTS)
-    task = TaskSpecification(model=MODEL, metrics=(replace(fails, name="exact_match@normalised"),))
-    with live(replace(DEFAULTS, task=task)) as evaluator, pytest.raises(EvaluationError) as caught:
+    task = Tasks(model=MODEL, metrics=(replace(fails, name="exact_match@normalised"),))
+    with live(replace(DEFAULTS, target=task)) as evaluator, pytest.raises(EvaluationError) as caught:
         ask(evaluator, record("say a", "a"))
     assert caught.value.message == "metric: no"
     kept = caught.value.side_info
@@ -117,12 +119,12 @@ def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_pa
 def test_a_failure_says_at_which_stage() -> None:
     sleeps, slow = shlex.quote(str(FAULTS / "sleeps.sh")), f"{PYTHON} {FAULTS / 'model.py'} one-shot"
     late = replace(DEFAULTS, timeout=0.5)
-    with live(task_spec(f"cmd:{sleeps}", (EXACT,), late, TaskSpecification())) as evaluator:
+    with live(task_spec(f"cmd:{sleeps}", (EXACT,), late, Tasks())) as evaluator:
         assert failure(evaluator, record("x", "x"), 0.5)[0] == "timeout"
         assert failure(evaluator, record("x", "x"), 0.5)[1].startswith("model: no answer within 0.5 s")
     hangs = replace(parse_evaluator(sleeps, late), name="exact_match@normalised")
-    task = TaskSpecification(model=f"cmd:{slow}", metrics=(hangs,))
-    with live(replace(late, task=task)) as evaluator:
+    task = Tasks(model=f"cmd:{slow}", metrics=(hangs,))
+    with live(replace(late, target=task)) as evaluator:
         kind, message = failure(evaluator, record("x", "x"), 0.5)
         assert (kind, message[:8]) == ("timeout", "metric: ")
     with live(spec_of(MODEL)) as evaluator:
@@ -255,13 +257,15 @@ def test_names_and_identities(tmp_path: Path) -> None:
 
 def test_the_level_of_the_sandbox_reaches_the_metric_that_runs_code() -> None:
     metrics = ["@code_exec@io_pairs", EXACT]
-    spec = task_spec("toy", metrics, DEFAULTS, TaskSpecification(), sandbox="strict")
-    assert spec.task is not None
-    assert [metric.argv[-2:] for metric in spec.task.metrics] == [
+    spec = task_spec("toy", metrics, DEFAULTS, Tasks(), sandbox="strict")
+    assert [argv_of(metric)[-2:] for metric in tasks_of(spec).metrics] == [
         ("--sandbox", "strict"),
         ("--variant", "normalised"),
     ]
-    assert [metric.name for metric in spec.task.metrics] == ["code_exec@io_pairs", "exact_match@normalised"]
+    assert [metric.name for metric in tasks_of(spec).metrics] == [
+        "code_exec@io_pairs",
+        "exact_match@normalised",
+    ]
 
 
 def test_a_run_compares_prompts_over_a_task_file_with_models_as_task_models(cli: Cli, tmp_path: Path) -> None:

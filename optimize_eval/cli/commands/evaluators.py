@@ -13,6 +13,7 @@ from optimize_eval.cli.options import shared as options
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluator
+from optimize_eval.programs.targets import argv_of
 from optimize_eval.reports.terminal import evaluators as report
 from optimize_eval.reports.terminal.evaluators import ShippedEvaluator
 
@@ -95,7 +96,7 @@ def _described(name: str, program: Path) -> ShippedEvaluator:
 
 
 def _argv(name: str) -> tuple[str, ...]:
-    return parse_evaluator(f"@{name}", EvaluatorSpec()).argv
+    return argv_of(parse_evaluator(f"@{name}", EvaluatorSpec()))
 
 
 def _program(name: str) -> Path:

@@ -16,6 +16,7 @@ from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import DEFAULT_TIMEOUT, Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
+from optimize_eval.programs.targets import Url
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.retrying import GivenUp
 from optimize_eval.run.stop import Stop
@@ -100,7 +101,7 @@ def _only_command(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
             f"one evaluator is served, and {len(specs)} were named",
             hint="give -e once, and start a server for each",
         )
-    if specs[0].url:
+    if isinstance(specs[0].target, Url):
         raise UsageError("a URL needs no server", hint="name it itself: run -e URL")
     return specs[0]
 

@@ -168,7 +168,7 @@ def defaults(
         retries=retries,
         persistent=persistent,
         workers=workers,
-        judge=_judge(objective=objective, rubric=rubric, api_base=api_base),
+        target=_judge(objective=objective, rubric=rubric, api_base=api_base),
         manners=manners,
     )
 
@@ -181,7 +181,7 @@ def _judge(**said: str | None) -> "JudgeSpec | None":
             raise UsageError(f"{option} is empty", hint="leave the option away, or give it a value")
     if not given:
         return None
-    from optimize_eval.kinds.table import plan_judge  # noqa: PLC0415  see defaults
+    from optimize_eval.kinds.judge.kind import plan_judge  # noqa: PLC0415  see defaults
 
     return plan_judge(given)
 

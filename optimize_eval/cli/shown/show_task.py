@@ -18,6 +18,7 @@ from optimize_eval.run.attempt import attempt
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.store.folder import locked
 from optimize_eval.tasks import Task, TaskFile
+from optimize_eval.tasks.target import tasks_of
 
 SCHEMA = "optimize-eval.task.v1"
 
@@ -60,8 +61,7 @@ def _held(outputs: Path) -> Iterator[str]:
 
 
 def _ask(spec: EvaluatorSpec, task: Task, outputs: str) -> Scored | Failed:
-    told = spec.task and replace(spec.task, outputs=outputs, tells_thoughts=True)
-    known = replace(spec, task=told)
+    known = replace(spec, target=replace(tasks_of(spec), outputs=outputs, tells_thoughts=True))
     evaluator = connect(known)
     try:
         payload = Payload(candidate="", example=task.raw, line=task.line)

@@ -14,7 +14,7 @@ from optimize_eval.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.kinds.judge.objects import Unusable
 from optimize_eval.kinds.judge.prompt import asked_again, messages, schema_of
 from optimize_eval.kinds.judge.reply import Verdict, parse_reply
-from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge
+from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.models import ModelSpec, Reply
 from optimize_eval.models.from_spec import live_model, with_options
 from optimize_eval.programs.batch import ask_singly
@@ -31,7 +31,7 @@ class JudgeEvaluator:
     """Asks a model."""
 
     def __init__(self, spec: EvaluatorSpec) -> None:
-        self._judge = check_judge(spec.judge or JudgeSpec())
+        self._judge = check_judge(judge_of(spec))
         self._schema = schema_of(self._judge.rubric)
         self._model = live_model(model_of(self._judge), spec.manners)
         self.stop_waiting = self._model.stop_waiting

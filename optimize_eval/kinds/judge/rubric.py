@@ -5,11 +5,13 @@ reply means judge_reply's.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
 
 if TYPE_CHECKING:  # what judges share with commands loads no HTTP client
     from optimize_eval.models import ModelSpec
@@ -78,6 +80,7 @@ class Rubric:
 class JudgeSpec:
     """A model as an evaluator; one without a model stands for the defaults that others are made from."""
 
+    kind: ClassVar[str] = "judge"
     model: str = ""  # PROVIDER/MODEL
     objective: str = ""
     rubric: Rubric = Rubric()
@@ -95,6 +98,15 @@ class JudgeSpec:
     def blind_to(self) -> tuple[str, ...]:
         """Give all fields that it is not shown."""
         return tuple(sorted({*self.hides, *self.human}))
+
+    def hiding(self, fields: Iterable[str]) -> Self:
+        """Give the judge that is not shown these fields either."""
+        return replace(self, hides=tuple(sorted({*self.hides, *fields})))
+
+
+def judge_of(spec: EvaluatorSpec) -> JudgeSpec:
+    """Give a specification's judge; that of a specification of something else says nothing."""
+    return spec.target if isinstance(spec.target, JudgeSpec) else JudgeSpec()
 
 
 def check_judge(judge: JudgeSpec) -> JudgeSpec:

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import given_name, parse_evaluator
-from optimize_eval.programs.command import Command
-from optimize_eval.programs.identity import identify
+from optimize_eval.kinds.table import given_name, identify, parse_evaluator, speak
 from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, Request, proposal_of
 
 if TYPE_CHECKING:
@@ -58,7 +56,7 @@ def parse_proposer(text: str, defaults: EvaluatorSpec) -> ProposerSpec:
             f"--proposer {text!r} is an evaluator, not a proposer",
             hint="name a command or a URL; a language model: --reflection-model PROVIDER/MODEL",
         )
-    spec = parse_evaluator(text, replace(defaults, judge=None))
+    spec = parse_evaluator(text, replace(defaults, target=None))
     return ProposerSpec(name=spec.name, identity=identify(spec).sha256, program=spec, timeout=spec.timeout)
 
 
@@ -92,7 +90,7 @@ class Program:
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         self.name = spec.name
-        program = _endpoint(spec) if spec.url else Command(spec, CONTRACT)
+        program = speak(spec, CONTRACT)
         self._call: Callable[[Request, float], Proposal] = program.call
         self.close: Callable[[], None] = program.close
 
@@ -121,9 +119,3 @@ class Plain:
 
     def close(self) -> None:
         """Nothing was started."""
-
-
-def _endpoint(spec: EvaluatorSpec) -> Any:
-    from optimize_eval.programs.endpoint import Endpoint  # noqa: PLC0415  programs need no HTTP client
-
-    return Endpoint(spec, CONTRACT)

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import Capacity, EvaluatorSpec, TaskSpecification, Waits
+from optimize_eval.evaluator import Capacity, EvaluatorSpec, Waits
 from optimize_eval.tasks.identity import identify_model
+from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.model import Output, Prompt
 from optimize_eval.tasks.under_test.outputs import close_outputs, key_of, open_outputs
 from optimize_eval.tasks.under_test.table import connect_model
@@ -15,12 +16,11 @@ class RememberedModel:
     """Asks the model behind it for what is not written down."""
 
     def __init__(self, text: str, spec: EvaluatorSpec) -> None:
-        task = spec.task or TaskSpecification()
         self._identity = identify_model(text, spec)
         self._is_closed = False
         self._live = connect_model(text, spec)
         try:
-            self._outputs = open_outputs(Path(task.outputs))
+            self._outputs = open_outputs(Path(tasks_of(spec).outputs))
         except BaseException:
             self._live.close()
             raise

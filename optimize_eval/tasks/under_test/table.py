@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import EvaluatorSpec, TaskSpecification
-from optimize_eval.programs.text import split_command
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.programs.targets import CommandLine, Url, split_command
+from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def parse_model(text: str) -> Named:
 
 
 def retries_of(text: str) -> int:
-    """Tell how often a model is asked again by default where that may help."""
+    """Say how often a model is called again by default where that may help."""
     return _HTTP_RETRIES if text and parse_model(text).kind in {"", HTTP} else 0
 
 
@@ -73,15 +74,15 @@ def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     argv = split_command(command)
     if not argv or not argv[0]:
         raise UsageError("the model's command is empty", hint=WHAT_THERE_IS)
-    return replace(spec, text=command, argv=argv, url="", task=None, judge=None)
+    return replace(spec, text=command, target=CommandLine(argv))
 
 
 def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     """Describe the endpoint of a model that is a URL."""
-    return replace(spec, text=url, argv=(), url=url, task=None, judge=None)
+    return replace(spec, text=url, target=Url(url))
 
 
-def model_spec(name: str, task: TaskSpecification) -> "ModelSpec":
+def model_spec(name: str, task: Tasks) -> "ModelSpec":
     """Describe a provider's model."""
     from optimize_eval.models.from_spec import with_options
     from optimize_eval.models.providers import apart
@@ -133,7 +134,7 @@ def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
 def _replay(rest: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.tasks.under_test.replay import ReplayModel
 
-    return ReplayModel(*replayed(rest, spec), version=spec.task.replayed if spec.task else "")
+    return ReplayModel(*replayed(rest, spec), version=tasks_of(spec).replayed)
 
 
 def _toy(_rest: str, _spec: EvaluatorSpec) -> ModelUnderTest:
@@ -152,7 +153,7 @@ def _provider(name: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.models.from_spec import live_model
     from optimize_eval.tasks.under_test.provider import ProviderModel
 
-    return ProviderModel(live_model(model_spec(name, spec.task or TaskSpecification()), spec.manners))
+    return ProviderModel(live_model(model_spec(name, tasks_of(spec)), spec.manners))
 
 
 _KINDS: Mapping[str, Callable[[str, EvaluatorSpec], ModelUnderTest]] = {

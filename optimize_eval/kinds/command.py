@@ -1,0 +1,133 @@
+"""A program as an evaluator: a command, or one that ships with the package.
+
+How it is started, kept alive and ended is programs' business.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from optimize_eval import shipped
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
+from optimize_eval.programs import identity
+from optimize_eval.programs.codec import evaluating
+from optimize_eval.programs.command import Command
+from optimize_eval.programs.not_started import INTERPRETERS, explain_missing, script_hint
+from optimize_eval.programs.targets import CommandLine, argv_of, split_command
+from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload
+from optimize_eval.reading.values import demand, text
+from optimize_eval.secrets import masked
+from optimize_eval.variables import for_shell
+
+_LAUNCHER = re.compile(r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$")
+_SHIPPED = "@"
+
+
+def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec, written: str | None = None) -> EvaluatorSpec:
+    """Describe a command by its words, and maybe by the text in which they were written."""
+    if not argv or not argv[0]:
+        raise UsageError("the evaluator command is empty", hint="name a program, such as './evaluate'")
+    said = defaults.text if written is None else written
+    return defaults.at(
+        CommandLine(argv), name=name_of_command(argv), text=said, retries=defaults.retries or 0
+    )
+
+
+def name_of_command(argv: tuple[str, ...]) -> str:
+    """Name a command after its script if an interpreter runs one, else after its program."""
+    program = Path(argv[0]).name
+    scripts = [word for word in argv[1:] if not word.startswith("-") and _is_script(word)]
+    named_after = Path(scripts[0] if scripts and _LAUNCHER.match(program) else program)
+    stem = named_after.stem if _is_script(named_after.name) else named_after.name
+    return as_name(stem).strip("-") or "evaluator"
+
+
+def _is_script(word: str) -> bool:
+    return Path(word).suffix.lower() in INTERPRETERS
+
+
+def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    if target.startswith(_SHIPPED):
+        return _parse_shipped(target, defaults)
+    return command_spec(split_command(target), defaults, target)
+
+
+def _parse_shipped(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    metric, *arguments = split_command(target)
+    name, _, variant = metric[1:].partition("@")
+    program = shipped.metric_path(name)
+    launcher = sys.executable if program.suffix == ".py" else "sh"
+    chosen = ("--variant", variant) if variant else ()
+    words = CommandLine((launcher, str(program), *chosen, *arguments))
+    return defaults.at(words, name=metric[1:], text=target, retries=defaults.retries or 0)
+
+
+def _of_words(
+    command: str | list[str], defaults: EvaluatorSpec, _settings: Mapping[str, Any]
+) -> EvaluatorSpec:
+    argv = split_command(command) if isinstance(command, str) else tuple(command)
+    return command_spec(argv, defaults)
+
+
+def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+    return _parse_shipped(target.strip(), defaults)
+
+
+def _words(value: Any) -> str | list[str]:
+    hint = 'write a command, "python3 judge.py", or its words, ["python3", "judge.py"]'
+    if isinstance(value, list):
+        demand(value and all(isinstance(word, str) for word in value), hint)
+        return value
+    demand(isinstance(value, str) and value.strip(), hint)
+    return str(value)
+
+
+def _shipped(value: Any) -> str:
+    demand(text(value).startswith(_SHIPPED), 'name an evaluator that ships: "@exact_match"')
+    return str(value)
+
+
+def _connect(spec: EvaluatorSpec) -> Evaluator:
+    return Command(spec, evaluating(spec.score_range))
+
+
+def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
+    """Write the program with its environment, which reads the payload."""
+    model = [] if payload.task_model is None else [(TASK_MODEL_VARIABLE, payload.task_model)]
+    variables = [masked(f"{name}={for_shell(value)}") for name, value in spec.environment.items()]
+    variables += [f"{name}={shlex.quote(value)}" for name, value in model]
+    program = masked(shlex.join(argv_of(spec)))
+    return ShellCall(" ".join([*(["env", *variables] if variables else []), program]), folder=spec.cwd)
+
+
+def _missing(spec: EvaluatorSpec) -> str:
+    """Look for the program, its folder and the script that it runs."""
+    program = argv_of(spec)[0]
+    search = {**os.environ, **spec.environment}.get("PATH")
+    found = os.path.join(spec.cwd or ".", program) if "/" in program else program  # noqa: PTH118  / wins
+    if shutil.which(found, path=search) is None:
+        missing = explain_missing(spec, search)
+        return f"{missing.message} ({missing.hint})" if missing.hint else missing.message
+    hint = script_hint(spec)
+    return hint if hint.startswith("there is no file") else ""
+
+
+KIND = Kind(
+    noun="a program",
+    parse=_parse,
+    keys={"command": TargetKey(_words, _of_words), "use": TargetKey(_shipped, _of_shipped)},
+    uses=frozenset({"cwd"}),
+    connect=_connect,
+    speak=Command,
+    identify=identity.identify_command,
+    has_changed=identity.has_changed,
+    shell=_shell,
+    missing=_missing,
+)

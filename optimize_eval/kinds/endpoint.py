@@ -1,0 +1,83 @@
+"""A program behind HTTP as an evaluator: a URL that is POSTed payloads. Calling it is programs' business."""
+
+import re
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.programs.codec import Answered, Asked, Contract, evaluating
+from optimize_eval.programs.identity import identify_url
+from optimize_eval.programs.targets import Url, url_of
+from optimize_eval.protocol import Payload
+from optimize_eval.reading.values import url as as_url
+
+if TYPE_CHECKING:
+    from optimize_eval.programs.endpoint import Endpoint
+
+_ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
+
+
+def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe an HTTP endpoint; its name is its host and path, never a user, a password or a query."""
+    from optimize_eval.http.client import check_url
+
+    name = name_of_url(check_url(url))
+    return defaults.at(Url(url), name=name, text=url, retries=served_retries(defaults))
+
+
+def name_of_url(url: str) -> str:
+    parts = urlsplit(url)
+    return as_name(f"{parts.hostname}{parts.path}").strip("-") or "endpoint"
+
+
+def _of_url(url: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+    return endpoint_spec(url, defaults)
+
+
+def _speak(spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> "Endpoint[Asked, Answered]":
+    from optimize_eval.programs.endpoint import Endpoint
+
+    return Endpoint(spec, contract)
+
+
+def _connect(spec: EvaluatorSpec) -> Evaluator:
+    return _speak(spec, evaluating(spec.score_range))
+
+
+def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:
+    headers = ["-H 'Content-Type: application/json'", *(_header(*header) for header in spec.headers)]
+    url = shlex.quote(_public(url_of(spec)))
+    return ShellCall(f"curl -sSgi -m {spec.timeout:g} {' '.join(headers)} --data-binary @- {url}")
+
+
+def _header(name: str, value: str) -> str:
+    shown = value if _ONLY_VARIABLE.fullmatch(value) else f"${{HEADER:?put the value of {name} here}}"
+    return f'-H "{name}: {shown}"'
+
+
+def _public(url: str) -> str:
+    before, at, after = url.partition("@")
+    bare = f"{before.partition('//')[0]}//{after}" if at and "/" not in before.partition("//")[2] else url
+    path, query, _ = bare.partition("?")
+    return f"{path}?…" if query else path
+
+
+def _is_served(_spec: EvaluatorSpec) -> bool:
+    return True
+
+
+KIND = Kind(
+    noun="a URL",
+    parse=endpoint_spec,
+    keys={"url": TargetKey(as_url, _of_url)},
+    uses=frozenset({"headers"}),
+    connect=_connect,
+    speak=_speak,
+    identify=identify_url,
+    shell=_shell,
+    is_started=False,
+    is_served=_is_served,
+)

@@ -1,0 +1,143 @@
+"""A language model as an evaluator: how a judge is written, what it takes, and how it is called by hand."""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
+from optimize_eval.kinds.kind import Check, Checks, Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.kinds.shell import as_format, plain
+from optimize_eval.programs.identity import Identity
+from optimize_eval.protocol import Payload
+from optimize_eval.reading import values
+
+if TYPE_CHECKING:
+    from optimize_eval.models import Manners, ModelSpec
+
+_BEGINS = "judge:"
+
+
+class ModelTable(Protocol):
+    """A table [[model]] of a sweep file."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def spec(self) -> "ModelSpec": ...
+    def handled(self, manners: "Manners | None") -> "Manners | None": ...
+
+
+def judge_spec(model: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    """Describe a judge by its model; what it is to look for comes from `defaults`."""
+    from optimize_eval.kinds.judge.live import model_of
+    from optimize_eval.models import providers
+
+    given = judge_of(defaults)
+    called, base = providers.apart(model.strip())
+    judge = check_judge(replace(given, model=called, api_base=base or given.api_base))
+    providers.split(model_of(judge).name)
+    name = as_name(judge.model.rpartition("/")[2]).strip("-.") or "judge"
+    return defaults.at(judge, name=name, text=f"{_BEGINS}{model.strip()}", retries=served_retries(defaults))
+
+
+def plan_judge(options: Mapping[str, Any]) -> JudgeSpec:
+    """Make what judges start from: `rubric` names a file, and the other options win over what it says."""
+    from optimize_eval.kinds.judge.rubric_file import load_rubric
+
+    file = options.get("rubric")
+    given = {key: value for key, value in options.items() if key != "rubric" and value not in {None, ""}}
+    return replace(load_rubric(file) if file else JudgeSpec(), **given)
+
+
+def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    return judge_spec(target.removeprefix(_BEGINS), defaults)
+
+
+def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: Mapping[str, Any]) -> EvaluatorSpec:
+    """Make a judge of a model's text, or of a table of its own."""
+    judge = plan_judge(settings)
+    if isinstance(model, str):
+        return judge_spec(model, replace(defaults, target=judge))
+    judge = replace(judge, table=model.spec)
+    return judge_spec(model.text, replace(defaults, target=judge, manners=model.handled(defaults.manners)))
+
+
+def _settings(folder: str) -> Mapping[str, Check]:
+    def path(value: Any) -> str:
+        return values.beside(folder, values.text(value))
+
+    return {
+        "objective": values.text,
+        "rubric": path,
+        "api_base": values.url,
+        "temperature": values.temperature,
+        "max_tokens": values.count,
+        "seed": values.whole,
+        "shows": values.fields,
+        "hides": values.fields,
+        "human": values.fields,
+    }
+
+
+def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) -> None:
+    if not judges:
+        raise UsageError(
+            "--objective, --rubric and --api-base are for judges, and none is named",
+            hint="name one: --judge-model PROVIDER/MODEL",
+        )
+    if base := judge_of(defaults).api_base:
+        from optimize_eval.models.providers import check_one_provider
+
+        check_one_provider(judge.model for judge in map(judge_of, judges) if judge.api_base == base)
+
+
+def _connect(spec: EvaluatorSpec) -> Evaluator:
+    from optimize_eval.kinds.judge.live import JudgeEvaluator
+
+    return JudgeEvaluator(spec)
+
+
+def _identify(spec: EvaluatorSpec) -> Identity:
+    from optimize_eval.kinds.judge.identity import identify
+
+    return identify(spec.name, judge_of(spec))
+
+
+def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
+    """Write what scores a candidate on stdin with a judge; its key stays in the environment."""
+    from optimize_eval.kinds.judge.prompt import shown_example
+
+    judge = judge_of(spec)
+    example = shown_example(judge, payload)
+    options = {
+        "--objective": judge.objective,
+        "--rubric": judge.rubric_file,
+        "--api-base": judge.api_base,
+        "--task-model": payload.task_model,
+        "--example": None if example is None else plain(example),
+        "--timeout": f"{spec.timeout:g}",
+    }
+    given = [word for option, value in options.items() if value for word in (option, value)]
+    words = ["optimize-eval", "score", "-", "-e", f"{_BEGINS}{judge.model}", *given]
+    return ShellCall(shlex.join(words), writer=f"printf -- {as_format(payload.candidate)}")
+
+
+def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str]:
+    return [judge_of(spec).model]
+
+
+KIND = Kind(
+    noun="a judge",
+    parse=_parse,
+    keys={"judge": TargetKey(values.model, _of_model, is_model=True)},
+    settings=_settings,
+    check_defaults=_check_defaults,
+    connect=_connect,
+    identify=_identify,
+    shell=_shell,
+    checks=Checks.MODELS,
+    models=_models,
+)

@@ -1,0 +1,140 @@
+"""A task file as an evaluator: a model is called about each task, and metrics score what it replies.
+
+What a task is, and how models are called, is tasks' business. Metrics are evaluators of their own, which
+the table makes.
+"""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds import table
+from optimize_eval.kinds.command import name_of_command
+from optimize_eval.kinds.endpoint import name_of_url
+from optimize_eval.kinds.kind import Kind, TargetKey, as_name
+from optimize_eval.programs.identity import Identity
+from optimize_eval.programs.targets import split_command
+from optimize_eval.reading.values import text
+from optimize_eval.tasks import identity
+from optimize_eval.tasks.target import Tasks, tasks_of
+from optimize_eval.tasks.under_test.table import CMD, HTTP, REPLAY, parse_model, retries_of, without_base
+
+_BEGINS = "task:"
+
+
+def task_spec(
+    model: str, metrics: Iterable[str], defaults: EvaluatorSpec, task: Tasks, *, sandbox: str = ""
+) -> EvaluatorSpec:
+    """Describe the evaluator that calls a model about tasks; `metrics` are the texts that score them.
+
+    The model may be written NAME=MODEL; what else is known of it is said by `task`. `sandbox` is the level at
+    which code is run.
+    """
+    name, text = _apart(model)
+    named = parse_model(text)
+    return defaults.at(
+        replace(task, model=text, metrics=_metric_specs(metrics, defaults, sandbox)),
+        name=name or _model_name(named.kind, named.rest),
+        text=text,
+        retries=retries_of(text) if defaults.retries is None else defaults.retries,
+    )
+
+
+def check_one_base(models: Iterable[str]) -> None:
+    """Refuse one base for models of several providers; those that have their own do not count."""
+    from optimize_eval.models.providers import apart, check_one_provider
+
+    named = [parse_model(_apart(text)[1]) for text in models]
+    check_one_provider(one.rest for one in named if not one.kind and not apart(one.rest)[1])
+
+
+def _apart(model: str) -> tuple[str, str]:
+    """Take `NAME=MODEL` apart; the name is empty where there is none."""
+    name = table.given_name(model)
+    return ("", model) if name is None else (name, model[len(name) + 1 :])
+
+
+def _model_name(kind: str, rest: str) -> str:
+    """Name a program by its script, outputs by their file, a URL by host and path, others as they are."""
+    if kind == CMD:
+        return name_of_command(split_command(rest) or ("",))
+    if kind == HTTP:
+        return name_of_url(rest)
+    if kind == REPLAY:
+        return Path(rest).stem
+    return kind or without_base(rest)
+
+
+def _metric_specs(
+    metrics: Iterable[str], defaults: EvaluatorSpec, sandbox: str = ""
+) -> tuple[EvaluatorSpec, ...]:
+    """Describe what scores: in our own folder and environment, whatever the model's are."""
+    plain = replace(defaults, environment={}, headers=(), cwd=None, persistent=None, retries=None)
+    level = f" --sandbox {shlex.quote(sandbox)}" if sandbox else ""
+    texts = dict.fromkeys(text + level * text.startswith("@code_exec") for text in metrics)
+    return tuple(table.parse_evaluator(text, plain) for text in texts)
+
+
+def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    from optimize_eval.tasks.jsonl.files import load_tasks
+
+    name = target.removeprefix(_BEGINS).strip()
+    if not name:
+        raise UsageError("task: names no file", hint="name a task file: task:tasks.jsonl")
+    file = load_tasks(Path(defaults.cwd or ".", name))
+    if file.errors:
+        raise UsageError(
+            f"{name} has {len(file.errors)} lines that are no tasks; the first: {file.errors[0]}",
+            hint=f"optimize-eval validate {shlex.quote(name)} tells all of them",
+        )
+    metrics = _metric_specs((task.evaluator for task in file.tasks), defaults)
+    called = as_name(file.name) or "task"
+    return defaults.at(Tasks(metrics=metrics), name=called, text=target, retries=defaults.retries)
+
+
+def _of_file(file: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+    return _parse(f"{_BEGINS}{file}", defaults)
+
+
+def _connect(spec: EvaluatorSpec) -> Evaluator:
+    from optimize_eval.tasks.evaluator import TaskEvaluator
+
+    return TaskEvaluator(spec, table.connect)
+
+
+def _identify(spec: EvaluatorSpec) -> Identity:
+    return identity.identify(spec, table.identify)
+
+
+def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
+    return identity.has_changed(spec, known, table.identify)
+
+
+def _is_served(spec: EvaluatorSpec) -> bool:
+    model = tasks_of(spec).model
+    return bool(model) and parse_model(model).kind == HTTP
+
+
+def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]:
+    """Name the provider's models among those that are called, and those that score."""
+    task = tasks_of(spec)
+    texts = [task.model] if task.model else [name for name in task_models if name]
+    scored_by = table.models_called(task.scorer) if task.scorer else []
+    return [*(without_base(one.rest) for one in map(parse_model, texts) if not one.kind), *scored_by]
+
+
+KIND = Kind(
+    noun="a task file",
+    parse=_parse,
+    keys={"task": TargetKey(text, _of_file)},
+    uses=frozenset({"cwd"}),
+    connect=_connect,
+    identify=_identify,
+    has_changed=_has_changed,
+    is_served=_is_served,
+    models=_models,
+)

@@ -1,0 +1,49 @@
+"""Where a program is: the words that start it, or the URL that it is behind."""
+
+import shlex
+from dataclasses import dataclass
+from typing import ClassVar
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec, check_text
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A program and its arguments."""
+
+    kind: ClassVar[str] = "command"
+    argv: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        for word in self.argv:
+            check_text("command", word)
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A program behind HTTP."""
+
+    kind: ClassVar[str] = "url"
+    url: str
+
+
+def argv_of(spec: EvaluatorSpec) -> tuple[str, ...]:
+    """Give the words that start a program; none for what is not started."""
+    return spec.target.argv if isinstance(spec.target, CommandLine) else ()
+
+
+def url_of(spec: EvaluatorSpec) -> str:
+    """Give the URL of a program behind HTTP; empty for what is elsewhere."""
+    return spec.target.url if isinstance(spec.target, Url) else ""
+
+
+def split_command(command: str) -> tuple[str, ...]:
+    """Split a command into words as a shell does."""
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        reason = str(error).lower().rstrip(".")
+        raise UsageError(
+            f"the command {command!r} cannot be split: {reason}", hint="close its quotes"
+        ) from None

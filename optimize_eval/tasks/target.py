@@ -1,0 +1,50 @@
+"""What an evaluator of tasks is of: the model that is called, and the evaluators that score its outputs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from optimize_eval.evaluator import EvaluatorSpec
+
+if TYPE_CHECKING:  # a program as a model needs no HTTP client
+    from optimize_eval.models import ModelSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tasks:
+    """A model under test and its scorers.
+
+    A program as a model is run with what the EvaluatorSpec around it says of folder, environment, timeout,
+    workers and keeping alive.
+    """
+
+    kind: ClassVar[str] = "task"
+    model: str = ""  # as it was written; empty: each payload's task model
+    metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
+    outputs: str = ""  # where what models say is written down; empty: nowhere
+    replayed: str = ""  # whose recorded outputs count, by identity, where a file has several of one name
+    loaded: Mapping[tuple[int | None, bytes], object] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # tasks by line and record, where their file was read already
+    scorer: EvaluatorSpec | None = None  # who scores whatever a task's metric is; None: the metrics do
+    api_base: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+    seed: int | None = None
+    table: "ModelSpec | None" = None  # what a table [[model]] says of the model
+    keep_thoughts: bool = False  # score a model's text as it came, thoughts included
+    tells_thoughts: bool = False  # as side info of each score; otherwise they are with the outputs alone
+    batch_size: int | None = None  # prompts in one call at most; None: as the program declares
+
+    @property
+    def scorers(self) -> tuple[EvaluatorSpec, ...]:
+        """Give the evaluators that score outputs."""
+        return (self.scorer,) if self.scorer else self.metrics
+
+
+def tasks_of(spec: EvaluatorSpec) -> Tasks:
+    """Give a specification's tasks; those of a specification of something else say nothing."""
+    return spec.target if isinstance(spec.target, Tasks) else _NO_TASKS
+
+
+_NO_TASKS = Tasks()
