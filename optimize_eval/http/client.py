@@ -50,8 +50,9 @@ class Connections:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._pooled = _build_client(url, idle=_MOST_IDLE)
-        self._fresh = _build_client(url, idle=0)
+        self._pooled: SyncClient | None = _build_client(url, idle=_MOST_IDLE)
+        self._fresh: SyncClient | None = None  # made when it is needed, for each reads the system's certificates
+        self._making = threading.Lock()
         self._has_kept = False  # a connection after its reply: any later one may be that
 
     def post(self, body: bytes, headers: Mapping[str, str], deadline: float, cap: int) -> Response:
@@ -72,8 +73,11 @@ class Connections:
 
         The client does not say which connection it took. Where the server lets none stand, none is reused.
         """
+        pooled = self._pooled
+        if pooled is None:
+            raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
         try:
-            response = _attended(partial(_send, self._pooled, url, body, headers, deadline, cap))
+            response = _attended(partial(_send, pooled, url, body, headers, deadline, cap))
         except PyreqwestError as error:
             if not (self._has_kept and _is_unanswered(error)):
                 raise _explain(error, url) from error
@@ -81,14 +85,21 @@ class Connections:
             self._has_kept = self._has_kept or response.keeps_connection
             return response
         try:
-            return _attended(partial(_send, self._fresh, url, body, headers, deadline, cap))
+            return _attended(partial(_send, self._unpooled(), url, body, headers, deadline, cap))
         except PyreqwestError as error:
             raise _explain(error, url) from error
 
     def close(self) -> None:
-        self._pooled.close()
-        self._fresh.close()
-        self._pooled = self._fresh  # idle connections end with the last reference to their pool only
+        with self._making:
+            for client in (self._pooled, self._fresh):
+                if client:
+                    client.close()
+            self._pooled = None  # idle connections end with the last reference to their pool only
+
+    def _unpooled(self) -> SyncClient:
+        with self._making:
+            self._fresh = self._fresh or _build_client(self._url, idle=0)
+            return self._fresh
 
 
 def check_url(url: str) -> str:

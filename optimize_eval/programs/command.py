@@ -71,6 +71,7 @@ class Command(Generic[Asked, Answered]):
         outer = os.environ.get(leftovers.CALL_VARIABLE.decode(), "")
         self._tag = f"{outer}.{secrets.token_hex(6)}".lstrip(".")
         self._starts = itertools.count(1)
+        self._has_started = False
         self._pools: dict[str | None, Pool] = {}  # by task model, which a program gets in its environment
         self._ending = weakref.finalize(self, _close_all, self._pools, self._pid)  # runs at exit too
 
@@ -112,7 +113,8 @@ class Command(Generic[Asked, Answered]):
         self._is_closed = True
         if self._pid == os.getpid():
             self._ending()
-            leftovers.sweep(self._tag)
+            if self._has_started:  # only then may there be processes to look for
+                leftovers.sweep(self._tag)
 
     def _keeps_alive(self) -> bool:
         if self._generation != _FORKS[0]:
@@ -177,6 +179,7 @@ class Command(Generic[Asked, Answered]):
 
     def _run(self, payload: bytes, task_model: str | None, deadline: float) -> one_shot.Ended:
         program = self._find_program()
+        self._has_started = True
         tag = f"{self._tag}.{next(self._starts)}"
         try:
             return one_shot.run(
@@ -193,6 +196,7 @@ class Command(Generic[Asked, Answered]):
         pool = self._pools.get(task_model)
         if pool is None:
             window = self._capabilities.concurrency or 1
+            self._has_started = True
             start = partial(
                 _start_worker, self._find_program(), self._tag, self._starts, _variables(task_model), window
             )
