@@ -51,7 +51,9 @@ class Connections:
     def __init__(self, url: str) -> None:
         self._url = url
         self._pooled: SyncClient | None = _build_client(url, idle=_MOST_IDLE)
-        self._fresh: SyncClient | None = None  # made when it is needed, for each reads the system's certificates
+        self._fresh: SyncClient | None = (
+            None  # made when it is needed, for each reads the system's certificates
+        )
         self._making = threading.Lock()
         self._has_kept = False  # a connection after its reply: any later one may be that
 

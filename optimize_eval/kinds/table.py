@@ -35,6 +35,7 @@ class Row(NamedTuple):
 KINDS = (
     Row("command", "command", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"),
     Row("url", "endpoint", ("http://", "https://"), "a URL (http://…)"),
+    Row("unix", "unix_socket", ("unix:",), "a socket (unix:PATH)"),
     Row("judge", "judge.kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
     Row("task", "task", ("task:",), "a task file (task:tasks.jsonl)"),
 )

@@ -34,7 +34,9 @@ class OnFailure(StrEnum):
 
 Evaluators = Annotated[
     list[str] | None,
-    typer.Option("-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL, @METRIC or judge:MODEL."),
+    typer.Option(
+        "-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL, unix:PATH, @METRIC or judge:MODEL."
+    ),
 ]
 CandidateFiles = Annotated[
     list[str] | None, typer.Option("--candidate", metavar="FILE", help="A file, a glob, or - for stdin.")

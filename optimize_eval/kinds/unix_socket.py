@@ -1,0 +1,64 @@
+"""A server on a Unix socket as an evaluator: `unix:PATH`. How it is called is programs' business."""
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.programs.codec import evaluating
+from optimize_eval.programs.identity import Identity, digest_words, portable
+from optimize_eval.programs.line_socket import SocketProgram, UnixSocket, socket_of
+from optimize_eval.protocol import Payload
+from optimize_eval.reading.values import text
+
+_BEGINS = "unix:"
+_BY_HAND = (
+    "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
+    "s.sendall(sys.stdin.buffer.read()); s.shutdown(1); print(s.makefile().read(), end='')"
+)
+
+
+def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
+    path = target.removeprefix(_BEGINS).strip()
+    if not path:
+        raise UsageError("unix: names no socket", hint="name the server's: unix:./judge.sock")
+    name = as_name(Path(path).stem).strip("-.") or "socket"
+    return defaults.at(UnixSocket(path), name=name, text=target, retries=served_retries(defaults))
+
+
+def _of_path(path: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+    return _parse(f"{_BEGINS}{path}", defaults)
+
+
+def _connect(spec: EvaluatorSpec) -> Evaluator:
+    return SocketProgram(spec, evaluating(spec.score_range))
+
+
+def _identify(spec: EvaluatorSpec) -> Identity:
+    shown = f"{_BEGINS}{portable(socket_of(spec))}"
+    return Identity(name=spec.name, text=shown, files=(), sha256=digest_words([shown]))
+
+
+def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:
+    return ShellCall(shlex.join(["python3", "-c", _BY_HAND, socket_of(spec)]), folder=spec.cwd)
+
+
+def _is_served(_spec: EvaluatorSpec) -> bool:
+    return True
+
+
+KIND = Kind(
+    noun="a socket",
+    parse=_parse,
+    keys={"unix": TargetKey(text, _of_path)},
+    uses=frozenset({"cwd"}),
+    connect=_connect,
+    speak=SocketProgram,
+    identify=_identify,
+    shell=_shell,
+    is_started=False,
+    is_served=_is_served,
+)
