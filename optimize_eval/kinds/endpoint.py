@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
-from optimize_eval.programs.codec import Answered, Asked, Contract, evaluating
+from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, evaluating
 from optimize_eval.programs.identity import identify_url
 from optimize_eval.programs.targets import Url, url_of
 from optimize_eval.protocol import Payload
@@ -37,7 +37,7 @@ def _of_url(url: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> 
     return endpoint_spec(url, defaults)
 
 
-def _speak(spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> "Endpoint[Asked, Answered]":
+def _speak(spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> "Endpoint[QuestionT, AnswerT]":
     from optimize_eval.programs.endpoint import Endpoint
 
     return Endpoint(spec, contract)

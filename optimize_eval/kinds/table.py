@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from optimize_eval.programs.identity import Identity
 
 
-class Row(NamedTuple):
+class KindRow(NamedTuple):
     """A kind, by the name that its targets have: the module of its KIND, and how its texts are written."""
 
     kind: str
@@ -33,11 +33,11 @@ class Row(NamedTuple):
 
 
 KINDS = (
-    Row("command", "command", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"),
-    Row("url", "endpoint", ("http://", "https://"), "a URL (http://…)"),
-    Row("unix", "unix_socket", ("unix:",), "a socket (unix:PATH)"),
-    Row("judge", "judge.kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
-    Row("task", "task", ("task:",), "a task file (task:tasks.jsonl)"),
+    KindRow("command", "command", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"),
+    KindRow("url", "endpoint", ("http://", "https://"), "a URL (http://…)"),
+    KindRow("unix", "unix_socket", ("unix:",), "a socket (unix:PATH)"),
+    KindRow("judge", "judge.kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
+    KindRow("task", "task", ("task:",), "a task file (task:tasks.jsonl)"),
 )
 _COMMAND = KINDS[0]
 _MODULES = {row.kind: row.module for row in KINDS}
@@ -157,7 +157,7 @@ def check_used(specs: Iterable[EvaluatorSpec], defaults: EvaluatorSpec, say: Cal
             say(f"note: {option} has no effect: it is for {whom}, and none is named")
 
 
-def _row_of(target: str) -> Row:
+def _row_of(target: str) -> KindRow:
     """Find the row of a text: by how it begins, else it is a command."""
     for row in KINDS:
         if target.startswith(row.begins):

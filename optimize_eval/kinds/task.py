@@ -89,7 +89,7 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     if file.errors:
         raise UsageError(
             f"{name} has {len(file.errors)} lines that are no tasks; the first: {file.errors[0]}",
-            hint=f"optimize-eval validate {shlex.quote(name)} tells all of them",
+            hint=f"optimize-eval validate {shlex.quote(name)} lists all of them",
         )
     metrics = _metric_specs((task.evaluator for task in file.tasks), defaults)
     called = as_name(file.name) or "task"

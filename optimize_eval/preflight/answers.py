@@ -1,10 +1,10 @@
-"""The first checks: whether an evaluator answers what a run would ask it, and what its replies carry."""
+"""The first checks: whether an evaluator answers what a run would send it, and what its replies carry."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.kinds import reproduce
-from optimize_eval.preflight.examined import AT_ONCE, Check, Examined, Result, Status, ask, live
+from optimize_eval.preflight.examined import AT_ONCE, CallResult, Check, CheckStatus, Examined, ask, live
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.wrong_answers import own_words
 
@@ -16,7 +16,7 @@ def answers(on: Examined, name: str) -> Iterator[Check]:
     """Send the sentinel where there is no candidate, then the first payloads, exactly as the run would."""
     with live(on.spec, persistent=False) as evaluator:
 
-        def put(payload: Payload) -> Result:
+        def put(payload: Payload) -> CallResult:
             return ask(evaluator, payload, on.spec.timeout, on.seconds)
 
         if on.material.sentinel:
@@ -30,7 +30,7 @@ def answers(on: Examined, name: str) -> Iterator[Check]:
         yield from first_answers(on, name, put)
 
 
-def first_answers(on: Examined, name: str, put: Callable[[Payload], Result]) -> Iterator[Check]:
+def first_answers(on: Examined, name: str, put: Callable[[Payload], CallResult]) -> Iterator[Check]:
     """Send the first payload of each split and task model; the first failure ends it."""
     for where, payload in on.material.firsts:
         result = put(payload)
@@ -39,31 +39,31 @@ def first_answers(on: Examined, name: str, put: Callable[[Payload], Result]) -> 
             yield _failed(on, title, payload, result)
             return
         on.first = on.first or result
-        yield Check(title, Status.PASS, f"score {result.score:g}")
+        yield Check(title, CheckStatus.PASS, f"score {result.score:g}")
         yield from _error_with_score(on, [(payload, result)])
 
 
 def more_answers(on: Examined, name: str) -> Iterator[Check]:
-    """Ask about some more of what the run would ask, one by one."""
+    """Send some more of what the run would send, one by one."""
     with live(on.spec, persistent=False) as evaluator:
         on.one_by_one = on.ask_all(evaluator)
     asked = list(zip(on.sample, on.one_by_one, strict=True))
     yield from _error_with_score(on, asked)
     failed = [(payload, result) for payload, result in asked if isinstance(result, EvaluationError)]
     if not failed:
-        yield Check(name, Status.PASS, f"{AT_ONCE} of {AT_ONCE} scored")
+        yield Check(name, CheckStatus.PASS, f"{AT_ONCE} of {AT_ONCE} scored")
         return
     payload, first = failed[0]
     is_real = any(payload in payloads for payloads in on.material.splits.values())
     is_told = all(result.kind is FailureKind.REPORTED for _, result in failed)
-    status = Status.FAIL if is_real and not is_told else Status.WARN
+    status = CheckStatus.FAIL if is_real and not is_told else CheckStatus.WARN
     message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
     yield Check(name, status, message + _advice(on, payload), reproduce.call_once(on.spec, payload))
 
 
 def _failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> Check:
     message = f"{error.kind}: {error.message}; {error.hint}{_advice(on, payload)}"
-    return Check(title, Status.FAIL, message, reproduce.call_once(on.spec, payload))
+    return Check(title, CheckStatus.FAIL, message, reproduce.call_once(on.spec, payload))
 
 
 def _advice(on: Examined, payload: Payload) -> str:
@@ -71,7 +71,7 @@ def _advice(on: Examined, payload: Payload) -> str:
     return f"; {_NO_CANDIDATE}" if on.took_sentinel and payload != on.material.sentinel else ""
 
 
-def _error_with_score(on: Examined, asked: Sequence[tuple[Payload, Result]]) -> Iterator[Check]:
+def _error_with_score(on: Examined, asked: Sequence[tuple[Payload, CallResult]]) -> Iterator[Check]:
     """Warn, once, of a reply that has a score and an error: the score counts."""
     told = ((p, own_words(r.side_info)) for p, r in asked if isinstance(r, Answer))
     payload, words = next(((p, words) for p, words in told if words), (None, ""))
@@ -79,4 +79,4 @@ def _error_with_score(on: Examined, asked: Sequence[tuple[Payload, Result]]) -> 
         message = (
             f"the score counts, though the reply carries error: {words}; without a score it is a failure"
         )
-        yield Check(_BOTH, Status.WARN, message, reproduce.call_once(on.spec, payload))
+        yield Check(_BOTH, CheckStatus.WARN, message, reproduce.call_once(on.spec, payload))

@@ -21,12 +21,12 @@ from optimize_eval.preflight.answers import answers, more_answers
 from optimize_eval.preflight.examined import (
     AT_ONCE,
     BudgetSpent,
+    CallResult,
     Check,
+    CheckStatus,
     Examined,
     Material,
-    Result,
     Sameness,
-    Status,
     ask,
     in_words,
     is_late,
@@ -51,17 +51,17 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
     for name, calls, look in _table_of(spec):
         if not examined.is_ok or (examined.seconds and not examined.affords(calls)):
             why = "the budget is used up" if examined.is_ok else "something before it failed"
-            examined.checks.append(Check(name, Status.SKIP, f"left out: {why}"))
+            examined.checks.append(Check(name, CheckStatus.SKIP, f"left out: {why}"))
             continue
         try:
             for check in look(examined, name):
                 examined.checks.append(check)
         except BudgetSpent:
-            examined.checks.append(Check(name, Status.SKIP, "left out: the budget is used up"))
+            examined.checks.append(Check(name, CheckStatus.SKIP, "left out: the budget is used up"))
     return examined
 
 
-def _table_of(spec: EvaluatorSpec) -> "Table":
+def _table_of(spec: EvaluatorSpec) -> "CheckTable":
     if kind_of(spec).checks is Checks.MODELS:
         from optimize_eval.preflight.judges import JUDGE_CHECKS  # noqa: PLC0415  a command needs no model
 
@@ -70,25 +70,25 @@ def _table_of(spec: EvaluatorSpec) -> "Table":
 
 
 def _repeats(on: Examined, name: str) -> Iterator[Check]:
-    """Ask the same again, and remember how much of the answers that changes."""
+    """Send the same again, and remember how much of the answers that changes."""
     with live(on.spec, persistent=False) as evaluator:
         again = on.ask_all(evaluator)
     on.learn(again)
     if on.sameness in {Sameness.OUTCOME, Sameness.NOTHING}:
         yield _by_chance(on, name, again)
     else:
-        yield Check(name, Status.PASS, f"same {on.sameness}")
+        yield Check(name, CheckStatus.PASS, f"same {on.sameness}")
 
 
-def _by_chance(on: Examined, name: str, again: Sequence[Result]) -> Check:
+def _by_chance(on: Examined, name: str, again: Sequence[CallResult]) -> Check:
     pairs = zip(on.sample, on.one_by_one, again, strict=True)
     payload, one, other = next((p, a, b) for p, a, b in pairs if _shown(a) != _shown(b) or p is on.sample[-1])
     message = f"it scored {_shown(one)}, then {_shown(other)}: such scores need --repeats"
-    return Check(name, Status.WARN, message, reproduce.call_twice(on.spec, payload))
+    return Check(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
 
 
 def _at_once(on: Examined, name: str) -> Iterator[Check]:
-    """Ask different things all at once, to see whether calls get in each other's way."""
+    """Send different payloads all at once, to see whether calls get in each other's way."""
     with live(on.spec, persistent=False) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
         started = time.monotonic()
         results = list(slots.map(lambda payload: on.ask(evaluator, payload), on.sample))
@@ -97,21 +97,21 @@ def _at_once(on: Examined, name: str) -> Iterator[Check]:
             on.learn(on.ask_all(evaluator))
     on.parallel = on.material.slots if speed_up > _SCALES * AT_ONCE else max(1.0, speed_up)
     if differing := on.differing(results):
-        what = f"{differing} of {AT_ONCE} answers differ when asked at once"
+        what = f"{differing} of {AT_ONCE} answers differ when called at once"
         told = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
         only_side_info = on.sameness is Sameness.ALL and not _differing_scores(on, results)
-        status = Status.WARN if only_side_info else Status.FAIL
+        status = CheckStatus.WARN if only_side_info else CheckStatus.FAIL
         yield Check(name, status, told, reproduce.call_at_once(on.spec, on.sample))
     else:
-        yield Check(name, Status.PASS, f"{AT_ONCE} at once answer as one by one")
+        yield Check(name, CheckStatus.PASS, f"{AT_ONCE} at once answer as one by one")
 
 
 def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
-    """Ask a process that stays, in order and in reverse: the answers must be those of a process per call."""
+    """Call a process that stays, in order and in reverse: the answers must be those of a process per call."""
     declared = on.first.capabilities if on.first else NO_CAPABILITIES
     is_kept = on.spec.persistent or (declared.persistent and on.spec.persistent is None)
     if not (kind_of(on.spec).is_started and is_kept):
-        yield Check(name, Status.SKIP, "it does not declare to be persistent")
+        yield Check(name, CheckStatus.SKIP, "it does not declare to be persistent")
         return
     patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
     line = reproduce.call_one_process(on.spec, on.sample[:3], seconds=2)
@@ -129,21 +129,23 @@ def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
         single, other = unlike
         why = "does it flush?" if is_late(other) else "does state leak between calls?"
         what = f"{_shown(single)} became {_shown(other)} when it was kept alive"
-        yield Check(name, Status.WARN, f"{what}: {why} --no-persistent is used", line)
+        yield Check(name, CheckStatus.WARN, f"{what}: {why} --no-persistent is used", line)
     elif evaluator.note:
-        yield Check(name, Status.WARN, evaluator.note, line)
+        yield Check(name, CheckStatus.WARN, evaluator.note, line)
     elif time.monotonic() - ending > FAREWELL:
-        yield Check(name, Status.WARN, "it does not end when its input does, and was killed", line)
+        yield Check(name, CheckStatus.WARN, "it does not end when its input does, and was killed", line)
     else:
         yield Check(
-            name, Status.PASS, "same answers from one process, also in reverse, and it ends when told"
+            name,
+            CheckStatus.PASS,
+            "same answers from one process, also in reverse, and it ends with its input",
         )
 
 
 def _first_unlike(
-    on: Examined, evaluator: Evaluator, timeout: float, pairs: Sequence[tuple[Payload, Result]]
-) -> tuple[Result, Result] | None:
-    """Ask until an answer is not what it was before; a late one would be late again, so that is the end."""
+    on: Examined, evaluator: Evaluator, timeout: float, pairs: Sequence[tuple[Payload, CallResult]]
+) -> tuple[CallResult, CallResult] | None:
+    """Call until an answer is not what it was before; a late one would be late again, so that is the end."""
     for payload, single in pairs:
         result = ask(evaluator, payload, timeout)
         if on.key(result) != on.key(single):
@@ -152,10 +154,10 @@ def _first_unlike(
 
 
 def _batches(on: Examined, name: str) -> Iterator[Check]:
-    """Ask in batches, where the evaluator declares them."""
+    """Call in batches, where the evaluator declares them."""
     alike = on.material.alike(AT_ONCE)
     if on.first is None or on.first.capabilities.batch == 1 or alike[0].example is None:
-        yield Check(name, Status.SKIP, "it does not declare batches, or there are no examples")
+        yield Check(name, CheckStatus.SKIP, "it does not declare batches, or there are no examples")
         return
     with live(on.spec, persistent=on.keep_alive) as evaluator:
         singles = [ask(evaluator, payload, on.spec.timeout) for payload in alike]  # the first one declares
@@ -163,33 +165,33 @@ def _batches(on: Examined, name: str) -> Iterator[Check]:
     if unlike := on.first_unlike(singles, results):
         single, other = map(_shown, unlike)
         message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
-        yield Check(name, Status.WARN, message, reproduce.call_with_batch(on.spec, alike))
+        yield Check(name, CheckStatus.WARN, message, reproduce.call_with_batch(on.spec, alike))
     else:
-        yield Check(name, Status.PASS, "same answers in batches")
+        yield Check(name, CheckStatus.PASS, "same answers in batches")
 
 
 def _candidates(on: Examined, name: str) -> Iterator[Check]:
-    """Ask about texts at the edges; an evaluator may refuse them in band, but should not break."""
+    """Send texts at the edges; an evaluator may refuse them in band, but should not break."""
     known = on.sample[0]
     odd = {"an empty": "", "a non-ASCII": _NOT_ASCII, "a 1 MB": "x" * _LONG}
     with live(on.spec, persistent=False) as evaluator:
         for what, text in odd.items():
             payload = replace(known, candidate=text)
-            result = on.ask(evaluator, payload)  # which takes longer than what a run would ask
+            result = on.ask(evaluator, payload)  # which takes longer than what a run would send
             if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
                 by = reproduce.call_with_long_candidate if len(text) == _LONG else reproduce.call_once
                 yield Check(
                     name,
-                    Status.WARN,
+                    CheckStatus.WARN,
                     f"{what} candidate: {result.kind}: {result.message}",
                     by(on.spec, payload),
                 )
                 return
-    yield Check(name, Status.PASS, "empty, non-ASCII and 1 MB candidates are taken")
+    yield Check(name, CheckStatus.PASS, "empty, non-ASCII and 1 MB candidates are taken")
 
 
 def _speed(on: Examined, name: str) -> Iterator[Check]:
-    """Ask until the times can be trusted, and say what a call costs and what keeping alive would save."""
+    """Call until the times can be trusted, and say what a call costs and what keeping alive would save."""
     with live(on.spec, persistent=False) as evaluator:
         while len(on.seconds) < _MOST_CALLS and sum(on.seconds) < _MOST_SECONDS and on.affords(1):
             on.ask(evaluator, on.sample[0], counts=True)
@@ -198,12 +200,12 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
     found = shutil.which(program) if program else None
     if found and (shim := _SHIM.search(found)):
         message = f"{told}; {program} is a shim that costs time at each start: name the program behind it"
-        yield Check(name, Status.WARN, message, f"{shim[1]} which {program}")
+        yield Check(name, CheckStatus.WARN, message, f"{shim[1]} which {program}")
     elif on.quantile(0.95) > on.spec.timeout / 3:
         line = f"time {reproduce.call_once(on.spec, on.sample[0])}"
-        yield Check(name, Status.WARN, f"{told} is near the timeout of {on.spec.timeout:g} s", line)
+        yield Check(name, CheckStatus.WARN, f"{told} is near the timeout of {on.spec.timeout:g} s", line)
     else:
-        yield Check(name, Status.PASS, told + _advice(on))
+        yield Check(name, CheckStatus.PASS, told + _advice(on))
 
 
 def _advice(on: Examined) -> str:
@@ -218,9 +220,9 @@ def _advice(on: Examined) -> str:
     )
 
 
-Table = tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...]
+CheckTable = tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...]
 
-CHECKS: Table = (
+CHECKS: CheckTable = (
     ("answers", 1, answers),  # name, calls that it takes, how it is looked at
     ("more answers", AT_ONCE, more_answers),
     ("same answer twice", AT_ONCE, _repeats),
@@ -232,16 +234,16 @@ CHECKS: Table = (
 )
 
 
-def _differing_scores(on: Examined, results: Sequence[Result]) -> int:
+def _differing_scores(on: Examined, results: Sequence[CallResult]) -> int:
     return sum(_shown(found) != _shown(single) for found, single in zip(results, on.one_by_one, strict=True))
 
 
-def _first_difference(on: Examined, results: Sequence[Result]) -> str:
+def _first_difference(on: Examined, results: Sequence[CallResult]) -> str:
     single, other = on.first_unlike(on.one_by_one, results) or (None, None)
     return f"{_shown(single)} became {_shown(other)}"
 
 
-def _shown(result: Result | None) -> str:
+def _shown(result: CallResult | None) -> str:
     if isinstance(result, EvaluationError):
         return str(result.kind)
     return f"{result.score!r}" if result else "nothing"

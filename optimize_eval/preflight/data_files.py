@@ -14,7 +14,7 @@ _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckedFile:
     """One file: what it is, how much of it can be used, and what is wrong with it.
 
     `errors` are of lines of a task file, `problems` are all others.
@@ -38,14 +38,14 @@ class Checked:
         return str(self.problems[0]) if self.problems else ""
 
 
-def check_data(path: str, kind: str | None = None) -> Checked:
+def check_data(path: str, kind: str | None = None) -> CheckedFile:
     """Check a file as what it is said to be, else as what it shows to be."""
     if kind == DATASET:
         return check_dataset(path)
     try:
         data = files.read(path, files.DATASET)  # once: of a pipe there is no second time
     except DataError as error:
-        return Checked(path=path, kind=kind or DATASET, count=0, problems=error.problems)
+        return CheckedFile(path=path, kind=kind or DATASET, count=0, problems=error.problems)
     file = parse_task_file(path, data, format=kind)
     if kind is None and (file.dialect == DATASET or _has_bad_json(file)):
         dataset = parse_dataset(path, data)
@@ -59,12 +59,12 @@ def _has_bad_json(file: TaskFile) -> bool:
     return any(error.rule == "bad_json" for error in file.errors)
 
 
-def check_dataset(path: str) -> Checked:
+def check_dataset(path: str) -> CheckedFile:
     return of_reading(read_dataset(path))
 
 
-def of_reading(one: Reading) -> Checked:
-    return Checked(
+def of_reading(one: Reading) -> CheckedFile:
+    return CheckedFile(
         path=one.path,
         kind=DATASET,
         count=len(one.examples),
@@ -73,9 +73,9 @@ def of_reading(one: Reading) -> Checked:
     )
 
 
-def _of_tasks(file: TaskFile) -> Checked:
+def _of_tasks(file: TaskFile) -> CheckedFile:
     is_empty = not (file.tasks or file.errors)
-    return Checked(
+    return CheckedFile(
         path=file.path,
         kind=file.dialect,
         count=len(file.tasks),

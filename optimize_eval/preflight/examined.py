@@ -1,4 +1,4 @@
-"""What preflight works on: the payloads of a run, an evaluator under examination, and how it is asked."""
+"""What preflight works on: the payloads of a run, an evaluator under examination, and how it is called."""
 
 import os
 import statistics
@@ -20,10 +20,10 @@ AT_ONCE = 2 * (os.cpu_count() or 1)
 
 _LEAST_WAIT = 0.5
 
-Result = Answer | EvaluationError
+CallResult = Answer | EvaluationError
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     """How a check came out."""
 
     PASS = "pass"  # noqa: S105  no password
@@ -36,13 +36,13 @@ class Check(NamedTuple):
     """One thing looked at; `reproduce` is a shell line that shows a failure or a warning."""
 
     name: str
-    status: Status
+    status: CheckStatus
     message: str
     reproduce: str = ""
 
 
 class Sameness(StrEnum):
-    """How much of an answer stays the same when the same question is asked again."""
+    """How much of an answer stays the same when the same payload is sent again."""
 
     ALL = "score and side info"
     SCORE = "score"
@@ -52,7 +52,7 @@ class Sameness(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """What a run would ask: some payloads of each split, first ones first, and how many calls it makes."""
+    """What a run would send: some payloads of each split, first ones first, and how many calls it makes."""
 
     splits: dict[str, tuple[Payload, ...]]
     calls: int
@@ -90,7 +90,7 @@ def _where(split: str, model: str | None) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Examined:
-    """One evaluator on the table, and what was found out about it."""
+    """One evaluator on the table, and what is known about it."""
 
     spec: EvaluatorSpec
     material: Material
@@ -100,7 +100,7 @@ class Examined:
     first: Answer | None = None
     took_sentinel: bool = False  # and scored it, or skipped it
     sameness: Sameness = Sameness.ALL
-    one_by_one: list[Result] = field(default_factory=list)  # what the sample is answered
+    one_by_one: list[CallResult] = field(default_factory=list)  # what the sample is answered
     parallel: float = 1.0  # calls that go on at the same time when many slots ask
     side_infos: list[Mapping[str, Any]] = field(default_factory=list)  # of a judge's replies
     tokens: list[int | None] = field(default_factory=list)  # of calls to a model; None: it does not tell
@@ -108,7 +108,7 @@ class Examined:
 
     @property
     def is_ok(self) -> bool:
-        return all(check.status is not Status.FAIL for check in self.checks)
+        return all(check.status is not CheckStatus.FAIL for check in self.checks)
 
     @property
     def estimate(self) -> float | None:
@@ -130,28 +130,28 @@ class Examined:
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     def affords(self, calls: int) -> bool:
-        """Tell whether so many further calls fit into the budget."""
+        """Return True if so many further calls fit into the budget."""
         return time.monotonic() + calls * statistics.median(self.seconds) < self.until
 
-    def ask(self, evaluator: Evaluator, payload: Payload, *, counts: bool = False) -> Result:
-        """Ask within the budget; raises BudgetSpent where that, and not the evaluator, ended the wait."""
+    def ask(self, evaluator: Evaluator, payload: Payload, *, counts: bool = False) -> CallResult:
+        """Call within the budget; raises BudgetSpent where that, and not the evaluator, ended the wait."""
         left = max(_LEAST_WAIT, self.until - time.monotonic())
         result = ask(evaluator, payload, min(left, self.spec.timeout), self.seconds if counts else None)
         if left < self.spec.timeout and is_late(result):
             raise BudgetSpent
         return result
 
-    def ask_all(self, evaluator: Evaluator) -> list[Result]:
+    def ask_all(self, evaluator: Evaluator) -> list[CallResult]:
         return [self.ask(evaluator, payload, counts=True) for payload in self.sample]
 
-    def learn(self, again: Sequence[Result]) -> None:
-        """Ask less sameness of answers, if the same questions were answered otherwise this time."""
+    def learn(self, again: Sequence[CallResult]) -> None:
+        """Expect less sameness of answers, if the same payloads were answered otherwise this time."""
         for sameness in list(Sameness)[list(Sameness).index(self.sameness) :]:
             self.sameness = sameness
             if not self.differing(again):
                 return
 
-    def key(self, result: Result) -> object:
+    def key(self, result: CallResult) -> object:
         """Reduce a result to what can be compared, given how much of it stays the same anyway."""
         if self.sameness is Sameness.NOTHING:
             return True
@@ -165,12 +165,12 @@ class Examined:
         return parts[self.sameness]
 
     def first_unlike(
-        self, singles: Sequence[Result], others: Sequence[Result]
-    ) -> tuple[Result, Result] | None:
+        self, singles: Sequence[CallResult], others: Sequence[CallResult]
+    ) -> tuple[CallResult, CallResult] | None:
         pairs = zip(singles, others, strict=True)
         return next(((one, other) for one, other in pairs if self.key(one) != self.key(other)), None)
 
-    def differing(self, results: Sequence[Result]) -> int:
+    def differing(self, results: Sequence[CallResult]) -> int:
         pairs = zip(results, self.one_by_one, strict=True)
         return sum(self.key(found) != self.key(single) for found, single in pairs)
 
@@ -191,7 +191,9 @@ def live(
         evaluator.close()
 
 
-def ask(evaluator: Evaluator, payload: Payload, timeout: float, seconds: list[float] | None = None) -> Result:
+def ask(
+    evaluator: Evaluator, payload: Payload, timeout: float, seconds: list[float] | None = None
+) -> CallResult:
     started = time.monotonic()
     try:
         return evaluator.call(payload, started + timeout)
@@ -202,7 +204,7 @@ def ask(evaluator: Evaluator, payload: Payload, timeout: float, seconds: list[fl
             seconds.append(time.monotonic() - started)
 
 
-def is_late(result: Result) -> bool:
+def is_late(result: CallResult) -> bool:
     return isinstance(result, EvaluationError) and result.kind is FailureKind.TIMEOUT
 
 

@@ -10,7 +10,7 @@ from optimize_eval.kinds.judge.rubric import judge_of
 from optimize_eval.kinds.table import connect
 from optimize_eval.models import providers
 from optimize_eval.preflight.answers import first_answers
-from optimize_eval.preflight.examined import Check, Examined, Result, Status, in_words, live
+from optimize_eval.preflight.examined import CallResult, Check, CheckStatus, Examined, in_words, live
 from optimize_eval.preflight.replies import answered_by, length, scale
 from optimize_eval.protocol import Answer, Payload
 
@@ -18,26 +18,26 @@ _NEAR = 1 / 3  # of the timeout
 
 
 def _key(on: Examined, name: str) -> Iterator[Check]:
-    """Look for the provider and its key, without asking anything."""
+    """Look for the provider and its key, without a call."""
     try:
         connect(on.spec).close()
         place = providers.find(model_of(judge_of(on.spec)))
     except UsageError as error:
-        yield Check(name, Status.FAIL, f"{error.message}; {error.hint}")
+        yield Check(name, CheckStatus.FAIL, f"{error.message}; {error.hint}")
         return
     if place is None:
-        yield Check(name, Status.PASS, "through litellm, which looks for it itself")
+        yield Check(name, CheckStatus.PASS, "through litellm, which looks for it itself")
     elif os.environ.get(place.key_variable):
-        yield Check(name, Status.PASS, f"{place.key_variable} is set")
+        yield Check(name, CheckStatus.PASS, f"{place.key_variable} is set")
     else:
-        yield Check(name, Status.PASS, f"none is needed; {place.key_variable} is not set")
+        yield Check(name, CheckStatus.PASS, f"none is needed; {place.key_variable} is not set")
 
 
 def _answers(on: Examined, name: str) -> Iterator[Check]:
-    """Ask the first payloads, exactly as the run would."""
+    """Send the first payloads, exactly as the run would."""
     with live(on.spec) as judge:
 
-        def put(payload: Payload) -> Result:
+        def put(payload: Payload) -> CallResult:
             result = on.ask(judge, payload, counts=True)
             if isinstance(result, Answer):
                 on.tokens.append(_tokens(result))
@@ -48,29 +48,29 @@ def _answers(on: Examined, name: str) -> Iterator[Check]:
 
 
 def _answers_json(on: Examined, name: str) -> Iterator[Check]:
-    """Tell whether the first answer was what was asked for, at once and with its reasons."""
+    """Check that the first reply was usable, at once and with its reasons."""
     if on.first is None:
         return
     calls = on.first.side_info["usage"]["calls"]
     line = reproduce.call_once(on.spec, _first_payload(on))
     if calls > 1:
-        message = f"it gave a usable answer only when asked again: that is {calls} requests for a call"
-        yield Check(name, Status.WARN, message, line)
+        message = f"it gave a usable answer only when called again: that is {calls} requests for a call"
+        yield Check(name, CheckStatus.WARN, message, line)
     elif "reasoning" not in on.first.side_info:
-        yield Check(name, Status.WARN, "it answers without its reasoning", line)
+        yield Check(name, CheckStatus.WARN, "it answers without its reasoning", line)
     else:
-        yield Check(name, Status.PASS, "with its reasoning, at once")
+        yield Check(name, CheckStatus.PASS, "with its reasoning, at once")
 
 
 def _repeats(on: Examined, name: str) -> Iterator[Check]:
-    """Ask the first payload once more."""
+    """Send the first payload once more."""
     payload = _first_payload(on)
     with live(on.spec) as judge:
         again = on.ask(judge, payload, counts=True)
     one = on.first.score if on.first else None
     if isinstance(again, EvaluationError):
         line = reproduce.call_twice(on.spec, payload)
-        yield Check(name, Status.WARN, f"{again.kind} the second time: {again.message}", line)
+        yield Check(name, CheckStatus.WARN, f"{again.kind} the second time: {again.message}", line)
         return
     on.tokens.append(_tokens(again))
     on.side_infos.append(again.side_info)
@@ -79,20 +79,20 @@ def _repeats(on: Examined, name: str) -> Iterator[Check]:
             "a temperature of 0 may steady it" if judge_of(on.spec).temperature is None else "use --repeats"
         )
         message = f"it scored {one!r}, then {again.score!r}: such scores need --repeats; {advice}"
-        yield Check(name, Status.WARN, message, reproduce.call_twice(on.spec, payload))
+        yield Check(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
     else:
-        yield Check(name, Status.PASS, f"score {again.score:g} both times")
+        yield Check(name, CheckStatus.PASS, f"score {again.score:g} both times")
 
 
 def _cost(on: Examined, name: str) -> Iterator[Check]:
     """Estimate the tokens of the run from those of the calls so far."""
     if on.tokens_of_run is None:
-        yield Check(name, Status.SKIP, "the server does not tell how many tokens a call takes")
+        yield Check(name, CheckStatus.SKIP, "the server does not report how many tokens a call takes")
     else:
         each = on.tokens_of_run / on.material.calls
         yield Check(
             name,
-            Status.PASS,
+            CheckStatus.PASS,
             f"about {on.tokens_of_run:,} for {on.material.calls:,} calls ({each:,.0f} a call)",
         )
 
@@ -103,9 +103,11 @@ def _speed(on: Examined, name: str) -> Iterator[Check]:
     told = f"{in_words(on.quantile(0.5))} a call"
     if on.quantile(1) > on.spec.timeout * _NEAR:
         message = f"{told} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
-        yield Check(name, Status.WARN, message, f"time {reproduce.call_once(on.spec, _first_payload(on))}")
+        yield Check(
+            name, CheckStatus.WARN, message, f"time {reproduce.call_once(on.spec, _first_payload(on))}"
+        )
     else:
-        yield Check(name, Status.PASS, told)
+        yield Check(name, CheckStatus.PASS, told)
 
 
 JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...] = (

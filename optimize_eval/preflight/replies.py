@@ -5,16 +5,16 @@ from collections.abc import Iterator
 from optimize_eval.findings.replies import MOST_OFF_SCALE
 from optimize_eval.kinds import reproduce
 from optimize_eval.kinds.judge.reply import off_scale
-from optimize_eval.preflight.examined import Check, Examined, Status
+from optimize_eval.preflight.examined import Check, CheckStatus, Examined
 
 
 def scale(on: Examined, name: str) -> Iterator[Check]:
-    """Tell whether scores were from 0 to 1, at the latest when called again."""
+    """Check that scores were from 0 to 1, at the latest when called again."""
     off = [words for side_info in on.side_infos if (words := off_scale(side_info))]
     if not off:
-        yield Check(name, Status.PASS, "scores are from 0 to 1")
+        yield Check(name, CheckStatus.PASS, "scores are from 0 to 1")
         return
-    status = Status.FAIL if len(off) > MOST_OFF_SCALE * len(on.side_infos) else Status.WARN
+    status = CheckStatus.FAIL if len(off) > MOST_OFF_SCALE * len(on.side_infos) else CheckStatus.WARN
     many = f"{len(off)} of {len(on.side_infos)} replies were on another scale, also when called again"
     message = f"{many}: {off[0]}; name the scale in the objective, or score_min and score_max in a rubric"
     yield Check(name, status, message, _reproduced(on))
@@ -25,9 +25,9 @@ def length(on: Examined, name: str) -> Iterator[Check]:
     cut_off = sum("finish_reason" in side_info["usage"] for side_info in on.side_infos)
     if cut_off:
         message = f"{cut_off} of {len(on.side_infos)} replies were cut off for their length: raise max_tokens"
-        yield Check(name, Status.WARN, message, _reproduced(on))
+        yield Check(name, CheckStatus.WARN, message, _reproduced(on))
     else:
-        yield Check(name, Status.PASS, "no reply was cut off")
+        yield Check(name, CheckStatus.PASS, "no reply was cut off")
 
 
 def answered_by(on: Examined, name: str) -> Iterator[Check]:
@@ -36,9 +36,13 @@ def answered_by(on: Examined, name: str) -> Iterator[Check]:
     names = list(dict.fromkeys(one for one in told if one))
     if len(names) > 1:
         message = f"several models answered, by what they say of themselves: {', '.join(names)}"
-        yield Check(name, Status.WARN, message, _reproduced(on))
+        yield Check(name, CheckStatus.WARN, message, _reproduced(on))
     else:
-        yield Check(name, Status.PASS, names[0]) if names else Check(name, Status.SKIP, "replies do not say")
+        yield (
+            Check(name, CheckStatus.PASS, names[0])
+            if names
+            else Check(name, CheckStatus.SKIP, "replies do not say")
+        )
 
 
 def _reproduced(on: Examined) -> str:

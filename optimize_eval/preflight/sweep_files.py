@@ -1,4 +1,4 @@
-"""A sweep file with every file that it names, checked without asking anything; all problems at once."""
+"""A sweep file with every file that it names, checked without a call; all problems at once."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -8,28 +8,31 @@ from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.names import distinct
-from optimize_eval.preflight.data_files import Checked, of_reading
+from optimize_eval.preflight.data_files import CheckedFile, of_reading
 from optimize_eval.rows.datasets import MAX_RECORDS, Reading, read_dataset
 from optimize_eval.run.splits import Source, check_fields, check_labels
-from optimize_eval.sweepfile import Sweep, Where
+from optimize_eval.sweepfile import KeyPlace, Sweep
 from optimize_eval.sweepfile.reading import read_sweep
 
 SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}
 
 
-def check_sweep(path: str) -> list[Checked]:
+def check_sweep(path: str) -> list[CheckedFile]:
     """Check a sweep file and what it names: datasets, candidates, programs."""
     sweep, problems = read_sweep(path)
     most = None if {"limit", "sample"} & sweep.options.keys() else MAX_RECORDS
     readings = {key: read_dataset(sweep.options[key], most=most) for key in SPLITS if key in sweep.options}
     sources = [_source(SPLITS[key], reading) for key, reading in readings.items()]
     listed = [_loaded(one) for one in sweep.candidates]
-    problems += [*_asked(sweep), *_between(sweep, sources, [one for _, found, _ in listed for one in found])]
+    problems += [
+        *_missing(sweep),
+        *_between(sweep, sources, [one for _, found, _ in listed for one in found]),
+    ]
     return [
-        Checked(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
+        CheckedFile(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
         *map(of_reading, readings.values()),
         *(
-            Checked(path=name, kind="candidates", count=len(found), problems=wrong)
+            CheckedFile(path=name, kind="candidates", count=len(found), problems=wrong)
             for name, found, wrong in listed
         ),
     ]
@@ -53,12 +56,12 @@ def _loaded(named: Named) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ..
         return named.path, (), (Problem(path=named.path, rule="no_candidate", reason=error.message),)
 
 
-def _asked(sweep: Sweep) -> Iterator[Problem]:
+def _missing(sweep: Sweep) -> Iterator[Problem]:
     """Look for the program of each evaluator, its folder and the script that it runs."""
     for entry, spec in zip(sweep.entries, sweep.specs(EvaluatorSpec(), {}), strict=True):
         kind = kind_of(spec)
         if fault := kind.missing(spec):
-            where = Where("evaluator", entry.number, next(iter(kind.keys)))
+            where = KeyPlace("evaluator", entry.number, next(iter(kind.keys)))
             yield sweep.problem(where, f"{spec.name}: {fault}", "no_program")
 
 
@@ -68,7 +71,7 @@ def _between(sweep: Sweep, sources: list[Source], candidates: list[Candidate]) -
     chosen = field_candidates(options["candidate_field"]) if "candidate_field" in options else candidates
     names = distinct(one.name for one in chosen)
     if names and options.get("baseline", names[0]) not in names:
-        where, hint = Where("run", 0, "baseline"), ", ".join(names[:20])
+        where, hint = KeyPlace("run", 0, "baseline"), ", ".join(names[:20])
         yield sweep.problem(
             where, f"baseline: no candidate is called {options['baseline']!r}: there are {hint}"
         )
@@ -88,4 +91,4 @@ def _problems(sweep: Sweep, key: str, check: Any, *arguments: Any) -> Iterator[P
     except DataError as error:
         yield from error.problems
     except UsageError as error:
-        yield sweep.problem(Where("run", 0, key), f"{key}: {error.message}")
+        yield sweep.problem(KeyPlace("run", 0, key), f"{key}: {error.message}")

@@ -1,4 +1,4 @@
-"""What is said to a program or an endpoint and how its words are understood: one value for each kind.
+"""What is sent to a program or an endpoint and how its replies are read: one value for each kind of program.
 
 Evaluators are given payloads and answer with scores; models under test, whose contract stands in tasks, are
 given prompts and answer with texts. How a program is started, kept alive, limited and ended is the same for
@@ -27,14 +27,14 @@ from optimize_eval.wrong_answers import SAMPLE
 
 
 class Question(Protocol):
-    """What a program can be asked."""
+    """What a program can be sent."""
 
     @property
     def task_model(self) -> str | None: ...
 
 
-class Reading(Protocol):
-    """What was understood of a program's words; a dataclass."""
+class AnswerLike(Protocol):
+    """What was read of a program's reply; a dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
@@ -44,21 +44,21 @@ class Reading(Protocol):
     def stderr(self) -> str: ...
 
 
-Asked = TypeVar("Asked", bound=Question)
-Answered = TypeVar("Answered", bound=Reading)
+QuestionT = TypeVar("QuestionT", bound=Question)
+AnswerT = TypeVar("AnswerT", bound=AnswerLike)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contract(Generic[Asked, Answered]):
+class Contract(Generic[QuestionT, AnswerT]):
     """How one question or several are written as a line, and what is read of the reply."""
 
-    encode: Callable[[Asked, str | None], bytes]  # with the `_id` that it must be answered under
-    encode_batch: Callable[[Sequence[Asked], str | None], bytes]
-    judge: Callable[[dict[str, Any]], Answered]  # a decoded reply, or raises EvaluationError
-    parse: Callable[[bytes], Answered]  # a whole stdout, or raises EvaluationError
-    split: Callable[[Mapping[str, Any], int], list[Answered | EvaluationError]]  # or raises ValueError
-    groups: Callable[[Sequence[Asked], int], Iterator[Sequence[Asked]]]  # what may be asked together
-    mend: Callable[[Asked, str], str]  # what to do about a program that failed and said this on stderr
+    encode: Callable[[QuestionT, str | None], bytes]  # with the `_id` that it must be answered under
+    encode_batch: Callable[[Sequence[QuestionT], str | None], bytes]
+    judge: Callable[[dict[str, Any]], AnswerT]  # a decoded reply, or raises EvaluationError
+    parse: Callable[[bytes], AnswerT]  # a whole stdout, or raises EvaluationError
+    split: Callable[[Mapping[str, Any], int], list[AnswerT | EvaluationError]]  # or raises ValueError
+    groups: Callable[[Sequence[QuestionT], int], Iterator[Sequence[QuestionT]]]  # what may go into one call
+    fix: Callable[[QuestionT, str], str]  # what to do about a program that failed and said this on stderr
     sample: str = SAMPLE  # what a reply looks like, for messages
 
 
@@ -71,7 +71,7 @@ def evaluating(score_range: ScoreRange) -> Contract[Payload, Answer]:
         parse=partial(parse_answer, score_range=score_range),
         split=partial(split_batch, score_range=score_range),
         groups=alike,
-        mend=_mend,
+        fix=_fix,
     )
 
 
@@ -88,7 +88,7 @@ def _what_a_batch_shares(payload: Payload) -> tuple[str, str | None, bool]:
     return payload.candidate, payload.task_model, payload.example is not None
 
 
-def _mend(payload: Payload, stderr: str) -> str:
+def _fix(payload: Payload, stderr: str) -> str:
     if payload.example is None and "example" in stderr:
         return "it seems to need an example, and there was none: --example FILE:LINE, or --dataset FILE"
-    return 'mend it, or exit 0 and answer {"error": "why"} where there is no score to give'
+    return 'fix it, or exit 0 and answer {"error": "why"} where there is no score to give'

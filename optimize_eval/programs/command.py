@@ -1,7 +1,7 @@
-"""A program that is asked: started for each call, or kept alive once it declares that it may be.
+"""A program that is called: started for each call, or kept alive once it declares that it may be.
 
 Decides which of the two, and falls back from the second to the first so that no outcome depends on it. What
-is said to it, and how its words are understood, is its contract: an evaluator's, or a model's.
+is sent to it, and how its replies are read, is its contract: an evaluator's, or a model's.
 """
 
 import itertools
@@ -19,12 +19,12 @@ from typing import Any, Generic
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.programs import exits, leftovers, not_started, one_shot, process
-from optimize_eval.programs.batch import Unanswered, ask_in_batches
-from optimize_eval.programs.codec import Answered, Asked, Contract
+from optimize_eval.programs.batch import Unanswered, call_in_batches
+from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.pipelined import Window
-from optimize_eval.programs.pool import CLOSED, Living, Pool
+from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
 from optimize_eval.programs.targets import argv_of
-from optimize_eval.programs.worker import Broken, MakeLine, Reply, Worker
+from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
     TASK_MODEL_VARIABLE,
@@ -47,10 +47,10 @@ def _count_fork() -> None:
 os.register_at_fork(after_in_child=_count_fork)
 
 
-class Command(Generic[Asked, Answered]):
-    """Asks a program."""
+class Command(Generic[QuestionT, AnswerT]):
+    """Calls a program."""
 
-    def __init__(self, spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> None:
+    def __init__(self, spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> None:
         self._spec = spec
         self._contract = contract
         self._program: process.Program | None = None
@@ -85,28 +85,28 @@ class Command(Generic[Asked, Answered]):
         calls = self._size * (self._capabilities.concurrency or 1) if self._keeps_alive() else None
         return Capacity(calls=calls, batch=self._capabilities.batch)
 
-    def call(self, payload: Asked, deadline: float) -> Answered:
+    def call(self, payload: QuestionT, deadline: float) -> AnswerT:
         if self._keeps_alive():
             try:
-                return self._ask_worker(payload, deadline - time.monotonic())
-            except Broken as broken:
+                return self._call_worker(payload, deadline - time.monotonic())
+            except WorkerBroken as broken:
                 if self._is_closed:
                     raise EvaluationError(
                         FailureKind.INTERNAL, CLOSED, hint="close it after the last call"
                     ) from None
                 self._take_note(broken)
                 deadline = time.monotonic() + self._spec.timeout
-        return self._ask_once(payload, deadline)
+        return self._call_once(payload, deadline)
 
-    def call_many(self, payloads: Sequence[Asked], timeout: float) -> list[Answered | EvaluationError]:
-        """Ask in batches where the program declared them, else one by one."""
-        return ask_in_batches(
+    def call_many(self, payloads: Sequence[QuestionT], timeout: float) -> list[AnswerT | EvaluationError]:
+        """Call in batches where the program declared them, else one by one."""
+        return call_in_batches(
             payloads,
             timeout,
             size=self._capabilities.batch,
             contract=self._contract,
             one=self.call,
-            many=self._ask_batch,
+            many=self._call_batch,
         )
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class Command(Generic[Asked, Answered]):
     def _breaks(self) -> int:
         return sum(pool.breaks for pool in list(self._pools.values()))
 
-    def _ask_once(self, payload: Asked, deadline: float) -> Answered:
+    def _call_once(self, payload: QuestionT, deadline: float) -> AnswerT:
         ended = self._run(self._contract.encode(payload, None), payload.task_model, deadline)
         if ended.status != 0:
             raise exits.failed(ended, self._spec, self._find_program(), self._contract, payload)
@@ -140,19 +140,21 @@ class Command(Generic[Asked, Answered]):
             )
         return answer
 
-    def _ask_worker(self, payload: Asked, seconds: float) -> Answered:
+    def _call_worker(self, payload: QuestionT, seconds: float) -> AnswerT:
         reply = self._converse(payload.task_model, partial(self._contract.encode, payload), seconds)
         answer = self._judged(
             reply.stderr,
             lambda: self._contract.judge(reply.answer),
             answered=lambda: _without_id(reply.answer),
         )
-        if answer.capabilities.batch > self._capabilities.batch:  # persistent by the user's word, told later
+        if (
+            answer.capabilities.batch > self._capabilities.batch
+        ):  # persistent by the user's word, declared later
             self._capabilities = replace(self._capabilities, batch=answer.capabilities.batch)
         return answer
 
-    def _ask_batch(self, payloads: Sequence[Asked], seconds: float) -> dict[str, Any]:
-        """Ask for several answers at once; raises Unanswered when they must be asked singly."""
+    def _call_batch(self, payloads: Sequence[QuestionT], seconds: float) -> dict[str, Any]:
+        """Call for several answers at once; raises Unanswered when they must be called singly."""
         task_model = payloads[0].task_model
         try:
             if self._keeps_alive():
@@ -163,21 +165,21 @@ class Command(Generic[Asked, Answered]):
                 self._contract.encode_batch(payloads, None), task_model, time.monotonic() + seconds
             )
             return decode_answer(ended.stdout) if ended.status == 0 else {}
-        except Broken as broken:
+        except WorkerBroken as broken:
             self._take_note(broken)
             raise Unanswered from broken
         except EvaluationError as error:
             raise Unanswered from error
 
-    def _converse(self, task_model: str | None, make_line: MakeLine, seconds: float) -> Reply:
+    def _converse(self, task_model: str | None, make_line: MakeLine, seconds: float) -> WorkerReply:
         try:
-            return self._pool(task_model).ask(make_line, seconds)
-        except one_shot.Late as late:
+            return self._pool(task_model).call(make_line, seconds)
+        except one_shot.DeadlinePassed as late:
             raise exits.late(self._spec.timeout, late.stderr) from None
         except process.NotStarted as refused:
             raise self._not_started(refused) from refused
 
-    def _run(self, payload: bytes, task_model: str | None, deadline: float) -> one_shot.Ended:
+    def _run(self, payload: bytes, task_model: str | None, deadline: float) -> one_shot.Exit:
         program = self._find_program()
         self._has_started = True
         tag = f"{self._tag}.{next(self._starts)}"
@@ -187,9 +189,9 @@ class Command(Generic[Asked, Answered]):
             )
         except process.NotStarted as refused:
             raise self._not_started(refused) from refused
-        except one_shot.Late as late:
+        except one_shot.DeadlinePassed as late:
             raise exits.late(self._spec.timeout, late.stderr) from None
-        except one_shot.Flood as flood:
+        except one_shot.OutputTooLarge as flood:
             raise exits.flood(flood.stderr) from None
 
     def _pool(self, task_model: str | None) -> Pool:
@@ -205,9 +207,7 @@ class Command(Generic[Asked, Answered]):
             )
         return pool
 
-    def _judged(
-        self, stderr: bytes, judge: Callable[[], Answered], answered: Callable[[], bytes]
-    ) -> Answered:
+    def _judged(self, stderr: bytes, judge: Callable[[], AnswerT], answered: Callable[[], bytes]) -> AnswerT:
         """Judge an answer; a failure takes with it what the program had written."""
         try:
             answer = judge()
@@ -218,14 +218,14 @@ class Command(Generic[Asked, Answered]):
             error.hint = not_started.shell_hint(self._spec.text) or error.hint
             raise
 
-    def _take_note(self, broken: Broken) -> None:
-        what = "its payloads were asked again, one process each"
+    def _take_note(self, broken: WorkerBroken) -> None:
+        what = "its payloads were called again, one process each"
         if self._breaks() >= MOST_BREAKS:
-            what = f"after {MOST_BREAKS} breaks it is asked one process per call from now on"
+            what = f"after {MOST_BREAKS} breaks each call has a process of its own from now on"
         self._note = f"{self._spec.name}: a kept-alive process broke ({broken}); {what}"
 
     def _not_started(self, refused: process.NotStarted) -> EvaluationError:
-        program, self._program = self._find_program(), None  # look again next time: it may be mended by then
+        program, self._program = self._find_program(), None  # look again next time: it may be fixed by then
         return not_started.explain_refusal(self._spec, program.executable, refused.error)
 
     def _find_program(self) -> process.Program:
@@ -247,7 +247,7 @@ def _without_id(answer: Mapping[str, Any]) -> bytes:
 
 def _start_worker(
     program: process.Program, tag: str, starts: Iterator[int], variables: Mapping[bytes, bytes], window: int
-) -> Living:
+) -> WorkerLike:
     child = process.Child(program, f"{tag}.{next(starts)}", variables, lambda _child: None)
     return Worker(child) if window == 1 else Window(child)
 

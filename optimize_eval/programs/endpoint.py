@@ -1,7 +1,7 @@
-"""A program behind HTTP: what it is asked as the body of a POST, its answer as the body of the reply.
+"""A program behind HTTP: what it is sent as the body of a POST, its answer as the body of the reply.
 
 An evaluator or a model under test, as the contract says.
-Says what a status and a body mean; connections and deadlines are http's business, asking again is run's.
+Says what a status and a body mean; connections and deadlines are http's business, retrying is run's.
 """
 
 import threading
@@ -13,8 +13,8 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
 from optimize_eval.http import headers
 from optimize_eval.http.client import SUCCESS, Connections, Response, seconds_to_wait
-from optimize_eval.programs.batch import Unanswered, ask_in_batches
-from optimize_eval.programs.codec import Answered, Asked, Contract
+from optimize_eval.programs.batch import Unanswered, call_in_batches
+from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.targets import url_of
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.secrets import redact, redact_values
@@ -25,12 +25,12 @@ _READ_BODY = 1 << 16  # of one that is shown
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
-class Endpoint(Generic[Asked, Answered]):
-    """Asks a URL."""
+class Endpoint(Generic[QuestionT, AnswerT]):
+    """Calls a URL."""
 
     note = ""
 
-    def __init__(self, spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> None:
+    def __init__(self, spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> None:
         self._spec = spec
         self._contract = contract
         self._headers = headers.expand(spec.headers)
@@ -41,35 +41,35 @@ class Endpoint(Generic[Asked, Answered]):
         self._room = threading.Condition()
         self._in_flight = 0
 
-    def call(self, payload: Asked, deadline: float) -> Answered:
+    def call(self, payload: QuestionT, deadline: float) -> AnswerT:
         body = self._contract.encode(payload, None)
-        answer = self._contract.judge(self._ask(body, deadline - time.monotonic()))
+        answer = self._contract.judge(self._exchange(body, deadline - time.monotonic()))
         if answer.capabilities is not NO_CAPABILITIES:
             self._learn(answer.capabilities)
         return answer
 
-    def call_many(self, payloads: Sequence[Asked], timeout: float) -> list[Answered | EvaluationError]:
-        """Ask in batches where the endpoint declared them, else one by one."""
-        return ask_in_batches(
+    def call_many(self, payloads: Sequence[QuestionT], timeout: float) -> list[AnswerT | EvaluationError]:
+        """Call in batches where the endpoint declared them, else one by one."""
+        return call_in_batches(
             payloads,
             timeout,
             size=self.capacity.batch,
             contract=self._contract,
             one=self.call,
-            many=self._ask_batch,
+            many=self._call_batch,
         )
 
     def close(self) -> None:
         self._connections.close()
 
-    def _ask_batch(self, payloads: Sequence[Asked], seconds: float) -> Mapping[str, Any]:
+    def _call_batch(self, payloads: Sequence[QuestionT], seconds: float) -> Mapping[str, Any]:
         try:
-            return self._ask(self._contract.encode_batch(payloads, None), seconds)
+            return self._exchange(self._contract.encode_batch(payloads, None), seconds)
         except EvaluationError as error:
             raise Unanswered from error
 
-    def _ask(self, body: bytes, seconds: float) -> dict[str, Any]:
-        """Ask within so many seconds; waiting for room among the calls in flight does not count."""
+    def _exchange(self, body: bytes, seconds: float) -> dict[str, Any]:
+        """Call within so many seconds; waiting for room among the calls in flight does not count."""
         response = self._post_in_turn(body, seconds)
         if response.status not in SUCCESS:
             raise self._refused(response)
@@ -126,7 +126,7 @@ class Endpoint(Generic[Asked, Answered]):
 
 
 def _reported(said: bytes) -> str:
-    """Find the error that a JSON body tells, if it does."""
+    """Find the error in a JSON body, if it has one."""
     try:
         error = decode_answer(said).get("error")
     except EvaluationError:
@@ -141,7 +141,7 @@ def _status_hint(response: Response) -> str:
     if response.location:
         return f"it redirects to {response.location}: use that URL if you trust it"
     if status in {401, 403}:
-        return "give what it asks for with --header 'Authorization: Bearer ${TOKEN}'"
+        return "give what it requires with --header 'Authorization: Bearer ${TOKEN}'"
     if status in {404, 405}:
         return "check the URL: the endpoint must take a POST"
     if status in _AGAIN:

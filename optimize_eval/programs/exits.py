@@ -6,7 +6,7 @@ import signal
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, EvaluatorSpec
 from optimize_eval.programs import not_started, one_shot
-from optimize_eval.programs.codec import Answered, Asked, Contract
+from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.process import Program
 
 _SHOWN_LINE = 200
@@ -21,11 +21,11 @@ _CRASH_HINT = "it crashed: run it by hand on the same payload, a debugger or its
 
 
 def failed(
-    ended: one_shot.Ended,
+    ended: one_shot.Exit,
     spec: EvaluatorSpec,
     program: Program,
-    contract: Contract[Asked, Answered],
-    question: Asked,
+    contract: Contract[QuestionT, AnswerT],
+    question: QuestionT,
 ) -> EvaluationError:
     """Explain an end by a signal or with a status other than 0, which is a failure whatever was printed."""
     stderr = text_of(ended.stderr)
@@ -46,24 +46,24 @@ def failed(
         detail=stderr,
         hint=not_started.script_hint(spec)
         or _exit_hint(ended, program, contract)
-        or contract.mend(question, stderr),
+        or contract.fix(question, stderr),
         retry_after=0.0,
     )
 
 
-def _exit_hint(ended: one_shot.Ended, program: Program, contract: Contract[Asked, Answered]) -> str:
+def _exit_hint(ended: one_shot.Exit, program: Program, contract: Contract[QuestionT, AnswerT]) -> str:
     status = ended.status or 0
     if _is_answer(ended.stdout, contract):
         return "stdout held a valid answer, but a status other than 0 means failure: exit 0 after answering"
     if status in _SHELL_SAYS:
-        mend = not_started.carriage_return_hint(program.executable, program.argv[0])
-        return mend or _SHELL_SAYS[status]
+        fix = not_started.carriage_return_hint(program.executable, program.argv[0])
+        return fix or _SHELL_SAYS[status]
     if status - _SIGNAL_BASE in signal.valid_signals():
         return f"{status} is how a shell reports {_signal_name(status - _SIGNAL_BASE)}"
     return ""
 
 
-def _is_answer(stdout: bytes, contract: Contract[Asked, Answered]) -> bool:
+def _is_answer(stdout: bytes, contract: Contract[QuestionT, AnswerT]) -> bool:
     try:
         contract.parse(stdout)
     except EvaluationError:

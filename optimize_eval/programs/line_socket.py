@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Generic
 
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec, check_text
-from optimize_eval.programs.batch import ask_singly
-from optimize_eval.programs.codec import Answered, Asked, Contract
+from optimize_eval.programs.batch import call_singly
+from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.one_shot import milliseconds
 from optimize_eval.protocol import NO_CAPABILITIES, decode_answer
 
@@ -38,7 +38,7 @@ class UnixSocket:
         check_text("socket", self.path)
 
 
-class _Unanswered(Exception):
+class _EndedEarly(Exception):
     """The server ended the connection before it had answered."""
 
     def __init__(self, *, has_begun: bool) -> None:
@@ -46,7 +46,7 @@ class _Unanswered(Exception):
         self.has_begun = has_begun
 
 
-class _Connection:
+class _SocketConnection:
     """One connection, on which one line at a time is sent and answered."""
 
     def __init__(self, path: str, deadline: float) -> None:
@@ -107,7 +107,7 @@ class _Connection:
         except OSError:
             data = b""
         if not data:
-            raise _Unanswered(has_begun=bool(self._buffer))
+            raise _EndedEarly(has_begun=bool(self._buffer))
         self._buffer += data
         if len(self._buffer) > ANSWER_CAP + _CHUNK:
             raise EvaluationError(
@@ -125,24 +125,24 @@ class _Connection:
             return rest[:0]
 
 
-class SocketProgram(Generic[Asked, Answered]):
+class SocketProgram(Generic[QuestionT, AnswerT]):
     """Calls the server, over connections that stay open."""
 
     note = ""
 
-    def __init__(self, spec: EvaluatorSpec, contract: Contract[Asked, Answered]) -> None:
+    def __init__(self, spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> None:
         self._spec = spec
         self._contract = contract
         self._path = _path_of(spec)
         self._allowed = spec.workers  # calls at once; None: as the server declares
         self.capacity = Capacity(calls=spec.workers or 1)
         self._changed = threading.Condition()  # guards what follows
-        self._idle: list[_Connection] = []
-        self._busy: set[_Connection] = set()
+        self._idle: list[_SocketConnection] = []
+        self._busy: set[_SocketConnection] = set()
         self._in_flight = 0
         self._pid = os.getpid()
 
-    def call(self, payload: Asked, deadline: float) -> Answered:
+    def call(self, payload: QuestionT, deadline: float) -> AnswerT:
         """Call within the time that is left; waiting for room among the calls in flight does not count."""
         seconds = deadline - time.monotonic()
         with self._room():
@@ -153,8 +153,8 @@ class SocketProgram(Generic[Asked, Answered]):
                 self._changed.notify_all()
         return answer
 
-    def call_many(self, payloads: Sequence[Asked], timeout: float) -> list[Answered | EvaluationError]:
-        return ask_singly(payloads, timeout, self.call)
+    def call_many(self, payloads: Sequence[QuestionT], timeout: float) -> list[AnswerT | EvaluationError]:
+        return call_singly(payloads, timeout, self.call)
 
     def close(self) -> None:
         with self._changed:
@@ -177,17 +177,17 @@ class SocketProgram(Generic[Asked, Answered]):
                 self._in_flight -= 1
                 self._changed.notify()
 
-    def _answer(self, payload: Asked, deadline: float) -> dict[str, Any]:
+    def _answer(self, payload: QuestionT, deadline: float) -> dict[str, Any]:
         """Call over a connection that stands, or over a new one where the server had ended that one."""
         try:
             if standing := self._standing():
                 try:
                     return self._exchanged(standing, payload, deadline)
-                except _Unanswered as ended:
+                except _EndedEarly as ended:
                     if ended.has_begun:
                         raise
             return self._exchanged(self._opened(deadline), payload, deadline)
-        except _Unanswered as ended:
+        except _EndedEarly as ended:
             raise _cut_short(has_begun=ended.has_begun) from None
         except TimeoutError:
             raise EvaluationError(
@@ -196,7 +196,9 @@ class SocketProgram(Generic[Asked, Answered]):
                 hint="allow more time with --timeout, or look at the server's log",
             ) from None
 
-    def _exchanged(self, connection: _Connection, payload: Asked, deadline: float) -> dict[str, Any]:
+    def _exchanged(
+        self, connection: _SocketConnection, payload: QuestionT, deadline: float
+    ) -> dict[str, Any]:
         with self._changed:
             self._busy.add(connection)
         identity, is_sound = connection.next_identity(), False
@@ -209,21 +211,21 @@ class SocketProgram(Generic[Asked, Answered]):
         finally:
             self._put_back(connection, is_sound=is_sound)
 
-    def _standing(self) -> _Connection | None:
+    def _standing(self) -> _SocketConnection | None:
         with self._changed:
             if self._pid != os.getpid():  # after a fork: what stands is the parent's
                 self._pid, self._idle = os.getpid(), []
             return self._idle.pop() if self._idle else None
 
-    def _opened(self, deadline: float) -> _Connection:
+    def _opened(self, deadline: float) -> _SocketConnection:
         try:
-            return _Connection(self._path, deadline)
+            return _SocketConnection(self._path, deadline)
         except TimeoutError:
             raise
         except OSError as error:
             raise _not_connected(self._path, error) from None
 
-    def _put_back(self, connection: _Connection, *, is_sound: bool) -> None:
+    def _put_back(self, connection: _SocketConnection, *, is_sound: bool) -> None:
         with self._changed:
             self._busy.discard(connection)
             if is_sound:

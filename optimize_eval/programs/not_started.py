@@ -109,7 +109,7 @@ def script_hint(spec: EvaluatorSpec) -> str:
 
 
 def carriage_return_hint(executable: str, shown: str) -> str:
-    """Say how to mend a script whose first line ends as on Windows, which names an interpreter nobody has."""
+    """Say how to fix a script whose first line ends as on Windows, which names an interpreter nobody has."""
     head = _head(Path(executable)).partition(b"\n")[0]
     if head.startswith(b"#!") and head.endswith(b"\r"):
         return f"line 1 ends in a carriage return; take them out: sed -i 's/\\r$//' {shlex.quote(shown)}"
@@ -178,8 +178,8 @@ def _unreadable_program(path: Path, shown: str, error: OSError) -> tuple[str, st
 
 
 def _bad_interpreter(path: Path, first: bytes, shown: str) -> tuple[str, str]:
-    if mend := carriage_return_hint(str(path), shown):
-        return f"{shown}: its interpreter is not found", mend
+    if fix := carriage_return_hint(str(path), shown):
+        return f"{shown}: its interpreter is not found", fix
     words = first[2:].decode(errors="replace").split()
     if not words:
         return f"{shown}: its #! line names no interpreter", "write '#!/usr/bin/env python3', say"

@@ -22,7 +22,7 @@ _LONGEST_POLL = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Exit:
     """How a program ended (as subprocess counts: a signal is negative; None: unknown) and what it wrote."""
 
     status: int | None
@@ -36,11 +36,11 @@ class _Cut(Exception):
         self.stderr = stderr
 
 
-class Late(_Cut):
+class DeadlinePassed(_Cut):
     """The deadline passed; the program and all it started were killed."""
 
 
-class Flood(_Cut):
+class OutputTooLarge(_Cut):
     """stdout went beyond ANSWER_CAP; the program and all it started were killed."""
 
 
@@ -53,7 +53,7 @@ class Tail:
         self._kept = bytearray()
 
     def take(self, fd: int, event: int) -> bool:
-        """Read what is there; tell whether more may come."""
+        """Read what is there; return True if more may come."""
         data = os.read(fd, _CHUNK)
         self._kept += data
         if len(self._kept) > 2 * STDERR_KEPT:
@@ -69,8 +69,8 @@ class Tail:
 
 def run(
     program: Program, payload: bytes, *, tag: str, variables: Mapping[bytes, bytes], deadline: float
-) -> Ended:
-    """Run a program once on a payload; raises NotStarted, Late or Flood.
+) -> Exit:
+    """Run a program once on a payload; raises NotStarted, DeadlinePassed or OutputTooLarge.
 
     `tag` marks the processes of this call and must be unique; `variables` are added to the program's
     environment; `deadline` is an instant of time.monotonic.
@@ -79,30 +79,30 @@ def run(
     child = Child(program, tag, variables, call.feed)  # fed before the start: the usual payload fits the pipe
     try:
         call.listen(child, deadline)
-        return Ended(child.reap(), bytes(call.stdout), bytes(call.stderr))
-    except Late:
+        return Exit(child.reap(), bytes(call.stdout), bytes(call.stderr))
+    except DeadlinePassed:
         _terminate(child, call)
-        raise Late(bytes(call.stderr)) from None
+        raise DeadlinePassed(bytes(call.stderr)) from None
     except BaseException as error:
         child.kill()
-        if isinstance(error, Flood):
-            raise Flood(bytes(call.stderr)) from None
+        if isinstance(error, OutputTooLarge):
+            raise OutputTooLarge(bytes(call.stderr)) from None
         raise
     finally:
         child.close()
 
 
 def _terminate(child: Child, call: "_Call") -> None:
-    """Ask politely first: SIGTERM to the group, a moment of grace, then kill."""
+    """Be polite first: SIGTERM to the group, a moment of grace, then kill."""
     seen = child.descendants()
     child.signal_group(signal.SIGTERM)
-    with contextlib.suppress(Late, Flood):
+    with contextlib.suppress(DeadlinePassed, OutputTooLarge):
         until = time.monotonic() + GRACE
         call.listen(child, until, last=until)
     child.kill(seen)
 
 
-_Takers = dict[int, Callable[[int], bool]]  # descriptor → what takes its event and tells whether to go on
+_Takers = dict[int, Callable[[int], bool]]  # descriptor → what takes its event and returns True to go on
 
 
 class _Call:
@@ -128,9 +128,10 @@ class _Call:
             child.close_stdin()
 
     def listen(self, child: Child, deadline: float, *, last: float | None = None) -> None:
-        """Feed and drain until the program has ended and stdout is read; raises Late or Flood.
+        """Feed and drain until the program has ended and stdout is read.
 
-        After the end of the program itself, stdout is read for LINGER more, or until `last`.
+        Raises DeadlinePassed or OutputTooLarge. After the end of the program itself, stdout is read for
+        LINGER more, or until `last`.
         """
         self._await_quick_end(child, deadline)
         poller, takers = self._watch(child)
@@ -142,7 +143,7 @@ class _Call:
             if self._ended and not had_ended:
                 until = last or time.monotonic() + LINGER
             elif wait <= 0 and not self._ended:
-                raise Late
+                raise DeadlinePassed
             elif wait <= 0:
                 break
         if child.stderr in takers:
@@ -185,7 +186,7 @@ class _Call:
         data = os.read(fd, _CHUNK)
         self.stdout += data
         if len(self.stdout) > ANSWER_CAP:
-            raise Flood
+            raise OutputTooLarge
         return has_more(data, event)
 
     def _take_room(self, child: Child) -> bool:
@@ -212,6 +213,6 @@ def milliseconds(seconds: float) -> int:
 
 
 def has_more(data: bytes, event: int) -> bool:
-    """Tell whether a pipe may still give something after a read of at most _CHUNK bytes."""
+    """Return True if a pipe may still give something after a read of at most _CHUNK bytes."""
     # With every writer gone (POLLHUP) a short read has emptied the pipe, which spares one more read.
     return bool(data) and not (event & select.POLLHUP and len(data) < _CHUNK)

@@ -1,7 +1,7 @@
-"""A worker that may be asked several things at once, and answers them in any order.
+"""A worker that may get several calls at once, and answers them in any order.
 
-Slots write their lines and wait; one reader thread hands each answer to the slot that asked. A deadline
-that passes while several answers are owed blames nobody: it breaks the worker, and all are asked again.
+Slots write their lines and wait; one reader thread hands each answer to its slot. A deadline that passes while
+several answers are owed blames nobody: it breaks the worker, and all are called again.
 """
 
 import os
@@ -11,9 +11,9 @@ import threading
 import time
 from typing import Any
 
-from optimize_eval.programs.one_shot import GRACE, Late, milliseconds
+from optimize_eval.programs.one_shot import GRACE, DeadlinePassed, milliseconds
 from optimize_eval.programs.process import Child
-from optimize_eval.programs.worker import Broken, Lines, MakeLine, Reply, identified
+from optimize_eval.programs.worker import MakeLine, OutputLines, WorkerBroken, WorkerReply, identified
 
 _AWHILE = 3600.0
 
@@ -36,12 +36,12 @@ class Window:
 
     def __init__(self, child: Child) -> None:
         self._child = child
-        self._lines = Lines(child)
+        self._lines = OutputLines(child)
         self._state = threading.Lock()  # guards what follows
         self._asked = 0
         self._waiting: dict[str, _Waiting] = {}
         self._broken = ""
-        self._parting = False
+        self._is_closing = False
         self._writing = threading.Lock()  # held while stdin is used: no line inside another, no closed one
         self._reader = threading.Thread(target=self._read, name="optimize-eval worker", daemon=True)
         self._reader.start()
@@ -55,13 +55,13 @@ class Window:
         """What broke it, also where nobody waited for an answer."""
         return self._broken
 
-    def ask(self, make_line: MakeLine, deadline: float) -> Reply:
-        """Ask and wait; raises Late or Broken, after both of which the worker is gone."""
+    def call(self, make_line: MakeLine, deadline: float) -> WorkerReply:
+        """Send a line and wait; raises DeadlinePassed or WorkerBroken, and the worker is gone then."""
         identity, waiting = self._enlist()
         try:
             self._write(make_line(identity), deadline)
             in_time = waiting.done.acquire(timeout=max(0.0, deadline - time.monotonic()))
-        except Late:
+        except DeadlinePassed:
             in_time = False
         except BaseException as error:
             self._break(str(error) or "a payload could not be written whole")
@@ -69,17 +69,17 @@ class Window:
         if not in_time:
             self._give_up(identity, waiting)
         if waiting.answer is None:
-            raise Broken(self._broken)
-        return Reply(waiting.answer, waiting.stderr)
+            raise WorkerBroken(self._broken)
+        return WorkerReply(waiting.answer, waiting.stderr)
 
     def interrupt(self) -> None:
-        """Kill the program from another thread; those that ask it are woken."""
+        """Kill the program from another thread; those that call it are woken."""
         self._break("the evaluator was closed")
 
-    def part(self) -> None:
+    def close_stdin(self) -> None:
         """Close stdin: the sign to end."""
         with self._state:
-            self._parting = True
+            self._is_closing = True
         with self._writing:
             self._child.close_stdin()
 
@@ -96,7 +96,7 @@ class Window:
     def _enlist(self) -> tuple[str, _Waiting]:
         with self._state:
             if self._broken:
-                raise Broken(self._broken)
+                raise WorkerBroken(self._broken)
             self._asked += 1
             identity, waiting = str(self._asked), _Waiting()
             self._waiting[identity] = waiting
@@ -106,7 +106,7 @@ class Window:
 
     def _write(self, line: bytes, deadline: float) -> None:
         if not self._writing.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            raise Late
+            raise DeadlinePassed
         try:
             rest = memoryview(line)
             while rest:
@@ -121,7 +121,7 @@ class Window:
             _await_room(self._child.stdin, deadline)
             return 0
         except OSError as error:
-            raise Broken("it ended") from error
+            raise WorkerBroken("it ended") from error
 
     def _give_up(self, identity: str, waiting: _Waiting) -> None:
         """Alone in flight a late payload is a timeout; in company it only breaks the worker."""
@@ -130,7 +130,7 @@ class Window:
                 return  # the answer came in this very moment, or the worker broke
         self._break("an answer was late while several were owed")
         if not waiting.had_company:
-            raise Late(bytes(self._lines.stderr))
+            raise DeadlinePassed(bytes(self._lines.stderr))
 
     def _break(self, reason: str) -> None:
         """Kill the program and wake every slot; the reader thread then closes the pipes."""
@@ -149,11 +149,11 @@ class Window:
                 while (line := self._lines.next()) is not None:
                     self._hand_over(*identified(line))
                 self._lines.fill(_AWHILE)
-        except Broken as broken:
+        except WorkerBroken as broken:
             self._end(str(broken))
 
     def _end(self, reason: str) -> None:
-        if self._parting:
+        if self._is_closing:
             self._child.reap()
         self._break(reason)
         with self._writing:
@@ -164,7 +164,7 @@ class Window:
             waiting = self._waiting.pop(identity, None)
             is_last = not self._waiting
         if waiting is None:
-            raise Broken(f"it answered {identity!r}, which was not asked")
+            raise WorkerBroken(f"it answered {identity!r}, which was not sent")
         waiting.answer = answer
         waiting.stderr = bytes(self._lines.stderr)
         if is_last:
@@ -177,5 +177,5 @@ def _await_room(stdin: int, deadline: float) -> None:
     poller = select.poll()
     poller.register(stdin, select.POLLOUT)
     if left <= 0:
-        raise Late
+        raise DeadlinePassed
     poller.poll(milliseconds(left))

@@ -6,21 +6,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from optimize_eval.programs.worker import FAREWELL, Broken, MakeLine, Reply
+from optimize_eval.programs.worker import FAREWELL, MakeLine, WorkerBroken, WorkerReply
 
 CLOSED = "the evaluator was closed"
 
 
-class Living(Protocol):
+class WorkerLike(Protocol):
     """What a pool needs of a worker."""
 
     @property
     def is_dead(self) -> bool: ...
     @property
     def reason(self) -> str: ...
-    def ask(self, make_line: MakeLine, deadline: float) -> Reply: ...
+    def call(self, make_line: MakeLine, deadline: float) -> WorkerReply: ...
     def interrupt(self) -> None: ...
-    def part(self) -> None: ...
+    def close_stdin(self) -> None: ...
     def close(self, deadline: float) -> None: ...
 
 
@@ -28,28 +28,28 @@ class Pool:
     """At most `size` workers, each with at most `window` calls in flight; thread-safe."""
 
     def __init__(
-        self, start: Callable[[], Living], tell: Callable[[Broken], None], *, size: int, window: int
+        self, start: Callable[[], WorkerLike], note: Callable[[WorkerBroken], None], *, size: int, window: int
     ) -> None:
         self._start = start
-        self._tell = tell  # what broke a worker that owed nobody an answer
+        self._note = note  # what broke a worker that owed nobody an answer
         self._size = size
         self._window = window
         self._changed = threading.Condition()
-        self._busy: dict[Living, int] = {}  # worker → calls in flight
+        self._busy: dict[WorkerLike, int] = {}  # worker → calls in flight
         self._starting = 0
         self._is_closed = False
         self.breaks = 0  # workers that broke; one with several calls in flight is one
 
-    def ask(self, make_line: MakeLine, seconds: float) -> Reply:
-        """Ask a worker, which then has so many seconds; the time until one is free does not count."""
+    def call(self, make_line: MakeLine, seconds: float) -> WorkerReply:
+        """Call a worker, which then has so many seconds; the time until one is free does not count."""
         with self._worker() as worker:
             try:
-                reply = worker.ask(make_line, time.monotonic() + seconds)
-            except Broken:
+                reply = worker.call(make_line, time.monotonic() + seconds)
+            except WorkerBroken:
                 self._count_break(worker)
                 raise
             if worker.is_dead and self._count_break(worker):
-                self._tell(Broken(worker.reason))
+                self._note(WorkerBroken(worker.reason))
             return reply
 
     def close(self) -> None:
@@ -57,30 +57,30 @@ class Pool:
         with self._changed:
             self._is_closed = True
             idle = [worker for worker, calls in self._busy.items() if calls == 0]
-            asked = [worker for worker, calls in self._busy.items() if calls > 0]
+            called = [worker for worker, calls in self._busy.items() if calls > 0]
             for worker in idle:
                 del self._busy[worker]
             self._changed.notify_all()
-        for worker in asked:
+        for worker in called:
             worker.interrupt()
         _end(idle)
         with self._changed:
             self._changed.wait_for(lambda: not self._busy and not self._starting, timeout=FAREWELL)
 
     @contextmanager
-    def _worker(self) -> Iterator[Living]:
+    def _worker(self) -> Iterator[WorkerLike]:
         worker = self._take() or self._start_another()
         try:
             yield worker
         finally:
             self._give_back(worker)
 
-    def _take(self) -> Living | None:
+    def _take(self) -> WorkerLike | None:
         """Take a worker that has room; None is the right to start another."""
         with self._changed:
             while True:
                 if self._is_closed:
-                    raise Broken(CLOSED)
+                    raise WorkerBroken(CLOSED)
                 worker = min(self._busy, key=self._busy.__getitem__, default=None)
                 if worker is not None and self._busy[worker] == 0:
                     break
@@ -93,7 +93,7 @@ class Pool:
             self._busy[worker] += 1
             return worker
 
-    def _start_another(self) -> Living:
+    def _start_another(self) -> WorkerLike:
         worker = None
         try:
             worker = self._start()
@@ -102,17 +102,17 @@ class Pool:
             with self._changed:
                 self._starting -= 1
                 if worker is not None:
-                    self._busy[worker] = 1  # also when closed meanwhile: who asked gives it back
+                    self._busy[worker] = 1  # also when closed meanwhile: who called gives it back
                 self._changed.notify_all()
 
-    def _count_break(self, worker: Living) -> bool:
-        """Count a worker that broke, once, and tell whether it was not counted before."""
+    def _count_break(self, worker: WorkerLike) -> bool:
+        """Count a worker that broke, once; return True if it was not counted before."""
         with self._changed:
             is_new = self._busy.pop(worker, None) is not None
             self.breaks += is_new
             return is_new
 
-    def _give_back(self, worker: Living) -> None:
+    def _give_back(self, worker: WorkerLike) -> None:
         with self._changed:
             if worker in self._busy:
                 self._busy[worker] -= 1
@@ -124,9 +124,9 @@ class Pool:
             _end([worker])
 
 
-def _end(workers: Sequence[Living]) -> None:
+def _end(workers: Sequence[WorkerLike]) -> None:
     for worker in workers:
-        worker.part()
+        worker.close_stdin()
     deadline = time.monotonic() + FAREWELL
     for worker in workers:
         worker.close(deadline)

@@ -1,8 +1,8 @@
 """A program kept alive between calls: payloads as lines in, answers as lines out, matched by `_id`.
 
-Worker is asked one thing at a time, by the slot that holds it. A program that declares a window is asked
-through window instead, and pool hands workers of either kind to slots. Whatever is not an answer to what
-was asked breaks the worker; what to do then is decided by command.
+A Worker gets one call at a time, from the slot that holds it. A program that declares a window is called
+through pipelined instead, and pool hands workers of either kind to slots. Whatever does not answer what was
+sent breaks the worker; what to do then is decided by command.
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import ANSWER_CAP
-from optimize_eval.programs.one_shot import GRACE, Late, Tail, milliseconds
+from optimize_eval.programs.one_shot import GRACE, DeadlinePassed, Tail, milliseconds
 from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child
 from optimize_eval.protocol import decode_answer
 
@@ -26,18 +26,18 @@ _MOMENT = 0.2  # a process that was seen to close its pipes takes so long at mos
 MakeLine = Callable[[str], bytes]  # identity → the line that asks under it
 
 
-class Reply(NamedTuple):
+class WorkerReply(NamedTuple):
     """A decoded answer, and what the worker had written to stderr by then."""
 
     answer: dict[str, Any]
     stderr: bytes
 
 
-class Broken(Exception):  # its text is the reason
-    """The worker cannot be trusted any more and was killed; what was asked of it is unanswered."""
+class WorkerBroken(Exception):  # its text is the reason
+    """The worker cannot be trusted any more and was killed; what it was sent is unanswered."""
 
 
-class Lines:
+class OutputLines:
     """The output of a living program as whole lines, and the tail of its stderr."""
 
     __slots__ = ("_buffer", "_child", "_poller", "_searched", "stderr")
@@ -62,17 +62,17 @@ class Lines:
         if end < 0:
             self._searched = len(self._buffer)
             if self._searched > ANSWER_CAP:
-                raise Broken(f"it wrote a line of more than {ANSWER_CAP // 2**20} MiB")
+                raise WorkerBroken(f"it wrote a line of more than {ANSWER_CAP // 2**20} MiB")
             return None
         if end > ANSWER_CAP:
-            raise Broken(f"it wrote a line of more than {ANSWER_CAP // 2**20} MiB")
+            raise WorkerBroken(f"it wrote a line of more than {ANSWER_CAP // 2**20} MiB")
         line = bytes(self._buffer[: end + 1])
         del self._buffer[: end + 1]
         self._searched = 0
         return line
 
     def fill(self, seconds: float, *, or_room: bool = False) -> None:
-        """Wait for output, at most so long, or with `or_room` until stdin takes more; raises Broken."""
+        """Wait for output, at most so long, or with `or_room` until stdin takes more; raises WorkerBroken."""
         if or_room:
             self._poller.register(self._child.stdin, select.POLLOUT)
         seconds = seconds if self._child.handle >= 0 else min(seconds, POLL_WITHOUT_HANDLE)
@@ -88,29 +88,29 @@ class Lines:
         if child.stdout in events:
             data = os.read(child.stdout, _CHUNK)
             if not data:
-                raise Broken("it ended" if child.await_end(_MOMENT) else "it closed its stdout")
+                raise WorkerBroken("it ended" if child.await_end(_MOMENT) else "it closed its stdout")
             self._buffer += data
         elif child.stdin in events and events[child.stdin] & select.POLLERR:
-            raise Broken("it ended" if child.await_end(_MOMENT) else "it closed its stdin")
+            raise WorkerBroken("it ended" if child.await_end(_MOMENT) else "it closed its stdin")
         elif child.handle in events or (child.handle < 0 and child.has_ended()):
-            raise Broken("it ended")
+            raise WorkerBroken("it ended")
 
 
 class Worker:
-    """One living program that answers one thing at a time."""
+    """One living program that gets one call at a time."""
 
     __slots__ = ("_asked", "_child", "_lines", "is_dead")
-    reason = ""  # one that is asked one thing at a time breaks while it owes an answer
+    reason = ""  # one that gets one call at a time breaks while it owes an answer
 
     def __init__(self, child: Child) -> None:
         self._child = child
-        self._lines = Lines(child)
+        self._lines = OutputLines(child)
         self._lines.watch_stdin()
         self._asked = 0
         self.is_dead = False
 
-    def ask(self, make_line: MakeLine, deadline: float) -> Reply:
-        """Ask and wait; raises Late or Broken, after both of which the worker is gone."""
+    def call(self, make_line: MakeLine, deadline: float) -> WorkerReply:
+        """Send a line and wait; raises DeadlinePassed or WorkerBroken, and the worker is gone then."""
         self._asked += 1
         identity = str(self._asked)
         try:
@@ -118,18 +118,18 @@ class Worker:
             while (line := self._lines.next()) is None:
                 self._lines.fill(_left(deadline))
             return self._reply(answer_to(line, identity))
-        except Late:
+        except DeadlinePassed:
             self._kill()
-            raise Late(bytes(self._lines.stderr)) from None
+            raise DeadlinePassed(bytes(self._lines.stderr)) from None
         except BaseException:
             self._kill()
             raise
 
     def interrupt(self) -> None:
-        """Kill the program from another thread; the one that asks it notices and cleans up."""
+        """Kill the program from another thread; the one that calls it notices and cleans up."""
         self._child.signal_group(signal.SIGKILL)
 
-    def part(self) -> None:
+    def close_stdin(self) -> None:
         """Close stdin: the sign to end."""
         self._child.close_stdin()
 
@@ -148,10 +148,10 @@ class Worker:
         self._child.signal_group(signal.SIGTERM)
         return self._child.await_end(GRACE)
 
-    def _reply(self, answer: dict[str, Any]) -> Reply:
+    def _reply(self, answer: dict[str, Any]) -> WorkerReply:
         stderr = bytes(self._lines.stderr)
         self._lines.stderr.clear()
-        return Reply(answer, stderr)
+        return WorkerReply(answer, stderr)
 
     def _write(self, line: bytes, deadline: float) -> None:
         """Write a line, reading meanwhile, so that full pipes on both sides block nobody."""
@@ -162,7 +162,7 @@ class Worker:
             except BlockingIOError:
                 self._lines.fill(_left(deadline), or_room=True)
             except OSError as error:
-                raise Broken("it ended") from error
+                raise WorkerBroken("it ended") from error
 
     def _kill(self) -> None:
         self.is_dead = True
@@ -171,26 +171,26 @@ class Worker:
 
 
 def identified(line: bytes) -> tuple[str, dict[str, Any]]:
-    """Read a worker's line: whose answer it is, and the answer; noise is Broken."""
+    """Read a worker's line: whose answer it is, and the answer; noise is WorkerBroken."""
     try:
         answer = decode_answer(line, source="a line on stdout")
     except EvaluationError as error:
-        raise Broken(error.message) from error
+        raise WorkerBroken(error.message) from error
     identity = answer.get("_id")
     if not isinstance(identity, str):
-        raise Broken("it answered without the _id that it was given")
+        raise WorkerBroken("it answered without the _id that it was given")
     return identity, answer
 
 
 def answer_to(line: bytes, identity: str) -> dict[str, Any]:
     found, answer = identified(line)
     if found != identity:
-        raise Broken(f"it answered {found!r} when {identity!r} was asked")
+        raise WorkerBroken(f"it answered {found!r} when {identity!r} was sent")
     return answer
 
 
 def _left(deadline: float) -> float:
     seconds = deadline - time.monotonic()
     if seconds <= 0:
-        raise Late
+        raise DeadlinePassed
     return seconds

@@ -15,7 +15,7 @@ import orjson
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
-from optimize_eval.programs.batch import ask_singly
+from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.targets import CommandLine, argv_of
 from optimize_eval.protocol import Answer, Payload, ScoreRange, judge_answer
 from optimize_eval.run.live import Connecting
@@ -47,7 +47,7 @@ class Called:
         return judge_answer(_answer(returned), self._score_range)
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
-        return ask_singly(payloads, timeout, self.call)
+        return call_singly(payloads, timeout, self.call)
 
     def close(self) -> None:
         """Nothing was started."""

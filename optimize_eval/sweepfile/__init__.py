@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SUFFIX = ".toml"
 
 
-class Where(NamedTuple):
+class KeyPlace(NamedTuple):
     """A key of a table; the table's number counts those of the same name."""
 
     table: str
@@ -28,7 +28,7 @@ class Where(NamedTuple):
     key: str = ""
 
 
-class Entry(NamedTuple):
+class EvaluatorEntry(NamedTuple):
     """What the file says of one evaluator, which is its table number `number`."""
 
     number: int
@@ -43,10 +43,10 @@ class Sweep:
     candidates: tuple[Named, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     search: Mapping[str, Any] = field(default_factory=dict)  # options of `optimize` alone
-    entries: tuple[Entry, ...] = field(default=(), repr=False)
-    lines: Mapping[Where, int] = field(default_factory=dict, repr=False)
+    entries: tuple[EvaluatorEntry, ...] = field(default=(), repr=False)
+    lines: Mapping[KeyPlace, int] = field(default_factory=dict, repr=False)
 
-    def problem(self, where: Where, reason: str, rule: str = "bad_value") -> Problem:
+    def problem(self, where: KeyPlace, reason: str, rule: str = "bad_value") -> Problem:
         """Tell a problem at the line of a key, or of its table where the key is not there."""
         line = self.lines.get(where) or self.lines.get(where._replace(key=""))
         return Problem(path=self.path, rule=rule, reason=reason, line=line)

@@ -14,7 +14,7 @@ from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import kinds
 from optimize_eval.reading import files, strict_toml
-from optimize_eval.sweepfile import Entry, Sweep, Where, spec_of, target_keys
+from optimize_eval.sweepfile import EvaluatorEntry, KeyPlace, Sweep, spec_of, target_keys
 from optimize_eval.sweepfile.checks import Check, Keys
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
@@ -66,7 +66,7 @@ def read_sweep(path: str) -> tuple[Sweep, list[Problem]]:
 def read_evaluator(table: Mapping[str, Any], called: str) -> Mapping[str, Any]:
     """Check what a program says of one evaluator, by the keys of [[evaluator]]; raises DataError."""
     reading = _Reading(called, "")
-    entry = reading.entry(Where("evaluator"), table)
+    entry = reading.entry(KeyPlace("evaluator"), table)
     if entry is None or reading.problems:
         raise DataError(reading.problems)
     return entry
@@ -82,11 +82,11 @@ class _Reading:
         self._models: Mapping[str, NamedModel] = {}
 
     def sweep(self, tables: Mapping[str, Any]) -> Sweep:
-        self._refuse_unknown(Where(""), tables, _TABLES)
-        run = self._table(Where("run"), tables.get("run", {}), run_keys(self._folder))
-        gates = self._table(Where("gates"), tables.get("gates", {}), gate_keys())
+        self._refuse_unknown(KeyPlace(""), tables, _TABLES)
+        run = self._table(KeyPlace("run"), tables.get("run", {}), run_keys(self._folder))
+        gates = self._table(KeyPlace("gates"), tables.get("gates", {}), gate_keys())
         self._models = self._named_models(tables["model"]) if "model" in tables else {}
-        search = self._table(Where("optimize"), tables.get("optimize", {}), optimize_keys(self._folder))
+        search = self._table(KeyPlace("optimize"), tables.get("optimize", {}), optimize_keys(self._folder))
         entries = self._entries(tables.get("evaluator", []))
         if self._has_prices(tables):
             run["prices"] = self._sweep.path
@@ -106,11 +106,11 @@ class _Reading:
         try:
             return bool(prices_of(tables.get("prices", {})))
         except ValueError as error:
-            self._complain(Where("prices"), f"prices: {error}")
+            self._complain(KeyPlace("prices"), f"prices: {error}")
             return False
 
     def _check_bounds(self, bounds: Iterable[str], evaluators: Sequence[str]) -> None:
-        where = Where("gates", 0, "fail_under")
+        where = KeyPlace("gates", 0, "fail_under")
         for bound in bounds:
             if evaluators and not any(f"{bound}@".startswith(f"{name}@") for name in evaluators):
                 self._complain(where, f"no evaluator is called {bound!r}{_close(bound, evaluators)}")
@@ -120,7 +120,7 @@ class _Reading:
 
         found = {}
         for number, table in enumerate(listed if isinstance(listed, list) else [listed]):
-            where = Where("model", number)
+            where = KeyPlace("model", number)
             known = len(self.problems)
             checked = self._table(where, table, model_keys())
             try:
@@ -136,14 +136,14 @@ class _Reading:
         """Find the model that an evaluator names: one of [[model]], or one of a provider."""
         return self._models[value] if isinstance(value, str) and value in self._models else check(value)
 
-    def _entries(self, listed: Any) -> list[Entry]:
+    def _entries(self, listed: Any) -> list[EvaluatorEntry]:
         if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
-            self._complain(Where("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
+            self._complain(KeyPlace("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
             return []
-        said = [self.entry(Where("evaluator", number), table) for number, table in enumerate(listed)]
-        return [Entry(number, one) for number, one in enumerate(said) if one]
+        said = [self.entry(KeyPlace("evaluator", number), table) for number, table in enumerate(listed)]
+        return [EvaluatorEntry(number, one) for number, one in enumerate(said) if one]
 
-    def entry(self, where: Where, table: Mapping[str, Any]) -> dict[str, Any] | None:
+    def entry(self, where: KeyPlace, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be asked."""
         known = target_keys()
         checked = self._table(where, table, self._checks_of_evaluator(known))
@@ -171,14 +171,14 @@ class _Reading:
         of_models = [key for key, kind in known.items() if kind.keys[key].is_model]
         return {**checks, **{key: partial(self._model, checks[key]) for key in of_models}}
 
-    def _refuse_foreign(self, where: Where, table: Mapping[str, Any], own: "Kind") -> None:
+    def _refuse_foreign(self, where: KeyPlace, table: Mapping[str, Any], own: "Kind") -> None:
         """Refuse keys that only another kind of evaluator has."""
         for kind in kinds():
             for key in kind.settings(self._folder) if kind is not own else ():
                 if key in table:
                     self._complain(where._replace(key=key), f"{key}: only {kind.noun} has it")
 
-    def _table(self, where: Where, table: Any, keys: Keys) -> dict[str, Any]:
+    def _table(self, where: KeyPlace, table: Any, keys: Keys) -> dict[str, Any]:
         """Check a table's keys, and return those that are as they should be."""
         if not isinstance(table, dict):
             self._complain(where, f"write it as a table: [{where.table}]")
@@ -194,14 +194,14 @@ class _Reading:
                 self._complain(where._replace(key=key), f"{key}: {error}")
         return checked
 
-    def _refuse_unknown(self, where: Where, table: Mapping[str, Any], known: Iterable[str]) -> None:
+    def _refuse_unknown(self, where: KeyPlace, table: Mapping[str, Any], known: Iterable[str]) -> None:
         among = f"[{where.table}]" if where.table else "a sweep file"
         for key in table:
             if key not in known:
-                place = where._replace(key=key) if where.table else Where(key)
+                place = where._replace(key=key) if where.table else KeyPlace(key)
                 self._complain(place, f"unknown key {key!r} in {among}{_close(key, known)}", "unknown_key")
 
-    def _complain(self, where: Where, reason: str, rule: str = "bad_value") -> None:
+    def _complain(self, where: KeyPlace, reason: str, rule: str = "bad_value") -> None:
         self.problems.append(self._sweep.problem(where, reason, rule))
 
 
@@ -216,18 +216,18 @@ def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]
     return {key: value for key, value in options.items() if value != []}
 
 
-def _lines_of(text: str) -> Iterator[tuple[Where, int]]:
+def _lines_of(text: str) -> Iterator[tuple[KeyPlace, int]]:
     """Find the line of each table and key; a table inside another one stands for a key of that."""
-    where, numbers = Where(""), Counter[str]()
+    where, numbers = KeyPlace(""), Counter[str]()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
             table, key = header[2], header[3] or ""
             if header[1] == "[[":
                 numbers[table] += 1
-            where = Where(table, max(0, numbers[table] - 1), key)
+            where = KeyPlace(table, max(0, numbers[table] - 1), key)
             yield where, number
         elif (found := _KEY.match(line)) and not where.key:
-            yield where._replace(key=found[1]) if where.table else Where(found[1]), number
+            yield where._replace(key=found[1]) if where.table else KeyPlace(found[1]), number
 
 
 def _close(word: str, known: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """A task as an evaluator: render → model → post-process → score. What goes wrong says at which stage.
 
 The example is a record of a task file, the candidate a text that stands before the prompt. Which metric
-scores is the record's word; making its evaluator live is connect's, which is handed in.
+scores is said by the record; making its evaluator live is connect's, which is handed in.
 """
 
 import threading
@@ -31,8 +31,8 @@ _LEAST_SHARE = 0.1  # of a call's seconds: what is left to a metric, however lon
 _Made = TypeVar("_Made", ModelUnderTest, Evaluator)
 
 
-class _Asked(NamedTuple):
-    """A task, what its model is asked, and which model that is."""
+class _TaskCall(NamedTuple):
+    """A task, what its model is sent, and which model that is."""
 
     task: Task
     prompt: Prompt
@@ -41,7 +41,7 @@ class _Asked(NamedTuple):
 
 
 class TaskEvaluator:
-    """Asks a model about tasks, and metrics about what it says."""
+    """Calls a model about tasks, and metrics about what it replies."""
 
     def __init__(self, spec: EvaluatorSpec, connect: Connect) -> None:
         self._spec = spec
@@ -53,7 +53,7 @@ class TaskEvaluator:
         self._metrics: dict[str, Evaluator] = {}
         self._is_closed = False
         if self._task.model:
-            self._model(self._task.model)  # what is wrong with it is to be known before anything is asked
+            self._model(self._task.model)  # what is wrong with it is to be known before any call
 
     @property
     def note(self) -> str:
@@ -62,7 +62,7 @@ class TaskEvaluator:
 
     @property
     def capacity(self) -> Capacity:
-        """What its models can take, in batches as small as was asked for."""
+        """What its models can take, in batches as small as was wanted."""
         found = [model.capacity for model in tuple(self._models.values())]
         calls = [one.calls for one in found if one.calls is not None]
         batch = min((one.batch for one in found), default=1)
@@ -81,7 +81,7 @@ class TaskEvaluator:
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
         """Let the model answer in batches if it takes them, then score one after the other."""
         read = [self._read_or_why(payload) for payload in payloads]
-        outputs = self._outputs([one for one in read if isinstance(one, _Asked)], timeout)
+        outputs = self._outputs([one for one in read if isinstance(one, _TaskCall)], timeout)
         return [
             one if isinstance(one, EvaluationError) else self._scored_or_why(one, next(outputs), timeout)
             for one in read
@@ -101,30 +101,32 @@ class TaskEvaluator:
     def _lives(self) -> tuple[ModelUnderTest | Evaluator, ...]:
         return *self._models.values(), *self._metrics.values()
 
-    def _read(self, payload: Payload) -> _Asked:
+    def _read(self, payload: Payload) -> _TaskCall:
         if payload.example is None:
             message = "there is no example, which has to be a record of a task file"
             raise EvaluationError(FailureKind.MODEL_ERROR, message, hint="give --dataset tasks.jsonl")
         task = self._loaded(payload) or read_record(payload.example, payload.line or 1)
         if isinstance(task, TaskError):
             message = f"the example is no task: {task.rule} {task.field}: {task.detail}"
-            raise EvaluationError(FailureKind.MODEL_ERROR, message, hint="optimize-eval validate tells more")
+            raise EvaluationError(
+                FailureKind.MODEL_ERROR, message, hint="optimize-eval validate lists every problem"
+            )
         text = f"{payload.candidate}\n\n{task.prompt}" if payload.candidate else task.prompt
         prompt = Prompt(text=text, id=task.id, repeat=payload.repeat)
-        return _Asked(task, prompt, self._task.model or payload.task_model or "", payload)
+        return _TaskCall(task, prompt, self._task.model or payload.task_model or "", payload)
 
     def _loaded(self, payload: Payload) -> Task | None:
         """Find the task that a payload's example is, where its file was read before the first call."""
         task = self._task.loaded.get((payload.line, payload.example or b""))
         return task if isinstance(task, Task) else None
 
-    def _read_or_why(self, payload: Payload) -> _Asked | EvaluationError:
+    def _read_or_why(self, payload: Payload) -> _TaskCall | EvaluationError:
         try:
             return self._read(payload)
         except EvaluationError as error:
             return error
 
-    def _outputs(self, asked: Sequence[_Asked], timeout: float) -> Iterator[Output | EvaluationError]:
+    def _outputs(self, asked: Sequence[_TaskCall], timeout: float) -> Iterator[Output | EvaluationError]:
         for model, group in groupby(asked, key=lambda one: one.model):
             prompts = [one.prompt for one in group]
             try:
@@ -133,7 +135,7 @@ class TaskEvaluator:
                 yield from (copy(error) for _ in prompts)
 
     def _scored_or_why(
-        self, asked: _Asked, output: Output | EvaluationError, timeout: float
+        self, asked: _TaskCall, output: Output | EvaluationError, timeout: float
     ) -> Answer | EvaluationError:
         try:
             if isinstance(output, EvaluationError):
@@ -143,7 +145,7 @@ class TaskEvaluator:
         except EvaluationError as error:
             return error
 
-    def _scored(self, asked: _Asked, output: Output, deadline: float) -> Answer:
+    def _scored(self, asked: _TaskCall, output: Output, deadline: float) -> Answer:
         task = asked.task
         prediction = post_process(task.post_process, output.text)
         metric = self._task.scorer.name if self._task.scorer else task.metric
@@ -152,17 +154,17 @@ class TaskEvaluator:
             with _stage("metric"):
                 scored = self._metric(metric).call(question, deadline)
         except EvaluationError as error:
-            error.side_info = self._told(error.side_info, metric, output, prediction)
+            error.side_info = self._side_info(error.side_info, metric, output, prediction)
             error.spent = output.spent + error.spent
             raise
-        told = self._told(scored.side_info, metric, output, prediction)
+        told = self._side_info(scored.side_info, metric, output, prediction)
         spent = output.spent if scored.spent is NOTHING else output.spent + scored.spent
         return Answer(score=scored.score, side_info=told, stderr=output.stderr, spent=spent)
 
-    def _told(
+    def _side_info(
         self, side_info: Mapping[str, Any], metric: str, output: Output, prediction: str
     ) -> Mapping[str, Any]:
-        """Put together what the metric said and what it was said of."""
+        """Put together what the metric reports and what it was about."""
         said = {"output": output.text, "prediction": prediction, "metric": metric}
         thoughts = {"thoughts": output.reasoning} if self._task.tells_thoughts and output.reasoning else {}
         model = {"model": output.side} if output.side else {}

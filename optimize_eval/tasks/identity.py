@@ -67,7 +67,7 @@ def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify)
 
 
 def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
-    """Digest what a model is; `spec` is that of the evaluator that asks it."""
+    """Digest what a model is; `spec` is that of the evaluator that calls it."""
     named = parse_model(text)
     if named.kind == CMD:
         program = identify_command(program_spec(named.rest, spec))

@@ -96,7 +96,7 @@ def test_answers_may_come_in_any_order() -> None:
 
 def test_after_some_breaks_it_is_asked_one_process_per_call_and_says_so() -> None:
     _, note = outcomes("worker.py dies")
-    assert f"after {MOST_BREAKS} breaks it is asked one process per call from now on" in note
+    assert f"after {MOST_BREAKS} breaks each call has a process of its own from now on" in note
     assert note.startswith("worker: a kept-alive process broke (it ended);")
 
 

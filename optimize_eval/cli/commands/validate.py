@@ -9,7 +9,7 @@ import typer
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
-from optimize_eval.preflight.data_files import Checked, check_data
+from optimize_eval.preflight.data_files import CheckedFile, check_data
 from optimize_eval.preflight.sweep_files import check_sweep
 from optimize_eval.reports.terminal import task_errors
 from optimize_eval.rows.datasets import describe_copies
@@ -74,19 +74,19 @@ def validate(
         )
 
 
-def _checked(path: str, kind: Format | None) -> list[Checked]:
+def _checked(path: str, kind: Format | None) -> list[CheckedFile]:
     if kind is Format.SWEEP or (kind is None and path.endswith(SUFFIX)):
         return check_sweep(path)
     return [check_data(path, kind)]
 
 
-def _other_format(wrong: Sequence[Checked], kind: Format | None) -> str:
+def _other_format(wrong: Sequence[CheckedFile], kind: Format | None) -> str:
     """Say how a dataset that only looks like a task file is checked."""
     is_guess = kind is None and any(one.errors for one in wrong)
     return "; a plain dataset: --format dataset" if is_guess else ""
 
 
-def _show(one: Checked) -> None:
+def _show(one: CheckedFile) -> None:
     if not one.first_problem:
         output.emit(f"{one.path}: ok, {_count(one)}")
     if one.copies:
@@ -99,7 +99,7 @@ def _show(one: Checked) -> None:
         _show_errors(one)
 
 
-def _show_errors(one: Checked) -> None:
+def _show_errors(one: CheckedFile) -> None:
     shown = output.fitted([error.to_dict() for error in one.errors[:SHOWN_PROBLEMS]])
     output.emit(task_errors.render(shown, width=output.width()))
     if (more := len(one.errors) - SHOWN_PROBLEMS) > 0:
@@ -117,11 +117,11 @@ _NOUNS = {
 }
 
 
-def _count(one: Checked) -> str:
+def _count(one: CheckedFile) -> str:
     return f"{one.count:,} {_NOUNS[one.kind]}{'s' * (one.count != 1)}"
 
 
-def _to_dict(one: Checked) -> dict[str, Any]:
+def _to_dict(one: CheckedFile) -> dict[str, Any]:
     return {
         "path": one.path,
         "kind": one.kind,

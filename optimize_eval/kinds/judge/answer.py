@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.kinds.judge.objects import Found, Unusable, is_quoted, objects
+from optimize_eval.kinds.judge.objects import JsonObject, Unusable, is_quoted, objects
 from optimize_eval.kinds.judge.prompt import schema_of
-from optimize_eval.kinds.judge.rubric import Form, Rubric
+from optimize_eval.kinds.judge.rubric import AnswerForm, Rubric
 
 EMPHASIS = "*_`\"'"
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
@@ -20,10 +20,10 @@ NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")
 _FENCED = re.compile(r"```\w*\s*\n(.*?)\n?\s*```", re.DOTALL)
 _FENCE = re.compile(r"\s*(```\w*\s*```)?\s*")
 _MAIN_KEY = {
-    Form.SCORE: "score",
-    Form.SCORER: "score",
-    Form.CLASSIFIER: "prediction",
-    Form.LABELER: "label",
+    AnswerForm.SCORE: "score",
+    AnswerForm.SCORER: "score",
+    AnswerForm.CLASSIFIER: "prediction",
+    AnswerForm.LABELER: "label",
 }
 _SHOWN = 60
 
@@ -56,7 +56,7 @@ def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, 
     return first[0].value if first else None
 
 
-def _own(answers: list[Found], rubric: Rubric, judged: Collection[str]) -> list[Found]:
+def _own(answers: list[JsonObject], rubric: Rubric, judged: Collection[str]) -> list[JsonObject]:
     """Leave out answers that are only quoted, or that are less than what was asked for."""
     own = [one for one in answers if not is_quoted(one.value, judged)]
     if not own:
@@ -85,7 +85,7 @@ def _deciding(rubric: Rubric) -> Iterable[str]:
     return (_main_key(rubric), "violated", *(one.name for one in rubric.dimensions))
 
 
-def _has_words(text: str, found: Sequence[Found]) -> bool:
+def _has_words(text: str, found: Sequence[JsonObject]) -> bool:
     """Return True if there is more than the objects in a text, and a fence around them."""
     ends = [0, *(one.end for one in found)]
     starts = [*(one.start for one in found), len(text)]

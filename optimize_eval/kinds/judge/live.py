@@ -1,8 +1,8 @@
 """An evaluator that is a language model: a prompt with an objective in, a score with its reasons out.
 
-The prompt is judge_prompt's, the meaning of a reply judge_reply's, reaching the model models'. A reply that
-cannot be used, or is on another scale, is asked for once more; a judge that still gives none has failed, and
-never scored 0. Scores are from 0 to 1 whatever the score range.
+The prompt is prompt's, the meaning of a reply reply's, reaching the model models'. A reply that
+cannot be used, or is on another scale, is retried once; a judge whose second reply cannot be used has failed,
+and never scored 0. Scores are from 0 to 1 whatever the score range.
 """
 
 import json
@@ -13,11 +13,11 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.kinds.judge.objects import Unusable
 from optimize_eval.kinds.judge.prompt import asked_again, messages, schema_of
-from optimize_eval.kinds.judge.reply import Verdict, parse_reply
+from optimize_eval.kinds.judge.reply import Judgement, parse_reply
 from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.models import ModelSpec, Reply
 from optimize_eval.models.from_spec import live_model, with_options
-from optimize_eval.programs.batch import ask_singly
+from optimize_eval.programs.batch import call_singly
 from optimize_eval.protocol import Answer, Payload, encode
 from optimize_eval.spent import NOTHING
 
@@ -28,7 +28,7 @@ _TOO_SHORT_HINT = "raise max_tokens: the judge's answer was cut off"
 
 
 class JudgeEvaluator:
-    """Asks a model."""
+    """Calls a model."""
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         self._judge = check_judge(judge_of(spec))
@@ -41,9 +41,9 @@ class JudgeEvaluator:
         asked = messages(self._judge, payload)
         first = self._model.chat(asked, deadline, schema=self._schema)
         read = self._read(first, payload)
-        if isinstance(read, Verdict) and not read.off_scale:
+        if isinstance(read, Judgement) and not read.off_scale:
             return _answer(read, [first])
-        asked += asked_again(first.text, read.off_scale if isinstance(read, Verdict) else str(read))
+        asked += asked_again(first.text, read.off_scale if isinstance(read, Judgement) else str(read))
         second = self._again(asked, deadline, first)
         read = self._read(second, payload)
         if isinstance(read, Unusable):
@@ -53,7 +53,7 @@ class JudgeEvaluator:
         return _answer(read, [first, second])
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
-        return ask_singly(payloads, timeout, self.call)
+        return call_singly(payloads, timeout, self.call)
 
     @property
     def note(self) -> str:
@@ -74,7 +74,7 @@ class JudgeEvaluator:
             error.spent = first.spent + error.spent
             raise
 
-    def _read(self, reply: Reply, payload: Payload) -> Verdict | Unusable:
+    def _read(self, reply: Reply, payload: Payload) -> Judgement | Unusable:
         judged = [payload.candidate, (payload.example or b"").decode()]
         try:
             return parse_reply(reply.text, self._judge.rubric, judged)
@@ -85,14 +85,14 @@ class JudgeEvaluator:
         said = reply.text if len(reply.text) <= _SHOWN else reply.text[: _SHOWN - 1] + "…"
         return EvaluationError(
             FailureKind.MODEL_ERROR,
-            f"{self._judge.model} gave no usable judgement, also when asked again: {unusable}; "
-            f"it said {json.dumps(said, ensure_ascii=False)}",
+            f"{self._judge.model} gave no usable judgement, also when called again: {unusable}; "
+            f"it replied {json.dumps(said, ensure_ascii=False)}",
             hint=_TOO_SHORT_HINT if reply.is_cut_off else _NONSENSE_HINT,
         )
 
 
 def model_of(judge: JudgeSpec) -> ModelSpec:
-    """Describe the model that a judge asks."""
+    """Describe the model that a judge calls."""
     return with_options(
         judge.table,
         judge.model,
@@ -103,7 +103,7 @@ def model_of(judge: JudgeSpec) -> ModelSpec:
     )
 
 
-def _answer(verdict: Verdict, replies: Sequence[Reply]) -> Answer:
+def _answer(verdict: Judgement, replies: Sequence[Reply]) -> Answer:
     return Answer(
         score=verdict.score,
         side_info={**verdict.side_info, "usage": _usage(replies)},
@@ -112,7 +112,7 @@ def _answer(verdict: Verdict, replies: Sequence[Reply]) -> Answer:
 
 
 def _usage(replies: Sequence[Reply]) -> dict[str, Any]:
-    """Sum what all replies took, and say who gave the last one; what a server does not tell is unknown."""
+    """Sum what all replies took, and say whose the last one is; what a server does not report is unknown."""
     last = replies[-1]
     told = {name: _sum([getattr(reply, name) for reply in replies]) for name in _TOLD_BY_SOME}
     answered = {"answered_by": last.model, "fingerprint": last.fingerprint, **told}

@@ -24,7 +24,7 @@ class Unusable(ValueError):
     """Why a reply cannot be used, in words that the model is told too."""
 
 
-class Found(NamedTuple):
+class JsonObject(NamedTuple):
     """An object in a text; `lenient` are the keys whose values hold something that was overlooked."""
 
     value: dict[str, Any]
@@ -33,13 +33,13 @@ class Found(NamedTuple):
     lenient: frozenset[str] = frozenset()
 
 
-def objects(text: str) -> Iterator[Found]:
+def objects(text: str) -> Iterator[JsonObject]:
     """Decode the objects in a text. What starts like one has to be one, for inside it may be others."""
     place = 0
     while start := _STARTS.search(text, place):
         try:
             said, place = _DECODER.raw_decode(text, start.start())
-            yield Found(said, start.start(), place)
+            yield JsonObject(said, start.start(), place)
         except json.JSONDecodeError as error:
             found = _fixed(text, start.start(), error)
             place = found.end
@@ -86,7 +86,7 @@ def _within(value: Any, deep: int) -> Iterator[object]:
             yield from _all_in(value, deep - 1)
 
 
-def _fixed(text: str, start: int, error: json.JSONDecodeError) -> Found:
+def _fixed(text: str, start: int, error: json.JSONDecodeError) -> JsonObject:
     """Decode an object with small faults; raises Unusable where it has others."""
     try:
         found = _overlooking(text, start)
@@ -97,7 +97,7 @@ def _fixed(text: str, start: int, error: json.JSONDecodeError) -> Found:
     return found
 
 
-def _overlooking(text: str, start: int) -> Found | None:
+def _overlooking(text: str, start: int) -> JsonObject | None:
     """Decode an object with its small faults marked; None where it is broken still."""
     end = _end_of(text, start)
     if end is None or _MARK in text:
@@ -108,7 +108,7 @@ def _overlooking(text: str, start: int) -> Found | None:
     except json.JSONDecodeError:
         return None
     lenient = frozenset(key for key, value in said.items() if _has_mark(value))
-    return Found(_without_marks(said), start, end, lenient)
+    return JsonObject(_without_marks(said), start, end, lenient)
 
 
 def _end_of(text: str, start: int) -> int | None:

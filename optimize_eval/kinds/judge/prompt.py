@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.kinds.judge.rubric import Form, JudgeSpec, Rubric
+from optimize_eval.kinds.judge.rubric import AnswerForm, JudgeSpec, Rubric
 from optimize_eval.protocol import Payload
 from optimize_eval.reading import strict_json
 
@@ -100,11 +100,11 @@ def schema_of(rubric: Rubric) -> dict[str, Any]:
     """Describe the answer for models that can be held to a schema: every key is required."""
     keys: dict[str, Any] = {"reasoning": _TEXT}
     match rubric.form:
-        case Form.CLASSIFIER:
+        case AnswerForm.CLASSIFIER:
             keys["prediction"] = _one_of(rubric.known_labels)
-        case Form.LABELER:
+        case AnswerForm.LABELER:
             keys["label"] = _one_of(rubric.known_labels) if rubric.labels else _TEXT
-        case Form.SCORE if rubric.dimensions:
+        case AnswerForm.SCORE if rubric.dimensions:
             keys["dimensions"] = _object({one.name: _SHARE for one in rubric.dimensions})
         case _:
             ends = {"minimum": _plain(rubric.score_min), "maximum": _plain(rubric.score_max)}
@@ -137,11 +137,11 @@ def _shape(rubric: Rubric) -> str:
     """Write the answer's object with words for its values."""
     keys = {"reasoning": '"why, in a few sentences"'}
     match rubric.form:
-        case Form.CLASSIFIER:
+        case AnswerForm.CLASSIFIER:
             keys["prediction"] = _choice(rubric.known_labels)
-        case Form.LABELER:
+        case AnswerForm.LABELER:
             keys["label"] = _choice(rubric.known_labels) if rubric.labels else '"a short label"'
-        case Form.SCORE if rubric.dimensions:
+        case AnswerForm.SCORE if rubric.dimensions:
             named = ", ".join(f"{_quoted(one.name)}: a number from 0 to 1" for one in rubric.dimensions)
             keys["dimensions"] = f"{{{named}}}"
         case _:

@@ -13,14 +13,14 @@ from optimize_eval import wrong_answers
 from optimize_eval.errors import EvaluationError
 from optimize_eval.kinds.judge.answer import EMPHASIS, NUMBER, answer_in, is_flat, shown
 from optimize_eval.kinds.judge.objects import Unusable
-from optimize_eval.kinds.judge.rubric import Constraint, Form, Rubric
+from optimize_eval.kinds.judge.rubric import AnswerForm, Constraint, Rubric
 
 _LONGEST_LABEL = 200
 _ROUNDING = 0.001  # so far beyond its end a number is still on the scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Judgement:
     """What was judged: always from 0 to 1."""
 
     score: float
@@ -43,34 +43,34 @@ def _is_off(number: float) -> bool:
     return not -_ROUNDING <= number <= 1 + _ROUNDING
 
 
-def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Verdict:
+def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Judgement:
     """Read a reply or raise Unusable; an answer among words that stands in what is `judged` is only quoted.
 
     >>> parse_reply('{"reasoning": "short", "score": 0.5}', Rubric())
-    Verdict(score=0.5, side_info={'reasoning': 'short'})
+    Judgement(score=0.5, side_info={'reasoning': 'short'})
     """
     said = answer_in(text, rubric, judged)
     noted = {**_reasoning(said), **_confidence(said)}
     match rubric.form:
-        case Form.CLASSIFIER:
+        case AnswerForm.CLASSIFIER:
             return _classified(said, rubric, noted)
-        case Form.LABELER:
+        case AnswerForm.LABELER:
             return _labelled(said, rubric, noted)
-        case Form.SCORER:
+        case AnswerForm.SCORER:
             return _constrained(_scaled(said, rubric, noted), said, rubric)
         case _ if rubric.dimensions:
             return _constrained(_weighted(said, rubric, noted), said, rubric)
     return _constrained(_scored(said, noted), said, rubric)
 
 
-def _scored(said: Mapping[str, Any], noted: Mapping[str, Any]) -> Verdict:
+def _scored(said: Mapping[str, Any], noted: Mapping[str, Any]) -> Judgement:
     number = _number(said, "score")
     score = _clamped(number)
     changed = {} if score == number else {"clamped_from": {"score": number}}
-    return Verdict(score=score, side_info={**noted, **changed})
+    return Judgement(score=score, side_info={**noted, **changed})
 
 
-def _weighted(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Verdict:
+def _weighted(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
     given = said.get("dimensions", said)
     if given is said and not is_flat(said, rubric):
         _missing("dimensions")
@@ -82,20 +82,20 @@ def _weighted(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any])
     changed = {name: number for name, number in numbers.items() if number != scores[name]}
     side_info = {**noted, **scores, **({"clamped_from": changed} if changed else {})}
     whole = math.fsum(shares[name] * score for name, score in scores.items())
-    return Verdict(score=_clamped(whole), side_info=side_info)
+    return Judgement(score=_clamped(whole), side_info=side_info)
 
 
-def _scaled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Verdict:
+def _scaled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
     least, most = rubric.score_min, rubric.score_max
     number = _number(said, "score")
     if not least <= number <= most:
         raise Unusable(f"score {number:g} is not between {least:g} and {most:g}")
-    return Verdict(
+    return Judgement(
         score=_clamped((number - least) / (most - least)), side_info={**noted, "raw_score": number}
     )
 
 
-def _constrained(verdict: Verdict, said: Mapping[str, Any], rubric: Rubric) -> Verdict:
+def _constrained(verdict: Judgement, said: Mapping[str, Any], rubric: Rubric) -> Judgement:
     """Let a violated constraint make the score 0; a reply that does not say which are is none."""
     if not rubric.constraints:
         return verdict
@@ -104,7 +104,7 @@ def _constrained(verdict: Verdict, said: Mapping[str, Any], rubric: Rubric) -> V
         raise Unusable("violated is not a list of names")
     violated = list(dict.fromkeys(_violated(one, rubric).shown for one in named))
     score = 0.0 if violated else verdict.score
-    return Verdict(score=score, side_info={**verdict.side_info, "violated": violated})
+    return Judgement(score=score, side_info={**verdict.side_info, "violated": violated})
 
 
 def _violated(given: Any, rubric: Rubric) -> Constraint:
@@ -117,23 +117,23 @@ def _violated(given: Any, rubric: Rubric) -> Constraint:
     return keyed[_label(given, keyed, "violated")]
 
 
-def _classified(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Verdict:
+def _classified(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
     given = said["prediction"] if "prediction" in said else _missing("prediction")
     label = _label(given, rubric.known_labels, "prediction")
     is_correct = label in rubric.correct_labels
-    return Verdict(
+    return Judgement(
         score=float(is_correct), side_info={**noted, "prediction": label, "is_correct": is_correct}
     )
 
 
-def _labelled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Verdict:
+def _labelled(said: Mapping[str, Any], rubric: Rubric, noted: Mapping[str, Any]) -> Judgement:
     given = said["label"] if "label" in said else _missing("label")
     if rubric.labels:
         label = _label(given, rubric.known_labels, "label")
-        return Verdict(score=dict(rubric.labels)[label], side_info={**noted, "label": label})
+        return Judgement(score=dict(rubric.labels)[label], side_info={**noted, "label": label})
     if not isinstance(given, str) or not 0 < len(given.strip()) <= _LONGEST_LABEL:
         raise Unusable("label is not a short text")
-    return Verdict(score=1.0, side_info={**noted, "label": _unicode(given.strip())})
+    return Judgement(score=1.0, side_info={**noted, "label": _unicode(given.strip())})
 
 
 def _number(said: Mapping[str, Any], key: str, inside: str = "") -> float:

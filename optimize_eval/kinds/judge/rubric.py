@@ -1,7 +1,7 @@
-"""What a judge is asked for: its specification, its rubric and the forms of its answer; plain data.
+"""What a judge is to do: its specification, its rubric and the forms of its answer; plain data.
 
-How a rubric is read from a file is rubric_file's business, how it is put to a model judge_prompt's, what a
-reply means judge_reply's.
+How a rubric is read from a file is rubric_file's business, how it is put to a model prompt's, what a
+reply means reply's.
 """
 
 import math
@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # what judges share with commands loads no HTTP client
     from optimize_eval.models import ModelSpec
 
 
-class Form(StrEnum):
+class AnswerForm(StrEnum):
     """What a judge answers with, and what becomes of it."""
 
     SCORE = "score"  # 0 to 1, or one number for each dimension
@@ -51,7 +51,7 @@ class Constraint:
 class Rubric:
     """By what a candidate is judged, besides the objective."""
 
-    form: Form = Form.SCORE
+    form: AnswerForm = AnswerForm.SCORE
     dimensions: tuple[Dimension, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     score_min: float = 0.0
@@ -110,7 +110,7 @@ def judge_of(spec: EvaluatorSpec) -> JudgeSpec:
 
 
 def check_judge(judge: JudgeSpec) -> JudgeSpec:
-    """Refuse a judge that could not be asked."""
+    """Refuse a judge that could not be called."""
     if not judge.model.strip():
         raise UsageError("the judge names no model", hint="write judge:PROVIDER/MODEL")
     if judge.objective.strip():

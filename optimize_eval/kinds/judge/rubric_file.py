@@ -13,7 +13,7 @@ from typing import Any
 
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.kinds.judge import rubric_values as values
-from optimize_eval.kinds.judge.rubric import Constraint, Dimension, Form, JudgeSpec, Rubric
+from optimize_eval.kinds.judge.rubric import AnswerForm, Constraint, Dimension, JudgeSpec, Rubric
 from optimize_eval.kinds.judge.rubric_values import Complain
 from optimize_eval.reading import files, strict_json, strict_toml
 
@@ -37,13 +37,13 @@ RESERVED = frozenset(  # keys of a judge's side info, which no dimension can hav
 _NUMBERED = re.compile(r"c\d+")
 _HOTTEST = 2.0
 _OF_A_FORM = {  # key → the forms that have it
-    "dimensions": (Form.SCORE,),
-    "constraints": (Form.SCORE, Form.SCORER),
-    "score_min": (Form.SCORER,),
-    "score_max": (Form.SCORER,),
-    "correct_labels": (Form.CLASSIFIER,),
-    "incorrect_labels": (Form.CLASSIFIER,),
-    "labels": (Form.LABELER,),
+    "dimensions": (AnswerForm.SCORE,),
+    "constraints": (AnswerForm.SCORE, AnswerForm.SCORER),
+    "score_min": (AnswerForm.SCORER,),
+    "score_max": (AnswerForm.SCORER,),
+    "correct_labels": (AnswerForm.CLASSIFIER,),
+    "incorrect_labels": (AnswerForm.CLASSIFIER,),
+    "labels": (AnswerForm.LABELER,),
 }
 _DIMENSION = ("name", "weight", "description")
 _CONSTRAINT = ("name", "text")
@@ -118,16 +118,16 @@ def _place(problem: Problem, said: Mapping[str, Any]) -> int:
     return list(said).index(key) if key in said else len(said)
 
 
-def _form_of(said: Mapping[str, Any]) -> Form:
+def _form_of(said: Mapping[str, Any]) -> AnswerForm:
     """Tell the form by the keys that only one has."""
     told = (forms[0] for key, forms in _OF_A_FORM.items() if key in said and len(forms) == 1)
-    return next(told, Form.SCORE)
+    return next(told, AnswerForm.SCORE)
 
 
-def _check_together(form: Form, found: Mapping[str, Any], complain: Complain) -> None:
-    if form is Form.SCORER and not found.get("score_min", 0.0) < found.get("score_max", 1.0):
+def _check_together(form: AnswerForm, found: Mapping[str, Any], complain: Complain) -> None:
+    if form is AnswerForm.SCORER and not found.get("score_min", 0.0) < found.get("score_max", 1.0):
         complain("score_min" if "score_min" in found else "score_max", "score_min is not below score_max")
-    if form is Form.CLASSIFIER:
+    if form is AnswerForm.CLASSIFIER:
         sides = [found.get(key, ()) for key in ("correct_labels", "incorrect_labels")]
         if not all(sides):
             complain("correct_labels", "a classifier has correct_labels and incorrect_labels")
@@ -146,10 +146,10 @@ def _refuse_unknown(
             complain(values.at(where, key), f"unknown key: {hint}")
 
 
-def _form(value: Any, key: str, complain: Complain) -> Form | None:
-    if isinstance(value, str) and value in {*Form}:
-        return Form(value)
-    complain(key, f"write one of: {', '.join(Form)}")
+def _form(value: Any, key: str, complain: Complain) -> AnswerForm | None:
+    if isinstance(value, str) and value in {*AnswerForm}:
+        return AnswerForm(value)
+    complain(key, f"write one of: {', '.join(AnswerForm)}")
     return None
 
 

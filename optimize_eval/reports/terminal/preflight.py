@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from optimize_eval.preflight.examined import Check, Examined, Status
+from optimize_eval.preflight.examined import Check, CheckStatus, Examined
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.inert import inert
 
@@ -11,7 +11,7 @@ SCHEMA = "optimize-eval.preflight.v1"
 
 _NAME, _RESULT, _TIME = 14, 8, 8
 _INDENT = " " * (1 + _NAME + _RESULT + _TIME)
-_MARKS = {Status.FAIL: "✕", Status.WARN: "!"}
+_MARKS = {CheckStatus.FAIL: "✕", CheckStatus.WARN: "!"}
 
 
 def render(examined: Sequence[Examined], data: str, *, width: int) -> str:
@@ -42,8 +42,8 @@ def _evaluator(one: Examined, width: int) -> list[str]:
 
 
 def _details(one: Examined) -> list[str]:
-    failed = [check.message for check in one.checks if check.status is Status.FAIL]
-    warned = [f"! {check.name}: {check.message}" for check in one.checks if check.status is Status.WARN]
+    failed = [check.message for check in one.checks if check.status is CheckStatus.FAIL]
+    warned = [f"! {check.name}: {check.message}" for check in one.checks if check.status is CheckStatus.WARN]
     return [*(failed or [_answered(one)]), *warned, *_spoken(one), *_left_out(one), *_speed(one)]
 
 
@@ -66,7 +66,7 @@ def _left_out(one: Examined) -> list[str]:
 
 def _speed(one: Examined) -> list[str]:
     named = {"speed": "", "tokens": "tokens: "}
-    passed = [check for check in one.checks if check.name in named and check.status is Status.PASS]
+    passed = [check for check in one.checks if check.name in named and check.status is CheckStatus.PASS]
     return [f"{named[check.name]}{check.message}" for check in passed]
 
 
@@ -85,7 +85,7 @@ def _verdict(examined: Sequence[Examined]) -> str:
     if failed:
         which = f"{failed} of {len(examined)} evaluators" if len(examined) > 1 else "The evaluator"
         return f" {which} failed; nothing was run."
-    warned = sum(check.status is Status.WARN for one in examined for check in one.checks)
+    warned = sum(check.status is CheckStatus.WARN for one in examined for check in one.checks)
     return f" Ready to run{f', with {warned} warning' + 's' * (warned != 1) if warned else ''}."
 
 

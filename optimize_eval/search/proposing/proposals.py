@@ -130,6 +130,6 @@ CONTRACT: Contract[Request, Proposal] = Contract(
     parse=lambda raw: proposal_of(decode_answer(raw, like=SAMPLE)),
     split=_no_batches,
     groups=_one_by_one,
-    mend=_fix,
+    fix=_fix,
     sample=SAMPLE,
 )

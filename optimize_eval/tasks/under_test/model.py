@@ -1,4 +1,4 @@
-"""What a model under test is to those who ask it: prompts in, outputs out; blocking, for many threads."""
+"""What a model under test is to those who call it: prompts in, outputs out; blocking, for many threads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from optimize_eval.spent import NOTHING, Spent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What a model is asked: a text, and which task's it is, which only recorded outputs look at."""
+    """What a model is sent: a text, and which task's it is, which only recorded outputs look at."""
 
     text: str
     id: str = ""
@@ -25,7 +25,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a model said, and what else is known of it: tokens, or whatever a program told."""
+    """What a model replied, and what else is known of it: tokens, or whatever a program reports."""
 
     text: str
     side: Mapping[str, Any] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Output:
 
 
 class ModelUnderTest(Protocol):
-    """A model that is asked."""
+    """A model that is called."""
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
         """Answer before `deadline` (an instant of time.monotonic) or raise EvaluationError."""
@@ -53,9 +53,9 @@ class ModelUnderTest(Protocol):
 
     @property
     def note(self) -> str:
-        """What people should be told once about how it was asked; mostly nothing."""
+        """What people should be told once about how it was called; mostly nothing."""
         ...
 
     def close(self) -> None:
-        """End what was started for it; it is not asked again."""
+        """End what was started for it; it is not called again."""
         ...

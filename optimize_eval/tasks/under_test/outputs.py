@@ -1,6 +1,6 @@
-"""What models said, written down apart from scores: an append-only file, its lines sealed as a journal's.
+"""What models replied, written down apart from scores: an append-only file, its lines sealed as a journal's.
 
-So a resume and a rescore ask no model again for what is there already. An output is found by what it depends
+So a resume and a rescore call no model again for what is there already. An output is found by what it depends
 on: the model's identity, the prompt, the task's id and the repeat; a failed call is not written down. In
 memory is only where each line stands.
 """
@@ -136,7 +136,7 @@ class Outputs:
             raise self._unreadable(error.strerror or "") from None
 
     def _unreadable(self, reason: str) -> CannotGoOn:
-        return CannotGoOn(f"{self._path} cannot be read: {reason}", hint="it has what models said: mend it")
+        return CannotGoOn(f"{self._path} cannot be read: {reason}", hint="it has what models replied: fix it")
 
     def _enter(self, entry: journal.Entry) -> None:
         record = _record(entry.line)
@@ -154,7 +154,7 @@ class Outputs:
     def _foreign(self, entry: journal.Entry) -> journal.Damaged:
         return journal.Damaged(
             f"{self._path}:{entry.number}: this is no output of a model as we write them down",
-            hint="move the file away: what it told is then asked again",
+            hint="move the file away: the models are then called again",
         )
 
 

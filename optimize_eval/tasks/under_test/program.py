@@ -6,7 +6,7 @@ Behind a URL the same JSON is the body of a POST and of its reply.
     {"text": "…"[, "_capabilities": {"persistent": true, "concurrency": 4, "batch": 8}][, "_id": "…"]}
 
 Batches, where declared, are {"prompts": ["…", …]} and {"results": [{"text": "…"}, {"error": "why"}]}.
-How the program is run is reach.command's business, as it is for evaluators; this is the contract with it.
+How the program is run is programs.command's business, as it is for evaluators; this is the contract with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _PROTOCOL_KEYS = ("_capabilities", "_id")
 
 
 class ProgramModel:
-    """Asks a program, which may be behind a URL."""
+    """Calls a program, which may be behind a URL."""
 
     def __init__(self, program: "Command[Prompt, Output] | Endpoint[Prompt, Output]") -> None:
         self._program = program
@@ -106,8 +106,8 @@ def _together(prompts: Sequence[Prompt], size: int) -> Iterator[Sequence[Prompt]
         yield prompts[start : start + size]
 
 
-def _mend(_prompt: Prompt, _stderr: str) -> str:
-    return 'mend it, or exit 0 and answer {"error": "why"} where it has nothing to say'
+def _fix(_prompt: Prompt, _stderr: str) -> str:
+    return 'fix it, or exit 0 and answer {"error": "why"} where it has nothing to say'
 
 
 CONTRACT: Contract[Prompt, Output] = Contract(
@@ -117,6 +117,6 @@ CONTRACT: Contract[Prompt, Output] = Contract(
     parse=parse_output,
     split=split_outputs,
     groups=_together,
-    mend=_mend,
+    fix=_fix,
     sample=_SAMPLE,
 )

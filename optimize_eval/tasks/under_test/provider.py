@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Capacity
 from optimize_eval.models import Model
-from optimize_eval.programs.batch import ask_singly
+from optimize_eval.programs.batch import call_singly
 from optimize_eval.tasks.under_test.model import Output, Prompt
 
 
 class ProviderModel:
-    """Asks a provider's model."""
+    """Calls a provider's model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -30,4 +30,4 @@ class ProviderModel:
         return Output(text=reply.text, side=reply.known, reasoning=reply.reasoning, spent=reply.spent)
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
-        return ask_singly(prompts, timeout, self.generate)
+        return call_singly(prompts, timeout, self.generate)

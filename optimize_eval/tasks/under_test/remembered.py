@@ -1,4 +1,4 @@
-"""A model whose outputs are written down: what is known already is read back, and it is not asked again."""
+"""A model whose outputs are written down: what is known already is read back, and it is not called again."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from optimize_eval.tasks.under_test.table import connect_model
 
 
 class RememberedModel:
-    """Asks the model behind it for what is not written down."""
+    """Calls the model behind it for what is not written down."""
 
     def __init__(self, text: str, spec: EvaluatorSpec) -> None:
         self._identity = identify_model(text, spec)
@@ -42,7 +42,7 @@ class RememberedModel:
         keys = [key_of(self._identity.sha256, prompt) for prompt in prompts]
         known = [self._outputs.find(key) for key in keys]
         missing = [prompt for prompt, output in zip(prompts, known, strict=True) if output is None]
-        said = iter(self._ask(missing, timeout))
+        said = iter(self._call(missing, timeout))
         triples = zip(keys, prompts, known, strict=True)
         return [output or self._kept_if_any(key, prompt, next(said)) for key, prompt, output in triples]
 
@@ -57,7 +57,7 @@ class RememberedModel:
         self._live.close()
         close_outputs(self._outputs)
 
-    def _ask(self, prompts: Sequence[Prompt], timeout: float) -> Sequence[Output | EvaluationError]:
+    def _call(self, prompts: Sequence[Prompt], timeout: float) -> Sequence[Output | EvaluationError]:
         return self._live.generate_many(prompts, timeout) if prompts else ()
 
     def _kept_if_any(

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from optimize_eval.errors import DataError, EvaluationError, FailureKind, Problem, UsageError
 from optimize_eval.evaluator import Capacity
-from optimize_eval.programs.batch import ask_singly
+from optimize_eval.programs.batch import call_singly
 from optimize_eval.reading import files
 from optimize_eval.store import journal
 from optimize_eval.tasks.jsonl.lines import Line, read_lines
@@ -62,7 +62,7 @@ class ReplayModel:
         return found.output
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
-        return ask_singly(prompts, timeout, self.generate)
+        return call_singly(prompts, timeout, self.generate)
 
     def close(self) -> None:
         pass

@@ -29,32 +29,32 @@ _HTTP_RETRIES = 2
 _URLS = ("http://", "https://")
 
 
-class Named(NamedTuple):
+class ModelText(NamedTuple):
     """A model's text, taken apart: the kind that it is of, and what stands behind it."""
 
     kind: str
     rest: str
 
 
-def parse_model(text: str) -> Named:
+def parse_model(text: str) -> ModelText:
     """Take a model's text apart; raises UsageError where it names no model.
 
     >>> parse_model("cmd:./my_model --fast")
-    Named(kind='cmd:', rest='./my_model --fast')
+    ModelText(kind='cmd:', rest='./my_model --fast')
     """
     text = text.strip()
     if text in {TOY, SILENT}:
-        return Named(text, "")
+        return ModelText(text, "")
     for kind in (CMD, REPLAY):
         if text.startswith(kind):
             if rest := text[len(kind) :].strip():
-                return Named(kind, rest)
+                return ModelText(kind, rest)
             raise UsageError(f"the model {text!r} names nothing behind {kind}", hint=WHAT_THERE_IS)
     if text.startswith(_URLS):
-        return Named(HTTP, text)
+        return ModelText(HTTP, text)
     provider, slash, model = text.partition("/")
     if slash and provider and model and ":" not in provider and not provider.startswith("."):
-        return Named("", text)
+        return ModelText("", text)
     raise UsageError(f"no model is written {text!r}" if text else "the model is empty", hint=_hint(text))
 
 
@@ -64,7 +64,7 @@ def retries_of(text: str) -> int:
 
 
 def connect_model(text: str, spec: EvaluatorSpec) -> ModelUnderTest:
-    """Make a live model; `spec` is that of the evaluator that asks it."""
+    """Make a live model; `spec` is that of the evaluator that calls it."""
     named = parse_model(text)
     return _KINDS[named.kind](named.rest, spec)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Capacity
-from optimize_eval.programs.batch import ask_singly
+from optimize_eval.programs.batch import call_singly
 from optimize_eval.tasks.under_test.model import Output, Prompt
 
 _SUM = re.compile(r"(?:compute: |Question: )(-?\d+) ([-+*/]) (-?\d+)(?:\nAnswer:)?")
@@ -76,7 +76,7 @@ class ToyModel:
         return Output(text=self._answer(prompt.text))
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
-        return ask_singly(prompts, timeout, self.generate)
+        return call_singly(prompts, timeout, self.generate)
 
     def close(self) -> None:
         pass
