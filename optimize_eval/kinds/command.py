@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import shipped
+from optimize_eval import checks, shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
@@ -22,7 +22,6 @@ from optimize_eval.programs.command import Command
 from optimize_eval.programs.not_started import INTERPRETERS, explain_missing, script_hint
 from optimize_eval.programs.targets import CommandLine, argv_of, split_command
 from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload
-from optimize_eval.reading.values import demand, text
 from optimize_eval.secrets import masked
 from optimize_eval.variables import for_shell
 
@@ -80,20 +79,6 @@ def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, An
     return _parse_shipped(target.strip(), defaults)
 
 
-def _words(value: Any) -> str | list[str]:
-    hint = 'write a command, "python3 judge.py", or its words, ["python3", "judge.py"]'
-    if isinstance(value, list):
-        demand(value and all(isinstance(word, str) for word in value), hint)
-        return value
-    demand(isinstance(value, str) and value.strip(), hint)
-    return str(value)
-
-
-def _shipped(value: Any) -> str:
-    demand(text(value).startswith(_SHIPPED), 'name an evaluator that ships: "@exact_match"')
-    return str(value)
-
-
 def _connect(spec: EvaluatorSpec) -> Evaluator:
     return Command(spec, evaluating(spec.score_range))
 
@@ -122,7 +107,7 @@ def _missing(spec: EvaluatorSpec) -> str:
 KIND = Kind(
     noun="a program",
     parse=_parse,
-    keys={"command": TargetKey(_words, _of_words), "use": TargetKey(_shipped, _of_shipped)},
+    keys={"command": TargetKey(checks.command, _of_words), "use": TargetKey(checks.metric, _of_shipped)},
     uses=frozenset({"cwd"}),
     connect=_connect,
     speak=Command,

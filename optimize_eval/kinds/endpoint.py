@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from optimize_eval import checks
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, evaluating
 from optimize_eval.programs.identity import identify_url
 from optimize_eval.programs.targets import Url, url_of
 from optimize_eval.protocol import Payload
-from optimize_eval.reading.values import url as as_url
 
 if TYPE_CHECKING:
     from optimize_eval.programs.endpoint import Endpoint
@@ -72,7 +72,7 @@ def _is_served(_spec: EvaluatorSpec) -> bool:
 KIND = Kind(
     noun="a URL",
     parse=endpoint_spec,
-    keys={"url": TargetKey(as_url, _of_url)},
+    keys={"url": TargetKey(checks.url, _of_url)},
     uses=frozenset({"headers"}),
     connect=_connect,
     speak=_speak,

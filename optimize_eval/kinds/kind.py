@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from optimize_eval.checks import Check
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.programs.codec import Contract
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
 
 SERVED_RETRIES = 2  # by default, where another call may find the server well
-
-Check = Callable[[Any], Any]  # returns a value of a sweep file, or raises ValueError with what to write
 
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from optimize_eval import checks
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import table
@@ -18,7 +19,6 @@ from optimize_eval.kinds.endpoint import name_of_url
 from optimize_eval.kinds.kind import Kind, TargetKey, as_name
 from optimize_eval.programs.identity import Identity
 from optimize_eval.programs.targets import split_command
-from optimize_eval.reading.values import text
 from optimize_eval.tasks import identity
 from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.table import CMD, HTTP, REPLAY, parse_model, retries_of, without_base
@@ -130,7 +130,7 @@ def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]
 KIND = Kind(
     noun="a task file",
     parse=_parse,
-    keys={"task": TargetKey(text, _of_file)},
+    keys={"task": TargetKey(checks.text, _of_file)},
     uses=frozenset({"cwd"}),
     connect=_connect,
     identify=_identify,

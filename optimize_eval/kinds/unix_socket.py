@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from optimize_eval import checks
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
@@ -12,7 +13,6 @@ from optimize_eval.programs.codec import evaluating
 from optimize_eval.programs.identity import Identity, digest_words, portable
 from optimize_eval.programs.line_socket import SocketProgram, UnixSocket, socket_of
 from optimize_eval.protocol import Payload
-from optimize_eval.reading.values import text
 
 _BEGINS = "unix:"
 _BY_HAND = (
@@ -53,7 +53,7 @@ def _is_served(_spec: EvaluatorSpec) -> bool:
 KIND = Kind(
     noun="a socket",
     parse=_parse,
-    keys={"unix": TargetKey(text, _of_path)},
+    keys={"unix": TargetKey(checks.text, _of_path)},
     uses=frozenset({"cwd"}),
     connect=_connect,
     speak=SocketProgram,

@@ -1,6 +1,6 @@
 """A worker that may get several calls at once, and answers them in any order.
 
-Slots write their lines and wait; one reader thread hands each answer to its slot. A deadline that passes while
+Slots write their lines and wait; a reader thread hands each answer to its slot. A deadline that passes while
 several answers are owed blames nobody: it breaks the worker, and all are called again.
 """
 

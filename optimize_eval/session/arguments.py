@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optimize_eval import checks
 from optimize_eval.candidates import LONGEST_NAME, STDIN, Candidate, Named
 from optimize_eval.durations import parse_duration
 from optimize_eval.errors import UsageError
@@ -18,7 +19,7 @@ from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.note import check_note
-from optimize_eval.sweepfile import checks, spec_of
+from optimize_eval.sweepfile import spec_of
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import run_keys
 from optimize_eval.sweepfile.prices import Prices, load_prices, prices_of

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from optimize_eval.kinds.kind import Check
+from optimize_eval import checks
+from optimize_eval.checks import Check, Keys
 from optimize_eval.kinds.table import kinds
-from optimize_eval.sweepfile import checks
-from optimize_eval.sweepfile.checks import Keys
 
 
 def evaluator_keys(folder: str) -> Keys:

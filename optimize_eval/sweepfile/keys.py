@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from optimize_eval.sweepfile import checks
-from optimize_eval.sweepfile.checks import Keys
+from optimize_eval import checks
+from optimize_eval.checks import Keys
 
 
 def run_keys(folder: str) -> Keys:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from optimize_eval import checks
+from optimize_eval.checks import Keys
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.models import Manners, ModelSpec
 from optimize_eval.models.providers import apart
 from optimize_eval.reading import files, strict_toml
-from optimize_eval.sweepfile import checks
-from optimize_eval.sweepfile.checks import Keys
 from optimize_eval.sweepfile.prices import price_of, prices_of
 
 _MANNERS = ("rpm", "tpm", "concurrency")

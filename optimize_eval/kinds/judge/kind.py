@@ -5,14 +5,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from optimize_eval import checks
+from optimize_eval.checks import Check
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
-from optimize_eval.kinds.kind import Check, Checks, Kind, ShellCall, TargetKey, as_name, served_retries
+from optimize_eval.kinds.kind import Checks, Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.kinds.shell import as_format, plain
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
-from optimize_eval.reading import values
 
 if TYPE_CHECKING:
     from optimize_eval.models import Manners, ModelSpec
@@ -67,18 +68,18 @@ def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: Mappin
 
 def _settings(folder: str) -> Mapping[str, Check]:
     def path(value: Any) -> str:
-        return values.beside(folder, values.text(value))
+        return checks.beside(folder, checks.text(value))
 
     return {
-        "objective": values.text,
+        "objective": checks.text,
         "rubric": path,
-        "api_base": values.url,
-        "temperature": values.temperature,
-        "max_tokens": values.count,
-        "seed": values.whole,
-        "shows": values.fields,
-        "hides": values.fields,
-        "human": values.fields,
+        "api_base": checks.url,
+        "temperature": checks.temperature,
+        "max_tokens": checks.count,
+        "seed": checks.whole,
+        "shows": checks.fields,
+        "hides": checks.fields,
+        "human": checks.fields,
     }
 
 
@@ -132,7 +133,7 @@ def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str
 KIND = Kind(
     noun="a judge",
     parse=_parse,
-    keys={"judge": TargetKey(values.model, _of_model, is_model=True)},
+    keys={"judge": TargetKey(checks.model, _of_model, is_model=True)},
     settings=_settings,
     check_defaults=_check_defaults,
     connect=_connect,

@@ -1,0 +1,226 @@
+"""What values in a sweep file may be: a check returns the value, or raises ValueError with what to write."""
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from optimize_eval.durations import parse_duration
+from optimize_eval.evaluator import LONGEST_TIMEOUT
+from optimize_eval.http import headers
+from optimize_eval.protocol import ScoreRange
+from optimize_eval.reading import strict_json
+from optimize_eval.rows.selection import parse_filter
+
+Check = Callable[[Any], Any]
+Keys = Mapping[str, Check]
+
+HOTTEST = 2.0
+
+_TOO_LARGE = 10**18  # so that it fits everywhere into 64 bits
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_COUNT_OR_SHARE = re.compile(r"\d+|\d{1,3}(\.\d+)?%")
+
+
+def weights(value: Any) -> dict[str, float]:
+    _demand(isinstance(value, dict) and value, "write weights by evaluator: {judge = 2, style = 1}")
+    return {name: weight(share) for name, share in value.items()}
+
+
+def acceptance(value: Any) -> str:
+    return _one_of(value, ["strict", "equal"])
+
+
+def selection(value: Any) -> str:
+    return _one_of(value, ["pareto", "current_best", "epsilon_greedy", "top_k_pareto"])
+
+
+def beside(folder: str, name: str) -> str:
+    return os.path.normpath(os.path.join(folder, name))  # noqa: PTH118  a glob is no Path
+
+
+def text(value: Any) -> str:
+    _demand(isinstance(value, str) and value and "\0" not in value, 'write a text in quotes: "…"')
+    return str(value)
+
+
+def url(value: Any) -> str:
+    _demand(text(value).startswith(("http://", "https://")), "write a URL, http://… or https://…")
+    return str(value)
+
+
+def texts(value: Any) -> list[str]:
+    _demand(isinstance(value, list) and value, 'write a list of texts: ["…", "…"]')
+    return [text(one) for one in value]
+
+
+def fields(value: Any) -> tuple[str, ...]:
+    """Read dotted paths of examples: one, or a list."""
+    return (text(value),) if isinstance(value, str) else tuple(texts(value))
+
+
+def integer(value: Any, least: int | None = None) -> int:
+    what = "a whole number" if least is None else f"a whole number from {least}"
+    _demand(isinstance(value, int) and not isinstance(value, bool), f"write {what}")
+    _demand(least is None or value >= least, f"write {what}")
+    _demand(abs(value) < _TOO_LARGE, "write a number of at most 18 digits")
+    return int(value)
+
+
+def whole(value: Any) -> int:
+    return integer(value, 0)
+
+
+def count(value: Any) -> int:
+    return integer(value, 1)
+
+
+def number(value: Any) -> float:
+    _demand(isinstance(value, int | float) and not isinstance(value, bool), "write a number")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    _demand(math.isfinite(found), "write a finite number")
+    return found
+
+
+def timeout(value: Any) -> float:
+    seconds = number(value)
+    _demand(0 < seconds <= LONGEST_TIMEOUT, f"write seconds above 0, at most {LONGEST_TIMEOUT:,.0f}")
+    return seconds
+
+
+def above_zero(value: Any) -> float:
+    limit = number(value)
+    _demand(limit > 0, "write a number above 0")
+    return limit
+
+
+def weight(value: Any) -> float:
+    share = number(value)
+    _demand(share > 0, "write a number above 0: twice the weight is twice the slots")
+    return share
+
+
+def boolean(value: Any) -> bool:
+    _demand(isinstance(value, bool), "write true or false")
+    return bool(value)
+
+
+def score_range(value: Any) -> ScoreRange:
+    return ScoreRange(_one_of(value, [str(one) for one in ScoreRange]))
+
+
+def on_failure(value: Any) -> str:
+    return _one_of(value, ["exclude", "abort"])
+
+
+def max_failures(value: Any) -> str:
+    said = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    is_known = isinstance(said, str) and _COUNT_OR_SHARE.fullmatch(said)
+    _demand(is_known, 'write a count, such as 20, or a share, such as "5%"')
+    return str(said)
+
+
+def filters(value: Any) -> list[str]:
+    """Read a table of fields and their values, or a list of texts, as the option's texts."""
+    if isinstance(value, dict):
+        hint = 'write fields with texts, numbers, true or false: {"metadata.difficulty" = "hard"}'
+        _demand(value and all(isinstance(one, str | int | float | bool) for one in value.values()), hint)
+        return [f"{path}={_as_json(one)}" for path, one in value.items()]
+    return [str(one) for one in map(parse_filter, texts(value))]
+
+
+def ids(value: Any) -> list[str]:
+    hint = 'write a list of ids: ["t-7", 12]'
+    _demand(isinstance(value, list) and value, hint)
+    _demand(all(isinstance(one, str | int) and not isinstance(one, bool) for one in value), hint)
+    return [str(one) for one in value]
+
+
+def _as_json(value: str | float) -> str:
+    return value if isinstance(value, str) else strict_json.dumps(value).decode()
+
+
+def duration(value: Any) -> str:
+    """Read a duration, or a number of seconds, as the option's text."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    said = repr(value) if is_number else value
+    _demand(isinstance(said, str), 'write a duration, such as "90s", "10m" or "1h30m"')
+    parse_duration(said)
+    return str(said)
+
+
+def name(value: Any) -> str:
+    _demand(_NAME.fullmatch(text(value)), "write a letter, then letters, digits, and _ . -")
+    return str(value)
+
+
+def command(value: Any) -> str | list[str]:
+    hint = 'write a command, "python3 judge.py", or its words, ["python3", "judge.py"]'
+    if isinstance(value, list):
+        _demand(value and all(isinstance(word, str) for word in value), hint)
+        return value
+    _demand(isinstance(value, str) and value.strip(), hint)
+    return str(value)
+
+
+def metric(value: Any) -> str:
+    _demand(text(value).startswith("@"), 'name an evaluator that ships: "@exact_match"')
+    return str(value)
+
+
+def model(value: Any) -> str:
+    provider, _, name = text(value).partition("/")
+    _demand(provider and name, 'name a provider and its model: "openai/gpt-4o-mini"')
+    return str(value)
+
+
+def temperature(value: Any) -> float:
+    found = number(value)
+    _demand(0 <= found <= HOTTEST, f"write a number from 0 to {HOTTEST:g}")
+    return found
+
+
+def environment(value: Any) -> dict[str, str]:
+    hint = 'write variables with texts: {NAME = "value"}; ${OTHER} in a text stands for one of yours'
+    _demand(_is_table_of_texts(value) and all(name and "=" not in name for name in value), hint)
+    return dict(value)
+
+
+def header_pairs(value: Any) -> tuple[tuple[str, str], ...]:
+    _demand(_is_table_of_texts(value), 'write headers with texts: {Authorization = "Bearer ${TOKEN}"}')
+    return tuple(headers.parse(f"{name}: {said}") for name, said in value.items())
+
+
+def bounds(value: Any) -> dict[str, float]:
+    hint = 'write the lowest mean by evaluator: {judge = 0.8, "judge@v2" = 0.9}'
+    _demand(isinstance(value, dict) and value, hint)
+    return {name: number(least) for name, least in value.items()}
+
+
+def margin(value: Any) -> list[str]:
+    """Read one margin for all, or a table by evaluator, as the option's texts."""
+    hint = "write a number above 0, or one by evaluator: {judge = 0.02}"
+    if isinstance(value, dict):
+        _demand(value, hint)
+        return [f"{name}={number(least)!r}" for name, least in value.items()]
+    _demand(number(value) > 0, hint)
+    return [repr(number(value))]
+
+
+def _is_table_of_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) and "\0" not in one for one in value.values())
+
+
+def _one_of(value: Any, known: Sequence[str]) -> str:
+    _demand(value in known, f"write one of: {', '.join(known)}")
+    return str(value)
+
+
+def _demand(is_met: object, what: str) -> None:
+    if not is_met:
+        raise ValueError(what)
