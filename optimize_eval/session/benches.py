@@ -21,7 +21,7 @@ from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.session.boards import drop_outdated, make_board, path_of
-from optimize_eval.session.calling import Called, call, check_reachable, summarise
+from optimize_eval.session.calling import Called, call, reachable, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
@@ -34,6 +34,7 @@ from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.sweepfile import SUFFIX
 from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks.identity import model_of
 from optimize_eval.tasks.target import Tasks, tasks_of
 
 _NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
@@ -165,7 +166,8 @@ def prepare_bench(
 
 def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example: bool = False) -> Finished:
     """Call the models, make their board, then score what they said by the bench's own evaluators."""
-    check_reachable(replace(prepared.plan, specs=(*prepared.plan.specs, *prepared.own)))
+    with reachable(replace(prepared.plan, specs=(*prepared.plan.specs, *prepared.own))):
+        pass  # what is called has the tasks and the folder, too
     _note_twice(prepared.plan.specs, host.say)
     plan, handling = prepared.plan, prepared.handling
     with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
@@ -226,7 +228,9 @@ def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
     loaded: dict[tuple[int | None, bytes], object] = {
         (task.line, task.raw): task for file in files for task in file.tasks
     }
-    specs = [
-        replace(spec, target=replace(tasks_of(spec), outputs=path, loaded=loaded)) for spec in plan.specs
+    targets = [
+        replace(tasks_of(spec), outputs=path, loaded=loaded, known_as=model_of(known))
+        for spec, known in zip(plan.specs, plan.identities, strict=True)
     ]
+    specs = (replace(spec, target=target) for spec, target in zip(plan.specs, targets, strict=True))
     return replace(plan, specs=tuple(specs))

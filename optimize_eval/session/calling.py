@@ -3,10 +3,13 @@
 What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
@@ -26,10 +29,29 @@ class Called:
     rechecked: Rechecked | None = None
 
 
-def check_reachable(plan: Plan, connecting: Connecting = connect) -> None:
-    """Make each evaluator once: a key, a variable or a file that is missing is told before there is a run."""
-    for spec in plan.specs:
-        connecting(spec).close()
+@contextmanager
+def reachable(plan: Plan, connecting: Connecting = connect) -> Iterator[Connecting]:
+    """Make each evaluator: a missing key, variable or file is reported before there is a run.
+
+    What is given hands over what was made, once, and otherwise connects.
+    """
+    made: list[tuple[EvaluatorSpec, Evaluator]] = []
+    try:
+        made.extend((spec, connecting(spec)) for spec in plan.specs)
+        yield partial(_handed_over, made, connecting)
+    finally:
+        for _, evaluator in made:
+            evaluator.close()
+
+
+def _handed_over(
+    made: list[tuple[EvaluatorSpec, Evaluator]], connecting: Connecting, spec: EvaluatorSpec
+) -> Evaluator:
+    for place, (known, evaluator) in enumerate(made):
+        if known == spec:
+            del made[place]
+            return evaluator
+    return connecting(spec)
 
 
 def call(

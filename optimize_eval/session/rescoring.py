@@ -16,7 +16,7 @@ from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import Settled, Wanted, add, humans_in, is_owed, settle
 from optimize_eval.run.runner import Ended, Status
 from optimize_eval.run.splits import humans_of
-from optimize_eval.session.calling import Called, call, check_reachable, off_scale, summarise
+from optimize_eval.session.calling import Called, call, off_scale, reachable, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
@@ -144,9 +144,9 @@ def _called(
         return stored, Called(ended=_nothing_called(stored, settled))
     plan = planned()
     settings = handling.settings(plan)
-    check_reachable(plan)
-    stored = add(stored, settled.additions)
-    return stored, call(plan, stored, settings, host)
+    with reachable(plan) as connecting:
+        stored = add(stored, settled.additions)
+        return stored, call(plan, stored, settings, host, connecting=connecting)
 
 
 def _nothing_called(stored: StoredRun, settled: Settled) -> Ended:

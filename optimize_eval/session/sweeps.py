@@ -12,7 +12,7 @@ from optimize_eval.protocol import check_task_model
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import look_at
-from optimize_eval.session.calling import call, check_reachable, off_scale, summarise
+from optimize_eval.session.calling import call, off_scale, reachable, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, stored_paths
@@ -109,11 +109,13 @@ def look(prepared: Prepared, say: Say) -> StoredRun:
 
 def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> Finished:
     """Call what is owed, then so many scored calls again, and summarise what the journal has."""
-    check_reachable(prepared.plan)
     plan, handling = prepared.plan, prepared.handling
-    with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
+    with (
+        reachable(plan) as connecting,
+        opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored,
+    ):
         settings = handling.settings(plan)
-        called = call(plan, stored, settings, host, again=recheck)
+        called = call(plan, stored, settings, host, again=recheck, connecting=connecting)
         summary = summarise(stored)
     gates = prepared.demands.judge(stored, summary)
     off = off_scale(summary, plan.layout.evaluators)

@@ -66,6 +66,11 @@ def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify)
     return has_other_programs(known, now, program)
 
 
+def model_of(known: Identity) -> Identity:
+    """Give the identity of the model that an evaluator of tasks calls."""
+    return Identity(name=known.text, text=known.text, files=(), sha256=known.model)
+
+
 def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
     """Digest what a model is; `spec` is that of the evaluator that calls it."""
     named = parse_model(text)

@@ -8,6 +8,7 @@ from optimize_eval.evaluator import EvaluatorSpec
 
 if TYPE_CHECKING:  # a program as a model needs no HTTP client
     from optimize_eval.models import ModelSpec
+    from optimize_eval.programs.identity import Identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,7 @@ class Tasks:
     model: str = ""  # as it was written; empty: each payload's task model
     metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
     outputs: str = ""  # where what models say is written down; empty: nowhere
+    known_as: "Identity | None" = None  # the model's, where it was digested already
     replayed: str = ""  # whose recorded outputs count, by identity, where a file has several of one name
     loaded: Mapping[tuple[int | None, bytes], object] = field(
         default_factory=dict, compare=False, repr=False

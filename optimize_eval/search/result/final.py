@@ -17,7 +17,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.search.live import FILE, scored_in
 from optimize_eval.search.tree import Found, Node
-from optimize_eval.session.calling import call, check_reachable, summarise
+from optimize_eval.session.calling import call, reachable, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.opening import opened
@@ -50,11 +50,13 @@ def sweep_finalists(
     candidates = (seed, *(Candidate(name=node.name, text=node.text) for node in chosen))
     comparison = replace(comparison, candidates=candidates, baseline=seed.name)
     prepared = prepare(comparison, handling, host.say, out=str(folder))
-    check_reachable(prepared.plan, connecting)
-    with opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored:
+    with (
+        reachable(prepared.plan, connecting) as handing_over,
+        opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored,
+    ):
         _plant(stored, prepared.plan, scored_in(folder / FILE))
         settings = handling.settings(prepared.plan)
-        called = call(prepared.plan, stored, settings, host, connecting=connecting)
+        called = call(prepared.plan, stored, settings, host, connecting=handing_over)
         summary = summarise(stored)
     return Finished(stored=stored, summary=summary, calls=(called,))
 

@@ -16,11 +16,13 @@ class RememberedModel:
     """Calls the model behind it for what is not written down."""
 
     def __init__(self, text: str, spec: EvaluatorSpec) -> None:
-        self._identity = identify_model(text, spec)
+        task = tasks_of(spec)
+        known = task.known_as if text == task.model else None
+        self._identity = known or identify_model(text, spec)
         self._is_closed = False
         self._live = connect_model(text, spec)
         try:
-            self._outputs = open_outputs(Path(tasks_of(spec).outputs))
+            self._outputs = open_outputs(Path(task.outputs))
         except BaseException:
             self._live.close()
             raise
