@@ -33,9 +33,9 @@ def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec, written: str | 
     """Describe a command by its words, and maybe by the text in which they were written."""
     if not argv or not argv[0]:
         raise UsageError("the evaluator command is empty", hint="name a program, such as './evaluate'")
-    said = defaults.text if written is None else written
+    text = defaults.text if written is None else written
     return defaults.at(
-        CommandLine(argv), name=name_of_command(argv), text=said, retries=defaults.retries or 0
+        CommandLine(argv), name=name_of_command(argv), text=text, retries=defaults.retries or 0
     )
 
 
@@ -96,8 +96,8 @@ def _missing(spec: EvaluatorSpec) -> str:
     """Look for the program, its folder and the script that it runs."""
     program = argv_of(spec)[0]
     search = {**os.environ, **spec.environment}.get("PATH")
-    found = os.path.join(spec.cwd or ".", program) if "/" in program else program  # noqa: PTH118  / wins
-    if shutil.which(found, path=search) is None:
+    executable = os.path.join(spec.cwd or ".", program) if "/" in program else program  # noqa: PTH118  / wins
+    if shutil.which(executable, path=search) is None:
         missing = explain_missing(spec, search)
         return f"{missing.message} ({missing.hint})" if missing.hint else missing.message
     hint = script_hint(spec)

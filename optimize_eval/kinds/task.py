@@ -49,7 +49,7 @@ def check_one_base(models: Iterable[str]) -> None:
     from optimize_eval.models.providers import apart, check_one_provider
 
     named = [parse_model(_apart(text)[1]) for text in models]
-    check_one_provider(one.rest for one in named if not one.kind and not apart(one.rest)[1])
+    check_one_provider(model.rest for model in named if not model.kind and not apart(model.rest)[1])
 
 
 def _apart(model: str) -> tuple[str, str]:
@@ -124,7 +124,7 @@ def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]
     task = tasks_of(spec)
     texts = [task.model] if task.model else [name for name in task_models if name]
     scored_by = table.models_called(task.scorer) if task.scorer else []
-    return [*(without_base(one.rest) for one in map(parse_model, texts) if not one.kind), *scored_by]
+    return [*(without_base(named.rest) for named in map(parse_model, texts) if not named.kind), *scored_by]
 
 
 KIND = Kind(

@@ -38,8 +38,8 @@ def _connect(spec: EvaluatorSpec) -> Evaluator:
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
-    shown = f"{_BEGINS}{portable(socket_of(spec))}"
-    return Identity(name=spec.name, text=shown, files=(), sha256=digest_words([shown]))
+    text = f"{_BEGINS}{portable(socket_of(spec))}"
+    return Identity(name=spec.name, text=text, files=(), sha256=digest_words([text]))
 
 
 def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:

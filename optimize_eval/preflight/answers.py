@@ -4,7 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.kinds import reproduce
-from optimize_eval.preflight.examined import AT_ONCE, CallResult, Check, CheckStatus, Examined, ask, live
+from optimize_eval.preflight.examined import (
+    AT_ONCE,
+    CallResult,
+    CheckOutcome,
+    CheckStatus,
+    Examined,
+    ask,
+    live,
+)
 from optimize_eval.protocol import Answer, Payload
 from optimize_eval.wrong_answers import own_words
 
@@ -12,7 +20,7 @@ _BOTH = "error with score"
 _NO_CANDIDATE = "the candidate was a placeholder: name a real one with --candidate FILE"
 
 
-def answers(on: Examined, name: str) -> Iterator[Check]:
+def answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send the sentinel where there is no candidate, then the first payloads, exactly as the run would."""
     with live(on.spec, persistent=False) as evaluator:
 
@@ -30,7 +38,7 @@ def answers(on: Examined, name: str) -> Iterator[Check]:
         yield from first_answers(on, name, put)
 
 
-def first_answers(on: Examined, name: str, put: Callable[[Payload], CallResult]) -> Iterator[Check]:
+def first_answers(on: Examined, name: str, put: Callable[[Payload], CallResult]) -> Iterator[CheckOutcome]:
     """Send the first payload of each split and task model; the first failure ends it."""
     for where, payload in on.material.firsts:
         result = put(payload)
@@ -39,31 +47,31 @@ def first_answers(on: Examined, name: str, put: Callable[[Payload], CallResult])
             yield _failed(on, title, payload, result)
             return
         on.first = on.first or result
-        yield Check(title, CheckStatus.PASS, f"score {result.score:g}")
+        yield CheckOutcome(title, CheckStatus.PASS, f"score {result.score:g}")
         yield from _error_with_score(on, [(payload, result)])
 
 
-def more_answers(on: Examined, name: str) -> Iterator[Check]:
+def more_answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send some more of what the run would send, one by one."""
     with live(on.spec, persistent=False) as evaluator:
         on.one_by_one = on.ask_all(evaluator)
-    asked = list(zip(on.sample, on.one_by_one, strict=True))
-    yield from _error_with_score(on, asked)
-    failed = [(payload, result) for payload, result in asked if isinstance(result, EvaluationError)]
+    pairs = list(zip(on.sample, on.one_by_one, strict=True))
+    yield from _error_with_score(on, pairs)
+    failed = [(payload, result) for payload, result in pairs if isinstance(result, EvaluationError)]
     if not failed:
-        yield Check(name, CheckStatus.PASS, f"{AT_ONCE} of {AT_ONCE} scored")
+        yield CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE} of {AT_ONCE} scored")
         return
     payload, first = failed[0]
     is_real = any(payload in payloads for payloads in on.material.splits.values())
     is_told = all(result.kind is FailureKind.REPORTED for _, result in failed)
     status = CheckStatus.FAIL if is_real and not is_told else CheckStatus.WARN
     message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
-    yield Check(name, status, message + _advice(on, payload), reproduce.call_once(on.spec, payload))
+    yield CheckOutcome(name, status, message + _advice(on, payload), reproduce.call_once(on.spec, payload))
 
 
-def _failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> Check:
+def _failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> CheckOutcome:
     message = f"{error.kind}: {error.message}; {error.hint}{_advice(on, payload)}"
-    return Check(title, CheckStatus.FAIL, message, reproduce.call_once(on.spec, payload))
+    return CheckOutcome(title, CheckStatus.FAIL, message, reproduce.call_once(on.spec, payload))
 
 
 def _advice(on: Examined, payload: Payload) -> str:
@@ -71,12 +79,12 @@ def _advice(on: Examined, payload: Payload) -> str:
     return f"; {_NO_CANDIDATE}" if on.took_sentinel and payload != on.material.sentinel else ""
 
 
-def _error_with_score(on: Examined, asked: Sequence[tuple[Payload, CallResult]]) -> Iterator[Check]:
+def _error_with_score(on: Examined, pairs: Sequence[tuple[Payload, CallResult]]) -> Iterator[CheckOutcome]:
     """Warn, once, of a reply that has a score and an error: the score counts."""
-    told = ((p, own_words(r.side_info)) for p, r in asked if isinstance(r, Answer))
-    payload, words = next(((p, words) for p, words in told if words), (None, ""))
+    in_replies = ((p, own_words(r.side_info)) for p, r in pairs if isinstance(r, Answer))
+    payload, words = next(((p, words) for p, words in in_replies if words), (None, ""))
     if payload and all(check.name != _BOTH for check in on.checks):
         message = (
             f"the score counts, though the reply carries error: {words}; without a score it is a failure"
         )
-        yield Check(_BOTH, CheckStatus.WARN, message, reproduce.call_once(on.spec, payload))
+        yield CheckOutcome(_BOTH, CheckStatus.WARN, message, reproduce.call_once(on.spec, payload))

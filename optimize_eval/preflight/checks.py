@@ -22,7 +22,7 @@ from optimize_eval.preflight.examined import (
     AT_ONCE,
     BudgetSpent,
     CallResult,
-    Check,
+    CheckOutcome,
     CheckStatus,
     Examined,
     Material,
@@ -51,13 +51,13 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
     for name, calls, look in _table_of(spec):
         if not examined.is_ok or (examined.seconds and not examined.affords(calls)):
             why = "the budget is used up" if examined.is_ok else "something before it failed"
-            examined.checks.append(Check(name, CheckStatus.SKIP, f"left out: {why}"))
+            examined.checks.append(CheckOutcome(name, CheckStatus.SKIP, f"left out: {why}"))
             continue
         try:
             for check in look(examined, name):
                 examined.checks.append(check)
         except BudgetSpent:
-            examined.checks.append(Check(name, CheckStatus.SKIP, "left out: the budget is used up"))
+            examined.checks.append(CheckOutcome(name, CheckStatus.SKIP, "left out: the budget is used up"))
     return examined
 
 
@@ -69,7 +69,7 @@ def _table_of(spec: EvaluatorSpec) -> "CheckTable":
     return CHECKS
 
 
-def _repeats(on: Examined, name: str) -> Iterator[Check]:
+def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send the same again, and remember how much of the answers that changes."""
     with live(on.spec, persistent=False) as evaluator:
         again = on.ask_all(evaluator)
@@ -77,17 +77,19 @@ def _repeats(on: Examined, name: str) -> Iterator[Check]:
     if on.sameness in {Sameness.OUTCOME, Sameness.NOTHING}:
         yield _by_chance(on, name, again)
     else:
-        yield Check(name, CheckStatus.PASS, f"same {on.sameness}")
+        yield CheckOutcome(name, CheckStatus.PASS, f"same {on.sameness}")
 
 
-def _by_chance(on: Examined, name: str, again: Sequence[CallResult]) -> Check:
+def _by_chance(on: Examined, name: str, again: Sequence[CallResult]) -> CheckOutcome:
     pairs = zip(on.sample, on.one_by_one, again, strict=True)
-    payload, one, other = next((p, a, b) for p, a, b in pairs if _shown(a) != _shown(b) or p is on.sample[-1])
-    message = f"it scored {_shown(one)}, then {_shown(other)}: such scores need --repeats"
-    return Check(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
+    payload, before, after = next(
+        (p, a, b) for p, a, b in pairs if _shown(a) != _shown(b) or p is on.sample[-1]
+    )
+    message = f"it scored {_shown(before)}, then {_shown(after)}: such scores need --repeats"
+    return CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
 
 
-def _at_once(on: Examined, name: str) -> Iterator[Check]:
+def _at_once(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send different payloads all at once, to see whether calls get in each other's way."""
     with live(on.spec, persistent=False) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
         started = time.monotonic()
@@ -98,20 +100,20 @@ def _at_once(on: Examined, name: str) -> Iterator[Check]:
     on.parallel = on.material.slots if speed_up > _SCALES * AT_ONCE else max(1.0, speed_up)
     if differing := on.differing(results):
         what = f"{differing} of {AT_ONCE} answers differ when called at once"
-        told = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
+        message = f"{what}, for instance {_first_difference(on, results)}: do calls share a file or a port?"
         only_side_info = on.sameness is Sameness.ALL and not _differing_scores(on, results)
         status = CheckStatus.WARN if only_side_info else CheckStatus.FAIL
-        yield Check(name, status, told, reproduce.call_at_once(on.spec, on.sample))
+        yield CheckOutcome(name, status, message, reproduce.call_at_once(on.spec, on.sample))
     else:
-        yield Check(name, CheckStatus.PASS, f"{AT_ONCE} at once answer as one by one")
+        yield CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE} at once answer as one by one")
 
 
-def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
+def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Call a process that stays, in order and in reverse: the answers must be those of a process per call."""
     declared = on.first.capabilities if on.first else NO_CAPABILITIES
     is_kept = on.spec.persistent or (declared.persistent and on.spec.persistent is None)
     if not (kind_of(on.spec).is_started and is_kept):
-        yield Check(name, CheckStatus.SKIP, "it does not declare to be persistent")
+        yield CheckOutcome(name, CheckStatus.SKIP, "it does not declare to be persistent")
         return
     patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
     line = reproduce.call_one_process(on.spec, on.sample[:3], seconds=2)
@@ -129,13 +131,15 @@ def _kept_alive(on: Examined, name: str) -> Iterator[Check]:
         single, other = unlike
         why = "does it flush?" if is_late(other) else "does state leak between calls?"
         what = f"{_shown(single)} became {_shown(other)} when it was kept alive"
-        yield Check(name, CheckStatus.WARN, f"{what}: {why} --no-persistent is used", line)
+        yield CheckOutcome(name, CheckStatus.WARN, f"{what}: {why} --no-persistent is used", line)
     elif evaluator.note:
-        yield Check(name, CheckStatus.WARN, evaluator.note, line)
+        yield CheckOutcome(name, CheckStatus.WARN, evaluator.note, line)
     elif time.monotonic() - ending > FAREWELL:
-        yield Check(name, CheckStatus.WARN, "it does not end when its input does, and was killed", line)
+        yield CheckOutcome(
+            name, CheckStatus.WARN, "it does not end when its input does, and was killed", line
+        )
     else:
-        yield Check(
+        yield CheckOutcome(
             name,
             CheckStatus.PASS,
             "same answers from one process, also in reverse, and it ends with its input",
@@ -153,11 +157,11 @@ def _first_unlike(
     return None
 
 
-def _batches(on: Examined, name: str) -> Iterator[Check]:
+def _batches(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Call in batches, where the evaluator declares them."""
     alike = on.material.alike(AT_ONCE)
     if on.first is None or on.first.capabilities.batch == 1 or alike[0].example is None:
-        yield Check(name, CheckStatus.SKIP, "it does not declare batches, or there are no examples")
+        yield CheckOutcome(name, CheckStatus.SKIP, "it does not declare batches, or there are no examples")
         return
     with live(on.spec, persistent=on.keep_alive) as evaluator:
         singles = [ask(evaluator, payload, on.spec.timeout) for payload in alike]  # the first one declares
@@ -165,47 +169,50 @@ def _batches(on: Examined, name: str) -> Iterator[Check]:
     if unlike := on.first_unlike(singles, results):
         single, other = map(_shown, unlike)
         message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
-        yield Check(name, CheckStatus.WARN, message, reproduce.call_with_batch(on.spec, alike))
+        yield CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_with_batch(on.spec, alike))
     else:
-        yield Check(name, CheckStatus.PASS, "same answers in batches")
+        yield CheckOutcome(name, CheckStatus.PASS, "same answers in batches")
 
 
-def _candidates(on: Examined, name: str) -> Iterator[Check]:
+def _candidates(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send texts at the edges; an evaluator may refuse them in band, but should not break."""
-    known = on.sample[0]
+    usual = on.sample[0]
     odd = {"an empty": "", "a non-ASCII": _NOT_ASCII, "a 1 MB": "x" * _LONG}
     with live(on.spec, persistent=False) as evaluator:
         for what, text in odd.items():
-            payload = replace(known, candidate=text)
+            payload = replace(usual, candidate=text)
             result = on.ask(evaluator, payload)  # which takes longer than what a run would send
             if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
                 by = reproduce.call_with_long_candidate if len(text) == _LONG else reproduce.call_once
-                yield Check(
+                yield CheckOutcome(
                     name,
                     CheckStatus.WARN,
                     f"{what} candidate: {result.kind}: {result.message}",
                     by(on.spec, payload),
                 )
                 return
-    yield Check(name, CheckStatus.PASS, "empty, non-ASCII and 1 MB candidates are taken")
+    yield CheckOutcome(name, CheckStatus.PASS, "empty, non-ASCII and 1 MB candidates are taken")
 
 
-def _speed(on: Examined, name: str) -> Iterator[Check]:
+def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Call until the times can be trusted, and say what a call costs and what keeping alive would save."""
     with live(on.spec, persistent=False) as evaluator:
         while len(on.seconds) < _MOST_CALLS and sum(on.seconds) < _MOST_SECONDS and on.affords(1):
             on.ask(evaluator, on.sample[0], counts=True)
-    told = f"{in_words(on.quantile(0.5))} a call (p95 {in_words(on.quantile(0.95))})"
+    typical = f"{in_words(on.quantile(0.5))} a call (p95 {in_words(on.quantile(0.95))})"
     program = next(iter(argv_of(on.spec)), "")
     found = shutil.which(program) if program else None
     if found and (shim := _SHIM.search(found)):
-        message = f"{told}; {program} is a shim that costs time at each start: name the program behind it"
-        yield Check(name, CheckStatus.WARN, message, f"{shim[1]} which {program}")
+        message = f"{typical}; {program} is a shim that costs time at each start: name the program behind it"
+        yield CheckOutcome(name, CheckStatus.WARN, message, f"{shim[1]} which {program}")
     elif on.quantile(0.95) > on.spec.timeout / 3:
-        line = f"time {reproduce.call_once(on.spec, on.sample[0])}"
-        yield Check(name, CheckStatus.WARN, f"{told} is near the timeout of {on.spec.timeout:g} s", line)
+        call = reproduce.call_once(on.spec, on.sample[0])
+        line = f"time {call}" if call else ""
+        yield CheckOutcome(
+            name, CheckStatus.WARN, f"{typical} is near the timeout of {on.spec.timeout:g} s", line
+        )
     else:
-        yield Check(name, CheckStatus.PASS, told + _advice(on))
+        yield CheckOutcome(name, CheckStatus.PASS, typical + _advice(on))
 
 
 def _advice(on: Examined) -> str:
@@ -220,7 +227,7 @@ def _advice(on: Examined) -> str:
     )
 
 
-CheckTable = tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...]
+CheckTable = tuple[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]], ...]
 
 CHECKS: CheckTable = (
     ("answers", 1, answers),  # name, calls that it takes, how it is looked at

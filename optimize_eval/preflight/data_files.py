@@ -55,7 +55,7 @@ def check_data(path: str, kind: str | None = None) -> CheckedFile:
 
 
 def _has_bad_json(file: TaskFile) -> bool:
-    """Tell whether the file may be something else as a whole, such as a JSON array over several lines."""
+    """Return True if the file may be something else as a whole, such as a JSON array over several lines."""
     return any(error.rule == "bad_json" for error in file.errors)
 
 

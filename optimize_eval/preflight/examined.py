@@ -32,7 +32,7 @@ class CheckStatus(StrEnum):
     SKIP = "skip"
 
 
-class Check(NamedTuple):
+class CheckOutcome(NamedTuple):
     """One thing looked at; `reproduce` is a shell line that shows a failure or a warning."""
 
     name: str
@@ -95,7 +95,7 @@ class Examined:
     spec: EvaluatorSpec
     material: Material
     until: float
-    checks: list[Check] = field(default_factory=list)
+    checks: list[CheckOutcome] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)  # of single calls, one process each
     first: Answer | None = None
     took_sentinel: bool = False  # and scored it, or skipped it

@@ -10,30 +10,30 @@ from optimize_eval.kinds.judge.rubric import judge_of
 from optimize_eval.kinds.table import connect
 from optimize_eval.models import providers
 from optimize_eval.preflight.answers import first_answers
-from optimize_eval.preflight.examined import CallResult, Check, CheckStatus, Examined, in_words, live
+from optimize_eval.preflight.examined import CallResult, CheckOutcome, CheckStatus, Examined, in_words, live
 from optimize_eval.preflight.replies import answered_by, length, scale
 from optimize_eval.protocol import Answer, Payload
 
 _NEAR = 1 / 3  # of the timeout
 
 
-def _key(on: Examined, name: str) -> Iterator[Check]:
+def _key(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Look for the provider and its key, without a call."""
     try:
         connect(on.spec).close()
         place = providers.find(model_of(judge_of(on.spec)))
     except UsageError as error:
-        yield Check(name, CheckStatus.FAIL, f"{error.message}; {error.hint}")
+        yield CheckOutcome(name, CheckStatus.FAIL, f"{error.message}; {error.hint}")
         return
     if place is None:
-        yield Check(name, CheckStatus.PASS, "through litellm, which looks for it itself")
+        yield CheckOutcome(name, CheckStatus.PASS, "through litellm, which looks for it itself")
     elif os.environ.get(place.key_variable):
-        yield Check(name, CheckStatus.PASS, f"{place.key_variable} is set")
+        yield CheckOutcome(name, CheckStatus.PASS, f"{place.key_variable} is set")
     else:
-        yield Check(name, CheckStatus.PASS, f"none is needed; {place.key_variable} is not set")
+        yield CheckOutcome(name, CheckStatus.PASS, f"none is needed; {place.key_variable} is not set")
 
 
-def _answers(on: Examined, name: str) -> Iterator[Check]:
+def _answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send the first payloads, exactly as the run would."""
     with live(on.spec) as judge:
 
@@ -47,70 +47,70 @@ def _answers(on: Examined, name: str) -> Iterator[Check]:
         yield from first_answers(on, name, put)
 
 
-def _answers_json(on: Examined, name: str) -> Iterator[Check]:
-    """Check that the first reply was usable, at once and with its reasons."""
+def _answers_json(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """CheckOutcome that the first reply was usable, at once and with its reasons."""
     if on.first is None:
         return
     calls = on.first.side_info["usage"]["calls"]
     line = reproduce.call_once(on.spec, _first_payload(on))
     if calls > 1:
         message = f"it gave a usable answer only when called again: that is {calls} requests for a call"
-        yield Check(name, CheckStatus.WARN, message, line)
+        yield CheckOutcome(name, CheckStatus.WARN, message, line)
     elif "reasoning" not in on.first.side_info:
-        yield Check(name, CheckStatus.WARN, "it answers without its reasoning", line)
+        yield CheckOutcome(name, CheckStatus.WARN, "it answers without its reasoning", line)
     else:
-        yield Check(name, CheckStatus.PASS, "with its reasoning, at once")
+        yield CheckOutcome(name, CheckStatus.PASS, "with its reasoning, at once")
 
 
-def _repeats(on: Examined, name: str) -> Iterator[Check]:
+def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send the first payload once more."""
     payload = _first_payload(on)
     with live(on.spec) as judge:
         again = on.ask(judge, payload, counts=True)
-    one = on.first.score if on.first else None
+    score = on.first.score if on.first else None
     if isinstance(again, EvaluationError):
         line = reproduce.call_twice(on.spec, payload)
-        yield Check(name, CheckStatus.WARN, f"{again.kind} the second time: {again.message}", line)
+        yield CheckOutcome(name, CheckStatus.WARN, f"{again.kind} the second time: {again.message}", line)
         return
     on.tokens.append(_tokens(again))
     on.side_infos.append(again.side_info)
-    if again.score != one:
+    if again.score != score:
         advice = (
             "a temperature of 0 may steady it" if judge_of(on.spec).temperature is None else "use --repeats"
         )
-        message = f"it scored {one!r}, then {again.score!r}: such scores need --repeats; {advice}"
-        yield Check(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
+        message = f"it scored {score!r}, then {again.score!r}: such scores need --repeats; {advice}"
+        yield CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
     else:
-        yield Check(name, CheckStatus.PASS, f"score {again.score:g} both times")
+        yield CheckOutcome(name, CheckStatus.PASS, f"score {again.score:g} both times")
 
 
-def _cost(on: Examined, name: str) -> Iterator[Check]:
+def _cost(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Estimate the tokens of the run from those of the calls so far."""
     if on.tokens_of_run is None:
-        yield Check(name, CheckStatus.SKIP, "the server does not report how many tokens a call takes")
+        yield CheckOutcome(name, CheckStatus.SKIP, "the server does not report how many tokens a call takes")
     else:
         each = on.tokens_of_run / on.material.calls
-        yield Check(
+        yield CheckOutcome(
             name,
             CheckStatus.PASS,
             f"about {on.tokens_of_run:,} for {on.material.calls:,} calls ({each:,.0f} a call)",
         )
 
 
-def _speed(on: Examined, name: str) -> Iterator[Check]:
+def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Say what a call takes, from the calls so far."""
     on.parallel = on.material.slots
-    told = f"{in_words(on.quantile(0.5))} a call"
+    typical = f"{in_words(on.quantile(0.5))} a call"
     if on.quantile(1) > on.spec.timeout * _NEAR:
-        message = f"{told} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
-        yield Check(
+        message = f"{typical} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
+        yield CheckOutcome(
             name, CheckStatus.WARN, message, f"time {reproduce.call_once(on.spec, _first_payload(on))}"
         )
     else:
-        yield Check(name, CheckStatus.PASS, told)
+        yield CheckOutcome(name, CheckStatus.PASS, typical)
 
 
-JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[Check]]], ...] = (
+JUDGE_CHECKS: tuple[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]], ...] = (
     ("key", 0, _key),  # name, calls that it takes, how it is looked at
     ("answers", 1, _answers),
     ("answers JSON", 0, _answers_json),

@@ -69,7 +69,7 @@ def _between(sweep: Sweep, sources: list[Source], candidates: list[Candidate]) -
     """Check what has to fit together: baseline and candidates, fields and labels and examples."""
     options = sweep.options
     chosen = field_candidates(options["candidate_field"]) if "candidate_field" in options else candidates
-    names = distinct(one.name for one in chosen)
+    names = distinct(candidate.name for candidate in chosen)
     if names and options.get("baseline", names[0]) not in names:
         where, hint = KeyPlace("run", 0, "baseline"), ", ".join(names[:20])
         yield sweep.problem(

@@ -264,10 +264,10 @@ def _variables(task_model: str | None) -> dict[bytes, bytes]:
 
 def _find_executable(name: str, cwd: str | None, search: str | None) -> str | None:
     """Resolve argv[0] as a shell in `cwd` would; a path that exists is returned, executable or not."""
-    found = str(Path(cwd or ".", name)) if "/" in name else shutil.which(name, path=search)
-    if not found or not not_started.exists(found):
+    path = str(Path(cwd or ".", name)) if "/" in name else shutil.which(name, path=search)
+    if not path or not not_started.exists(path):
         return None
     try:
-        return str(Path(found).absolute())
+        return str(Path(path).absolute())
     except FileNotFoundError:  # the current folder itself is gone
         return None

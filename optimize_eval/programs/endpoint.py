@@ -88,11 +88,11 @@ class Endpoint(Generic[QuestionT, AnswerT]):
             raise
 
     def _refused(self, response: Response) -> EvaluationError:
-        said = _reported(response.body) or response.body[:_READ_BODY].decode("utf-8", "replace").strip()
-        said = redact(said[:_READ_BODY], self._secrets)[:_SHOWN_BODY]  # cut last: half a secret is one, too
+        words = _reported(response.body) or response.body[:_READ_BODY].decode("utf-8", "replace").strip()
+        words = redact(words[:_READ_BODY], self._secrets)[:_SHOWN_BODY]  # cut last: half a secret is one, too
         return EvaluationError(
             FailureKind.HTTP_STATUS,
-            f"HTTP status {response.status}: {said or 'no body'}",
+            f"HTTP status {response.status}: {words or 'no body'}",
             hint=redact(_status_hint(response), self._secrets),
             retry_after=seconds_to_wait(response.retry_after) if response.status in _AGAIN else None,
         )

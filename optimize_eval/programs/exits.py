@@ -39,10 +39,10 @@ def failed(
         return EvaluationError(
             FailureKind.KILLED, f"ended by {name}", detail=stderr, hint=hint, retry_after=0.0
         )
-    said = _telling_line(stderr) or _first_line(text_of(ended.stdout)) or "it said nothing"
+    words = _telling_line(stderr) or _first_line(text_of(ended.stdout)) or "it said nothing"
     return EvaluationError(
         FailureKind.EXIT_CODE,
-        f"exit status {ended.status}: {said}",
+        f"exit status {ended.status}: {words}",
         detail=stderr,
         hint=not_started.script_hint(spec)
         or _exit_hint(ended, program, contract)

@@ -56,10 +56,12 @@ def sweep(tag: str, seen: Iterable[Process] = ()) -> None:
     """Kill every process that carries the tag (or one derived from it) or was seen, and see it gone."""
     known = {(process.pid, process.started) for process in seen}
     for _ in range(_SWEEPS):
-        found = [p for p in _processes() if (p.pid, p.started) in known or _carries(p.pid, os.fsencode(tag))]
-        if not found:
+        remaining = [
+            p for p in _processes() if (p.pid, p.started) in known or _carries(p.pid, os.fsencode(tag))
+        ]
+        if not remaining:
             return
-        _end(found)
+        _end(remaining)
 
 
 def adopt_orphans() -> bool:

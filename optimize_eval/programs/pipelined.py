@@ -100,8 +100,8 @@ class Window:
             self._asked += 1
             identity, waiting = str(self._asked), _Waiting()
             self._waiting[identity] = waiting
-            for one in self._waiting.values():
-                one.had_company = one.had_company or len(self._waiting) > 1
+            for other in self._waiting.values():
+                other.had_company = other.had_company or len(self._waiting) > 1
             return identity, waiting
 
     def _write(self, line: bytes, deadline: float) -> None:

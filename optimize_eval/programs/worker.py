@@ -183,9 +183,9 @@ def identified(line: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def answer_to(line: bytes, identity: str) -> dict[str, Any]:
-    found, answer = identified(line)
-    if found != identity:
-        raise WorkerBroken(f"it answered {found!r} when {identity!r} was sent")
+    echoed, answer = identified(line)
+    if echoed != identity:
+        raise WorkerBroken(f"it answered {echoed!r} when {identity!r} was sent")
     return answer
 
 

@@ -47,7 +47,7 @@ class Sweep:
     lines: Mapping[KeyPlace, int] = field(default_factory=dict, repr=False)
 
     def problem(self, where: KeyPlace, reason: str, rule: str = "bad_value") -> Problem:
-        """Tell a problem at the line of a key, or of its table where the key is not there."""
+        """Place a problem at the line of a key, or of its table where the key is not there."""
         line = self.lines.get(where) or self.lines.get(where._replace(key=""))
         return Problem(path=self.path, rule=rule, reason=reason, line=line)
 

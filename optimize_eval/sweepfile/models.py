@@ -83,18 +83,18 @@ def load_models(path: str) -> list[NamedModel]:
     """Read the models of a file; raises DataError with what is wrong first."""
     try:
         tables = strict_toml.loads(files.read(path, files.SETTINGS).decode())
-        known, prices = model_keys(), prices_of(tables.get("prices", {}))
+        keys, prices = model_keys(), prices_of(tables.get("prices", {}))
         listed = tables.get("model")
         if not isinstance(listed, list) or not listed:
             raise ValueError("there is no [[model]] in it")  # noqa: TRY301  told with the others
-        models = [named_model(_checked(table, known)) for table in listed]
+        models = [named_model(_checked(table, keys)) for table in listed]
     except UnicodeDecodeError:
         raise _wrong(path, "not UTF-8") from None
     except strict_toml.TomlFault as fault:
         raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
     except ValueError as error:
         raise _wrong(path, str(error)) from None
-    return [replace(one, prices={**prices, **one.prices}) for one in models]
+    return [replace(model, prices={**prices, **model.prices}) for model in models]
 
 
 def _checked(table: Any, known: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:

@@ -137,11 +137,11 @@ class _Reading:
         return self._models[value] if isinstance(value, str) and value in self._models else check(value)
 
     def _entries(self, listed: Any) -> list[EvaluatorEntry]:
-        if not isinstance(listed, list) or not all(isinstance(one, dict) for one in listed):
+        if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
             self._complain(KeyPlace("evaluator"), "write each evaluator as a table of its own: [[evaluator]]")
             return []
-        said = [self.entry(KeyPlace("evaluator", number), table) for number, table in enumerate(listed)]
-        return [EvaluatorEntry(number, one) for number, one in enumerate(said) if one]
+        entries = [self.entry(KeyPlace("evaluator", number), table) for number, table in enumerate(listed)]
+        return [EvaluatorEntry(number, entry) for number, entry in enumerate(entries) if entry]
 
     def entry(self, where: KeyPlace, table: Mapping[str, Any]) -> dict[str, Any] | None:
         """Check an evaluator; None where it has no target that could be asked."""

@@ -63,20 +63,20 @@ class TaskEvaluator:
     @property
     def capacity(self) -> Capacity:
         """What its models can take, in batches as small as was wanted."""
-        found = [model.capacity for model in tuple(self._models.values())]
-        calls = [one.calls for one in found if one.calls is not None]
-        batch = min((one.batch for one in found), default=1)
+        capacities = [model.capacity for model in tuple(self._models.values())]
+        calls = [capacity.calls for capacity in capacities if capacity.calls is not None]
+        batch = min((capacity.batch for capacity in capacities), default=1)
         return Capacity(
-            calls=sum(calls) if calls and len(calls) == len(found) else None,
+            calls=sum(calls) if calls and len(calls) == len(capacities) else None,
             batch=min(batch, self._task.batch_size or batch),
         )
 
     def call(self, payload: Payload, deadline: float) -> Answer:
         least = (deadline - time.monotonic()) * _LEAST_SHARE
-        asked = self._read(payload)
+        called = self._read(payload)
         with _stage("model"):
-            output = self._model(asked.model).generate(asked.prompt, deadline)
-        return self._scored(asked, output, max(deadline + output.spent.waited, time.monotonic() + least))
+            output = self._model(called.model).generate(called.prompt, deadline)
+        return self._scored(called, output, max(deadline + output.spent.waited, time.monotonic() + least))
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
         """Let the model answer in batches if it takes them, then score one after the other."""
@@ -126,30 +126,30 @@ class TaskEvaluator:
         except EvaluationError as error:
             return error
 
-    def _outputs(self, asked: Sequence[_TaskCall], timeout: float) -> Iterator[Output | EvaluationError]:
-        for model, group in groupby(asked, key=lambda one: one.model):
-            prompts = [one.prompt for one in group]
+    def _outputs(self, calls: Sequence[_TaskCall], timeout: float) -> Iterator[Output | EvaluationError]:
+        for model, group in groupby(calls, key=lambda call: call.model):
+            prompts = [call.prompt for call in group]
             try:
                 yield from self._model(model).generate_many(prompts, timeout)
             except EvaluationError as error:
                 yield from (copy(error) for _ in prompts)
 
     def _scored_or_why(
-        self, asked: _TaskCall, output: Output | EvaluationError, timeout: float
+        self, called: _TaskCall, output: Output | EvaluationError, timeout: float
     ) -> Answer | EvaluationError:
         try:
             if isinstance(output, EvaluationError):
                 with _stage("model"):
                     raise output
-            return self._scored(asked, output, time.monotonic() + timeout)
+            return self._scored(called, output, time.monotonic() + timeout)
         except EvaluationError as error:
             return error
 
-    def _scored(self, asked: _TaskCall, output: Output, deadline: float) -> Answer:
-        task = asked.task
+    def _scored(self, called: _TaskCall, output: Output, deadline: float) -> Answer:
+        task = called.task
         prediction = post_process(task.post_process, output.text)
         metric = self._task.scorer.name if self._task.scorer else task.metric
-        question = Payload(candidate=prediction, example=asked.payload.example)
+        question = Payload(candidate=prediction, example=called.payload.example)
         try:
             with _stage("metric"):
                 scored = self._metric(metric).call(question, deadline)
@@ -157,18 +157,18 @@ class TaskEvaluator:
             error.side_info = self._side_info(error.side_info, metric, output, prediction)
             error.spent = output.spent + error.spent
             raise
-        told = self._side_info(scored.side_info, metric, output, prediction)
+        side_info = self._side_info(scored.side_info, metric, output, prediction)
         spent = output.spent if scored.spent is NOTHING else output.spent + scored.spent
-        return Answer(score=scored.score, side_info=told, stderr=output.stderr, spent=spent)
+        return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent)
 
     def _side_info(
         self, side_info: Mapping[str, Any], metric: str, output: Output, prediction: str
     ) -> Mapping[str, Any]:
         """Put together what the metric reports and what it was about."""
-        said = {"output": output.text, "prediction": prediction, "metric": metric}
+        steps = {"output": output.text, "prediction": prediction, "metric": metric}
         thoughts = {"thoughts": output.reasoning} if self._task.tells_thoughts and output.reasoning else {}
         model = {"model": output.side} if output.side else {}
-        return {**side_info, **said, **thoughts, **model}
+        return {**side_info, **steps, **thoughts, **model}
 
     def _model(self, text: str) -> ModelUnderTest:
         return self._models.get(text) or self._made(self._models, text, self._make_model)

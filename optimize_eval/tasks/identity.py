@@ -44,12 +44,14 @@ def identify(spec: EvaluatorSpec, identify_scorer: Identify) -> Identity:
     task = tasks_of(spec)
     model = identify_model(task.model, spec) if task.model else None
     scorers = [(scorer.name, identify_scorer(scorer)) for scorer in task.scorers]
-    files = tuple(file for one in (model, *(found for _, found in scorers)) if one for file in one.files)
+    files = tuple(
+        file for identity in (model, *(known for _, known in scorers)) if identity for file in identity.files
+    )
     return Identity(
         name=spec.name,
         text=model.text if model else f"task:{Path(spec.text).name}",
         files=tuple(dict.fromkeys(files)),
-        sha256=_sha256([model and model.sha256, [(name, found.sha256) for name, found in scorers]]),
+        sha256=_sha256([model and model.sha256, [(name, known.sha256) for name, known in scorers]]),
         model=model.sha256 if model else "",
     )
 

@@ -26,7 +26,7 @@ CANARY = {"CANARY": "canary-123456"}
 
 @pytest.fixture
 def preflight(cli: Cli, tmp_path: Path) -> Cli:
-    """Check one evaluator on a small dataset, unless told otherwise."""
+    """CheckOutcome one evaluator on a small dataset, unless told otherwise."""
     lines = [json.dumps({"number": number, "input": "x" * number}) for number in range(1, 13)]
     (tmp_path / "train.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "val.jsonl").write_text('{"number": 99, "input": ""}\n')

@@ -84,7 +84,7 @@ def preflight(
     ] = DEFAULT_BUDGET,
     as_json: options.Json = False,
 ) -> None:
-    """Check evaluators before a long run: right, safe to ask at once, and how fast."""
+    """CheckOutcome evaluators before a long run: right, safe to ask at once, and how fast."""
     named, candidate_field = options.candidates_named(context, candidate, candidates, candidate_field)
     defaults = options.defaults(
         timeout=timeout,

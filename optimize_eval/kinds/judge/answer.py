@@ -46,9 +46,9 @@ def shown(value: Any) -> str:
 def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, Any] | None:
     """Find the answer among whatever else was said; None where there is no JSON object at all."""
     found = list(objects(text))
-    answers = [one for one in found if _is_answer(one.value, rubric)]
+    answers = [item for item in found if _is_answer(item.value, rubric)]
     own = _own(answers, rubric, judged) if answers and _has_words(text, found) else answers
-    if any(one.value != own[0].value for one in own[1:]):
+    if any(item.value != own[0].value for item in own[1:]):
         raise Unusable(f"it holds {len(own)} different answers")
     if own and (odd := own[0].lenient & {*_deciding(rubric)}):
         raise Unusable(f"its JSON is broken inside {min(odd)}")
@@ -58,10 +58,10 @@ def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, 
 
 def _own(answers: list[JsonObject], rubric: Rubric, judged: Collection[str]) -> list[JsonObject]:
     """Leave out answers that are only quoted, or that are less than what was asked for."""
-    own = [one for one in answers if not is_quoted(one.value, judged)]
+    own = [answer for answer in answers if not is_quoted(answer.value, judged)]
     if not own:
         raise Unusable("it only quotes an answer that the candidate or the example holds")
-    if whole := [one for one in own if _is_whole(one.value, rubric)]:
+    if whole := [answer for answer in own if _is_whole(answer.value, rubric)]:
         return whole
     missing = next(key for key in _required(rubric) if key not in own[0].value)
     raise Unusable(f'among words it has an object without "{missing}"')
@@ -82,7 +82,7 @@ def _required(rubric: Rubric) -> list[str]:
 
 
 def _deciding(rubric: Rubric) -> Iterable[str]:
-    return (_main_key(rubric), "violated", *(one.name for one in rubric.dimensions))
+    return (_main_key(rubric), "violated", *(dimension.name for dimension in rubric.dimensions))
 
 
 def _has_words(text: str, found: Sequence[JsonObject]) -> bool:
@@ -100,14 +100,14 @@ def _without_fence(text: str) -> str:
 
 def _bare(text: str, rubric: Rubric) -> dict[str, Any]:
     """Take a text without JSON as the one thing that was asked for, if it is that and nothing else."""
-    said = _without_fence(text)
-    plain = said.strip(EMPHASIS)
+    content = _without_fence(text)
+    plain = content.strip(EMPHASIS)
     key = _main_key(rubric)
-    if key in {"prediction", "label"} and said and "\n" not in said and said[0] not in "{[":
-        return {key: said}
+    if key in {"prediction", "label"} and content and "\n" not in content and content[0] not in "{[":
+        return {key: content}
     if key == "score" and NUMBER.fullmatch(plain):
         return {key: float(plain)}
-    raise Unusable("it is empty" if not said else f"it is no JSON object: {shown(said)}")
+    raise Unusable("it is empty" if not content else f"it is no JSON object: {shown(content)}")
 
 
 def _main_key(rubric: Rubric) -> str:

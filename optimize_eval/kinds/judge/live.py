@@ -22,7 +22,7 @@ from optimize_eval.protocol import Answer, Payload, encode
 from optimize_eval.spent import NOTHING
 
 _SHOWN = 200
-_TOLD_BY_SOME = ("cached_tokens", "reasoning_tokens", "cost")
+_REPORTED_BY_SOME = ("cached_tokens", "reasoning_tokens", "cost")
 _NONSENSE_HINT = "a larger model, or a shorter rubric, may keep to the form"
 _TOO_SHORT_HINT = "raise max_tokens: the judge's answer was cut off"
 
@@ -38,13 +38,13 @@ class JudgeEvaluator:
 
     def call(self, payload: Payload, deadline: float) -> Answer:
         encode(payload)  # refuses what no message could hold
-        asked = messages(self._judge, payload)
-        first = self._model.chat(asked, deadline, schema=self._schema)
+        sent = messages(self._judge, payload)
+        first = self._model.chat(sent, deadline, schema=self._schema)
         read = self._read(first, payload)
         if isinstance(read, Judgement) and not read.off_scale:
             return _answer(read, [first])
-        asked += asked_again(first.text, read.off_scale if isinstance(read, Judgement) else str(read))
-        second = self._again(asked, deadline, first)
+        sent += asked_again(first.text, read.off_scale if isinstance(read, Judgement) else str(read))
+        second = self._again(sent, deadline, first)
         read = self._read(second, payload)
         if isinstance(read, Unusable):
             nonsense = self._nonsense(second, read)
@@ -66,10 +66,10 @@ class JudgeEvaluator:
     def close(self) -> None:
         self._model.close()
 
-    def _again(self, asked: list[dict[str, str]], deadline: float, first: Reply) -> Reply:
+    def _again(self, sent: list[dict[str, str]], deadline: float, first: Reply) -> Reply:
         """Call once more; what the first call spent is not lost where this one fails."""
         try:
-            return self._model.chat(asked, deadline + first.spent.waited, schema=self._schema)
+            return self._model.chat(sent, deadline + first.spent.waited, schema=self._schema)
         except EvaluationError as error:
             error.spent = first.spent + error.spent
             raise
@@ -82,11 +82,11 @@ class JudgeEvaluator:
             return Unusable("it is cut off for its length, so be brief") if reply.is_cut_off else unusable
 
     def _nonsense(self, reply: Reply, unusable: Unusable) -> EvaluationError:
-        said = reply.text if len(reply.text) <= _SHOWN else reply.text[: _SHOWN - 1] + "…"
+        start = reply.text if len(reply.text) <= _SHOWN else reply.text[: _SHOWN - 1] + "…"
         return EvaluationError(
             FailureKind.MODEL_ERROR,
             f"{self._judge.model} gave no usable judgement, also when called again: {unusable}; "
-            f"it replied {json.dumps(said, ensure_ascii=False)}",
+            f"it replied {json.dumps(start, ensure_ascii=False)}",
             hint=_TOO_SHORT_HINT if reply.is_cut_off else _NONSENSE_HINT,
         )
 
@@ -114,13 +114,13 @@ def _answer(verdict: Judgement, replies: Sequence[Reply]) -> Answer:
 def _usage(replies: Sequence[Reply]) -> dict[str, Any]:
     """Sum what all replies took, and say whose the last one is; what a server does not report is unknown."""
     last = replies[-1]
-    told = {name: _sum([getattr(reply, name) for reply in replies]) for name in _TOLD_BY_SOME}
-    answered = {"answered_by": last.model, "fingerprint": last.fingerprint, **told}
+    reported = {name: _sum([getattr(reply, name) for reply in replies]) for name in _REPORTED_BY_SOME}
+    answered = {"answered_by": last.model, "fingerprint": last.fingerprint, **reported}
     return {
         "prompt_tokens": _sum([reply.prompt_tokens for reply in replies]),
         "completion_tokens": _sum([reply.completion_tokens for reply in replies]),
         "calls": len(replies),
-        **{key: said for key, said in answered.items() if said is not None},
+        **{key: value for key, value in answered.items() if value is not None},
         **({"finish_reason": last.finish_reason} if last.is_cut_off else {}),
     }
 

@@ -38,8 +38,8 @@ def objects(text: str) -> Iterator[JsonObject]:
     place = 0
     while start := _STARTS.search(text, place):
         try:
-            said, place = _DECODER.raw_decode(text, start.start())
-            yield JsonObject(said, start.start(), place)
+            value, place = _DECODER.raw_decode(text, start.start())
+            yield JsonObject(value, start.start(), place)
         except json.JSONDecodeError as error:
             found = _fixed(text, start.start(), error)
             place = found.end
@@ -64,13 +64,13 @@ def _all_in(text: str, deep: int) -> Iterator[object]:
     place = tries = 0
     while (start := text.find("{", place)) >= 0:
         try:
-            said, place = _DECODER.raw_decode(text, start)
+            value, place = _DECODER.raw_decode(text, start)
         except (ValueError, RecursionError):
             place, tries = start + 1, tries + 1
             if tries > _MOST_TRIES:
                 raise Unusable(_NOT_ALONE) from None
             continue
-        yield from _within(said, deep)
+        yield from _within(value, deep)
 
 
 def _within(value: Any, deep: int) -> Iterator[object]:
@@ -104,11 +104,11 @@ def _overlooking(text: str, start: int) -> JsonObject | None:
         return None
     marked = _TOKEN.sub(_marked, text[start:end])
     try:
-        said = _DECODER.decode(marked)
+        decoded = _DECODER.decode(marked)
     except json.JSONDecodeError:
         return None
-    lenient = frozenset(key for key, value in said.items() if _has_mark(value))
-    return JsonObject(_without_marks(said), start, end, lenient)
+    lenient = frozenset(key for key, value in decoded.items() if _has_mark(value))
+    return JsonObject(_without_marks(decoded), start, end, lenient)
 
 
 def _end_of(text: str, start: int) -> int | None:

@@ -49,18 +49,18 @@ def parse_reply(text: str, rubric: Rubric, judged: Collection[str] = ()) -> Judg
     >>> parse_reply('{"reasoning": "short", "score": 0.5}', Rubric())
     Judgement(score=0.5, side_info={'reasoning': 'short'})
     """
-    said = answer_in(text, rubric, judged)
-    noted = {**_reasoning(said), **_confidence(said)}
+    answer = answer_in(text, rubric, judged)
+    noted = {**_reasoning(answer), **_confidence(answer)}
     match rubric.form:
         case AnswerForm.CLASSIFIER:
-            return _classified(said, rubric, noted)
+            return _classified(answer, rubric, noted)
         case AnswerForm.LABELER:
-            return _labelled(said, rubric, noted)
+            return _labelled(answer, rubric, noted)
         case AnswerForm.SCORER:
-            return _constrained(_scaled(said, rubric, noted), said, rubric)
+            return _constrained(_scaled(answer, rubric, noted), answer, rubric)
         case _ if rubric.dimensions:
-            return _constrained(_weighted(said, rubric, noted), said, rubric)
-    return _constrained(_scored(said, noted), said, rubric)
+            return _constrained(_weighted(answer, rubric, noted), answer, rubric)
+    return _constrained(_scored(answer, noted), answer, rubric)
 
 
 def _scored(said: Mapping[str, Any], noted: Mapping[str, Any]) -> Judgement:

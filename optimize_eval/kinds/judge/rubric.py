@@ -63,8 +63,8 @@ class Rubric:
     @property
     def shares(self) -> dict[str, float]:
         """Normalise the weights of the dimensions."""
-        whole = math.fsum(one.weight for one in self.dimensions)
-        return {one.name: one.weight / whole for one in self.dimensions}
+        whole = math.fsum(dimension.weight for dimension in self.dimensions)
+        return {dimension.name: dimension.weight / whole for dimension in self.dimensions}
 
     @property
     def keyed_constraints(self) -> dict[str, Constraint]:

@@ -17,7 +17,7 @@ from optimize_eval.kinds.judge.rubric import AnswerForm, Constraint, Dimension, 
 from optimize_eval.kinds.judge.rubric_values import Complain
 from optimize_eval.reading import files, strict_json, strict_toml
 
-Check = Callable[[Any, str, Complain], Any]
+FieldCheck = Callable[[Any, str, Complain], Any]
 
 RESERVED = frozenset(  # keys of a judge's side info, which no dimension can have
     {
@@ -119,9 +119,9 @@ def _place(problem: Problem, said: Mapping[str, Any]) -> int:
 
 
 def _form_of(said: Mapping[str, Any]) -> AnswerForm:
-    """Tell the form by the keys that only one has."""
-    told = (forms[0] for key, forms in _OF_A_FORM.items() if key in said and len(forms) == 1)
-    return next(told, AnswerForm.SCORE)
+    """Find the form by the keys that only one has."""
+    forms_named = (forms[0] for key, forms in _OF_A_FORM.items() if key in said and len(forms) == 1)
+    return next(forms_named, AnswerForm.SCORE)
 
 
 def _check_together(form: AnswerForm, found: Mapping[str, Any], complain: Complain) -> None:
@@ -217,7 +217,7 @@ def _scored_labels(value: Any, key: str, complain: Complain) -> tuple[tuple[str,
     return tuple((one, values.between(value[one], values.at(key, one), complain, most=1)) for one in labels)
 
 
-_CHECKS: Mapping[str, Check] = {
+_CHECKS: Mapping[str, FieldCheck] = {
     "objective": values.text,
     "form": _form,
     "dimensions": _dimensions,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from optimize_eval.preflight.examined import Check, CheckStatus, Examined
+from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.inert import inert
 
@@ -107,7 +107,7 @@ def _to_dict(one: Examined) -> dict[str, Any]:
     }
 
 
-def _check(check: Check) -> dict[str, Any]:
+def _check(check: CheckOutcome) -> dict[str, Any]:
     return {
         "name": check.name,
         "status": str(check.status),

@@ -88,7 +88,7 @@ class Outputs:
 
     def keep(self, key: bytes, model: str, prompt: Prompt, output: Output) -> None:
         """Write an output down, unless it is there already; `model` is what people call the model."""
-        told = {
+        record = {
             "key": key.hex(),
             "model": model,
             "id": prompt.id,
@@ -98,7 +98,7 @@ class Outputs:
             **({"reasoning": output.reasoning} if output.reasoning else {}),
             **({"side": output.side} if output.side else {}),
         }
-        line = journal.sealed(told)
+        line = journal.sealed(record)
         with self._lock:
             if self._is_closed:
                 raise EvaluationError(FailureKind.INTERNAL, "the outputs were closed")

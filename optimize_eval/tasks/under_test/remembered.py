@@ -44,9 +44,9 @@ class RememberedModel:
         keys = [key_of(self._identity.sha256, prompt) for prompt in prompts]
         known = [self._outputs.find(key) for key in keys]
         missing = [prompt for prompt, output in zip(prompts, known, strict=True) if output is None]
-        said = iter(self._call(missing, timeout))
+        replies = iter(self._call(missing, timeout))
         triples = zip(keys, prompts, known, strict=True)
-        return [output or self._kept_if_any(key, prompt, next(said)) for key, prompt, output in triples]
+        return [output or self._kept_if_any(key, prompt, next(replies)) for key, prompt, output in triples]
 
     def stop_waiting(self) -> None:
         if isinstance(self._live, Waits):
