@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import checks, shipped
+from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
@@ -79,6 +79,12 @@ def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, An
     return _parse_shipped(target.strip(), defaults)
 
 
+def _targets() -> dict[str, TargetKey]:
+    from optimize_eval import checks
+
+    return {"command": TargetKey(checks.command, _of_words), "use": TargetKey(checks.metric, _of_shipped)}
+
+
 def _connect(spec: EvaluatorSpec) -> Evaluator:
     return Command(spec, evaluating(spec.score_range))
 
@@ -107,7 +113,7 @@ def _missing(spec: EvaluatorSpec) -> str:
 KIND = Kind(
     noun="a program",
     parse=_parse,
-    keys={"command": TargetKey(checks.command, _of_words), "use": TargetKey(checks.metric, _of_shipped)},
+    targets=_targets,
     uses=frozenset({"cwd"}),
     connect=_connect,
     speak=Command,

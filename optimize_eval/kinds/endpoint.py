@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from optimize_eval import checks
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT, evaluating
@@ -43,6 +42,12 @@ def _speak(spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> "Endp
     return Endpoint(spec, contract)
 
 
+def _targets() -> dict[str, TargetKey]:
+    from optimize_eval import checks
+
+    return {"url": TargetKey(checks.url, _of_url)}
+
+
 def _connect(spec: EvaluatorSpec) -> Evaluator:
     return _speak(spec, evaluating(spec.score_range))
 
@@ -72,7 +77,7 @@ def _is_served(_spec: EvaluatorSpec) -> bool:
 KIND = Kind(
     noun="a URL",
     parse=endpoint_spec,
-    keys={"url": TargetKey(checks.url, _of_url)},
+    targets=_targets,
     uses=frozenset({"headers"}),
     connect=_connect,
     speak=_speak,

@@ -7,13 +7,15 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optimize_eval.checks import Check
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.programs.codec import Contract
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
+
+if TYPE_CHECKING:  # only sweep files have values to check
+    from optimize_eval.checks import Check, Keys
 
 SERVED_RETRIES = 2  # by default, where another call may find the server well
 
@@ -31,7 +33,7 @@ class ShellCall(NamedTuple):
 class TargetKey(NamedTuple):
     """A key of [[evaluator]] that names a target: what its value may be, and what is made of it."""
 
-    check: Check
+    check: "Check"
     spec: Callable[[Any, EvaluatorSpec, Mapping[str, Any]], EvaluatorSpec]  # value, defaults, settings
     is_model: bool = False  # it may name a table [[model]]
 
@@ -67,7 +69,7 @@ def _no_matter(_defaults: EvaluatorSpec, _specs: Sequence[EvaluatorSpec]) -> Non
     return
 
 
-def _no_keys(_folder: str) -> Mapping[str, Check]:
+def _no_keys(_folder: str) -> "Keys":
     return {}
 
 
@@ -77,8 +79,8 @@ class Kind:
 
     noun: str  # "only a judge has it"
     parse: Callable[[str, EvaluatorSpec], EvaluatorSpec]  # a text as -e takes it, its name taken off
-    keys: Mapping[str, TargetKey]  # of [[evaluator]], by which it is named
-    settings: Callable[[str], Mapping[str, Check]] = _no_keys  # keys that it alone takes; of a file's folder
+    targets: Callable[[], Mapping[str, TargetKey]]  # of [[evaluator]], by which it is named
+    settings: Callable[[str], "Keys"] = _no_keys  # keys that it alone takes; of a file's folder
     uses: frozenset[str] = field(default_factory=frozenset)  # options that concern only some kinds
     check_defaults: Callable[[EvaluatorSpec, Sequence[EvaluatorSpec]], None] = _no_matter  # against its specs
     connect: Callable[[EvaluatorSpec], Evaluator]

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import checks
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import table
@@ -100,6 +99,12 @@ def _of_file(file: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -
     return _parse(f"{_BEGINS}{file}", defaults)
 
 
+def _targets() -> dict[str, TargetKey]:
+    from optimize_eval import checks
+
+    return {"task": TargetKey(checks.text, _of_file)}
+
+
 def _connect(spec: EvaluatorSpec) -> Evaluator:
     from optimize_eval.tasks.evaluator import TaskEvaluator
 
@@ -130,7 +135,7 @@ def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]
 KIND = Kind(
     noun="a task file",
     parse=_parse,
-    keys={"task": TargetKey(checks.text, _of_file)},
+    targets=_targets,
     uses=frozenset({"cwd"}),
     connect=_connect,
     identify=_identify,

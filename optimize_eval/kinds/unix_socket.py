@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval import checks
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
@@ -33,6 +32,12 @@ def _of_path(path: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -
     return _parse(f"{_BEGINS}{path}", defaults)
 
 
+def _targets() -> dict[str, TargetKey]:
+    from optimize_eval import checks
+
+    return {"unix": TargetKey(checks.text, _of_path)}
+
+
 def _connect(spec: EvaluatorSpec) -> Evaluator:
     return SocketProgram(spec, evaluating(spec.score_range))
 
@@ -53,7 +58,7 @@ def _is_served(_spec: EvaluatorSpec) -> bool:
 KIND = Kind(
     noun="a socket",
     parse=_parse,
-    keys={"unix": TargetKey(checks.text, _of_path)},
+    targets=_targets,
     uses=frozenset({"cwd"}),
     connect=_connect,
     speak=SocketProgram,

@@ -61,7 +61,7 @@ def _missing(sweep: Sweep) -> Iterator[Problem]:
     for entry, spec in zip(sweep.entries, sweep.specs(EvaluatorSpec(), {}), strict=True):
         kind = kind_of(spec)
         if fault := kind.missing(spec):
-            where = KeyPlace("evaluator", entry.number, next(iter(kind.keys)))
+            where = KeyPlace("evaluator", entry.number, next(iter(kind.targets())))
             yield sweep.problem(where, f"{spec.name}: {fault}", "no_program")
 
 

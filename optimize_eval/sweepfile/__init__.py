@@ -63,13 +63,13 @@ def spec_of(said: Mapping[str, Any], start: EvaluatorSpec, given: Mapping[str, A
     common = {key: value for key, value in options.items() if key in _COMMON}
     target, kind = next((key, kind) for key, kind in target_keys().items() if key in said)
     settings = {key: options[key] for key in kind.settings("") if key in options}
-    spec = kind.keys[target].spec(said[target], replace(start, target=None, **common), settings)
+    spec = kind.targets()[target].spec(said[target], replace(start, target=None, **common), settings)
     return replace(spec, name=said["name"]) if "name" in said else spec
 
 
 def target_keys() -> dict[str, "Kind"]:
     """List the keys that name an evaluator, each with the kind of evaluator that it is."""
-    return {key: kind for kind in kinds() for key in kind.keys}
+    return {key: kind for kind in kinds() for key in kind.targets()}
 
 
 _COMMON = {one.name for one in fields(EvaluatorSpec)} - {"name", "target"}

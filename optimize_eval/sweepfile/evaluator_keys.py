@@ -28,7 +28,7 @@ def evaluator_keys(folder: str) -> Keys:
 
 
 def _target_keys() -> dict[str, Check]:
-    return {key: target.check for kind in kinds() for key, target in kind.keys.items()}
+    return {key: target.check for kind in kinds() for key, target in kind.targets().items()}
 
 
 def _settings(folder: str) -> dict[str, Check]:

@@ -168,7 +168,7 @@ class _Reading:
     def _checks_of_evaluator(self, known: "Mapping[str, Kind]") -> dict[str, Check]:
         """List the checks of [[evaluator]]'s keys, some of which may name a table [[model]]."""
         checks = dict(evaluator_keys(self._folder))
-        of_models = [key for key, kind in known.items() if kind.keys[key].is_model]
+        of_models = [key for key, kind in known.items() if kind.targets()[key].is_model]
         return {**checks, **{key: partial(self._model, checks[key]) for key in of_models}}
 
     def _refuse_foreign(self, where: KeyPlace, table: Mapping[str, Any], own: "Kind") -> None:

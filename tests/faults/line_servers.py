@@ -139,7 +139,13 @@ def _meets(server: LineServer, connection: socket.socket, payload: dict[str, Any
     return True
 
 
+def _proposes(_server: LineServer, connection: socket.socket, payload: dict[str, Any]) -> bool:
+    connection.sendall(json.dumps({"candidate": "briefer", "_id": payload["_id"]}).encode() + b"\n")
+    return True
+
+
 TRAITS: dict[str, Trait] = {
+    "be brief": _proposes,
     "ends after each answer": _answers_and_ends,
     "ends": _ends,
     "ends within": _ends_within,

@@ -27,6 +27,7 @@ from optimize_eval.search.proposing.records import FIELD, PROMPT, fitted, teachi
 from optimize_eval.search.proposing.reflection import prompt_of
 from optimize_eval.search.proposing.screening import Refusal, Screen
 from tests.fake_model import StartModel
+from tests.faults.line_servers import listening
 from tests.json_values import OBJECTS
 from tests.search.searches import failed, scored
 
@@ -52,6 +53,12 @@ def script(folder: Path, body: str) -> Path:
     path.write_text(f"#!/bin/sh\n{body}\n")
     path.chmod(0o755)
     return path
+
+
+def test_a_server_on_a_socket_proposes_too(tmp_path: Path) -> None:
+    with listening(tmp_path / "p.sock") as server:
+        assert ask(command("unix:p.sock", tmp_path)).candidate == "briefer"
+    assert server.payloads[0]["objective"] == "brevity"
 
 
 def test_a_program_is_sent_one_line_and_replies_with_a_candidate(tmp_path: Path) -> None:

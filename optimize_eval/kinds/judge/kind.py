@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from optimize_eval import checks
-from optimize_eval.checks import Check
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
@@ -16,6 +14,7 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
 
 if TYPE_CHECKING:
+    from optimize_eval.checks import Keys
     from optimize_eval.models import Manners, ModelSpec
 
 _BEGINS = "judge:"
@@ -66,7 +65,9 @@ def _of_model(model: str | ModelTable, defaults: EvaluatorSpec, settings: Mappin
     return judge_spec(model.text, replace(defaults, target=judge, manners=model.handled(defaults.manners)))
 
 
-def _settings(folder: str) -> Mapping[str, Check]:
+def _settings(folder: str) -> "Keys":
+    from optimize_eval import checks
+
     def path(value: Any) -> str:
         return checks.beside(folder, checks.text(value))
 
@@ -93,6 +94,12 @@ def _check_defaults(defaults: EvaluatorSpec, judges: Sequence[EvaluatorSpec]) ->
         from optimize_eval.models.providers import check_one_provider
 
         check_one_provider(judge.model for judge in map(judge_of, judges) if judge.api_base == base)
+
+
+def _targets() -> dict[str, TargetKey]:
+    from optimize_eval import checks
+
+    return {"judge": TargetKey(checks.model, _of_model, is_model=True)}
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
@@ -133,7 +140,7 @@ def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str
 KIND = Kind(
     noun="a judge",
     parse=_parse,
-    keys={"judge": TargetKey(checks.model, _of_model, is_model=True)},
+    targets=_targets,
     settings=_settings,
     check_defaults=_check_defaults,
     connect=_connect,
