@@ -35,7 +35,7 @@ class OnFailure(StrEnum):
 Evaluators = Annotated[
     list[str] | None,
     typer.Option(
-        "-e", "--evaluator", metavar="SPEC", help="[NAME=]COMMAND, URL, unix:PATH, @METRIC or judge:MODEL."
+        "-e", "--evaluator", metavar="[NAME=]SPEC", help="COMMAND|URL|unix:PATH|@METRIC|judge:MODEL."
     ),
 ]
 CandidateFiles = Annotated[
