@@ -188,7 +188,7 @@ def test_nonsense_twice_and_a_broken_model_are_failures_and_never_a_score(
         )
     assert "\x1b" not in done.stderr
     assert "openai/m gave no usable judgement" in failed["7/10"]["first_message"]
-    assert 'it said "7/10"' in failed["7/10"]["first_message"]
+    assert 'it replied "7/10"' in failed["7/10"]["first_message"]
     _assert_no_secret(tmp_path, done.stdout, done.stderr)
 
 
