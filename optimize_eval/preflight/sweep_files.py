@@ -68,7 +68,7 @@ def _missing(sweep: Sweep) -> Iterator[Problem]:
 def _between(sweep: Sweep, sources: list[Source], candidates: list[Candidate]) -> Iterator[Problem]:
     """Check what has to fit together: baseline and candidates, fields and labels and examples."""
     options = sweep.options
-    chosen = field_candidates(options["candidate_field"]) if "candidate_field" in options else candidates
+    chosen = field_candidates(options["candidate_fields"]) if "candidate_fields" in options else candidates
     names = distinct(candidate.name for candidate in chosen)
     if names and options.get("baseline", names[0]) not in names:
         where, hint = KeyPlace("run", 0, "baseline"), ", ".join(names[:20])
@@ -78,7 +78,7 @@ def _between(sweep: Sweep, sources: list[Source], candidates: list[Candidate]) -
     usable = [source for source in sources if source.examples]
     for source in usable:
         yield from _problems(
-            sweep, "candidate_fields", check_fields, source, options.get("candidate_field", ())
+            sweep, "candidate_fields", check_fields, source, options.get("candidate_fields", ())
         )
     labels = options.get("cluster_by"), options.get("group_by", ())
     if usable:

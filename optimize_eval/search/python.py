@@ -8,20 +8,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import orjson
 
 from optimize_eval.candidates import Candidate, Named, load_candidates
-from optimize_eval.engines import SLOTS
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.names import distinct
+from optimize_eval.options import search
+from optimize_eval.options.arguments import OptimizeArguments
+from optimize_eval.options.calling import SlotOptions, TimeOptions
+from optimize_eval.options.evaluators import JudgeOptions, ReachOptions
+from optimize_eval.options.keywords import Given, Keywords
+from optimize_eval.options.reached import judge_of, starting_spec
 from optimize_eval.results import Run, load_run
-from optimize_eval.run.stop import instant_after
 from optimize_eval.search.callables import Function, connecting, function_spec
+from optimize_eval.search.choices import wanted_of
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.optimizing import Optimized, begin_anew, optimize_task
-from optimize_eval.search.plan import TOP, selection_of
 from optimize_eval.search.proposing.proposers import (
     TIMEOUT,
     PlainProposer,
@@ -30,13 +34,24 @@ from optimize_eval.search.proposing.proposers import (
     plain_proposer,
     reflection_proposer,
 )
-from optimize_eval.search.stopping import THRESHOLD, WINDOW, EarlyStop
-from optimize_eval.search.task import Wanted
-from optimize_eval.session.arguments import OneEvaluator, checked, defaults_of, evaluators_of
+from optimize_eval.session.arguments import OneEvaluator, evaluators_of
 from optimize_eval.session.background import Program, Show, beside
 from optimize_eval.session.ending import DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
 from optimize_eval.session.inputs import load_splits
-from optimize_eval.session.settings import Handling
+from optimize_eval.session.settings import handling_of
+
+_OPTIMIZE = Keywords(
+    "optimize",
+    OptimizeArguments,
+    (
+        search.SearchOptions,
+        search.SearchFolderOptions,
+        search.SearchJudgeOptions,
+        ReachOptions,
+        SlotOptions,
+        TimeOptions,
+    ),
+)
 
 AnEvaluator = OneEvaluator | Function
 AProposer = str | PlainProposer
@@ -63,8 +78,8 @@ class Search:
 
     @property
     def verdict(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.document["verdict"]
-        return found
+        verdict: Mapping[str, Any] = self.document["verdict"]
+        return verdict
 
     @cached_property
     def run(self) -> Run:
@@ -72,44 +87,16 @@ class Search:
         return load_run(self.folder)
 
 
+@_OPTIMIZE.shown
 def optimize(
     candidate: str | Path | Mapping[str, str] | None,
     evaluators: AnEvaluator | Iterable[AnEvaluator],
     *,
-    dataset: str | Path | None = None,
-    valset: str | Path | None = None,
-    testset: str | Path | None = None,
-    val_share: float | None = None,
     proposer: AProposer | Iterable[AProposer] = (),
     reflection_model: str | Iterable[str] = (),
-    objective: str | None = None,
-    background: str | None = None,
-    components: bool = False,
-    budget: int | None = None,
-    max_time: float | str | None = None,
-    early_stop: bool | None = None,
-    early_stop_window: int = WINDOW,
-    early_stop_threshold: float = THRESHOLD,
-    climb: str | None = None,
-    goal: Mapping[str, float] | None = None,
-    minibatch: int | None = None,
-    proposals: int = 1,
-    acceptance: Literal["strict", "equal"] = "strict",
-    selection: str = "pareto",
-    merge: bool = False,
-    search_val: int | None = None,
-    max_candidate_chars: int | None = None,
-    top: int = TOP,
-    repeats: int = 1,
-    seed: int = 0,
-    concurrency: int | None = None,
-    score_range: str | None = None,
-    timeout: float | None = None,
-    cwd: str | Path | None = None,
-    api_base: str | None = None,
     out: str | Path,
-    fresh: bool = False,
     progress: Show | None = None,
+    **options: Unpack[OptimizeArguments],
 ) -> Search:
     """Improve a candidate, as the command `optimize` does; the same call goes on.
 
@@ -117,51 +104,32 @@ def optimize(
     mapping of several texts, with `components=True`, is one candidate of components. Evaluators may be
     functions `evaluator(candidate, example)`, proposers functions of the request that programs are sent.
     """
-    given = checked({**locals(), "evaluators": None})
+    given = _OPTIMIZE.check(options)
     host = Program(progress)
     listed: list[Any] = _listed(evaluators)
-    of_judges = {"objective", "api_base"} if not any(map(_is_judge, listed)) else set[str]()
-    defaults = defaults_of({name: value for name, value in given.items() if name not in of_judges})
-    functions, specs = _evaluators(listed, defaults, host)
-    splits = {"train": given.get("dataset"), "val": given.get("valset"), "test": given.get("testset")}
-    window = EarlyStop(window=early_stop_window, threshold=early_stop_threshold)
-    wanted = Wanted(
-        specs=specs,
-        seeds=_seeds(candidate, components=components),
-        examples=load_splits(splits, host.say, seed=seed),
-        proposers=_proposers(proposer, reflection_model, api_base),
-        components=components,
+    functions, specs = _evaluators(listed, _starting(given, listed), host)
+    what = given.group(search.SearchOptions)
+    wanted = wanted_of(
+        specs,
+        _seeds(candidate, components=what.components),
+        load_splits(what.files, host.say, seed=what.seed),
+        _proposers(proposer, reflection_model, given.get("api_base")),
+        what=what,
         from_scratch=candidate is None,
-        objective=objective or "",
-        background=background or "",
-        climb=climb,
-        goal=goal,
-        budget=budget,
-        early_stop=window if early_stop else None,
-        no_early_stop=early_stop is False,
-        minibatch=minibatch,
-        proposals=proposals,
-        acceptance=acceptance,
-        merge=merge,
-        selection=selection_of(selection),
-        search_val=search_val,
-        val_share=val_share,
-        max_candidate_chars=max_candidate_chars,
-        top=top,
-        repeats=repeats,
-        seed=seed,
     )
-    handling = Handling(
-        concurrency=SLOTS if concurrency is None else concurrency,
-        ends_at=instant_after(given.get("max_time")),
-    )
-    task = wanted.task(Path(out), handling)
-    if fresh:
+    task = wanted.task(Path(out), handling_of(given.group(SlotOptions), given.group(TimeOptions)))
+    if given.group(search.SearchFolderOptions).fresh:
         begin_anew(task.folder)
     done = beside(partial(optimize_task, task, host, connecting(functions)), host)
     return Search(
         folder=task.folder, document=done.document, exit_code=_exit_code(done), notes=tuple(host.notes)
     )
+
+
+def _starting(given: Given, evaluators: Sequence[Any]) -> EvaluatorSpec:
+    """Make what evaluators that are given as texts start from; objective and base are for judges."""
+    judge = judge_of(given.group(JudgeOptions)) if any(map(_is_judge, evaluators)) else None
+    return starting_spec(given.group(ReachOptions), judge)
 
 
 def _exit_code(done: Optimized) -> int:
@@ -208,7 +176,7 @@ def _seeds(candidate: str | Path | Mapping[str, str] | None, *, components: bool
 def _proposers(
     programs: AProposer | Iterable[AProposer], models: str | Iterable[str], api_base: str | None
 ) -> tuple[ProposerSpec, ...]:
-    found = [
+    proposers = [
         plain_proposer(one) if callable(one) else parse_proposer(one, EvaluatorSpec(timeout=TIMEOUT))
         for one in _listed(programs)
     ]
@@ -216,5 +184,5 @@ def _proposers(
     if names:
         from optimize_eval.models import ModelSpec  # noqa: PLC0415  programs need none
 
-        found += [reflection_proposer(ModelSpec(name=name, api_base=api_base or "")) for name in names]
-    return tuple(found)
+        proposers += [reflection_proposer(ModelSpec(name=name, api_base=api_base or "")) for name in names]
+    return tuple(proposers)

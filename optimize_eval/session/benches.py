@@ -4,7 +4,7 @@ A bench is a run: its models are the evaluators, its task files the splits.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ from optimize_eval.findings.board.stored import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
 from optimize_eval.kinds.table import named_apart, parse_evaluators
 from optimize_eval.kinds.task import check_one_base, task_spec
-from optimize_eval.rows.selection import EVERYTHING, Selection
+from optimize_eval.options.bench import BenchOptions
+from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.session.boards import drop_outdated, make_board, path_of
@@ -107,6 +108,15 @@ class Benchmark:
             how = replace(self.how, manners=model.handled(self.how.manners))
             named = f"{model.name}={model.text}"
             yield task_spec(named, metrics, how, replace(task, table=model.spec), sandbox=sandbox)
+
+
+def benchmark_of(
+    files: Sequence[str], models: Sequence[str], how: EvaluatorSpec, what: BenchOptions
+) -> Benchmark:
+    """Make of options what is benched."""
+    given = {one.name: getattr(what, one.name) for one in fields(Benchmark) if hasattr(what, one.name)}
+    selection = parse_selection(what.filters, what.ids)
+    return Benchmark(**{**given, "files": files, "models": models, "how": how, "selection": selection})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

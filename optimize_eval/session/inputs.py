@@ -107,17 +107,15 @@ def _note_copies(source: Source, say: Say) -> None:
         say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
 
 
-def load_all_candidates(
-    named: Sequence[Named | Candidate], fields: list[str] | None
-) -> tuple[Candidate, ...]:
+def load_all_candidates(named: Sequence[Named | Candidate], fields: Sequence[str]) -> tuple[Candidate, ...]:
     """Load candidates from files and lists, or take them from the examples' own fields."""
     if fields:
         if named:
             raise UsageError(
                 "--candidate-field takes the candidates from the examples",
-                hint="leave --candidate and --candidates away",
+                hint="omit --candidate and --candidates",
             )
-        return field_candidates(fields)
+        return field_candidates([*fields])
     return load_candidates(named)
 
 
@@ -136,7 +134,7 @@ def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str,
     splits = [split["name"] for split in manifest["splits"]]
     for split, path in named.items():
         if path is not None and split not in splits:
-            raise UsageError(f"{path}: the run has no {split} examples", hint="leave the option away")
+            raise UsageError(f"{path}: the run has no {split} examples", hint="omit the option")
     files = {split: named.get(split) or known.get(split) for split in splits}
     return {split: None if path is None else read_dataset(path, most=None) for split, path in files.items()}
 
@@ -146,7 +144,7 @@ def load_candidates_again(
 ) -> tuple[Candidate, ...]:
     """Load candidates that options name, then what still can be loaded from where they were."""
     if (paths or lists) and any(one.get("field") for one in manifest["candidates"]):
-        raise UsageError("the run's candidates are fields of its examples", hint="leave the options away")
+        raise UsageError("the run's candidates are fields of its examples", hint="omit the options")
     known = _paths(manifest)
     were = [path for path in known.get("candidate") or () if path != STDIN]
     here = load_candidates(_named(paths, lists))

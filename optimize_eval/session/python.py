@@ -4,93 +4,66 @@ Arguments have the names of options; a wrong one raises UsageError before anythi
 raise: they are in the Run that is returned.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Unpack
 
-from optimize_eval.candidates import Named
-from optimize_eval.protocol import ScoreRange
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.options import values
+from optimize_eval.options.arguments import BenchArguments, SweepArguments
+from optimize_eval.options.bench import BenchOptions, BoardOptions
+from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
+from optimize_eval.options.compared import ComparisonOptions
+from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
+from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
+from optimize_eval.options.keywords import Given, Keywords, check_value
+from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.results import Ending, Run
-from optimize_eval.rows.selection import parse_selection
 from optimize_eval.session.arguments import (
     OneCandidate,
     OneEvaluator,
     candidates_of,
-    checked,
-    defaults_of,
     evaluators_of,
-    gates_of,
-    handling_of,
     listed_as,
     texts_of,
 )
 from optimize_eval.session.background import Program, Show, beside
-from optimize_eval.session.benches import Benchmark, carry_out_bench, prepare_bench
+from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
 from optimize_eval.session.ending import changed, exit_code, explained
 from optimize_eval.session.finished import Finished
-from optimize_eval.session.inputs import load_all_candidates, load_splits
-from optimize_eval.session.sweeps import Comparison, carry_out, prepare
+from optimize_eval.session.settings import gates_of, handling_of
+from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
 from optimize_eval.store.records import Records
 
-_COMPARED = ("repeats", "baseline", "seed", "cluster_by", "group_by", "task_models")
-_BENCHED = (
-    *("files", "models", "format", "allow_bad_tasks", "limit", "sample", "seed", "repeats"),
-    *("batch_size", "api_base", "temperature", "max_tokens", "keep_thoughts", "sandbox"),
+_SWEEP = Keywords(
+    "sweep",
+    SweepArguments,
+    (
+        ComparisonOptions,
+        ReachOptions,
+        JudgeOptions,
+        PricedServerOptions,
+        HandlingOptions,
+        RecheckOptions,
+        RunGateOptions,
+        FolderOptions,
+    ),
+)
+_BENCH = Keywords(
+    "bench",
+    BenchArguments,
+    (BenchOptions, PricedServerOptions, HandlingOptions, BoardGateOptions, BoardOptions, FolderOptions),
 )
 
 
+@_SWEEP.shown
 def sweep(
     evaluators: OneEvaluator | Iterable[OneEvaluator],
     candidates: OneCandidate | Iterable[OneCandidate] = (),
     *,
-    dataset: str | Path | None = None,
-    valset: str | Path | None = None,
-    testset: str | Path | None = None,
-    candidate_fields: Sequence[str] = (),
-    task_models: Sequence[str] = (),
-    repeats: int = 1,
-    baseline: str | None = None,
-    filters: Mapping[str, Any] | Sequence[str] | None = None,
-    ids: Sequence[str | int] | None = None,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    cluster_by: str | None = None,
-    group_by: Sequence[str] = (),
-    concurrency: int | None = None,
-    on_failure: Literal["exclude", "abort"] = "exclude",
-    max_failures: int | str | None = None,
-    max_time: float | str | None = None,
-    fail_under: Mapping[str, float] | Sequence[str] | None = None,
-    max_gap: float | None = None,
-    no_regression_against: str | Path | None = None,
-    margin: float | Mapping[str, float] | None = None,
-    score_range: ScoreRange | str | None = None,
-    timeout: float | None = None,
-    cwd: str | Path | None = None,
-    headers: Mapping[str, str] | None = None,
-    retries: int | None = None,
-    persistent: bool | None = None,
-    workers: int | None = None,
-    patience: float | str | None = None,
-    rpm: float | None = None,
-    tpm: float | None = None,
-    prices: str | Mapping[str, Mapping[str, float]] | None = None,
-    max_cost: float | None = None,
-    max_tokens_total: int | None = None,
-    objective: str | None = None,
-    rubric: str | Path | None = None,
-    api_base: str | None = None,
-    out: str | Path | None = None,
-    recheck: int | None = None,
-    fresh: bool = False,
-    replace: Sequence[str] = (),
-    reuse: str | Path | Sequence[str | Path] = (),
-    note: str | None = None,
-    keep_stderr: bool = False,
-    no_preflight: bool = False,
     progress: Show | None = None,
+    **options: Unpack[SweepArguments],
 ) -> Run:
     """Score candidates by evaluators over examples, as the command `run` does; the same call goes on.
 
@@ -98,90 +71,58 @@ def sweep(
     or a text by its name: `{"v1": "…"}`. `progress` is called ten times a second, and at the end, with a
     Progress for each evaluator. Ctrl-C lets the calls in flight end, and raises KeyboardInterrupt.
     """
-    given = checked(locals())
+    given = _SWEEP.check(options)
     host = Program(progress)
-    handling = handling_of(given)
-    specs = evaluators_of(evaluators, defaults_of(given), host.say)
-    named = candidates_of(candidates)
-    splits = {"train": given.get("dataset"), "val": given.get("valset"), "test": given.get("testset")}
-    amount = {name: given[name] for name in ("limit", "sample", "seed") if name in given}
-    selection = parse_selection(given.get("filters"), given.get("ids"))
-    known = None if given["fresh"] else given.get("out")
-    comparison = Comparison(
-        specs=specs,
-        candidates=load_all_candidates(named, given["candidate_fields"]),
-        examples=load_splits(splits, host.say, selection=selection, out=known, **amount),
-        named=[one for one in named if isinstance(one, Named)],
-        margins=given.get("margin", ()),
-        **{name: given[name] for name in _COMPARED if name in given},
+    handling = handling_of(given.group(HandlingOptions))
+    what = given.group(ComparisonOptions)
+    comparison = load_comparison(
+        evaluators_of(evaluators, _starting(given, ReachOptions), host.say),
+        candidates_of(candidates),
+        what.candidate_fields,
+        what,
+        host.say,
+        margins=given.group(RunGateOptions).margin,
+        out=None if handling.fresh else given.get("out"),
     )
-    prepared = prepare(comparison, handling, host.say, out=given.get("out"), gates=gates_of(given))
+    gates = gates_of(given.group(RunGateOptions))
+    prepared = prepare(comparison, handling, host.say, out=given.get("out"), gates=gates)
     return _run(partial(carry_out, prepared, host, recheck=given.get("recheck")), host, given.get("out"))
 
 
+@_BENCH.shown
 def bench(
     files: str | Path | Iterable[str | Path],
     models: str | Iterable[str],
     *,
-    evaluators: Sequence[str] = (),
-    format: str | None = None,  # noqa: A002  the option's name
-    allow_bad_tasks: bool = False,
-    filters: Mapping[str, Any] | Sequence[str] | None = None,
-    ids: Sequence[str | int] | None = None,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    repeats: int = 1,
-    batch_size: int | None = None,
-    api_base: str | None = None,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    keep_thoughts: bool = False,
-    sandbox: Literal["strict", "best-effort", "none"] | None = None,
-    concurrency: int | None = None,
-    on_failure: Literal["exclude", "abort"] = "exclude",
-    max_failures: int | str | None = None,
-    max_time: float | str | None = None,
-    fail_under: Mapping[str, float] | Sequence[str] | None = None,
-    no_regression_against: str | Path | None = None,
-    timeout: float | None = None,
-    cwd: str | Path | None = None,
-    headers: Mapping[str, str] | None = None,
-    retries: int | None = None,
-    persistent: bool | None = None,
-    workers: int | None = None,
-    patience: float | str | None = None,
-    rpm: float | None = None,
-    tpm: float | None = None,
-    prices: str | Mapping[str, Mapping[str, float]] | None = None,
-    max_cost: float | None = None,
-    max_tokens_total: int | None = None,
-    include_per_example: bool = False,
-    out: str | Path | None = None,
-    fresh: bool = False,
-    replace: Sequence[str] = (),
-    reuse: str | Path | Sequence[str | Path] = (),
-    note: str | None = None,
-    keep_stderr: bool = False,
-    no_preflight: bool = False,
     progress: Show | None = None,
+    **options: Unpack[BenchArguments],
 ) -> Run:
     """Rank models by task files, as the command `bench` does; the same call goes on.
 
     The leaderboards are the Run's `boards`. Files and models may be one or several; otherwise as `sweep`.
     """
-    given = checked({**locals(), "files": listed_as("task file", files), "models": texts_of("model", models)})
+    scorers = texts_of("evaluator", options.get("evaluators", ()))
+    given = _BENCH.check({**options, "evaluators": scorers})
     host = Program(progress)
-    handling = handling_of(given)
-    benchmark = Benchmark(
-        evaluators=texts_of("evaluator", evaluators),
-        selection=parse_selection(given.get("filters"), given.get("ids")),
-        how=defaults_of({name: given[name] for name in given if name != "api_base"}),
-        **{name: given[name] for name in _BENCHED if name in given},
+    handling = handling_of(given.group(HandlingOptions))
+    benchmark = benchmark_of(
+        check_value("files", values.PATHS, listed_as("task file", files)),
+        check_value("models", values.TEXTS, texts_of("model", models)),
+        _starting(given, ProgramOptions),
+        given.group(BenchOptions),
     )
-    prepared = prepare_bench(benchmark, handling, host.say, out=given.get("out"), gates=gates_of(given))
-    work = partial(carry_out_bench, prepared, host, include_per_example=given["include_per_example"])
+    gates = gates_of(given.group(BoardGateOptions))
+    prepared = prepare_bench(benchmark, handling, host.say, out=given.get("out"), gates=gates)
+    per_example = given.group(BoardOptions).include_per_example
+    work = partial(carry_out_bench, prepared, host, include_per_example=per_example)
     return _run(work, host, given.get("out"))
+
+
+def _starting(given: Given, programs: type[ProgramOptions]) -> EvaluatorSpec:
+    """Make what every evaluator that is given as a text starts from."""
+    judge = judge_of(given.group(JudgeOptions)) if programs is ReachOptions else None
+    manners = manners_of(given.group(PricedServerOptions), seeks_prices="max_cost" in given)
+    return starting_spec(given.group(programs), judge, manners)
 
 
 def _run(work: Callable[[], Finished], host: Program, out: str | None) -> Run:

@@ -3,14 +3,18 @@
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.demands import GateOptions
 from optimize_eval.kinds.table import models_called
+from optimize_eval.options.declared import OptionGroup, as_dict
+from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.reuse import check_reuse
 from optimize_eval.run.runner import Settings
+from optimize_eval.run.stop import instant_after
 
 ABORT = "abort"
 
@@ -59,6 +63,22 @@ class Handling:
             most_tokens=self.max_tokens_total,
             ends_at=self.ends_at,
         )
+
+
+def handling_of(*groups: OptionGroup) -> Handling:
+    """Make of options how to call; what a command does not have is as it is by default."""
+    given = as_dict(*groups)
+    known = {one.name: given[one.name] for one in fields(Handling) if one.name in given}
+    return Handling(ends_at=instant_after(given.get("max_time")), **known)
+
+
+def gates_of(gates: BoardGateOptions) -> GateOptions:
+    """Make of options what a result is held against."""
+    return GateOptions(
+        fail_under=[*gates.fail_under],
+        max_gap=gates.max_gap if isinstance(gates, RunGateOptions) else None,
+        no_regression_against=gates.no_regression_against,
+    )
 
 
 def check_prices(plan: Plan, most: float) -> None:

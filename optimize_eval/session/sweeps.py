@@ -8,14 +8,16 @@ from typing import Any
 from optimize_eval.candidates import Candidate, Named
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
+from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.protocol import check_task_model
+from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import look_at
 from optimize_eval.session.calling import call, off_scale, reachable, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host, Say
-from optimize_eval.session.inputs import Examples, stored_paths
+from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import refuse_foreign
@@ -60,6 +62,40 @@ class Comparison:
         from optimize_eval.findings.margins import parse_margins  # noqa: PLC0415  most runs have none
 
         return parse_margins(self.margins, plan.layout)
+
+
+def load_comparison(
+    specs: tuple[EvaluatorSpec, ...],
+    named: Sequence[Named | Candidate],
+    fields: Sequence[str],
+    what: ComparisonOptions,
+    say: Say,
+    *,
+    margins: Sequence[str] = (),
+    out: str | None = None,
+) -> Comparison:
+    """Load what options name: candidates `named` or in `fields`; the run may go on in the folder `out`."""
+    return Comparison(
+        specs=specs,
+        candidates=load_all_candidates(named, fields),
+        examples=load_splits(
+            what.files,
+            say,
+            limit=what.limit,
+            sample=what.sample,
+            seed=what.seed,
+            selection=parse_selection(what.filters, what.ids),
+            out=out,
+        ),
+        named=[one for one in named if isinstance(one, Named)],
+        seed=what.seed,
+        task_models=what.task_models,
+        repeats=what.repeats,
+        baseline=what.baseline,
+        cluster_by=what.cluster_by,
+        group_by=what.group_by,
+        margins=margins,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,30 +1,24 @@
-"""The keys of [[evaluator]] in a sweep file, and the check of each: common ones, and those of each kind."""
+"""The keys of [[evaluator]] in a sweep file, and the check of each: common ones, and those of each kind.
 
-from typing import Any
+Most common ones are options of evaluators; the others have no flag.
+"""
 
 from optimize_eval import checks
 from optimize_eval.checks import Check, Keys
 from optimize_eval.kinds.table import kinds
+from optimize_eval.options.declared import declared
+from optimize_eval.options.evaluators import ReachOptions
 
 
 def evaluator_keys(folder: str) -> Keys:
     """List what [[evaluator]] takes."""
-
-    def path(value: Any) -> str:
-        return checks.beside(folder, checks.text(value))
-
-    common = {
-        "timeout": checks.timeout,
-        "cwd": path,
-        "env": checks.environment,
-        "headers": checks.header_pairs,
-        "retries": checks.whole,
-        "persistent": checks.boolean,
-        "workers": checks.count,
-        "score_range": checks.score_range,
-        "weight": checks.weight,
+    options = {
+        one.key: one.option.value.key(folder)
+        for one in declared(ReachOptions).values()
+        if one.option.value is not None
     }
-    return {"name": checks.name, **_target_keys(), **common, **_settings(folder)}
+    common = {"name": checks.name, "env": checks.environment, "weight": checks.weight}
+    return {**common, **_target_keys(), **options, **_settings(folder)}
 
 
 def _target_keys() -> dict[str, Check]:

@@ -12,8 +12,8 @@ from optimize_eval.checks import Keys
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.models import Manners, ModelSpec
 from optimize_eval.models.providers import apart
+from optimize_eval.options.prices import price_of, prices_of
 from optimize_eval.reading import files, strict_toml
-from optimize_eval.sweepfile.prices import price_of, prices_of
 
 _MANNERS = ("rpm", "tpm", "concurrency")
 

@@ -14,11 +14,11 @@ from optimize_eval.checks import Check, Keys
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import kinds
+from optimize_eval.options.prices import prices_of
 from optimize_eval.reading import files, strict_toml
 from optimize_eval.sweepfile import EvaluatorEntry, KeyPlace, Sweep, spec_of, target_keys
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
-from optimize_eval.sweepfile.prices import prices_of
 
 _TABLES = ("run", "evaluator", "gates", "optimize", "prices", "model")
 if TYPE_CHECKING:
@@ -28,14 +28,6 @@ if TYPE_CHECKING:
 _LIST = ".jsonl"
 _HEADER = re.compile(r"\s*(\[\[?)\s*([\w-]+)(?:\s*\.\s*([\w-]+))?")
 _KEY = re.compile(r"\s*([\w-]+)\s*=")
-_OPTIONS = {  # key of [run] → the option that it stands for, where that is called otherwise
-    "candidate_fields": "candidate_field",
-    "filter": "filters",
-    "task_models": "task_model",
-    "proposers": "proposer",
-    "reflection_models": "reflection_model",
-    "output": "file",
-}
 _SPEC_KEYS = {"env": "environment"}
 
 
@@ -206,8 +198,8 @@ class _Reading:
 
 
 def _options(run: Mapping[str, Any], gates: Mapping[str, Any]) -> dict[str, Any]:
-    """Name what the file says as the commands' options are named."""
-    options = {_OPTIONS.get(key, key): value for key, value in {**run, **gates}.items()}
+    """Write what the file says as flags do, by its keys."""
+    options = {**run, **gates}
     for key in ("fail_under", "goal"):
         if by_name := options.pop(key, None):
             options[key] = [f"{name}={value!r}" for name, value in by_name.items()]

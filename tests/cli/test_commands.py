@@ -16,8 +16,10 @@ def test_help_has_one_line_for_each_option_and_ends_with_examples(cli: Cli, comm
     result = cli(*command, "--help", env={"COLUMNS": "80"})
     assert result.status == 0
     assert "Examples:\n" in result.stdout
-    options = result.stdout.partition("Options:\n")[2].partition("\n\n")[0].splitlines()
+    sections = [part for part in result.stdout.partition("Examples:\n")[0].split("\n\n") if "\n  -" in part]
+    options = [line for section in sections for line in section.splitlines()[1:]]
     ours = [line for line in options if "completion" not in line and "customize" not in line]
+    assert ours
     assert all(line.lstrip().startswith("-") for line in ours), "an option's help goes over two lines"
     assert cli(*command, "-h", env={"COLUMNS": "80"}) == result
 
@@ -44,7 +46,7 @@ MISUSE = {
     "a misspelt command": (["scoer"], "score"),
     "a misspelt option": (["score", "x", "--evaluatr", "y"], "--evaluator"),
     "no evaluator": (["score", "c.txt"], "--evaluator"),
-    "two evaluators": (["score", "c.txt", "-e", "true", "-e", "false"], "score asks one evaluator, and 2"),
+    "two evaluators": (["score", "c.txt", "-e", "true", "-e", "false"], "score calls one evaluator, and 2"),
     "no such candidate": (["score", "d.txt", "-e", "true"], "did you mean c.txt?"),
     "a text for a candidate": (["score", "hello there", "-e", "true"], "write - for the file"),
     "an unknown metric": (["score", "c.txt", "-e", "@exact_mach"], "did you mean @exact_match?"),

@@ -1,6 +1,5 @@
 """`bench(…)`: what the command `bench` does, called from a program."""
 
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +7,10 @@ import orjson
 import pytest
 
 from optimize_eval import Run, UsageError, bench, load_run
-from optimize_eval.cli.commands import bench as command
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, board_in, model, timeless
 from tests.front_door import Cli
 from tests.run.projects import summary
 from tests.tools import write_program
-
-PLURAL = {
-    "model": "models",
-    "evaluator": "evaluators",
-    "header": "headers",
-    "format_": "format",
-    "replaced": "replace",
-}
-HERE = ("show", "quiet", "as_json")  # what only a command can have
 
 
 @pytest.fixture
@@ -30,11 +19,6 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     arithmetic(tmp_path)
     write_program(tmp_path / "short.sh", ["#!/bin/sh", "cat > /dev/null", "echo '{\"score\": 0.5}'"])
     return [model(tmp_path / "right", RIGHT), model(tmp_path / "wrong", OFTEN_WRONG)]
-
-
-def test_every_option_of_the_command_is_an_argument_and_no_other_is() -> None:
-    options = {PLURAL.get(name, name) for name in signature(command.bench).parameters if name not in HERE}
-    assert {*signature(bench).parameters} == options | {"progress"}
 
 
 def test_it_writes_what_the_command_writes(cli: Cli, models: list[str]) -> None:

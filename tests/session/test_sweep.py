@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from inspect import signature
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import fromstring
@@ -18,17 +17,12 @@ import pytest
 
 import optimize_eval
 from optimize_eval import DataError, Progress, Run, UsageError, load_run, sweep
-from optimize_eval.cli.commands import run as command
 from tests.cli.test_loading import DEAR, OF_MODELS
 from tests.front_door import Cli
 from tests.paths import PROGRAMS
 from tests.run.projects import COUNTS, Project, await_that, project, scored, summary, undisturbed
 from tests.tools import write_program
 
-HERE = ("context", "sweep", "dry_run", "like", "quiet", "as_json")  # what only a command can have
-PLURAL = {"evaluator": "evaluators", "candidate": "candidates", "header": "headers"}
-PLURAL |= {"task_model": "task_models", "candidate_field": "candidate_fields", "judge_model": "evaluators"}
-PLURAL |= {"replaced": "replace"}
 BOTH = ("a.txt", "b.txt")
 HOSTILE = "<img src=x onerror=alert(1)> \x1b[2J"
 
@@ -48,11 +42,6 @@ def swept(**options: Any) -> Run:
 def without_times(manifest: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(manifest.read_bytes())
     return {key: value for key, value in document.items() if key not in {"created_at", "ended_at"}}
-
-
-def test_every_option_of_the_command_is_an_argument_and_no_other_is() -> None:
-    options = {PLURAL.get(name, name) for name in signature(command.run).parameters if name not in HERE}
-    assert {*signature(sweep).parameters} == options | {"progress"}
 
 
 OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {

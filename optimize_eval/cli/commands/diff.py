@@ -7,7 +7,6 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options import board_gates, gates
-from optimize_eval.cli.options import shared as options
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import load_with_examples
@@ -16,6 +15,8 @@ from optimize_eval.findings.diff.boards import compared as compared_boards
 from optimize_eval.findings.diff.runs import compared
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.options.gates import RunGateOptions
+from optimize_eval.options.output import PrintOptions
 from optimize_eval.reports.terminal import boards as boards_report
 from optimize_eval.reports.terminal import diff as report
 from optimize_eval.store.stored import open_stored
@@ -38,14 +39,13 @@ Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a jo
 def diff(
     run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run, bench or leaderboard before.")],
     run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run, bench or leaderboard after.")],
+    demanded: RunGateOptions,
+    printed: PrintOptions,
     force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,
-    fail_under: gates.FailUnder = None,
-    max_gap: gates.MaxGap = None,
-    no_regression_against: gates.NoRegression = None,
-    margin: gates.Margin = None,
-    as_json: options.Json = False,
 ) -> None:
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
+    fail_under, max_gap, margin = demanded.fail_under, demanded.max_gap, demanded.margin
+    no_regression_against, as_json = demanded.no_regression_against, printed.as_json
     run_a, run_b = map(board_demands.place_of, (run_a, run_b))
     if is_board(run_a) or is_board(run_b):
         board_gates.refuse_gap(max_gap)

@@ -28,7 +28,7 @@ Examples:
 _EXECUTABLE, _MODULE = 0o777, 0o666  # before the umask
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(metavar="NAME", help="One that ships, with or without its @.")]
+EvaluatorName = Annotated[str, typer.Argument(metavar="NAME", help="One that ships, with or without its @.")]
 
 
 @app.callback(invoke_without_command=True, epilog=EXAMPLES)
@@ -51,7 +51,7 @@ def list_(as_json: options.Json = False) -> None:
 
 
 @app.command(epilog=EXAMPLES)
-def show(name: Name) -> None:
+def show(name: EvaluatorName) -> None:
     """Print the program."""
     program = _program(name)
     output.emit_pieces([program.read_text(encoding="utf-8")])
@@ -61,7 +61,7 @@ def show(name: Name) -> None:
 
 @app.command(epilog=EXAMPLES)
 def copy(
-    name: Name,
+    name: EvaluatorName,
     to: Annotated[str, typer.Argument(metavar="TO", help="A folder, or a file that is to be.")] = ".",
 ) -> None:
     """Copy the program and what it needs; nothing is ever overwritten."""
@@ -79,7 +79,7 @@ def copy(
 
 
 @app.command(epilog=EXAMPLES)
-def command(name: Name) -> None:
+def command(name: EvaluatorName) -> None:
     """Print the shell command that runs the program."""
     output.emit(shlex.join(_argv(_bare(name))))
 

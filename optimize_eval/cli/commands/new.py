@@ -42,12 +42,12 @@ app = typer.Typer(
     help="Write files to start from.",
 )
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="What to call it; the suffix comes by itself.")]
+FileName = Annotated[str, typer.Argument(metavar="NAME", help="What to call it; the suffix comes by itself.")]
 
 
 @app.command()
 def evaluator(
-    name: Name,
+    name: FileName,
     lang: Annotated[
         str, typer.Option("--lang", metavar="LANGUAGE", help=f"One of {', '.join(LANGUAGES)}.")
     ] = "python",
@@ -68,7 +68,7 @@ def evaluator(
 
 @app.command("proposer")
 def new_proposer(
-    name: Name,
+    name: FileName,
     lang: Annotated[
         str, typer.Option("--lang", metavar="LANGUAGE", help=f"One of {', '.join(PROPOSER_LANGUAGES)}.")
     ] = "python",
@@ -84,7 +84,7 @@ def new_proposer(
 
 
 @app.command()
-def sweep(name: Name) -> None:
+def sweep(name: FileName) -> None:
     """Write a sweep file, NAME.toml, and examples for it, NAME.jsonl."""
     _check_name(name)
     _refuse_existing(f"{name}.toml")
@@ -93,7 +93,7 @@ def sweep(name: Name) -> None:
 
 
 @app.command()
-def dataset(name: Name) -> None:
+def dataset(name: FileName) -> None:
     """Write a small dataset, NAME.jsonl."""
     _check_name(name)
     _refuse_existing(f"{name}.jsonl")

@@ -1,4 +1,4 @@
-"""`optimize-eval preflight`: everything that would go wrong in a long run, found before it."""
+"""`optimize-eval preflight`: everything that would go wrong in a long run, before it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,14 +10,20 @@ import typer
 from optimize_eval.candidates import Candidate
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
-from optimize_eval.cli.options import calls
-from optimize_eval.cli.options import shared as options
+from optimize_eval.cli.options.evaluators import evaluators_of
+from optimize_eval.cli.options.sweep_file import SweepFile, candidates_named, is_flag, keys_of
 from optimize_eval.engines import SLOTS
-from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.options import compared
+from optimize_eval.options.calling import ServerOptions
+from optimize_eval.options.declared import Heading
+from optimize_eval.options.evaluators import ScoringOptions
+from optimize_eval.options.output import PrintOptions
+from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.preflight import DEFAULT_BUDGET
 from optimize_eval.preflight.checks import examine
 from optimize_eval.preflight.examined import SENTINEL, Material
-from optimize_eval.protocol import Payload, ScoreRange, check_task_model
+from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.reports.terminal import preflight as report
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import parse_selection, value_at
@@ -53,75 +59,50 @@ _PLACEHOLDERS = tuple(
 
 def preflight(
     context: typer.Context,
-    _sweep: options.SweepFile = None,
-    evaluator: options.Evaluators = None,
-    dataset: Annotated[
-        str | None, typer.Option("--dataset", metavar="FILE", help="The train examples.")
-    ] = None,
-    valset: Annotated[str | None, typer.Option("--valset", metavar="FILE", help="The val examples.")] = None,
-    filters: options.Filters = None,
-    ids: options.Ids = None,
-    candidate: options.CandidateFiles = None,
-    candidates: options.CandidateLists = None,
-    candidate_field: options.CandidateFields = None,
-    task_model: options.TaskModel = None,
-    score_range: options.Range = ScoreRange.UNIT,
-    timeout: options.Timeout = DEFAULT_TIMEOUT,
-    cwd: options.Cwd = None,
-    header: options.Headers = None,
-    retries: options.Retries = None,
-    patience: calls.Patience = calls.PATIENCE,
-    rpm: calls.Rpm = None,
-    tpm: calls.Tpm = None,
-    persistent: options.Persistent = None,
-    workers: options.Workers = None,
-    judge_model: options.JudgeModels = None,
-    objective: options.Objective = None,
-    rubric: options.RubricFile = None,
-    api_base: options.ApiBase = None,
+    candidates: compared.CandidateOptions,
+    model: compared.TaskModelOption,
+    files: compared.TrainAndValOptions,
+    chosen: compared.ChoiceOptions,
+    scoring: ScoringOptions,
+    servers: ServerOptions,
+    printed: PrintOptions,
     budget: Annotated[
-        float, typer.Option("--budget", metavar="SECONDS", min=0, help="For each evaluator.")
+        float,
+        typer.Option(
+            "--budget",
+            metavar="SECONDS",
+            min=0,
+            help="For each evaluator.",
+            rich_help_panel=Heading.STOPPING,
+        ),
     ] = DEFAULT_BUDGET,
-    as_json: options.Json = False,
+    _sweep: SweepFile = None,
 ) -> None:
-    """CheckOutcome evaluators before a long run: right, safe to ask at once, and how fast."""
-    named, candidate_field = options.candidates_named(context, candidate, candidates, candidate_field)
-    defaults = options.defaults(
-        timeout=timeout,
-        cwd=cwd,
-        score_range=score_range,
-        header=header,
-        retries=retries,
-        persistent=persistent,
-        workers=workers,
-        objective=objective,
-        rubric=rubric,
-        api_base=api_base,
-        manners=calls.manners(patience, rpm, tpm),
-    )
-    fields = candidate_field or ()
-    named_specs = options.evaluators(context, evaluator, judge_model, defaults)
+    """Check evaluators before a long run: right, safe to call at once, and how fast."""
+    places, fields = candidates_named(context, candidates)
+    defaults = starting_spec(scoring, judge_of(scoring), manners_of(servers))
+    named_specs = evaluators_of(context, scoring, defaults)
     specs = [spec.hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
-    said = options.said_of_runs(context)
-    chosen_by = {key: said[key] for key in ("limit", "sample", "seed") if key in said}
-    selection = parse_selection(filters, ids)
-    files = {"train": dataset, "val": valset}
-    sources = load_splits(files, output.say, selection=selection, **chosen_by).sources
+    keys = keys_of(context)
+    part = {key: keys[key] for key in ("limit", "sample", "seed") if key in keys}
+    selection = parse_selection(chosen.filters, chosen.ids)
+    paths = {"train": files.dataset, "val": files.valset}
+    sources = load_splits(paths, output.say, selection=selection, **part).sources
     for source in sources:
         check_fields(source, fields)
     check_sight(sources, named_specs)
     splits = {one.name: one.examples for one in sources}
-    chosen = load_all_candidates(named, candidate_field)
-    is_one = options.is_flag(context, "task_model") or not said.get("task_model")
-    models = [check_task_model(name) for name in ([task_model] if is_one else said["task_model"])]
-    material = _material(chosen, splits, models)
-    times = said.get("repeats", 1) * len(models)
-    material = replace(material, calls=material.calls * times, slots=said.get("concurrency", SLOTS))
-    if chosen and sources:
-        _tell_what_is_known(specs, chosen, sources, models, said)
+    loaded = load_all_candidates(places, fields)
+    is_one = is_flag(context, "task_model") or not keys.get("task_models")
+    models = [check_task_model(name) for name in ([model.task_model] if is_one else keys["task_models"])]
+    material = _material(loaded, splits, models)
+    times = keys.get("repeats", 1) * len(models)
+    material = replace(material, calls=material.calls * times, slots=keys.get("concurrency", SLOTS))
+    if loaded and sources:
+        _tell_what_is_known(specs, loaded, sources, models, keys)
     with owned_processes():
         examined = [examine(spec, material, budget) for spec in specs]
-    if as_json:
+    if printed.as_json:
         output.emit_json(report.to_dict(examined))
     else:
         output.emit(report.render(examined, _data_line(splits), width=output.width()))
@@ -134,10 +115,10 @@ def _tell_what_is_known(
     candidates: Sequence[Candidate],
     sources: Sequence[Source],
     task_models: Sequence[str | None],
-    said: Mapping[str, Any],
+    keys: Mapping[str, Any],
 ) -> None:
     """Say which run has scored some of what a run would call; those in runs/ are looked at."""
-    repeats = said.get("repeats", 1)
+    repeats = keys.get("repeats", 1)
     plan = plan_run(specs, candidates, sources, task_models=task_models, repeats=repeats)
     if line := reusable(look_at(Path("runs", "new"), plan, manifest_of(plan, {}, {}), fresh=True)):
         output.say(f"note: {line}")
@@ -148,7 +129,7 @@ def _material(
     splits: dict[str, tuple[Example, ...]],
     task_models: Sequence[str | None],
 ) -> Material:
-    """Put together what a run would ask; where there is no candidate, placeholders vary in its place."""
+    """Put together what a run would send; where there is no candidate, placeholders vary in its place."""
     payloads = {
         split: tuple(
             Payload(candidate=_text(one, example), example=example.raw, task_model=model)
@@ -180,12 +161,12 @@ def _text(candidate: Candidate, example: Example) -> str:
 
 def _data_line(splits: dict[str, tuple[Example, ...]]) -> str:
     if not splits:
-        return "no examples: the evaluator is asked about the candidate alone"
-    told = [f"{split} {_lines(len(examples))} ok" for split, examples in splits.items()]
+        return "no examples: the evaluator is called with the candidate alone"
+    parts = [f"{split} {_lines(len(examples))} ok" for split, examples in splits.items()]
     if len(splits) > 1:
         shared = {e.raw for e in splits["train"]} & {e.raw for e in splits["val"]}
-        told.append(f"{len(shared):,} examples in both" if shared else "no example in both")
-    return " · ".join(told)
+        parts.append(f"{len(shared):,} examples in both" if shared else "no example in both")
+    return " · ".join(parts)
 
 
 def _lines(count: int) -> str:

@@ -10,7 +10,6 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options import board_gates, gates
-from optimize_eval.cli.options import shared as options
 from optimize_eval.cli.shown import checked, leaderboards, page, records, searched, step_summary
 from optimize_eval.cli.shown.some_examples import find_examples
 from optimize_eval.errors import UsageError
@@ -20,6 +19,9 @@ from optimize_eval.findings.board.examples import ANEW, own_boards, stored_board
 from optimize_eval.findings.board.stored import Board
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.options.compared import ChoiceOptions, MovedSplitOptions
+from optimize_eval.options.gates import RunGateOptions
+from optimize_eval.options.output import PrintOptions
 from optimize_eval.reading import files
 from optimize_eval.reports import junit, markdown
 from optimize_eval.reports.board import junit as board_junit
@@ -71,6 +73,10 @@ _WITH_GATES = {Format.JSON, Format.MD, Format.JUNIT}  # those that the run had, 
 
 def report(
     run: Annotated[str, typer.Argument(metavar="RUN", help="The folder of a run or bench.")],
+    demanded: RunGateOptions,
+    chosen_examples: ChoiceOptions,
+    splits: MovedSplitOptions,
+    printed: PrintOptions,
     check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
     all_: Annotated[
         bool, typer.Option("--all", help="Show what the last command did not name, too.")
@@ -79,30 +85,22 @@ def report(
         Format | None,
         typer.Option("--format", metavar="FORMAT", help=", ".join(Format), show_default=False),
     ] = None,
-    fail_under: gates.FailUnder = None,
-    max_gap: gates.MaxGap = None,
-    no_regression_against: gates.NoRegression = None,
-    margin: gates.Margin = None,
-    filters: options.Filters = None,
-    ids: options.Ids = None,
-    dataset: options.TrainAgain = None,
-    valset: options.ValAgain = None,
-    testset: options.TestAgain = None,
     output_: page.Output = None,
     max_mb: page.MaxMb = None,
     full: page.Full = False,
     wide: records.Wide = False,
     with_: records.With = None,
     for_step: step_summary.Wanted = False,
-    as_json: options.Json = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and, but to choose examples, nothing else."""
+    as_json, filters, ids = printed.as_json, chosen_examples.filters, chosen_examples.ids
+    fail_under, max_gap, margin = demanded.fail_under, demanded.max_gap, demanded.margin
+    no_regression_against, moved = demanded.no_regression_against, splits.files
     chosen = _choose(format_, check=check, as_json=as_json)
     look = page.wanted(output_, max_mb, full, is_page=chosen is Format.HTML)
     table = records.table(wide, with_, is_possible=chosen in {Format.CSV, Format.JSONL})
     stored = _opened(run, all_=all_, check=check)
     step_summary.check(for_step, is_bench=is_bench(stored.manifest))
-    moved = {"train": dataset, "val": valset, "test": testset}
     beside = {
         "--check": check,
         "--no-regression-against": no_regression_against,

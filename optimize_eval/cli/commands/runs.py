@@ -53,7 +53,7 @@ app = typer.Typer(
     epilog=EXAMPLES,
     help="List the runs in a folder (runs), note something of one, remove some.",
 )
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")]
+RunFolder = Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")]
 
 
 @app.command(_LIST, epilog=EXAMPLES)
@@ -67,9 +67,7 @@ def list_(
     """List the runs in a folder, the newest first."""
     place = Path(_USUAL if folder is None else folder)
     if folder == "" or (folder is not None and not place.is_dir()):
-        raise UsageError(
-            f"there is no folder {folder!r}", hint="name a folder that holds runs, or leave it away"
-        )
+        raise UsageError(f"there is no folder {folder!r}", hint="name a folder that holds runs, or omit it")
     found = list_runs(place)
     if as_json:
         output.emit_json(report.to_dict(found))
@@ -80,7 +78,7 @@ def list_(
 
 @app.command(epilog=EXAMPLES)
 def note(
-    run: Run,
+    run: RunFolder,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What to note; an empty text removes it.")],
 ) -> None:
     """Note something of a run, for the list and its reports."""
@@ -90,7 +88,7 @@ def note(
 @app.command(epilog=EXAMPLES)
 def rm(
     runs: Annotated[list[str], typer.Argument(metavar="RUN…", help="The folders of runs.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Remove runs; what is not theirs stays in their folders."""
@@ -110,7 +108,7 @@ def _is_wanted(planned: Sequence[Removal]) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         words = shlex.join(["optimize-eval", "runs", "rm", *(str(one.folder) for one in planned), "--yes"])
         raise UsageError(
-            "runs are removed for good, and nobody can be asked here", hint=f"add --yes: {words}"
+            "runs are removed for good, and nobody can confirm it here", hint=f"add --yes: {words}"
         )
     output.say(removal_report.question(planned))
     return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -17,7 +17,7 @@ Examples:
 _FOLDER = Path(__file__).resolve().parents[2] / "schema"
 
 
-class Document(StrEnum):
+class Contract(StrEnum):
     """The two directions of the protocol."""
 
     PAYLOAD = "payload"
@@ -25,7 +25,7 @@ class Document(StrEnum):
 
 
 def schema(
-    document: Annotated[Document, typer.Argument(metavar="DOCUMENT", help="payload or answer.")],
+    document: Annotated[Contract, typer.Argument(metavar="DOCUMENT", help="payload or answer.")],
 ) -> None:
     """Print the JSON Schema of the payload or of the answer."""
     file = _FOLDER / f"{document}.schema.json"

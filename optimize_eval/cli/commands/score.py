@@ -9,11 +9,15 @@ import typer
 from optimize_eval.candidates import load_only_candidate
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
-from optimize_eval.cli.options import shared as options
+from optimize_eval.cli.options.evaluators import named_evaluators
 from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import connect
-from optimize_eval.protocol import Payload, ScoreRange, check_task_model
+from optimize_eval.options.compared import TaskModelOption
+from optimize_eval.options.declared import Heading
+from optimize_eval.options.evaluators import ScoringOptions
+from optimize_eval.options.reached import judge_of, starting_spec
+from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.rows.datasets import load_example, parse_example
 from optimize_eval.run.attempt import attempt
 from optimize_eval.run.outcome import Failed, Scored
@@ -36,46 +40,28 @@ _FAILED = 4
 
 def score(
     candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="The file to score, or - for stdin.")],
-    evaluator: options.Evaluators = None,
+    model: TaskModelOption,
+    scoring: ScoringOptions,
     example: Annotated[
         str | None,
-        typer.Option("--example", metavar="EXAMPLE", help="A JSON object, or FILE:LINE of a dataset."),
+        typer.Option(
+            "--example",
+            metavar="EXAMPLE",
+            help="A JSON object, or FILE:LINE of a dataset.",
+            rich_help_panel=Heading.DATA,
+        ),
     ] = None,
-    task_model: options.TaskModel = None,
-    score_range: options.Range = ScoreRange.UNIT,
-    timeout: options.Timeout = DEFAULT_TIMEOUT,
-    cwd: options.Cwd = None,
-    header: options.Headers = None,
-    retries: options.Retries = None,
-    persistent: options.Persistent = None,
-    workers: options.Workers = None,
-    judge_model: options.JudgeModels = None,
-    objective: options.Objective = None,
-    rubric: options.RubricFile = None,
-    api_base: options.ApiBase = None,
 ) -> None:
     """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
-    defaults = options.defaults(
-        timeout=timeout,
-        cwd=cwd,
-        score_range=score_range,
-        header=header,
-        retries=retries,
-        persistent=persistent,
-        workers=workers,
-        objective=objective,
-        rubric=rubric,
-        api_base=api_base,
-    )
-    spec = _only(options.named_evaluators(evaluator, judge_model, defaults))
+    spec = _only(named_evaluators(scoring, starting_spec(scoring, judge_of(scoring))))
     known = Payload(
         candidate="",
         example=None if example is None else _example_bytes(example),
-        task_model=check_task_model(task_model),
+        task_model=check_task_model(model.task_model),
     )
     payload = replace(known, candidate=load_only_candidate(candidate))  # last: stdin may take its time
     with owned_processes():
-        outcome = _ask(spec, payload)
+        outcome = _call(spec, payload)
     output.emit_json(outcome.to_dict())
     if isinstance(outcome, Failed):
         _explain(spec.name, outcome)
@@ -84,7 +70,7 @@ def score(
 
 def _only(specs: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
     if len(specs) != 1:
-        raise UsageError(f"score asks one evaluator, and {len(specs)} were named", hint="give -e once")
+        raise UsageError(f"score calls one evaluator, and {len(specs)} were named", hint="give -e once")
     return specs[0]
 
 
@@ -100,7 +86,7 @@ def _example_bytes(text: str) -> bytes:
     return load_example(place[1], int(place[2])).raw
 
 
-def _ask(spec: EvaluatorSpec, payload: Payload) -> Scored | Failed:
+def _call(spec: EvaluatorSpec, payload: Payload) -> Scored | Failed:
     evaluator = connect(spec)
     try:
         return attempt(evaluator, payload, spec.timeout, spec.retries or 0)

@@ -11,11 +11,15 @@ import typer
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import Reaper, owned_processes
 from optimize_eval.cli.interrupts import stoppable
-from optimize_eval.cli.options import shared as options
-from optimize_eval.engines import SLOTS
+from optimize_eval.cli.options.evaluators import named_evaluators
 from optimize_eval.errors import UsageError
-from optimize_eval.evaluator import DEFAULT_TIMEOUT, Evaluator, EvaluatorSpec
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
+from optimize_eval.options.calling import SlotOptions
+from optimize_eval.options.compared import TaskModelOption
+from optimize_eval.options.declared import Heading
+from optimize_eval.options.evaluators import ScoringOptions
+from optimize_eval.options.reached import judge_of, starting_spec
 from optimize_eval.programs.targets import Url
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.retrying import GivenUp
@@ -41,52 +45,43 @@ LOOPBACK = "127.0.0.1"
 
 _LOOK_EVERY = 0.2  # while other threads are busy, a signal does not always wake the one that handles it
 _BROKEN_OFF = 130
+_ANY_SCORE = ScoringOptions(score_range=ScoreRange.ANY)
 
 
 def serve(
-    evaluator: options.Evaluators = None,
-    port: Annotated[int, typer.Option("--port", metavar="P", min=0, max=65535, help="0: a free one.")] = 0,
-    host: Annotated[str, typer.Option("--host", metavar="HOST", help="Where to listen.")] = LOOPBACK,
+    model: TaskModelOption,
+    slots: SlotOptions,
+    scoring: ScoringOptions = _ANY_SCORE,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", metavar="P", min=0, max=65535, help="0: a free one.", rich_help_panel=Heading.CALLING
+        ),
+    ] = 0,
+    host: Annotated[
+        str,
+        typer.Option("--host", metavar="HOST", help="Where to listen.", rich_help_panel=Heading.CALLING),
+    ] = LOOPBACK,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="Another name that clients may know it by."),
+        typer.Option(
+            "--allow-host",
+            metavar="NAME",
+            help="Another name that clients may know it by.",
+            rich_help_panel=Heading.CALLING,
+        ),
     ] = None,
-    concurrency: options.Concurrency = SLOTS,
-    task_model: options.TaskModel = None,
-    score_range: options.Range = ScoreRange.ANY,
-    timeout: options.Timeout = DEFAULT_TIMEOUT,
-    cwd: options.Cwd = None,
-    header: options.Headers = None,
-    retries: options.Retries = None,
-    persistent: options.Persistent = None,
-    workers: options.Workers = None,
-    judge_model: options.JudgeModels = None,
-    objective: options.Objective = None,
-    rubric: options.RubricFile = None,
-    api_base: options.ApiBase = None,
 ) -> None:
     """Put a program behind HTTP: POST a payload, get its answer."""
-    defaults = options.defaults(
-        timeout=timeout,
-        cwd=cwd,
-        score_range=score_range,
-        header=header,
-        retries=retries,
-        persistent=persistent,
-        workers=workers,
-        objective=objective,
-        rubric=rubric,
-        api_base=api_base,
-    )
-    spec = _only_command(options.named_evaluators(evaluator, judge_model, defaults))
-    check_task_model(task_model)
+    spec = _only_command(named_evaluators(scoring, starting_spec(scoring, judge_of(scoring))))
+    check_task_model(model.task_model)
     stop = Stop()
     with listen(host, port) as listener, owned_processes(), stoppable(stop):
         service = partial(
             Service,
             spec=spec,
-            concurrency=concurrency,
-            task_model=task_model,
+            concurrency=slots.concurrency,
+            task_model=model.task_model,
             hosts=hosts_of(listener.getsockname()[0], host, allow_host or ()),
             stop=stop,
             say=output.say,

@@ -14,8 +14,8 @@ _LINES = {  # name → what the list of commands says of it
     "score": "Score one candidate with one evaluator.",
     "run": "Compare candidates over a dataset and a valset.",
     "bench": "Rank models by task files: a leaderboard.",
-    "optimize": "Improve a candidate: searched by train, believed by val.",
-    "rescore": "Ask another evaluator about what a run was about.",
+    "optimize": "Improve a candidate: train leads, val confirms.",
+    "rescore": "Score an existing run with another evaluator.",
     "report": "Print a run's result again, for people or machines.",
     "diff": "Say what changed from one run to another.",
     "runs": "List runs, note something of one, remove some.",
@@ -35,7 +35,7 @@ _OF_SEVERAL = ("runs", "evaluators", "new")
 
 
 class Listed(TyperCommand):
-    """A command's name and line, which is all that the list of commands needs; asked, it is loaded."""
+    """A command's name and line, which is all that the list of commands needs; when called, it is loaded."""
 
     def __init__(self, name: str, line: str) -> None:
         super().__init__(name, short_help=line)
@@ -47,12 +47,18 @@ class Listed(TyperCommand):
 
 
 class InOrder(TyperCommand):
-    """A command that keeps in which order its options were written, by their names."""
+    """A command that keeps in which order its options were written, by their names; its help has headings."""
 
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
         written = self.make_parser(context).parse_args(args=[*arguments])[2]
         context.meta[ORDER] = [parameter.name for parameter in written]
         return super().parse_args(context, arguments)
+
+    def format_options(self, context: Any, formatter: Any) -> None:
+        """Write the options into the command's help."""
+        from optimize_eval.cli.options.headed import write_options  # noqa: PLC0415  most calls want no help
+
+        write_options(self.get_params(context), context, formatter)
 
 
 class Commands(TyperGroup):
@@ -67,6 +73,8 @@ def _load(name: str) -> Any:
     module = import_module(f"optimize_eval.cli.commands.{name}")
     if name in _OF_SEVERAL:
         return get_command(module.app)
+    from optimize_eval.cli.options.bound import bound  # noqa: PLC0415  the list of commands has no options
+
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(getattr(module, name))
+    alone.command(name, cls=InOrder, epilog=module.EXAMPLES)(bound(getattr(module, name)))
     return get_command(alone)

@@ -33,7 +33,7 @@ Exit codes: 0 every file is usable, 2 something is wrong.
 _ROOT_RULES = frozenset({"bad_type"})
 
 
-class Format(StrEnum):
+class DataFormat(StrEnum):
     """What a file is taken for."""
 
     DATASET = "dataset"
@@ -49,13 +49,13 @@ def validate(
         typer.Argument(metavar="FILE", help="JSONL datasets, task files in JSONL, or sweep files."),
     ],
     kind: Annotated[
-        Format | None,
-        typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(Format)}."),
+        DataFormat | None,
+        typer.Option("--format", metavar="FORMAT", help=f"One of {', '.join(DataFormat)}."),
     ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
-    if kind is Format.TASK_YAML:
+    if kind is DataFormat.TASK_YAML:
         raise UsageError(
             "task files in YAML cannot be checked yet",
             hint="write tasks as JSONL: --format spec or --format examples",
@@ -70,17 +70,17 @@ def validate(
         which = f"{len(wrong)} of {len(checked)} files" if len(checked) > 1 else "the file"
         raise UsageError(
             f"{which} cannot be used; the first problem is {wrong[0].first_problem}",
-            hint="mend the lines named on stdout, then validate again" + _other_format(wrong, kind),
+            hint="fix the lines listed above, then validate again" + _other_format(wrong, kind),
         )
 
 
-def _checked(path: str, kind: Format | None) -> list[CheckedFile]:
-    if kind is Format.SWEEP or (kind is None and path.endswith(SUFFIX)):
+def _checked(path: str, kind: DataFormat | None) -> list[CheckedFile]:
+    if kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX)):
         return check_sweep(path)
     return [check_data(path, kind)]
 
 
-def _other_format(wrong: Sequence[CheckedFile], kind: Format | None) -> str:
+def _other_format(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
     """Say how a dataset that only looks like a task file is checked."""
     is_guess = kind is None and any(one.errors for one in wrong)
     return "; a plain dataset: --format dataset" if is_guess else ""

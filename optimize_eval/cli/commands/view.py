@@ -63,5 +63,5 @@ def _listening(shelf: Shelf, port: int) -> Server:
         return Server(shelf, port)
     except OSError as error:
         raise UsageError(
-            f"port {port} cannot be used: {error.strerror}", hint="leave --port out: any free one is taken"
+            f"port {port} cannot be used: {error.strerror}", hint="omit --port: any free one is taken"
         ) from None

@@ -1,23 +1,8 @@
-"""The options that hold leaderboards against demands.
-
-Those for runs, and how gates end a command, are gates'.
-"""
+"""The gates of runs that leaderboards do not have."""
 
 from collections.abc import Sequence
-from typing import Annotated
-
-import typer
 
 from optimize_eval.errors import UsageError
-
-FailUnder = Annotated[
-    list[str] | None,
-    typer.Option("--fail-under", metavar="MODEL[@TASK]=X", help="Fail if the score is below this."),
-]
-NoRegression = Annotated[
-    str | None,
-    typer.Option("--no-regression-against", metavar="BENCH", help="A bench or board to be no worse than."),
-]
 
 
 def refuse_gap(max_gap: float | None) -> None:

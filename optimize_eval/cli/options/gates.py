@@ -1,6 +1,6 @@
-"""The options that hold a result against demands, and the exit code of a missed one."""
+"""What a command says of gates, and its exit code where one is missed."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,30 +13,11 @@ if TYPE_CHECKING:
 
 MISSED = 1
 
-FailUnder = Annotated[
-    list[str] | None,
-    typer.Option("--fail-under", metavar="NAME=MEAN", help="Fail if the mean is below this."),
-]
-MaxGap = Annotated[
-    float | None,
-    typer.Option("--max-gap", metavar="GAP", help="Fail if train exceeds val by more than this."),
-]
-Margin = Annotated[
-    list[str] | None,
-    typer.Option("--margin", metavar="[NAME=]X", help="A loss too small to matter, in score units."),
-]
-
-
-NoRegression = Annotated[
-    str | None,
-    typer.Option("--no-regression-against", metavar="RUN", help="Fail if worse than this run, or bench."),
-]
-
 
 def to_dict(gates: "Sequence[Gate]") -> dict[str, Any]:
     """Make what --json says of gates; nothing where there are none."""
-    told = [{"name": gate.name, "met": gate.is_met, "text": gate.text} for gate in gates]
-    return {"gates": told} if told else {}
+    judged = [{"name": gate.name, "met": gate.is_met, "text": gate.text} for gate in gates]
+    return {"gates": judged} if judged else {}
 
 
 def end(gates: "Sequence[Gate]") -> None:

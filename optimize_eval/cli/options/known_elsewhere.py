@@ -12,12 +12,12 @@ _HERE: Mapping[str, str] = {
     "--evaluator-url": "-e http://HOST/PATH",
     "--evaluator-cwd": "--cwd DIR",
     "--intake-json": "--rubric FILE, with that JSON in the file",
-    "--cache-from": "--out DIR goes on with a search: nothing that is recorded is called again",
-    "--reuse": "--out DIR goes on with a search: nothing that is recorded is called again",
+    "--cache-from": "--out DIR continues a search: nothing that is recorded is called again",
+    "--reuse": "--out DIR continues a search: nothing that is recorded is called again",
 }
 
 
-def advice(said: str) -> str | None:
-    """Say what an option that there is not is called; None where it is none that people know."""
-    found = _NO_SUCH_OPTION.match(said)
-    return _HERE.get(found[1]) if found else None
+def advice(message: str) -> str | None:
+    """Say what an unknown option is called here; None where it is of no other optimizer."""
+    unknown = _NO_SUCH_OPTION.match(message)
+    return _HERE.get(unknown[1]) if unknown else None

@@ -1,18 +1,18 @@
 """Prices of models in a TOML file: the table [prices], in dollars for a million tokens."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.reading import files, strict_toml
 
-Prices = Mapping[str, tuple[float, float]]
+if TYPE_CHECKING:
+    from optimize_eval.models.prices import Prices
 
 HINT = 'write what a million tokens cost: "PROVIDER/MODEL" = {input = 0.15, output = 0.6}'
 
 
-def load_prices(path: str) -> Prices:
+def load_prices(path: str) -> "Prices":
     """Read the prices of a file, a sweep file or one of its own; raises DataError."""
     try:
         table = strict_toml.loads(files.read(path, files.SETTINGS).decode()).get("prices", {})
@@ -25,7 +25,7 @@ def load_prices(path: str) -> Prices:
         raise _wrong(path, f"prices: {error}") from None
 
 
-def prices_of(table: Any) -> Prices:
+def prices_of(table: Any) -> "Prices":
     """Check a table of prices; raises ValueError."""
     if not isinstance(table, dict):
         raise ValueError(HINT)  # noqa: TRY004  as other checks of keys

@@ -1,0 +1,89 @@
+"""Groups of options in the signature of a command: typer sees each option, the command gets the groups."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from optimize_eval.options.declared import REQUIRED, Declared, OptionGroup, declared, made
+
+_OPTIONS = "options"  # the attribute of a command that has what it declared
+
+
+def bound(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command that takes groups be called with each of their options."""
+    parameters = inspect.signature(command).parameters
+    groups = {name: one for name, one in parameters.items() if _is_group(one.annotation)}
+
+    def called(**given: Any) -> None:
+        alone = {name: given[name] for name in parameters if name not in groups}
+        command(**alone, **{name: made(one.annotation, given) for name, one in groups.items()})
+
+    known = {name: one for parameter in groups.values() for name, one in _options(parameter)}
+    called.__doc__, called.__name__ = command.__doc__, command.__name__
+    vars(called).update(
+        {"__signature__": inspect.Signature([*_signature(parameters, groups)]), _OPTIONS: known}
+    )
+    return called
+
+
+def options_of(command: Any) -> Mapping[str, Declared]:
+    """List the options of the groups that a command takes, by their names."""
+    return getattr(command, _OPTIONS, {})
+
+
+def _is_group(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, OptionGroup)
+
+
+def _signature(
+    parameters: Mapping[str, inspect.Parameter], groups: Mapping[str, inspect.Parameter]
+) -> Iterator[inspect.Parameter]:
+    for name, parameter in parameters.items():
+        if name not in groups:
+            yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            continue
+        for option, one in _options(parameter):
+            default = inspect.Parameter.empty if one.default is REQUIRED else one.default
+            yield inspect.Parameter(
+                option,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=Annotated[_typed(one), typed(one)],
+                default=None if one.is_repeated and default == () else default,
+            )
+
+
+def _options(parameter: inspect.Parameter) -> Iterator[tuple[str, Declared]]:
+    """List the options of a group; one that is given as the parameter's default has defaults of its own."""
+    for name, one in declared(parameter.annotation).items():
+        if parameter.default is not parameter.empty:
+            one = one._replace(default=getattr(parameter.default, name))  # noqa: PLW2901  the same option
+        yield name, one
+
+
+def _typed(one: Declared) -> Any:
+    """Give the type that typer reads a command line by."""
+    if one.option.typed is not None:
+        return one.option.typed
+    if not one.is_repeated:
+        return one.type
+    return list[str] if one.default is REQUIRED else list[str] | None
+
+
+def typed(one: Declared) -> Any:
+    """Make typer's option of a declared one."""
+    option = one.option
+    return typer.Option(
+        *one.flags,
+        metavar=option.metavar,
+        help=option.help,
+        min=option.least,
+        max=option.most,
+        envvar=option.variable,
+        show_envvar=False,
+        callback=option.callback,
+        show_default=option.shows_default,
+        hidden=option.hidden,
+        rich_help_panel=one.heading,
+    )

@@ -1,0 +1,121 @@
+"""A sweep file on a command line: what it says becomes the defaults of the command's options."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from optimize_eval.candidates import Named
+from optimize_eval.cli.commands.table import ORDER
+from optimize_eval.cli.options.bound import options_of
+from optimize_eval.errors import UsageError
+from optimize_eval.options.compared import CandidateOptions
+from optimize_eval.options.declared import Declared
+
+if TYPE_CHECKING:
+    from optimize_eval.sweepfile import Sweep
+
+QUOTE = "an option takes one value: quote a pattern, 'prompts/*.txt', or your shell makes many words of it"
+
+_FILES = ("candidate", "candidates")
+
+
+def take_sweep(context: typer.Context, path: str | None) -> str | None:
+    """Read a sweep file before the other parameters are, and let it be their defaults."""
+    if path is None:
+        return None
+    from optimize_eval.sweepfile import SUFFIX  # noqa: PLC0415  most commands have none
+    from optimize_eval.sweepfile.reading import load_sweep  # noqa: PLC0415
+
+    if not path.endswith(SUFFIX):
+        raise UsageError(
+            f"{path!r} is no sweep file ({SUFFIX})", hint=f"name a candidate with --candidate; {QUOTE}"
+        )
+    context.obj = sweep = load_sweep(path)
+    keys = {**sweep.options, **(sweep.search if context.info_name == "optimize" else {})}
+    context.default_map = {
+        name: _default(one, keys[one.key])
+        for name, one in options_of(context.command.callback).items()
+        if one.key in keys
+    }
+    return path
+
+
+def _default(one: Declared, value: Any) -> Any:
+    """Give the value of a key; of a list, a command that takes one of it takes the first."""
+    return value[0] if isinstance(value, list) and not one.is_repeated else value
+
+
+def take_sweep_of_search(context: typer.Context, paths: list[str] | None) -> list[str] | None:
+    """Take a first argument that is a sweep file with [optimize] as that, not as a candidate."""
+    if not paths or not paths[0].endswith(".toml") or not _has_table(paths[0], "optimize"):
+        return paths
+    take_sweep(context, paths[0])
+    return paths[1:] or None
+
+
+def _has_table(path: str, name: str) -> bool:
+    from optimize_eval.reading import files  # noqa: PLC0415  see take_sweep
+
+    try:
+        lines = files.read(path, files.CANDIDATE).decode().splitlines()
+    except (OSError, UsageError, UnicodeDecodeError):
+        return False
+    return any(line.strip() == f"[{name}]" for line in lines)
+
+
+SweepFile = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="SWEEP.toml",
+        help="Config file (TOML); flags override it.",
+        callback=take_sweep,
+        is_eager=True,
+    ),
+]
+SearchedCandidates = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="CANDIDATE…",
+        help="What to improve; further ones join the race. Or a sweep file with [optimize].",
+        callback=take_sweep_of_search,
+        is_eager=True,
+    ),
+]
+SpecFile = Annotated[
+    str | None,
+    typer.Option("--spec-file", metavar="FILE", hidden=True, callback=take_sweep, is_eager=True),
+]
+
+
+def keys_of(context: typer.Context) -> Mapping[str, Any]:
+    """Give what a sweep file says by its keys, also by those that this command does not have."""
+    sweep = sweep_of(context)
+    return sweep.options if sweep else {}
+
+
+def sweep_of(context: typer.Context) -> "Sweep | None":
+    """Give the sweep file that a command was given, if there is one."""
+    taken: Sweep | None = context.obj  # by take_sweep
+    return taken
+
+
+def candidates_named(
+    context: typer.Context, given: CandidateOptions
+) -> tuple[tuple[Named, ...], tuple[str, ...]]:
+    """Give the candidates in the order in which they are written, and the fields that have some.
+
+    A flag that names candidates replaces all of a sweep file's, whichever way it names them.
+    """
+    if not any(is_flag(context, option) for option in (*_FILES, "candidate_fields")):
+        sweep = sweep_of(context)
+        return sweep.candidates if sweep else (), given.candidate_fields
+    left = {"candidate": iter(given.candidate), "candidates": iter(given.candidates)}
+    order = [option for option in context.meta[ORDER] if option in _FILES]
+    named = tuple(Named(next(left[option]), is_list=option == "candidates") for option in order)
+    return named, given.candidate_fields if is_flag(context, "candidate_fields") else ()
+
+
+def is_flag(context: typer.Context, option: str) -> bool:
+    source = context.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"

@@ -1,0 +1,120 @@
+"""The arguments of `sweep`, `bench` and `optimize` for whoever writes a call: names, and types of values.
+
+What each does, its default and its check are where the option is declared; a test holds the two together.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from optimize_eval.protocol import ScoreRange
+
+
+class SplitArguments(TypedDict, total=False):
+    """See options of the same names, as in the other classes here."""
+
+    dataset: str | Path | None
+    valset: str | Path | None
+    testset: str | Path | None
+
+
+class PartArguments(TypedDict, total=False):
+    filters: Mapping[str, Any] | Sequence[str] | None
+    ids: Sequence[str | int] | None
+    limit: int | None
+    sample: int | None
+    seed: int
+    repeats: int
+
+
+class HandlingArguments(TypedDict, total=False):
+    concurrency: int | None
+    on_failure: Literal["exclude", "abort"]
+    max_failures: int | str | None
+    max_time: float | str | None
+    max_cost: float | None
+    max_tokens_total: int | None
+    keep_stderr: bool
+    no_preflight: bool
+    out: str | Path | None
+    fresh: bool
+    replace: Sequence[str]
+    reuse: str | Path | Sequence[str | Path]
+    note: str | None
+
+
+class ReachingArguments(TypedDict, total=False):
+    timeout: float | None
+    cwd: str | Path | None
+    headers: Mapping[str, str] | None
+    retries: int | None
+    persistent: bool | None
+    workers: int | None
+    api_base: str | None
+    patience: float | str | None
+    rpm: float | None
+    tpm: float | None
+    prices: str | Mapping[str, Mapping[str, float]] | None
+
+
+class GateArguments(TypedDict, total=False):
+    fail_under: Mapping[str, float] | Sequence[str] | None
+    no_regression_against: str | Path | None
+
+
+class SweepArguments(
+    SplitArguments, PartArguments, HandlingArguments, ReachingArguments, GateArguments, total=False
+):
+    candidate_fields: Sequence[str]
+    task_models: Sequence[str]
+    baseline: str | None
+    cluster_by: str | None
+    group_by: Sequence[str]
+    max_gap: float | None
+    margin: float | Mapping[str, float] | None
+    score_range: ScoreRange | str | None
+    objective: str | None
+    rubric: str | Path | None
+    recheck: int | None
+
+
+class BenchArguments(PartArguments, HandlingArguments, ReachingArguments, GateArguments, total=False):
+    evaluators: Sequence[str]
+    format: str | None
+    allow_bad_tasks: bool
+    batch_size: int | None
+    temperature: float | None
+    max_tokens: int | None
+    keep_thoughts: bool
+    sandbox: Literal["strict", "best-effort", "none"] | None
+    include_per_example: bool
+
+
+class OptimizeArguments(SplitArguments, total=False):
+    val_share: float | None
+    objective: str | None
+    background: str | None
+    components: bool
+    budget: int | None
+    max_time: float | str | None
+    early_stop: bool | None
+    early_stop_window: int
+    early_stop_threshold: float
+    climb: str | None
+    goal: Mapping[str, float] | None
+    minibatch: int | None
+    proposals: int
+    acceptance: Literal["strict", "equal"]
+    selection: str
+    merge: bool
+    search_val: int | None
+    max_candidate_chars: int | None
+    top: int
+    repeats: int
+    seed: int
+    concurrency: int | None
+    score_range: str | None
+    timeout: float | None
+    cwd: str | Path | None
+    api_base: str | None
+    fresh: bool

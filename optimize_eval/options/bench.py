@@ -1,0 +1,94 @@
+"""Options of `bench` alone: models and tasks."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from optimize_eval.options import values
+from optimize_eval.options.compared import PartOptions
+from optimize_eval.options.declared import Heading, Option, OptionGroup
+from optimize_eval.options.evaluators import EvaluatorOptions, ProgramOptions
+
+
+class Sandbox(StrEnum):
+    """How closed off the code that models wrote has to be."""
+
+    STRICT = "strict"
+    BEST_EFFORT = "best-effort"
+    NONE = "none"
+
+
+class BenchModelOptions(OptionGroup):
+    """Who is ranked."""
+
+    heading: ClassVar = Heading.COMPARED
+
+    models: Annotated[tuple[str, ...], Option("cmd:…, URL, replay:…, PROVIDER/…", "MODEL")]
+
+
+class ScorerOptions(EvaluatorOptions):
+    """Who scores replies besides the tasks' own metrics."""
+
+    evaluators: Annotated[
+        tuple[str, ...], Option("Also score the replies with this.", "SPEC", flags=("-e", "--evaluator"))
+    ] = ()
+    sandbox: Annotated[
+        Sandbox | None,
+        Option(
+            "For code: strict, best-effort or none.",
+            "LEVEL",
+            values.same(values.one_of(Sandbox)),
+        ),
+    ] = None
+
+
+class TaskOptions(PartOptions):
+    """Which tasks, and how often."""
+
+    format: Annotated[str | None, Option("spec or examples, if not as it looks.", "FORMAT", values.TEXT)] = (
+        None
+    )
+    allow_bad_tasks: Annotated[
+        bool,
+        Option("Omit bad lines; the board says so.", value=values.BOOLEAN),
+    ] = False
+    limit: Annotated[int | None, Option("The first tasks of each file.", "N", values.COUNT, least=1)] = None
+    sample: Annotated[int | None, Option("A random sample of each file.", "N", values.COUNT, least=1)] = None
+    repeats: Annotated[int, Option("Calls per task.", "N", values.COUNT, least=1)] = 1
+
+
+class ReplyOptions(OptionGroup):
+    """How models are called, and what of a reply is scored."""
+
+    heading: ClassVar = Heading.MODELS
+
+    batch_size: Annotated[int | None, Option("Most prompts in one call.", "N", values.COUNT, least=1)] = None
+    api_base: Annotated[str | None, Option("Where a provider's model is called.", "URL", values.URL)] = None
+    temperature: Annotated[float | None, Option("For models of providers.", "T", values.TEMPERATURE)] = None
+    max_tokens: Annotated[int | None, Option("For models of providers.", "N", values.COUNT, least=1)] = None
+    keep_thoughts: Annotated[
+        bool,
+        Option("Score a model's text with its thoughts.", value=values.BOOLEAN),
+    ] = False
+
+
+class BoardOptions(OptionGroup):
+    """What a board has."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    include_per_example: Annotated[
+        bool,
+        Option("Put each prediction on the board.", value=values.BOOLEAN),
+    ] = False
+
+
+class OneTaskOptions(OptionGroup):
+    """A task that is shown instead of a board."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    show: Annotated[str | None, Option("Show one task, step by step, instead.", "ID")] = None
+
+
+class BenchOptions(BenchModelOptions, TaskOptions, ReplyOptions, ScorerOptions, ProgramOptions):
+    """All that says what a bench ranks."""

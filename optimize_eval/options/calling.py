@@ -1,0 +1,149 @@
+"""Options of how calls are made and when they end; none of them makes a run another run."""
+
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar
+
+from optimize_eval.engines import SLOTS
+from optimize_eval.options import values
+from optimize_eval.options.compared import RUN
+from optimize_eval.options.declared import Heading, Option, OptionGroup
+from optimize_eval.store.note import check_note
+
+PATIENCE = "10m"
+
+
+class OnFailure(StrEnum):
+    """What a failed call does to a run."""
+
+    EXCLUDE = "exclude"
+    ABORT = "abort"
+
+
+class SlotOptions(OptionGroup):
+    """How many calls are made at once."""
+
+    heading: ClassVar = Heading.CALLING
+
+    concurrency: Annotated[int, Option("Calls at once.", "N", values.COUNT, RUN, least=1)] = SLOTS
+
+
+class CallOptions(SlotOptions):
+    """How calls are made."""
+
+    keep_stderr: Annotated[bool, Option("Also keep stderr of successful calls.", value=values.BOOLEAN)] = (
+        False
+    )
+    no_preflight: Annotated[
+        bool,
+        Option("Do not stop early when the first calls fail.", value=values.BOOLEAN),
+    ] = False
+
+
+class ResumeOptions(OptionGroup):
+    """What becomes of earlier calls, of this run or of others."""
+
+    heading: ClassVar = Heading.CALLING
+
+    fresh: Annotated[
+        bool,
+        Option("Delete what is in the folder and start over.", value=values.BOOLEAN),
+    ] = False
+    replace: Annotated[
+        tuple[str, ...], Option("Call this evaluator again from the start.", "NAME", values.TEXTS)
+    ] = ()
+    reuse: Annotated[
+        tuple[str, ...], Option("Copy scores of the same calls from there.", "RUN|auto", values.RUNS, RUN)
+    ] = ()
+
+
+class RecheckOptions(OptionGroup):
+    """Whether scored calls are repeated."""
+
+    heading: ClassVar = Heading.CALLING
+
+    recheck: Annotated[
+        int | None,
+        Option("Then repeat N scored calls; report changes.", "N", values.COUNT, least=1),
+    ] = None
+
+
+class ServerOptions(OptionGroup):
+    """How servers of models are treated."""
+
+    heading: ClassVar = Heading.MODELS
+
+    patience: Annotated[
+        str,
+        Option("Wait this long for a busy server (10m).", "TIME", values.DURATION, RUN, shows_default=False),
+    ] = PATIENCE
+    rpm: Annotated[
+        float | None, Option("Calls per minute to a model server.", "N", values.ABOVE_ZERO, RUN)
+    ] = None
+    tpm: Annotated[
+        float | None, Option("Tokens per minute to a model server.", "N", values.ABOVE_ZERO, RUN)
+    ] = None
+
+
+class PricedServerOptions(ServerOptions):
+    """How they are treated, and what they cost."""
+
+    prices: Annotated[Any, Option("TOML: [prices] of models.", "FILE", values.PRICES, typed=str | None)] = (
+        None
+    )
+
+
+class TimeOptions(OptionGroup):
+    """When calls end by the clock."""
+
+    heading: ClassVar = Heading.STOPPING
+
+    max_time: Annotated[
+        str | None, Option("Begin no call after this long: 10m, 1h30m.", "DURATION", values.DURATION, RUN)
+    ] = None
+
+
+class StopOptions(TimeOptions):
+    """When calls end before all are made."""
+
+    on_failure: Annotated[OnFailure, Option("exclude it, or abort.", "HOW", values.ON_FAILURE, RUN)] = (
+        OnFailure.EXCLUDE
+    )
+    max_failures: Annotated[
+        str | None, Option("Stop after more failures than this.", "N|P%", values.MAX_FAILURES, RUN)
+    ] = None
+
+
+class SpendingOptions(OptionGroup):
+    """When calls end by what they cost."""
+
+    heading: ClassVar = Heading.STOPPING
+
+    max_cost: Annotated[
+        float | None, Option("Pause after spending this much.", "DOLLARS", values.ABOVE_ZERO, RUN)
+    ] = None
+    max_tokens_total: Annotated[
+        int | None, Option("Pause after this many tokens.", "N", values.COUNT, RUN, least=1)
+    ] = None
+
+
+class FolderOptions(OptionGroup):
+    """Where a run is on disk."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    out: Annotated[str | None, Option("The run's folder.", "DIR", values.PATH, RUN)] = None
+
+
+class NoteOptions(OptionGroup):
+    """A note about a run."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    note: Annotated[
+        str | None,
+        Option("A note about the run; empty removes it.", "TEXT", values.NOTE, callback=check_note),
+    ] = None
+
+
+class HandlingOptions(CallOptions, ResumeOptions, StopOptions, SpendingOptions, NoteOptions):
+    """All that says how to call, and none of it what."""

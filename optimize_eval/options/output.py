@@ -1,0 +1,33 @@
+"""Options of what a command prints."""
+
+from typing import Annotated, ClassVar
+
+from optimize_eval.options.declared import Heading, Option, OptionGroup
+
+
+class PrintOptions(OptionGroup):
+    """How a command prints its result."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    as_json: Annotated[bool, Option("Print one JSON value instead of text.", flags=("--json",))] = False
+
+
+class ShownOptions(PrintOptions):
+    """How a command that takes long prints its result."""
+
+    quiet: Annotated[bool, Option("Only the verdict and the folder.")] = False
+
+
+class PlanOptions(OptionGroup):
+    """Whether a command only says what it would do."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    dry_run: Annotated[bool, Option("Show the plan; call nothing.")] = False
+
+
+class RunPlanOptions(PlanOptions):
+    """The same of a run, which may be planned after another."""
+
+    like: Annotated[str | None, Option("With --dry-run: scores vary as there.", "RUN")] = None

@@ -1,0 +1,76 @@
+"""What options of evaluators, judges and servers make: the specification that each evaluator starts from."""
+
+import math
+from typing import TYPE_CHECKING
+
+from optimize_eval.durations import HINT, parse_duration
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.options.calling import PATIENCE, ServerOptions
+from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
+from optimize_eval.protocol import ScoreRange
+
+if TYPE_CHECKING:
+    from optimize_eval.kinds.judge.rubric import JudgeSpec
+    from optimize_eval.models import Manners
+
+
+def starting_spec(
+    programs: ProgramOptions, judge: "JudgeSpec | None" = None, manners: "Manners | None" = None
+) -> EvaluatorSpec:
+    """Make what every evaluator that is named starts from."""
+    from optimize_eval.kinds.table import parse_headers  # noqa: PLC0415  a plain --help calls no evaluator
+
+    return EvaluatorSpec(
+        timeout=programs.timeout,
+        cwd=programs.cwd,
+        score_range=programs.score_range if isinstance(programs, ReachOptions) else ScoreRange.UNIT,
+        headers=parse_headers(programs.headers),
+        retries=programs.retries,
+        persistent=programs.persistent,
+        workers=programs.workers,
+        target=judge,
+        manners=manners,
+    )
+
+
+def judge_of(judging: JudgeOptions) -> "JudgeSpec | None":
+    """Make what judges start from; None where nothing is said of them."""
+    named = {"objective": judging.objective, "rubric": judging.rubric, "api_base": judging.api_base}
+    given = {name: text for name, text in named.items() if text is not None}
+    for name, text in given.items():
+        if not text.strip():
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is empty", hint="omit the option, or give it a value")
+    if not given:
+        return None
+    from optimize_eval.kinds.judge.kind import plan_judge  # noqa: PLC0415  see starting_spec
+
+    return plan_judge(given)
+
+
+def manners_of(servers: ServerOptions, *, seeks_prices: bool = False) -> "Manners | None":
+    """Make how servers of models are treated; None: as usual."""
+    prices = getattr(servers, "prices", None)  # not every command has them
+    if (servers.patience, servers.rpm, servers.tpm, prices, seeks_prices) == (
+        PATIENCE,
+        None,
+        None,
+        None,
+        False,
+    ):
+        return None
+    from optimize_eval.models import Manners  # noqa: PLC0415  most commands call no model
+    from optimize_eval.options.prices import load_prices  # noqa: PLC0415  and have no prices
+
+    for option, limit in (("--rpm", servers.rpm), ("--tpm", servers.tpm)):
+        if limit is not None and not 0 < limit < math.inf:
+            raise UsageError(f"{option} {limit:g} lets no call through", hint="give a number above 0")
+    try:
+        seconds = parse_duration(servers.patience)
+    except ValueError:
+        raise UsageError(f"--patience {servers.patience!r} is no duration", hint=HINT) from None
+    table = load_prices(prices) if isinstance(prices, str) else prices or {}
+    return Manners(
+        patience=seconds, rpm=servers.rpm, tpm=servers.tpm, prices=table, seeks_prices=seeks_prices
+    )

@@ -1,0 +1,238 @@
+"""Options of `optimize` alone: what is improved, by whom, and how far."""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from optimize_eval.options import values
+from optimize_eval.options.compared import SplitOptions
+from optimize_eval.options.declared import Heading, Option, OptionGroup
+
+OPTIMIZE = "optimize"  # the table of a sweep file
+MODEL_VARIABLE = "OPTIMIZE_ANYTHING_MODEL"
+
+
+class AcceptanceRule(StrEnum):
+    """What a proposal has to be on its minibatch."""
+
+    STRICT = "strict"
+    EQUAL = "equal"
+
+
+class SelectionRule(StrEnum):
+    """From whom the next proposal is made."""
+
+    PARETO = "pareto"
+    CURRENT_BEST = "current_best"
+    EPSILON_GREEDY = "epsilon_greedy"
+    TOP_K_PARETO = "top_k_pareto"
+
+
+class SearchSplitOptions(SplitOptions):
+    """The files of a search's examples."""
+
+    dataset: Annotated[str | None, Option("Train: what proposers learn from.", "FILE", values.PATH)] = None
+    valset: Annotated[str | None, Option("Val: held out, decides what is kept.", "FILE", values.PATH)] = None
+    testset: Annotated[
+        str | None, Option("A third split, for the final sweep only.", "FILE", values.PATH)
+    ] = None
+    val_share: Annotated[
+        float | None, Option("Hold out a share of --dataset as val.", "SHARE", values.NUMBER, OPTIMIZE)
+    ] = None
+
+
+class ProposerOptions(OptionGroup):
+    """Who proposes."""
+
+    heading: ClassVar = Heading.IMPROVED
+
+    proposer: Annotated[
+        tuple[str, ...],
+        Option(
+            "[NAME=]COMMAND or URL; several take turns.",
+            "SPEC",
+            values.TEXTS,
+            OPTIMIZE,
+            key="proposers",
+        ),
+    ] = ()
+    reflection_model: Annotated[
+        tuple[str, ...],
+        Option(
+            "A language model that proposes.",
+            "MODEL",
+            values.TEXTS,
+            OPTIMIZE,
+            key="reflection_models",
+            variable=MODEL_VARIABLE,
+        ),
+    ] = ()
+
+
+class ProposerTimeOptions(OptionGroup):
+    """How long who proposes may take."""
+
+    heading: ClassVar = Heading.IMPROVED
+
+    proposer_timeout: Annotated[
+        float, Option("How long one proposal may take (300).", "SECONDS", shows_default=False)
+    ] = 300.0
+
+
+class GoalOptions(OptionGroup):
+    """What is improved, and to what end."""
+
+    heading: ClassVar = Heading.IMPROVED
+
+    objective: Annotated[str | None, Option("What proposers aim for.", "TEXT", values.TEXT, OPTIMIZE)] = None
+    background: Annotated[
+        str | None, Option("What proposers should know.", "TEXT", values.TEXT, OPTIMIZE)
+    ] = None
+    components: Annotated[
+        bool,
+        Option("The candidate is a JSON object of texts.", None, values.BOOLEAN, OPTIMIZE),
+    ] = False
+    climb: Annotated[
+        str | None, Option("The evaluator that is climbed (first).", "NAME", values.TEXT, OPTIMIZE)
+    ] = None
+    goal: Annotated[
+        tuple[str, ...], Option("Climb a weighted mean instead.", "NAME=W", values.WEIGHTS, OPTIMIZE)
+    ] = ()
+
+
+class FirstTextOptions(OptionGroup):
+    """Where the first candidate comes from."""
+
+    heading: ClassVar = Heading.IMPROVED
+
+    from_scratch: Annotated[
+        bool, Option("Let the proposer write the first candidate.", flags=("--from-scratch", "--no-seed"))
+    ] = False
+
+
+class BudgetOptions(OptionGroup):
+    """How far a search goes."""
+
+    heading: ClassVar = Heading.STOPPING
+
+    budget: Annotated[
+        int | None, Option("Most calls of the search.", "N", values.COUNT, OPTIMIZE, least=1)
+    ] = None
+    early_stop: Annotated[
+        bool | None,
+        Option(
+            "Stop when nothing improves.",
+            None,
+            values.BOOLEAN,
+            OPTIMIZE,
+            flags=("--early-stop/--no-early-stop",),
+            shows_default=False,
+        ),
+    ] = None
+    early_stop_window: Annotated[
+        int,
+        Option("Proposals without a gain (10).", "N", values.COUNT, OPTIMIZE, least=1, shows_default=False),
+    ] = 10
+    early_stop_threshold: Annotated[
+        float,
+        Option(
+            "Least gain, of the range (.005).", "X", values.NUMBER, OPTIMIZE, least=0.0, shows_default=False
+        ),
+    ] = 0.005
+
+
+class StepOptions(OptionGroup):
+    """How a search goes about it."""
+
+    heading: ClassVar = Heading.SEARCH
+
+    minibatch: Annotated[
+        int | None, Option("Train examples per proposal (3).", "N", values.COUNT, OPTIMIZE, least=1)
+    ] = None
+    proposals: Annotated[int, Option("Proposals at once.", "N", values.COUNT, OPTIMIZE, least=1)] = 1
+    acceptance: Annotated[
+        AcceptanceRule,
+        Option(
+            "Better on its minibatch, or as good.", None, values.ACCEPTANCE, OPTIMIZE, shows_default=False
+        ),
+    ] = AcceptanceRule.STRICT
+    selection: Annotated[
+        SelectionRule,
+        Option(
+            "Whose text is improved next (pareto).", "NAME", values.SELECTION, OPTIMIZE, shows_default=False
+        ),
+    ] = SelectionRule.PARETO
+    merge: Annotated[
+        bool,
+        Option("Join components of good candidates.", None, values.BOOLEAN, OPTIMIZE),
+    ] = False
+    search_val: Annotated[
+        int | None, Option("Val examples used in the search.", "N", values.COUNT, OPTIMIZE, least=1)
+    ] = None
+    max_candidate_chars: Annotated[
+        int | None, Option("Refuse longer proposals.", "N", values.COUNT, OPTIMIZE, least=1)
+    ] = None
+    top: Annotated[
+        int,
+        Option(
+            "Candidates in the final sweep (3).", "N", values.COUNT, OPTIMIZE, least=1, shows_default=False
+        ),
+    ] = 3
+    repeats: Annotated[
+        int, Option("Final calls per example (1).", "N", values.COUNT, least=1, shows_default=False)
+    ] = 1
+    seed: Annotated[int, Option("For random choices.", "S", values.INTEGER)] = 0
+
+
+class SearchJudgeOptions(OptionGroup):
+    """How judges of a search judge; its objective is the proposers' first."""
+
+    heading: ClassVar = Heading.MODELS
+
+    judge_objective: Annotated[str | None, Option("What a judge looks for.", "TEXT")] = None
+    rubric: Annotated[
+        str | None,
+        Option("TOML or JSON: how a judge judges.", "FILE", flags=("--rubric", "--intake-file")),
+    ] = None
+    api_base: Annotated[str | None, Option("Where a judge's model is called.", "URL", values.URL)] = None
+
+
+class SearchFolderOptions(OptionGroup):
+    """Where a search is on disk."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    out: Annotated[
+        str | None, Option("The search's folder.", "DIR", values.PATH, flags=("--out", "--run-dir"))
+    ] = None
+    fresh: Annotated[
+        bool,
+        Option("Delete what is in the folder and start over.", value=values.BOOLEAN),
+    ] = False
+
+
+class BestOptions(OptionGroup):
+    """What is written of the best candidate, and when that counts."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    output: Annotated[
+        str | None,
+        Option("Write the best candidate there.", "FILE", values.PATH, OPTIMIZE, flags=("-o", "--output")),
+    ] = None
+    require_better: Annotated[
+        bool,
+        Option("Exit 1 if no gain is shown.", None, values.BOOLEAN, OPTIMIZE),
+    ] = False
+
+
+class IgnoredOptions(OptionGroup):
+    """Flags of other optimizers that change nothing here."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    cache: Annotated[bool, Option("", flags=("--cache",), hidden=True)] = False
+    diff: Annotated[bool, Option("", flags=("--diff",), hidden=True)] = False
+
+
+class SearchOptions(GoalOptions, SearchSplitOptions, StepOptions, BudgetOptions):
+    """All that says what is searched for, and how far."""

@@ -1,0 +1,119 @@
+"""What the value of an option may be in a sweep file and in a program; a command line goes by its type."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimize_eval import checks
+from optimize_eval.checks import Check
+from optimize_eval.store.note import check_note
+
+
+class OptionValue(NamedTuple):
+    """How a value is checked, which raises ValueError with what to write."""
+
+    key: Callable[[str], Check]  # for a sweep file in this folder
+    argument: Check  # for a program
+
+
+def same(check: Check) -> OptionValue:
+    return OptionValue(lambda _folder: check, check)
+
+
+def path(value: object) -> str:
+    if not isinstance(value, str | Path) or not os.fspath(value):
+        raise ValueError("write a path")
+    return os.fspath(value)
+
+
+def list_of(check: Check) -> Check:
+    def checked(value: object) -> list[Any]:
+        if isinstance(value, str) or not isinstance(value, Iterable):
+            raise ValueError('write a list of texts: ["…", "…"]')  # noqa: TRY004  as other checks
+        return [check(one) for one in value]
+
+    return checked
+
+
+def one_of(known: Iterable[str]) -> Check:
+    def checked(value: object) -> str:
+        if value not in [*known]:
+            raise ValueError(f"write one of: {', '.join(known)}")
+        return str(value)
+
+    return checked
+
+
+def _beside(folder: str, value: Any) -> str:
+    return checks.beside(folder, checks.text(value))
+
+
+def _all_beside(folder: str, value: Any) -> list[str]:
+    return [_beside(folder, one) for one in checks.texts(value)]
+
+
+def _runs(folder: str, value: Any) -> list[str]:
+    return [one if one == "auto" else _beside(folder, one) for one in checks.texts(value)]
+
+
+def _bounds(value: Any) -> list[str]:
+    """Read the lowest scores, by names or as the option's texts."""
+    if isinstance(value, Mapping):
+        return [f"{name}={least!r}" for name, least in checks.bounds(dict(value)).items()]
+    return checks.texts(value)
+
+
+def _weights(value: Any) -> list[str]:
+    return [f"{name}={weight!r}" for name, weight in checks.weights(value).items()]
+
+
+def _headers(value: Any) -> list[str]:
+    return [f"{name}: {text}" for name, text in checks.header_pairs(value)]
+
+
+def _note(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("write a text")  # noqa: TRY004  as other checks
+    return check_note(value) or ""
+
+
+def _prices(value: object) -> Any:
+    """Read a table of prices, or the file that has one."""
+    from optimize_eval.options.prices import load_prices, prices_of  # noqa: PLC0415  most runs have none
+
+    return load_prices(value) if isinstance(value, str) else prices_of(value)
+
+
+ABOVE_ZERO = same(checks.above_zero)
+ACCEPTANCE = same(checks.acceptance)
+BOOLEAN = same(checks.boolean)
+COUNT = same(checks.count)
+DURATION = same(checks.duration)
+FILTERS = same(checks.filters)
+HEADERS = OptionValue(lambda _folder: checks.header_pairs, _headers)
+IDS = same(checks.ids)
+INTEGER = same(checks.integer)
+LOWEST = OptionValue(lambda _folder: checks.bounds, _bounds)
+MARGIN = same(checks.margin)
+MAX_FAILURES = same(checks.max_failures)
+NOTE = same(_note)
+NUMBER = same(checks.number)
+ON_FAILURE = same(checks.on_failure)
+PATH = OptionValue(lambda folder: partial(_beside, folder), path)
+PATHS = OptionValue(lambda folder: partial(_all_beside, folder), list_of(path))
+PRICES = same(_prices)
+RUNS = OptionValue(
+    lambda folder: partial(_runs, folder),
+    lambda value: list_of(path)([value] if isinstance(value, str | Path) else value),
+)
+SCORE_RANGE = same(checks.score_range)
+SECONDS = same(checks.timeout)
+SELECTION = OptionValue(lambda _folder: checks.selection, lambda value: value)  # the search has its own words
+TEMPERATURE = same(checks.temperature)
+TEXT = same(checks.text)
+TEXTS = OptionValue(lambda _folder: checks.texts, list_of(checks.text))
+URL = same(checks.url)
+WEIGHTS = OptionValue(lambda _folder: checks.weights, _weights)
+WHOLE = same(checks.whole)

@@ -1,0 +1,58 @@
+"""What options of a search make: a task's parts by the names of options, for commands and programs alike."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.options.search import SearchOptions
+from optimize_eval.search.plan import selection_of
+from optimize_eval.search.proposing.proposers import ProposerSpec
+from optimize_eval.search.stopping import EarlyStop
+from optimize_eval.search.task import Wanted
+from optimize_eval.session.inputs import Examples
+
+
+def wanted_of(
+    specs: tuple[EvaluatorSpec, ...],
+    seeds: tuple[Candidate, ...],
+    examples: Examples,
+    proposers: tuple[ProposerSpec, ...],
+    *,
+    what: SearchOptions,
+    from_scratch: bool,
+    task_model: str | None = None,
+) -> Wanted:
+    """Put options together."""
+    window = EarlyStop(window=what.early_stop_window, threshold=what.early_stop_threshold)
+    given = {one.name: getattr(what, one.name) for one in fields(Wanted) if hasattr(what, one.name)}
+    made = {
+        "objective": what.objective or "",
+        "background": what.background or "",
+        "goal": weights(what.goal),
+        "early_stop": window if what.early_stop else None,
+        "no_early_stop": what.early_stop is False,
+        "acceptance": str(what.acceptance),
+        "selection": selection_of(str(what.selection)),
+        "from_scratch": from_scratch,
+        "task_model": task_model,
+    }
+    parts = {"specs": specs, "seeds": seeds, "examples": examples, "proposers": proposers}
+    return Wanted(**{**given, **made, **parts})
+
+
+def weights(texts: Sequence[str]) -> Mapping[str, float] | None:
+    """Read --goal, which may be repeated."""
+    if not texts:
+        return None
+    read: dict[str, float] = {}
+    for text in texts:
+        name, equals, weight = text.rpartition("=")
+        try:
+            read[name] = float(weight)
+        except ValueError:
+            equals = ""
+        if not (name and equals):
+            raise UsageError(f"--goal {text!r} is not NAME=WEIGHT", hint="such as --goal judge=2")
+    return read

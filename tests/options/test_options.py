@@ -1,0 +1,178 @@
+"""Options are declared once: what a command, a sweep file, a call and a page say of one is the same."""
+
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+import pytest
+
+from optimize_eval import UsageError, bench, optimize, sweep
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.demands import NO_GATES
+from optimize_eval.options import bench as of_bench
+from optimize_eval.options import calling, compared, evaluators, gates, output, search
+from optimize_eval.options.declared import Declared, OptionGroup, declared
+from optimize_eval.options.reached import judge_of, manners_of, starting_spec
+from optimize_eval.search.plan import TOP
+from optimize_eval.search.proposing.proposers import TIMEOUT
+from optimize_eval.search.stopping import EarlyStop
+from optimize_eval.session.benches import benchmark_of
+from optimize_eval.session.settings import Handling, gates_of, handling_of
+from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
+from tests.front_door import Cli
+from tests.paths import ROOT
+
+COMMANDS = ("score", "run", "bench", "optimize", "rescore", "report", "diff", "preflight", "serve")
+CALLS: dict[str, Callable[..., Any]] = {"run": sweep, "bench": bench, "optimize": optimize}
+FLAGS = {  # by another rule than that of all others
+    "as_json": ("--json",),
+    "candidates": ("--candidates",),
+    "early_stop": ("--early-stop/--no-early-stop",),
+    "evaluators": ("-e", "--evaluator"),
+    "from_scratch": ("--from-scratch", "--no-seed"),
+    "out": ("--out", "--run-dir"),  # of optimize
+    "output": ("-o", "--output"),
+    "persistent": ("--persistent/--no-persistent",),
+    "rubric": ("--rubric", "--intake-file"),  # of optimize
+}
+KEYS = {  # what a sweep file calls otherwise
+    "filters": "filter",
+    "proposer": "proposers",
+    "reflection_model": "reflection_models",
+    "task_model": "task_models",
+}
+SHOWN = {"as_json", "dry_run", "like", "quiet", "show"}  # what only a command can have
+NAMED = {"candidate", "candidates", "evaluators", "judge_models", "models"}  # what a call has in its own way
+UNSAID = {"proposer_timeout", "from_scratch", "output", "require_better", "judge_objective", "rubric"}
+UNSAID |= {"task_model", "headers", "retries", "persistent", "workers", "cache", "diff"}  # not of optimize(…)
+TOGETHER = {  # a command that takes the one takes one of the others
+    compared.CandidateFileOptions: (compared.TrainAndValOptions,),
+    evaluators.EvaluatorOptions: (evaluators.ProgramOptions,),
+    evaluators.JudgeModelOptions: (evaluators.JudgeOptions, search.SearchJudgeOptions),
+    calling.CallOptions: (calling.StopOptions,),
+    calling.StopOptions: (calling.SpendingOptions,),
+    calling.SpendingOptions: (calling.PricedServerOptions,),
+    calling.PricedServerOptions: (calling.NoteOptions,),
+    calling.ResumeOptions: (calling.FolderOptions,),
+    calling.NoteOptions: (output.ShownOptions,),
+    output.PlanOptions: (output.ShownOptions,),
+}
+
+
+def groups_of(command: str) -> list[type[OptionGroup]]:
+    function = getattr(import_module(f"optimize_eval.cli.commands.{command}"), command)
+    annotations = [one.annotation for one in signature(function).parameters.values()]
+    return [one for one in annotations if isinstance(one, type) and issubclass(one, OptionGroup)]
+
+
+def options(command: str) -> dict[str, Declared]:
+    return {name: one for group in groups_of(command) for name, one in declared(group).items()}
+
+
+def every_group(group: type[OptionGroup] = OptionGroup) -> Iterator[type[OptionGroup]]:
+    for one in group.__subclasses__():
+        yield one
+        yield from every_group(one)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_option_of_each_group_that_a_command_takes_is_in_its_help(cli: Cli, command: str) -> None:
+    told = cli(command, "--help").stdout
+    names = [name for group in groups_of(command) for name in declared(group)]
+    assert len(names) == len({*names}), "two groups of a command have an option of the same name"
+    for one in options(command).values():
+        words = [word for flag in one.flags for word in flag.split("/")]
+        assert one.option.hidden or (all(word in told for word in words) and one.option.help in told)
+
+
+def test_every_group_is_taken_by_a_command_or_extended_by_one_that_is() -> None:
+    taken = {base for command in COMMANDS for group in groups_of(command) for base in group.__mro__}
+    assert not {*every_group()} - taken
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_command_forgets_a_group_that_goes_with_another(command: str) -> None:
+    taken = groups_of(command)
+    for group, others in TOGETHER.items():
+        if any(issubclass(one, group) for one in taken):
+            assert any(issubclass(one, others) for one in taken), (group, others)
+
+
+def test_flags_and_keys_follow_one_rule_but_for_those_that_say_so() -> None:
+    for group in every_group():
+        for name, one in declared(group).items():
+            plain = name.removesuffix("s") if one.is_repeated else name
+            assert one.flags in {(f"--{plain.replace('_', '-')}",), FLAGS.get(name)}
+            assert one.key in {name, KEYS.get(name)}
+
+
+def test_options_of_commands_and_arguments_of_calls_have_the_same_names() -> None:
+    for command in ("run", "bench"):
+        function = CALLS[command]
+        arguments = {*signature(function).parameters} - {"progress", "files"}
+        assert arguments - NAMED == {*options(command)} - SHOWN - NAMED
+    arguments = {*signature(optimize).parameters} - {"progress", "candidate"}
+    assert arguments - NAMED == {*options("optimize")} - SHOWN - NAMED - UNSAID
+
+
+def test_each_argument_shows_the_default_of_its_option() -> None:
+    for command, function in CALLS.items():
+        known = options(command)
+        for name, parameter in signature(function).parameters.items():
+            if parameter.kind is parameter.KEYWORD_ONLY and name in known and name != "out":
+                assert parameter.default == known[name].default
+
+
+def test_an_argument_that_there_is_not_is_refused_as_by_any_function() -> None:
+    unknown: dict[str, Any] = {"concurency": 2}
+    with pytest.raises(TypeError, match=r"sweep\(\) got an unexpected keyword argument 'concurency'"):
+        sweep("true", **unknown)
+
+
+def test_an_argument_that_is_wrong_is_refused_by_its_name() -> None:
+    wrong: dict[str, Any] = {"minibatch": 0}
+    with pytest.raises(UsageError, match="minibatch: write a whole number from 1"):
+        optimize(None, "true", out="o", **wrong)
+
+
+def test_every_option_that_is_declared_to_be_a_key_is_one() -> None:
+    known = {"run": run_keys("."), "gates": gate_keys(), "optimize": optimize_keys(".")}
+    for group in every_group():
+        for one in declared(group).values():
+            assert not one.option.table or one.key in known[one.option.table]
+    of_commands = {one.key for one in (options("run") | options("optimize")).values()}
+    assert {*known["run"], *known["gates"], *known["optimize"]} <= of_commands
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"), [("run", run_keys(".")), ("gates", gate_keys()), ("optimize", optimize_keys("."))]
+)
+def test_the_page_lists_the_keys_of_a_table_and_no_others(name: str, keys: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `\[{name}\]`.*?\| (.*) \|$", page, re.MULTILINE)
+    assert sorted(re.findall(r"`([a-z_]+)`", row)) == sorted(keys)
+
+
+def test_a_board_keeps_each_option_that_its_numbers_depend_on() -> None:
+    what = of_bench.BenchOptions(models=("toy",), keep_thoughts=True, filters=("a=b",), ids=("1",))
+    kept = {*benchmark_of(["t.jsonl"], what.models, starting_spec(what), what).settings}
+    named = {"models", "evaluators", "allow_bad_tasks"}  # the board itself names these
+    where = {"api_base", "cwd", "headers", "persistent", "workers"}  # the same reply comes from elsewhere
+    assert kept == {KEYS.get(name, name) for name in {*declared(of_bench.BenchOptions)} - named - where}
+
+
+def test_what_no_option_changes_is_as_programs_have_it() -> None:
+    assert handling_of(calling.HandlingOptions()) == Handling()
+    assert gates_of(gates.RunGateOptions()) == gates_of(gates.BoardGateOptions())
+    assert gates_of(gates.RunGateOptions()).kept() == NO_GATES.kept()
+    judge, manners = judge_of(evaluators.JudgeOptions()), manners_of(calling.PricedServerOptions())
+    assert starting_spec(evaluators.ReachOptions(), judge, manners) == EvaluatorSpec()
+    budget = search.BudgetOptions()
+    window = EarlyStop(window=budget.early_stop_window, threshold=budget.early_stop_threshold)
+    assert (window, search.StepOptions().top, search.ProposerTimeOptions().proposer_timeout) == (
+        EarlyStop(),
+        TOP,
+        TIMEOUT,
+    )
