@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
-from optimize_eval.findings.summary.typed import Summary, typed
 from optimize_eval.store.listing import State, state_of
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.note import note_of
@@ -50,7 +49,7 @@ class Run:
     folder: Path
     records: Records
     ending: Ending | None = field(default=None, repr=False)
-    document: Mapping[str, Any] | None = field(default=None, repr=False)  # its summary, if that is known
+    computed: Summary | None = field(default=None, repr=False)  # its summary, if that is known
 
     def __repr__(self) -> str:
         done, calls = len(self.records), self.records.run.layout.size
@@ -62,7 +61,7 @@ class Run:
         run = str(self.folder)
         if boards := self.boards:
             return render_boards(boards, run, self.notes)
-        return render(self.summary.document, run, self.notes)
+        return render(self.summary, run, self.notes)
 
     @property
     def status(self) -> str:
@@ -89,7 +88,7 @@ class Run:
         if self.ending:
             return self.ending.gates
         if not is_bench(run.manifest):
-            return demands.recalled(run, self.summary.document)
+            return demands.recalled(run, self.summary)
         boards = {**self.boards}
         board = boards.pop("", None)
         return board_demands.recalled(run, board, boards) if board else ()
@@ -102,7 +101,7 @@ class Run:
     @cached_property
     def summary(self) -> Summary:
         """Compute the summary from the journal, when it is first asked for."""
-        return typed(self.document or summarise_stored(self.records.run))
+        return self.computed or summarise_stored(self.records.run)
 
     @cached_property
     def boards(self) -> Mapping[str, Board]:

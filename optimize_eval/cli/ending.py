@@ -10,6 +10,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.interrupts import Interrupted
 from optimize_eval.cli.options import gates
 from optimize_eval.errors import CannotGoOn
+from optimize_eval.findings.documents import to_dict
 from optimize_eval.run.runner import Status
 from optimize_eval.secrets import masked
 from optimize_eval.session import ending
@@ -26,15 +27,15 @@ def show(
     summary, folder = finished.summary, str(finished.stored.folder)
     if as_json:
         rechecked = [called.rechecked.to_dict() for called in finished.calls if called.rechecked]
-        document = {"run": folder, "status": str(finished.status), "verdict": summary["verdict"]}
+        document = {"run": folder, "status": str(finished.status), "verdict": to_dict(summary.verdict)}
         document |= {
-            "summary": summary,
+            "summary": summary.to_dict(),
             **({"recheck": rechecked[0]} if rechecked else {}),
             **gates.to_dict(finished.gates),
         }
         output.emit_json(document)
     elif quiet:
-        output.emit(f"{summary['verdict']['text']}\n{folder}")
+        output.emit(f"{summary.verdict.text}\n{folder}")
     else:
         from optimize_eval.reports.terminal import summary as terminal  # noqa: PLC0415  only for people
 

@@ -5,10 +5,13 @@ import os
 import shutil
 import sys
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
 
 from optimize_eval.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
+
+_T = TypeVar("_T")
 
 _WIDEST = 120
 _RUNNERS = ("CI", "TF_BUILD", "TEAMCITY_VERSION")  # set by GitHub, GitLab and most; by Azure; by TeamCity
@@ -57,18 +60,26 @@ def emit_json(value: Any) -> None:
     _write(inert_json(value).encode())
 
 
-def fitted(value: Any) -> Any:
-    """Make all texts of a decoded value what they will be on stdout, so that tables can be laid out."""
+def fitted(value: _T) -> _T:
+    """Make all texts of a document what they will be on stdout, so that tables can be laid out."""
+    made: _T = _fitted(value)
+    return made
+
+
+def _fitted(value: Any) -> Any:
     match value:
         case str():
             shown = encodable(inert(value, ci=under_ci()), sys.stdout.encoding)
             return shown.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
         case dict():
-            return {fitted(key): fitted(item) for key, item in value.items()}
-        case list() | tuple():
-            return [fitted(item) for item in value]
-        case _:
-            return value
+            return {_fitted(key): _fitted(item) for key, item in value.items()}
+        case list():
+            return [_fitted(item) for item in value]
+        case tuple():
+            return tuple(map(_fitted, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{one.name: _fitted(getattr(value, one.name)) for one in fields(value)})
+    return value
 
 
 def width() -> int:

@@ -14,6 +14,7 @@ from optimize_eval.store.manifest import Manifest, additions_of, is_bench, layou
 from optimize_eval.store.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
+    from optimize_eval.findings.shapes.summary import Summary
     from optimize_eval.findings.summary.gates import Bound, Gate
 
 
@@ -42,7 +43,7 @@ class Demands:
     max_gap: float | None = None
     before: StoredRun | None = None
 
-    def judge(self, run: StoredRun, summary: Mapping[str, Any]) -> "tuple[Gate, ...]":
+    def judge(self, run: StoredRun, summary: "Summary") -> "tuple[Gate, ...]":
         """Hold a run against the demands; one that is not complete meets none of them."""
         if self == Demands():
             return ()
@@ -103,7 +104,7 @@ def set_margins(run: StoredRun, texts: Sequence[str] | None) -> None:
         run.set_margins(margins_of(texts, run.layout))
 
 
-def recalled(run: StoredRun, summary: Mapping[str, Any]) -> "tuple[Gate, ...]":
+def recalled(run: StoredRun, summary: "Summary") -> "tuple[Gate, ...]":
     """Judge the demands that the run's own command had; what they name may be gone by now."""
     said = run.manifest.get("settings", {}).get("gates", {})
     try:

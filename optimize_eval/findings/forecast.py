@@ -6,12 +6,13 @@ scores vary is either measured (`like_of`) or guessed; which of the two is told 
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any
 
 from optimize_eval.findings.claims.duplicates import with_copies_joined
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.statistics.components import Components, components_of
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import (
@@ -26,8 +27,6 @@ GUESSED_SD = 0.3  # of paired differences of graded scores
 GUESSED_DISCORDANCE = 0.25  # the share of pairs that differ, of scores of 0 and 1
 GUESSED_ICC = 0.3  # how alike the examples of a cluster are
 ASKED = 0.05  # the difference whose price is always told
-
-Summary = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +97,7 @@ def like_of(summary: Summary, layout: Layout, planned: Layout, run: str) -> Like
     evaluator = next((one for one in planned.evaluators if one in layout.evaluators), layout.evaluators[0])
     names = [split.name for split in layout.splits]
     split = planned.deciding if planned.deciding in names else layout.deciding
-    rows = [row for row in summary["rows"] if row["evaluator"] == evaluator]
+    rows = [row for row in summary.rows if row.evaluator == evaluator]
     pairs = [one for row in rows if (one := _varied(row, rows, split, summary))]
     found = pairs or [one for row in rows if (one := _scattered(row, split, summary))]
     if not found:
@@ -109,7 +108,7 @@ def like_of(summary: Summary, layout: Layout, planned: Layout, run: str) -> Like
         run=run,
         evaluator=evaluator,
         sd=median(one.sd for one in found),
-        is_clustered=split in summary["clusters"],
+        is_clustered=split in summary.clusters,
         discordance=median(shares) if len(shares) == len(found) else None,
         repeats=layout.repeats,
         noise=median(noises) if noises else None,
@@ -127,30 +126,30 @@ class _Varied:
     noise: float | None = None
 
 
-def _varied(row: Summary, rows: Sequence[Summary], split: str, summary: Summary) -> _Varied | None:
+def _varied(row: Row, rows: Sequence[Row], split: str, summary: Summary) -> _Varied | None:
     """Read off a comparison with the baseline; None where there is none, or nothing varied."""
-    d = row["vs_baseline"] and row["vs_baseline"][split]
-    if not d or not d["se"]:
+    d = row.against_baseline(split)
+    if not d or not d.se:
         return None
     base = next(
-        one["splits"][split]
+        one.splits[split]
         for one in rows
-        if (one["candidate"], one["task_model"]) == (summary["baseline"], row["task_model"])
+        if (one.candidate, one.task_model) == (summary.baseline, row.task_model)
     )
-    own = row["splits"][split]
-    parts = components_of(d["se"], d["n_pairs"], own["repeats"], base["within_sd"], own["within_sd"])
+    own = row.splits[split]
+    parts = components_of(d.se, d.n_pairs, own.repeats, base.within_sd, own.within_sd)
     return _Varied(
-        sd=d["se"] * math.sqrt(d["units"]),
-        discordance=(d["wins"] + d["losses"]) / d["n_pairs"] if d["test"] == "mcnemar" else None,
-        noise=None if parts is None else parts.noise / d["se"] ** 2,
+        sd=d.se * math.sqrt(d.units),
+        discordance=(d.wins + d.losses) / d.n_pairs if d.test == "mcnemar" else None,
+        noise=None if parts is None else parts.noise / d.se**2,
     )
 
 
-def _scattered(row: Summary, split: str, summary: Summary) -> _Varied | None:
+def _scattered(row: Row, split: str, summary: Summary) -> _Varied | None:
     """Let a candidate's scores stand in for differences."""
-    s = row["splits"][split]
-    units = summary["clusters"].get(split, s["n"])
-    return _Varied(sd=s["se"] * math.sqrt(units)) if s["se"] else None
+    s = row.splits[split]
+    units = summary.clusters.get(split, s.n)
+    return _Varied(sd=s.se * math.sqrt(units)) if s.se else None
 
 
 def _sd(split: Split, repeats: int, like: Like | None) -> float:
@@ -203,6 +202,6 @@ def _gain(like: Like | None, repeats: int) -> float | None:
 
 
 def _seconds(summary: Summary, evaluator: str) -> float | None:
-    there = [one for one in summary["latency"] if one["evaluator"] == evaluator]
-    calls = sum(one["n"] for one in there)
-    return sum(one["total"] for one in there) / calls if calls else None
+    there = [one for one in summary.latency if one.evaluator == evaluator]
+    calls = sum(one.n for one in there)
+    return sum(one.total for one in there) / calls if calls else None

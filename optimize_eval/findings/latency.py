@@ -5,6 +5,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from optimize_eval.findings.shapes.measured import LatencyEntry
 from optimize_eval.findings.sideinfo import quantile
 from optimize_eval.store.layout import Cell
 
@@ -24,21 +25,21 @@ class Latency:
             self._seconds.setdefault(where, array("d")).append(record["seconds"])
             self._attempts[where] = self._attempts.get(where, 0) + record.get("attempts", 1)
 
-    def to_list(self) -> list[dict[str, Any]]:
-        return [self._entry(*where) for where in self._seconds]
+    def entries(self) -> tuple[LatencyEntry, ...]:
+        return tuple(self._entry(*where) for where in self._seconds)
 
-    def _entry(self, evaluator: str, split: str) -> dict[str, Any]:
+    def _entry(self, evaluator: str, split: str) -> LatencyEntry:
         seconds = _in_order(self._seconds[evaluator, split])
-        return {
-            "evaluator": evaluator,
-            "split": split,
-            "n": len(seconds),
-            "p50": quantile(seconds, 0.5),
-            "p95": quantile(seconds, 0.95),
-            "max": seconds[-1],
-            "attempts": self._attempts[evaluator, split],
-            "total": round(sum(seconds), 6),
-        }
+        return LatencyEntry(
+            evaluator=evaluator,
+            split=split,
+            n=len(seconds),
+            p50=quantile(seconds, 0.5),
+            p95=quantile(seconds, 0.95),
+            max=seconds[-1],
+            attempts=self._attempts[evaluator, split],
+            total=round(sum(seconds), 6),
+        )
 
 
 def _in_order(values: Sequence[float]) -> Sequence[float]:

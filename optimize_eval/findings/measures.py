@@ -5,14 +5,26 @@ repeats; a number from 0 to 1 at `confidence` in the side information; the count
 What models' replies say of themselves is replies'.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
 from optimize_eval.findings.replies import Replies
+from optimize_eval.findings.shapes.measured import (
+    BleuEntry,
+    CalibrationEntry,
+    CorpusBleu,
+    Estimate,
+    MeasuredCell,
+    PassesEntry,
+    PassRates,
+    RepliesEntry,
+    StatedConfidence,
+)
+from optimize_eval.findings.shaping import estimate
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.statistics.means import Mean, mean_of
+from optimize_eval.statistics.means import mean_of
 from optimize_eval.statistics.measures.calibration import Answer, calibration_of
 from optimize_eval.statistics.measures.corpus_bleu import LENGTH, Counts, corpus_bleu
 from optimize_eval.statistics.measures.pass_at_k import Repeats, all_of, any_of, listed, with_enough
@@ -23,7 +35,17 @@ EVERY = slice(None)
 
 _MOST = 1 << 53  # that a count may be, and every sum of such divides into a float
 
-Told = dict[str, Any]
+Passes = Callable[[int, Repeats], float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What there is of each measure, by where it was measured."""
+
+    passes: tuple[PassesEntry, ...]
+    calibration: tuple[CalibrationEntry, ...]
+    corpus_bleu: tuple[BleuEntry, ...]
+    replies: tuple[RepliesEntry, ...]
 
 
 class Measures:
@@ -60,14 +82,14 @@ class Measures:
         return [Repeats(*one) for one in zip(self._scored[places], self._passed[places], strict=True)]
 
     @property
-    def calibration(self) -> Told | None:
+    def calibration(self) -> StatedConfidence | None:
         found = calibration_of(self._answers)
-        return None if found is None else {**asdict(found), "unusable": self._unusable}
+        return None if found is None else StatedConfidence(calibration=found, unusable=self._unusable)
 
     @property
-    def corpus_bleu(self) -> Told | None:
+    def corpus_bleu(self) -> CorpusBleu | None:
         score = corpus_bleu(self._sentences)
-        return None if score is None else {"score": score, "outputs": len(self._sentences)}
+        return None if score is None else CorpusBleu(score=score, outputs=len(self._sentences))
 
     def _take_confidence(self, confidence: Any, score: float) -> None:
         is_number = isinstance(confidence, int | float) and not isinstance(confidence, bool)
@@ -77,60 +99,61 @@ class Measures:
             self._unusable += 1
 
 
-def passes_of(examples: Sequence[Repeats], clusters: Clusters) -> list[Told]:
+def passes_of(examples: Sequence[Repeats], clusters: Clusters) -> tuple[PassRates, ...]:
     """Give pass@k and pass^k for each k; an example with fewer than k scored repeats does not take part."""
-    return [{"k": k, **_passes(k, examples, clusters)} for k in listed(_most(examples))]
+    return tuple(
+        PassRates(
+            k=k, any_=_passes(k, examples, clusters, any_of), all_=_passes(k, examples, clusters, all_of)
+        )
+        for k in listed(_most(examples))
+    )
 
 
-def passes_over(tasks: Sequence[Sequence[Repeats]]) -> list[Told]:
+def passes_over(tasks: Sequence[Sequence[Repeats]]) -> tuple[PassRates, ...]:
     """Give the same as a mean over tasks, of those that have such scores."""
     there = [examples for examples in tasks if _most(examples)]
-    return [
-        {"k": k, **{name: _over(k, there, way) for name, way in _WAYS.items()}}
+    return tuple(
+        PassRates(k=k, any_=_over(k, there, any_of), all_=_over(k, there, all_of))
         for k in listed(min(map(_most, there), default=0))
-    ]
+    )
 
 
-def of_cells(measured: Iterable[tuple[Told, Measures, Clusters]]) -> dict[str, list[Told]]:
-    """List what there is of each measure, by where it was measured."""
-    found: dict[str, list[Told]] = {"passes": [], "calibration": [], "corpus_bleu": [], "replies": []}
-    for where, one, clusters in measured:
-        if passes := passes_of(one.repeats(), clusters):
-            found["passes"].append({**where, "by_k": passes})
-        if calibration := one.calibration:
-            found["calibration"].append({**where, **calibration})
-        if bleu := one.corpus_bleu:
-            found["corpus_bleu"].append({**where, **bleu})
-        if replies := one.replies.to_dict():
-            found["replies"].append({**where, **replies})
-    return found
-
-
-_WAYS: Mapping[str, Callable[[int, Repeats], float]] = {"any": any_of, "all": all_of}
+def of_cells(measured: Sequence[tuple[MeasuredCell, Measures, Clusters]]) -> Measured:
+    """List what there is of each measure."""
+    passes = [(where, passes_of(one.repeats(), clusters)) for where, one, clusters in measured]
+    return Measured(
+        passes=tuple(PassesEntry(where=where, by_k=by_k) for where, by_k in passes if by_k),
+        calibration=tuple(
+            CalibrationEntry(where=where, stated=stated)
+            for where, one, _ in measured
+            if (stated := one.calibration)
+        ),
+        corpus_bleu=tuple(
+            BleuEntry(where=where, bleu=bleu) for where, one, _ in measured if (bleu := one.corpus_bleu)
+        ),
+        replies=tuple(
+            RepliesEntry(where=where, counts=counts)
+            for where, one, _ in measured
+            if (counts := one.replies.counts())
+        ),
+    )
 
 
 def _most(examples: Sequence[Repeats]) -> int:
     return max((one.scored for one in examples), default=0)
 
 
-def _passes(k: int, examples: Sequence[Repeats], clusters: Clusters) -> Told:
+def _passes(k: int, examples: Sequence[Repeats], clusters: Clusters, way: Passes) -> Estimate:
     places = with_enough(k, examples)
     theirs = clusters and [clusters[place] for place in places]
-    return {
-        name: _estimate(mean_of([way(k, examples[place]) for place in places], theirs, is_unit=True))
-        for name, way in _WAYS.items()
-    }
+    return estimate(mean_of([way(k, examples[place]) for place in places], theirs, is_unit=True))
 
 
-def _over(k: int, tasks: Sequence[Sequence[Repeats]], way: Callable[[int, Repeats], float]) -> Told:
+def _over(k: int, tasks: Sequence[Sequence[Repeats]], way: Passes) -> Estimate:
     values = [[way(k, examples[place]) for place in with_enough(k, examples)] for examples in tasks]
     found = mean_over(values)
     elsewhere = on_tasks_like_these(values) if found.ci is None else None
-    return {**_estimate(elsewhere or found), "n": found.n, "tasks": len(values)}
-
-
-def _estimate(mean: Mean) -> Told:
-    return {"mean": mean.mean, "se": mean.se, "ci": mean.ci, "method": mean.method, "n": mean.n}
+    return replace(estimate(elsewhere or found), n=found.n, tasks=len(values))
 
 
 def _is_counts(value: Any) -> bool:

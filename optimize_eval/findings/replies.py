@@ -6,14 +6,16 @@ Read from what judges leave in a score's side information (`usage`, `clamped_fro
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.findings.shapes.measured import RepliesEntry, ReplyCounts
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import percent
 from optimize_eval.store.manifest import Manifest, evaluators_of
 
 MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
 
-_COUNTED = ("cut_off", "off_scale", "with_thoughts")
 _CUT_OFF = "length"
 _THOUGHTS = ("<think>", "<thinking>", "<|channel|>analysis")  # a provider's are told apart before
 _ROUNDING = 0.001
@@ -49,14 +51,18 @@ class Replies:
             self.off_scale += 1
             self._first = off[0] if self._first is None else self._first
 
-    def to_dict(self) -> Told | None:
+    def counts(self) -> ReplyCounts | None:
         """Say what there is to tell; None where these are no replies of models, or none that say anything."""
         if not (self.cut_off or self.off_scale or self.with_thoughts or self.answered_by):
             return None
-        told = {"scored": self.scored, "cut_off": self.cut_off, "off_scale": self.off_scale}
-        first = {"first_off_scale": self._first} if self.off_scale else {}
-        thoughts = {"with_thoughts": self.with_thoughts} if self.with_thoughts else {}
-        return {**told, **first, **thoughts, "answered_by": dict(sorted(self.answered_by.items()))}
+        return ReplyCounts(
+            scored=self.scored,
+            cut_off=self.cut_off,
+            off_scale=self.off_scale,
+            first_off_scale=self._first,
+            with_thoughts=self.with_thoughts,
+            answered_by=dict(sorted(self.answered_by.items())),
+        )
 
 
 def _off_scale(clamped: object) -> list[float]:
@@ -64,27 +70,40 @@ def _off_scale(clamped: object) -> list[float]:
     return [one for one in numbers if isinstance(one, int | float) and not -_ROUNDING <= one <= 1 + _ROUNDING]
 
 
-def of_evaluators(summary: Mapping[str, Any]) -> dict[str, Told]:
+@dataclass(slots=True)
+class OfEvaluator:
+    """The replies that an evaluator's scores are from, over all cells."""
+
+    scored: int = 0
+    cut_off: int = 0
+    off_scale: int = 0
+    with_thoughts: int = 0
+    first: float | None = None  # that was on another scale
+
+    def take(self, counts: ReplyCounts) -> None:
+        self.cut_off += counts.cut_off
+        self.off_scale += counts.off_scale
+        self.with_thoughts += counts.with_thoughts
+        self.first = counts.first_off_scale if self.first is None else self.first
+
+
+def of_evaluators(summary: Summary) -> dict[str, OfEvaluator]:
     """Add up by evaluator what `replies` of a summary says by cell."""
-    found: dict[str, Told] = {}
-    for cell in summary["replies"]:
-        one = found.setdefault(cell["evaluator"], {**dict.fromkeys(_COUNTED, 0), "first": None})
-        for count in _COUNTED:
-            one[count] += cell.get(count, 0)
-        if one["first"] is None:
-            one["first"] = cell.get("first_off_scale")
-    for name, one in found.items():
-        rows = (row for row in summary["rows"] if row["evaluator"] == name)
-        one["scored"] = sum(s["scored"] for row in rows for s in row["splits"].values())
-    return found
+    totals: dict[str, OfEvaluator] = {}
+    for entry in summary.replies:
+        totals.setdefault(entry.where.evaluator, OfEvaluator()).take(entry.counts)
+    for name, total in totals.items():
+        rows = (row for row in summary.rows if row.evaluator == name)
+        total.scored = sum(s.scored for row in rows for s in row.splits.values())
+    return totals
 
 
-def beyond_scale(summary: Mapping[str, Any]) -> dict[str, str]:
+def beyond_scale(summary: Summary) -> dict[str, str]:
     """Name the evaluators whose replies are on another scale too often, with words for that."""
     return {
-        name: f"{name}: {_off_in_words(one)}"
-        for name, one in of_evaluators(summary).items()
-        if one["off_scale"] > MOST_OFF_SCALE * one["scored"]
+        name: f"{name}: {_off_in_words(total)}"
+        for name, total in of_evaluators(summary).items()
+        if total.off_scale > MOST_OFF_SCALE * total.scored
     }
 
 
@@ -94,16 +113,16 @@ def judges_of(manifest: Manifest) -> dict[str, str]:
     return {name: model for name, model in entries if isinstance(model, str)}
 
 
-def doubts(summary: Mapping[str, Any]) -> Iterator[str]:
+def doubts(summary: Summary) -> Iterator[str]:
     """Say of each evaluator what its models' replies leave in doubt."""
-    for name, one in of_evaluators(summary).items():
-        if one["off_scale"]:
-            yield f"{name}: {_off_in_words(one)}"
-        if one["cut_off"]:
-            yield f"{name}: {_cut_off_in_words(one['cut_off'], one['scored'])}; raise max_tokens"
-        if one["with_thoughts"]:
-            yield f"{name}: {_thoughts_in_words(one)}"
-    yield from _answering(_by_row(summary["replies"]), _asked_models(summary))
+    for name, total in of_evaluators(summary).items():
+        if total.off_scale:
+            yield f"{name}: {_off_in_words(total)}"
+        if total.cut_off:
+            yield f"{name}: {_cut_off_in_words(total.cut_off, total.scored)}; raise max_tokens"
+        if total.with_thoughts:
+            yield f"{name}: {_thoughts_in_words(total.with_thoughts, total.scored)}"
+    yield from _answering(_by_row(summary.replies), _called_models(summary))
 
 
 def doubts_of_models(models: Sequence[Told], asked: Mapping[str, str]) -> Iterator[str]:
@@ -112,7 +131,7 @@ def doubts_of_models(models: Sequence[Told], asked: Mapping[str, str]) -> Iterat
         if cut_off := model.get("cut_off"):
             yield f"{model['adapter']}: {_cut_off_in_words(cut_off, model['scored'])}; raise --max-tokens"
         if model.get("with_thoughts"):
-            yield f"{model['adapter']}: {_thoughts_in_words(model)}"
+            yield f"{model['adapter']}: {_thoughts_in_words(model['with_thoughts'], model['scored'])}"
     rows: dict[str, Counter[str]] = {one["adapter"]: Counter(one.get("answered_by", {})) for one in models}
     yield from _answering(rows, asked)
 
@@ -131,36 +150,37 @@ def _answering(rows: Mapping[str, Counter[str]], asked: Mapping[str, str]) -> It
             yield f"{listed} were answered by one model, by what it says of itself: {name}"
 
 
-def _by_row(cells: Iterable[Told]) -> dict[str, Counter[str]]:
+def _by_row(entries: Iterable[RepliesEntry]) -> dict[str, Counter[str]]:
     rows: dict[str, Counter[str]] = {}
-    for cell in cells:
-        rows.setdefault(_row_of(cell), Counter()).update(cell["answered_by"])
+    for entry in entries:
+        rows.setdefault(_row_of(entry), Counter()).update(entry.counts.answered_by)
     return rows
 
 
-def _asked_models(summary: Mapping[str, Any]) -> dict[str, str]:
+def _called_models(summary: Summary) -> dict[str, str]:
     """Say by row which model was called: a judge's own, else the task model."""
     called = {
-        _row_of(one): summary["judges"].get(one["evaluator"], one["task_model"]) for one in summary["replies"]
+        _row_of(entry): summary.judges.get(entry.where.evaluator, entry.where.task_model)
+        for entry in summary.replies
     }
     return {row: model for row, model in called.items() if model}
 
 
-def _row_of(cell: Told) -> str:
-    return " ".join(filter(None, [cell["evaluator"], cell["task_model"]]))
+def _row_of(entry: RepliesEntry) -> str:
+    return " ".join(filter(None, [entry.where.evaluator, entry.where.task_model]))
 
 
-def _off_in_words(one: Told) -> str:
-    many, scored = one["off_scale"], one["scored"]
+def _off_in_words(total: OfEvaluator) -> str:
+    many, scored = total.off_scale, total.scored
     return (
         f"{many:,} of {scored:,} scored replies ({percent(many / scored)}) were on another scale, "
-        f"such as {one['first']:g}, and were clamped to 0 to 1; name the scale in the objective"
+        f"such as {total.first:g}, and were clamped to 0 to 1; name the scale in the objective"
     )
 
 
-def _thoughts_in_words(one: Told) -> str:
-    many = f"{one['with_thoughts']:,} of {one['scored']:,} scored outputs"
-    return f"{many} begin with thoughts, which were scored as a part of the answer"
+def _thoughts_in_words(many: int, scored: int) -> str:
+    thoughts = f"{many:,} of {scored:,} scored outputs"
+    return f"{thoughts} begin with thoughts, which were scored as a part of the answer"
 
 
 def _cut_off_in_words(many: int, scored: int) -> str:

@@ -1,16 +1,15 @@
 """What one row of a summary says, as verdicts and points read it."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY, UNBOUNDED
+from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count, interval, signed
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.store.layout import SINGLE, Layout
-
-Row = Mapping[str, Any]
 
 MARKS = {
     compare.BETTER: "▲",
@@ -22,7 +21,7 @@ MARKS = {
 }
 
 
-def lead_name(layout: Layout) -> str:
+def primary_name(layout: Layout) -> str:
     """Name the evaluator that leads and, where there are several task models, the first of them."""
     return asked_with(layout.evaluators[0], layout.task_models[0])
 
@@ -32,33 +31,20 @@ def asked_with(evaluator: str, task_model: str | None) -> str:
     return evaluator if task_model is None else f"{evaluator} with {task_model}"
 
 
-def is_lead(row: Row, layout: Layout) -> bool:
-    return (row["evaluator"], row["task_model"]) == (layout.evaluators[0], layout.task_models[0])
-
-
-def against_baseline(row: Row, split: str) -> Mapping[str, Any] | None:
-    """Find a row's comparison with the baseline; None for the baseline itself."""
-    against: Mapping[str, Any] | None = row["vs_baseline"]
-    return against and against[split]
-
-
-def known_difference(row: Row, split: str) -> Mapping[str, Any]:
-    d = against_baseline(row, split)
-    if d is None:
-        raise ValueError(f"{row['candidate']} is the baseline")
-    return d
+def is_primary(row: Row, layout: Layout) -> bool:
+    return (row.evaluator, row.task_model) == (layout.evaluators[0], layout.task_models[0])
 
 
 def marked(rows: Sequence[Row], split: str, *marks: str) -> list[Row]:
     """List the rows that a split marks so, the largest difference first."""
-    found = [(d["diff"], row) for row in rows if (d := against_baseline(row, split)) and d["mark"] in marks]
+    found = [(d.diff or 0.0, row) for row in rows if (d := row.against_baseline(split)) and d.mark in marks]
     return [row for _, row in sorted(found, key=lambda pair: -pair[0])]
 
 
 def survives_failures(row: Row, split: str) -> bool:
     """Return True if a lead holds with its failures as 0 and the baseline's as 1, or nothing failed."""
-    d = against_baseline(row, split)
-    return d is not None and d.get("despite_failures", SURELY) == SURELY
+    d = row.against_baseline(split)
+    return d is not None and d.despite_failures in {None, SURELY}
 
 
 def why_no_winner(row: Row, split: str) -> str:
@@ -66,37 +52,37 @@ def why_no_winner(row: Row, split: str) -> str:
     return {
         UNBOUNDED: "but calls failed, and what they would have scored has no bound",
         IF_ALIKE: "unless failures hide good scores",
-    }.get(known_difference(row, split).get("despite_failures", ""), "but not when failures count as 0")
+    }.get(row.difference(split).despite_failures or "", "but not when failures count as 0")
 
 
-def too_few(d: Mapping[str, Any]) -> str:
+def too_few(d: ScoreDifference) -> str:
     """Say why a difference is not called anything, and what it would take."""
-    pairs = count(d["n_pairs"], "pair")
-    units, comparisons = d["units"], d["comparisons"]
-    if d["n_pairs"] and d["se"] is None and units > 1:
+    pairs = count(d.n_pairs, "pair")
+    units, comparisons = d.units, d.comparisons
+    if d.n_pairs and d.se is None and units > 1:
         return f"{pairs}, with scores that are too large to compute with"
     fewest = fewest_units(comparisons)
     among = f" among {comparisons:,} comparisons" if comparisons > 1 else ""
-    if units < d["n_pairs"]:
+    if units < d.n_pairs:
         return f"{pairs} in {count(units, 'cluster')}, and it takes {fewest} clusters to show anything{among}"
     return f"{pairs}, and it takes {fewest} to show anything{among}"
 
 
-def change(d: Mapping[str, Any]) -> str:
+def change(d: ScoreDifference) -> str:
     """Write a difference with its interval; where all pairs differ alike, say that instead."""
-    if d["ci"] is not None:
-        return f"{signed(d['diff'])} ({interval(d['ci'])})"
-    if not d["diff"]:
+    if d.ci is not None:
+        return f"{signed(d.diff)} ({interval(d.ci)})"
+    if not d.diff:
         return no_difference_in(d)
-    return f"exactly {signed(d['diff'])} on all {count(d['n_pairs'], 'example')}"
+    return f"exactly {signed(d.diff)} on all {count(d.n_pairs, 'example')}"
 
 
-def no_difference_in(d: Mapping[str, Any]) -> str:
+def no_difference_in(d: ScoreDifference) -> str:
     """Say what no difference in any pair does and does not rule out."""
-    told = f"no difference in any of {count(d['n_pairs'], 'pair')}"
-    if d["at_most"] is None:
+    told = f"no difference in any of {count(d.n_pairs, 'pair')}"
+    if d.at_most is None:
         return told
-    share = math.ceil(100 * d["at_most"])
+    share = math.ceil(100 * d.at_most)
     return f"{told} (at most about {share} in 100 such examples can differ)"
 
 

@@ -8,10 +8,22 @@ import heapq
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimize_eval.findings.shapes.measured import MeasuredCell
+from optimize_eval.findings.shapes.side_info import (
+    Distribution,
+    ErrorsBeside,
+    LongTexts,
+    ShortTexts,
+    SideInfoEntry,
+    TextBeside,
+    TextCount,
+    Truths,
+    ValuesAtPath,
+)
 from optimize_eval.wrong_answers import own_words
 
 LONGEST_SHORT = 80  # characters up to which a text is counted
@@ -32,26 +44,27 @@ def quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def distribution(values: Sequence[float]) -> dict[str, float | int | None]:
+def distribution(values: Sequence[float]) -> Distribution:
     """Describe numbers; what overflows is None."""
     ordered = sorted(values)
     n = len(ordered)
-    return {
-        "n": n,
-        "mean": (mean := _finite(lambda: math.fsum(ordered) / n)),
-        "sd": None
+    mean = _finite(lambda: math.fsum(ordered) / n)
+    return Distribution(
+        n=n,
+        mean=mean,
+        sd=None
         if mean is None or n == 1
         else _finite(lambda: math.sqrt(math.fsum((value - mean) ** 2 for value in ordered) / (n - 1))),
-        "min": ordered[0],
-        "p50": _finite(lambda: quantile(ordered, 0.5)),
-        "p95": _finite(lambda: quantile(ordered, 0.95)),
-        "max": ordered[-1],
-    }
+        min=ordered[0],
+        p50=_finite(lambda: quantile(ordered, 0.5)),
+        p95=_finite(lambda: quantile(ordered, 0.95)),
+        max=ordered[-1],
+    )
 
 
-def _finite(compute: Any) -> float | None:
+def _finite(compute: Callable[[], float]) -> float | None:
     try:
-        number: float = compute()
+        number = compute()
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
@@ -116,26 +129,33 @@ class _Path:
         if text in self.texts or len(self.texts) < _MOST_DISTINCT:
             self.texts[text] += 1
 
-    def to_dict(self, scored: int) -> dict[str, Any]:
-        said: dict[str, Any] = {"n": self.n, "missing": scored - self.n}
-        if self.numbers:
-            said["numbers"] = distribution(self.numbers)
-        if self.truths:
-            said["booleans"] = {"n": self.truths.total(), "rate": self.truths[True] / self.truths.total()}
-        if self.texts:
-            top = sorted(self.texts.items(), key=lambda pair: (-pair[1], pair[0]))[:_TOP]
-            counts = [{"value": value, "count": count} for value, count in top]
-            said["texts"] = {"n": self.said, "distinct": len(self.texts), "top": counts}
-        if self.long_texts:
-            worst = [
-                {"line": line, "score": -score, "text": text}
-                for score, _, line, text in sorted(self.worst, reverse=True)
-            ]
-            said["long_texts"] = {"n": self.long_texts, "worst": worst}
-        if self.items:
-            said["lists"] = distribution(self.items)
-        others = {"objects": self.objects, "nulls": self.nulls}
-        return said | {key: count for key, count in others.items() if count}
+    def values(self, scored: int) -> ValuesAtPath:
+        return ValuesAtPath(
+            n=self.n,
+            missing=scored - self.n,
+            numbers=distribution(self.numbers) if self.numbers else None,
+            booleans=self._booleans() if self.truths else None,
+            texts=self._short_texts() if self.texts else None,
+            long_texts=self._longest_texts() if self.long_texts else None,
+            lists=distribution(self.items) if self.items else None,
+            objects=self.objects,
+            nulls=self.nulls,
+        )
+
+    def _booleans(self) -> Truths:
+        return Truths(n=self.truths.total(), rate=self.truths[True] / self.truths.total())
+
+    def _short_texts(self) -> ShortTexts:
+        top = sorted(self.texts.items(), key=lambda pair: (-pair[1], pair[0]))[:_TOP]
+        counts = tuple(TextCount(value=value, count=count) for value, count in top)
+        return ShortTexts(n=self.said, distinct=len(self.texts), top=counts)
+
+    def _longest_texts(self) -> LongTexts:
+        worst = tuple(
+            TextBeside(line=line, score=-score, text=text)
+            for score, _, line, text in sorted(self.worst, reverse=True)
+        )
+        return LongTexts(n=self.long_texts, worst=worst)
 
 
 class SideInfo:
@@ -166,11 +186,14 @@ class SideInfo:
     def paths(self) -> frozenset[str]:
         return frozenset(self._paths)
 
-    def to_dict(self) -> dict[str, Any]:
-        keys = {path: self._paths[path].to_dict(self._scored) for path in sorted(self._paths)}
-        left_out = {"values_left_out": self._left_out} if self._left_out else {}
-        errors = {"errors": {"n": self._errors, "first": self._first_error}} if self._errors else {}
-        return {"keys": keys, **left_out, **errors}
+    def entry(self, where: MeasuredCell) -> SideInfoEntry:
+        """Give what has come, of the cell that it came from."""
+        return SideInfoEntry(
+            where=where,
+            keys={path: self._paths[path].values(self._scored) for path in sorted(self._paths)},
+            values_left_out=self._left_out,
+            errors=ErrorsBeside(n=self._errors, first=self._first_error) if self._errors else None,
+        )
 
 
 def _as_reason(text: str) -> str | None:

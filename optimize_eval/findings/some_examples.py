@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from optimize_eval.findings.additions import left_out_of, without
+from optimize_eval.findings.shapes.summary import Selected, Summary
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout, Split
@@ -22,7 +23,7 @@ class SomeExamples:
     places: Mapping[str, Sequence[int]]
     why: str
 
-    def summarise(self, run: StoredRun) -> dict[str, Any]:
+    def summarise(self, run: StoredRun) -> Summary:
         """Compute the summary as if the run had been about these examples only."""
         left_out = left_out_of(run)
         whole = without(run.layout, left_out)
@@ -30,10 +31,11 @@ class SomeExamples:
         with run.ledger.of(layout).reader(run.folder / JOURNAL) as reader:
             changed = run.ledger.changed.intersection(layout.evaluators)
             summary = summarise(layout, reader.records, changed, left_out)
-        summary["verdict"]["text"] = f"over {self._counts(whole)} ({self.why}): {summary['verdict']['text']}"
+        text = f"over {self._counts(whole)} ({self.why}): {summary.verdict.text}"
         sizes = {split.name: len(split.lines) for split in whole.splits}
         chosen = {name: len(self.places.get(name, ())) for name in sizes}
-        return {**summary, "selected": {"why": self.why, "examples": chosen, "of": sizes}}
+        selected = Selected(why=self.why, examples=chosen, of=sizes)
+        return replace(summary, verdict=replace(summary.verdict, text=text), selected=selected)
 
     def records(self, run: StoredRun) -> "RecordsOfSome":
         """Give the records of these examples."""

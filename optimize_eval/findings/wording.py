@@ -1,7 +1,8 @@
 """Numbers as words of a verdict: the same digits everywhere."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+
+from optimize_eval.findings.shapes.difference import ScoreDifference
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -28,7 +29,7 @@ def signed(value: float | None) -> str:
     return text if value is None or text.startswith(MINUS) else f"+{text}"
 
 
-def interval(ci: Sequence[float], write: Any = signed) -> str:
+def interval(ci: Sequence[float], write: Callable[[float], str] = signed) -> str:
     return f"{write(ci[0])} to {write(ci[1])}"
 
 
@@ -46,9 +47,9 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
-def evidence(d: Mapping[str, Any]) -> str:
+def evidence(d: ScoreDifference) -> str:
     """Write what stands behind a difference; where all pairs differ alike, that there is no interval."""
-    p = p_value(d["p_holm"] if d.get("p_holm") is not None else d["p"])
-    if d["ci"] is None:
-        return f"the same on all {count(d['n_pairs'], 'example')}, {p}"
-    return f"95 % CI {interval(d['ci'])}, {p}, {count(d['n_pairs'], 'pair')}"
+    p = p_value(d.p if d.p_holm is None else d.p_holm)
+    if d.ci is None:
+        return f"the same on all {count(d.n_pairs, 'example')}, {p}"
+    return f"95 % CI {interval(d.ci)}, {p}, {count(d.n_pairs, 'pair')}"

@@ -5,8 +5,8 @@ Pure: summary → lines. Foreign text is escaped, so that no line of it is a com
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
 
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.cells import most_frequent, who_failed, words_of
@@ -19,13 +19,13 @@ _OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _OF_TITLES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
 
 
-def lines(summary: Mapping[str, Any], gates: Sequence[Gate]) -> Iterator[str]:
+def lines(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     """Write the annotations: missed gates as errors, failures as warnings, the most frequent first."""
     missed = (gate for gate in gates if not gate.is_met)
     yield from (_command("error", "gate missed", gate.text) for gate in islice(missed, MOST))
     for entry in most_frequent(summary)[:MOST]:
-        title = f"{entry['evaluator']}: {count(entry['count'], 'call')} failed ({entry['kind']})"
-        yield _command("warning", title, f"{who_failed(entry)}: {words_of(entry)}")
+        title = f"{entry.first.evaluator}: {count(entry.count, 'call')} failed ({entry.first.kind})"
+        yield _command("warning", title, f"{who_failed(entry)}: {words_of(entry.first)}")
 
 
 def _command(kind: str, title: str, text: str) -> str:

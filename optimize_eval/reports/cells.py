@@ -1,22 +1,22 @@
 """What stands in the cells of a summary's tables, and what of it is shown: alike in all reports."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY
 from optimize_eval.findings.rows import MARKS
+from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.row import LowScore, Row
+from optimize_eval.findings.shapes.summary import FailureGroup, Summary
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.wording import count, number, signed
+from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import SINGLE
-
-Row = Mapping[str, Any]
-Summary = Mapping[str, Any]
 
 MOST_ROWS = 30
 MOST_FAILURES = 6
 SHOWN_TEXT = 300
 
-_ALIKE = ("evaluator", "task_model", "split", "kind", "first_message")
 _MOST_NAMED = 3
 
 _OVERFIT = {
@@ -31,14 +31,14 @@ _OVERFIT = {
 
 def tables_of(summary: Summary) -> list[list[Row]]:
     """Give the rows of each evaluator and task model, sorted by mean; none while a run is not complete."""
-    return [] if summary["units"]["owed"] or summary["changed"] else list(_tables(summary))
+    return [] if summary.units.owed or summary.changed else list(_tables(summary))
 
 
 def _tables(summary: Summary) -> Iterator[list[Row]]:
-    where = dict.fromkeys((row["evaluator"], row["task_model"]) for row in summary["rows"])
+    where = dict.fromkeys((row.evaluator, row.task_model) for row in summary.rows)
     for evaluator, task_model in where:
-        rows = [r for r in summary["rows"] if (r["evaluator"], r["task_model"]) == (evaluator, task_model)]
-        if all(row["splits"][summary["decided_on"]]["mean"] is None for row in rows):
+        rows = [r for r in summary.rows if (r.evaluator, r.task_model) == (evaluator, task_model)]
+        if all(row.splits[summary.decided_on].mean is None for row in rows):
             continue  # there is nothing to lay out; its failures are told
         yield sorted(rows, key=lambda row: -mean_of(row, summary))
 
@@ -49,31 +49,31 @@ def shown_rows(rows: Sequence[Row], summary: Summary) -> list[Row]:
 
 
 def mean_of(row: Row, summary: Summary) -> float:
-    mean = row["splits"][summary["decided_on"]]["mean"]
+    mean = row.splits[summary.decided_on].mean
     return float("-inf") if mean is None else float(mean)
 
 
 def is_baseline(row: Row, summary: Summary) -> bool:
-    return bool(row["candidate"] == summary["baseline"])
+    return bool(row.candidate == summary.baseline)
 
 
-def difference(d: Mapping[str, Any]) -> str:
-    is_sure = d["mark"] != compare.BETTER or d.get("despite_failures", SURELY) in {SURELY, IF_ALIKE}
-    mark = MARKS[d["mark"] if is_sure else compare.HINT_BETTER]
-    return f"{'' if mark == '·' else mark + ' '}{signed(d['diff'])}"
+def difference(d: ScoreDifference) -> str:
+    """Write a difference with the sign of what it may be called; no lead that failures may hide is shown."""
+    return signed_mark(d.mark, d.diff, is_sure=d.despite_failures in {None, SURELY, IF_ALIKE})
+
+
+def signed_mark(mark: str, diff: float | None, *, is_sure: bool) -> str:
+    sign = MARKS[compare.HINT_BETTER if mark == compare.BETTER and not is_sure else mark]
+    return f"{'' if sign == '·' else sign + ' '}{signed(diff)}"
 
 
 def overfit(row: Row) -> str:
-    return _OVERFIT[row["overfit"]["state"]] if row["overfit"] else "too few"
+    return _OVERFIT[row.overfit.state if row.overfit else None]
 
 
-def half_width(s: Mapping[str, Any]) -> str:
-    return "" if s["ci"] is None else number((s["ci"][1] - s["ci"][0]) / 2)
-
-
-def ends(s: Mapping[str, Any]) -> str:
+def ends(ci: Interval | None) -> str:
     """Write both ends of a mean's interval, without zeros that say nothing."""
-    return "" if s["ci"] is None else " ".join(_short(end) for end in s["ci"])
+    return "" if ci is None else " ".join(_short(end) for end in ci)
 
 
 def _short(value: float) -> str:
@@ -90,44 +90,59 @@ def p_value(p: float | None) -> str:
 
 
 def failed(row: Row) -> int:
-    return sum(s["failed"] for s in row["splits"].values())
+    return sum(s.failed for s in row.splits.values())
 
 
-def worst_of(row: Row, summary: Summary) -> list[Mapping[str, Any]]:
+def worst_of(row: Row, summary: Summary) -> list[LowScore]:
     """Choose the examples that got worse; of the baseline those where it does worse than on average."""
     limit = mean_of(row, summary) if is_baseline(row, summary) else float("inf")
-    return [one for one in row["worst"] if one["line"] is not None and one["score"] < limit]
+    return [one for one in row.worst if one.line is not None and one.score < limit]
 
 
 def got_worse_nowhere(row: Row, summary: Summary) -> str:
     """Say that a candidate lost on no example, where that is so; else nothing."""
-    split = summary["decided_on"]
-    d = row["vs_baseline"] and row["vs_baseline"][split]
-    if not d or d["losses"] or not d["n_pairs"] or split == SINGLE:
+    split = summary.decided_on
+    d = row.against_baseline(split)
+    if not d or d.losses or not d.n_pairs or split == SINGLE:
         return ""
-    pairs = count(d["n_pairs"], f"{split} pair")
-    return f"{row['candidate']} is below {summary['baseline']} on none of {pairs}"
+    pairs = count(d.n_pairs, f"{split} pair")
+    return f"{row.candidate} is below {summary.baseline} on none of {pairs}"
 
 
-def words_of(failures: Mapping[str, Any]) -> str:
+def words_of(group: FailureGroup) -> str:
     """Put together what the first of some failures said, and what it said besides."""
-    besides = failures.get("first_side_info")
-    return f"{failures['first_message']} {besides}" if besides else str(failures["first_message"])
+    besides = group.first_side_info
+    return f"{group.first_message} {besides}" if besides else group.first_message
 
 
-def most_frequent(summary: Summary) -> list[Mapping[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlikeFailures:
+    """What failed alike on several candidates; `first` stands for all, `count` is their sum."""
+
+    first: FailureGroup
+    count: int
+    candidates: tuple[str, ...]
+
+
+def most_frequent(summary: Summary) -> list[AlikeFailures]:
     """Sort the failures, the most frequent first; what failed alike on several candidates is one entry."""
-    alike: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for entry in summary["failures"]:
-        key = tuple(entry[name] for name in _ALIKE)
-        merged = alike.setdefault(key, {**entry, "count": 0, "candidates": {}})
-        merged["count"] += entry["count"]
-        merged["candidates"][entry["candidate"]] = None
-    return sorted(alike.values(), key=lambda entry: -entry["count"])
+    alike: dict[tuple[str | None, ...], list[FailureGroup]] = {}
+    for one in summary.failures:
+        key = one.evaluator, one.task_model, one.split, one.kind, one.first_message
+        alike.setdefault(key, []).append(one)
+    entries = [
+        AlikeFailures(
+            first=groups[0],
+            count=sum(group.count for group in groups),
+            candidates=tuple(dict.fromkeys(group.candidate for group in groups)),
+        )
+        for groups in alike.values()
+    ]
+    return sorted(entries, key=lambda entry: -entry.count)
 
 
-def who_failed(entry: Mapping[str, Any]) -> str:
+def who_failed(entry: AlikeFailures) -> str:
     """Name the candidates of an entry; of many the first."""
-    names = list(entry["candidates"])
+    names = entry.candidates
     more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
     return ", ".join([*names[:_MOST_NAMED], *more])

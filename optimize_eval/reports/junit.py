@@ -4,18 +4,18 @@ Pure: summary → text. Each gate is a test case, each row of the summary one pe
 properties in full, and the calls that failed are errors, by their kind.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.shapes.row import Row, SplitScores
+from optimize_eval.findings.shapes.summary import FailureGroup, Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.cells import words_of
 from optimize_eval.reports.inert import inert_xml, shortened
 
-Row = Mapping[str, Any]
-Summary = Mapping[str, Any]
+Property = str | float | None
 
 _TITLE = 300  # letters of a text that are enough to know it by
 _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
@@ -24,7 +24,7 @@ _OUTCOMES = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 def render(summary: Summary, gates: Sequence[Gate], run: str) -> str:
     """Write the document; `run` is the folder as people name it."""
     root = begun(gates)
-    for evaluator in dict.fromkeys(row["evaluator"] for row in summary["rows"]):
+    for evaluator in dict.fromkeys(row.evaluator for row in summary.rows):
         _add_evaluator(root, evaluator, summary, run)
     return written(root)
 
@@ -56,80 +56,80 @@ def _add_gates(root: Element, gates: Sequence[Gate]) -> None:
 
 
 def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) -> None:
-    seconds = sum(entry["total"] for entry in summary["latency"] if entry["evaluator"] == evaluator)
+    seconds = sum(entry.total for entry in summary.latency if entry.evaluator == evaluator)
     suite = SubElement(root, "testsuite", name=inert_xml(evaluator), time=f"{seconds:.6f}")
-    verdict = summary["verdict"]
+    verdict = summary.verdict
     add_properties(
         suite,
-        [("run", run), ("baseline", summary["baseline"]), ("decided_on", summary["decided_on"])],
+        [("run", run), ("baseline", summary.baseline), ("decided_on", summary.decided_on)],
     )
-    for row in summary["rows"]:
-        if row["evaluator"] == evaluator:
-            for split in row["splits"]:
+    for row in summary.rows:
+        if row.evaluator == evaluator:
+            for split in row.splits:
                 _add_row(suite, row, split, summary)
-    for entry in summary["failures"]:
-        if entry["evaluator"] == evaluator:
+    for entry in summary.failures:
+        if entry.evaluator == evaluator:
             _add_failures(suite, entry)
-    said = (verdict["text"], *(f"{point['mark']} {point['text']}" for point in verdict["points"]))
+    said = (verdict.text, *(f"{point.mark} {point.text}" for point in verdict.points))
     add_text(suite, "system-out", "\n".join(said))
 
 
 def _add_row(suite: Element, row: Row, split: str, summary: Summary) -> None:
-    case = add_case(suite, asked_with(row["evaluator"], row["task_model"]), row["candidate"], split)
-    s = row["splits"][split]
+    case = add_case(suite, asked_with(row.evaluator, row.task_model), row.candidate, split)
+    s = row.splits[split]
     why = _why_unknown(s, summary)
     add_properties(case, _counts(s) if why else _numbers(row, split))
     if why:
         add_outcome(case, "skipped", "", why)
 
 
-def _why_unknown(s: Mapping[str, Any], summary: Summary) -> str:
+def _why_unknown(s: SplitScores, summary: Summary) -> str:
     """Say why a row has no numbers; while a run is not complete, it has none."""
-    if summary["units"]["owed"] or summary["changed"]:
-        return str(summary["verdict"]["text"])
-    if s["mean"] is not None:
+    if summary.units.owed or summary.changed:
+        return str(summary.verdict.text)
+    if s.mean is not None:
         return ""
-    return f"{count(s['scored'], 'score')}, too large for a mean" if s["scored"] else "nothing was scored"
+    return f"{count(s.scored, 'score')}, too large for a mean" if s.scored else "nothing was scored"
 
 
-def _counts(s: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    yield from ((name, s[name]) for name in ("scored", "failed", "skipped"))
+def _counts(s: SplitScores) -> Iterator[tuple[str, Property]]:
+    yield from (("scored", s.scored), ("failed", s.failed), ("skipped", s.skipped))
 
 
-def _numbers(row: Row, split: str) -> Iterator[tuple[str, Any]]:
-    s = row["splits"][split]
-    yield from ((name, s[name]) for name in ("mean", "se", "n", "coverage", "method"))
-    yield from interval_properties("ci", s["ci"])
-    yield from interval_properties("bounds", s["bounds"])
+def _numbers(row: Row, split: str) -> Iterator[tuple[str, Property]]:
+    s = row.splits[split]
+    yield from (("mean", s.mean), ("se", s.se), ("n", s.n), ("coverage", s.coverage), ("method", s.method))
+    yield from interval_properties("ci", s.ci)
+    yield from interval_properties("bounds", s.bounds)
     yield from _counts(s)
-    if row["vs_baseline"] is not None:
-        d = row["vs_baseline"][split]
-        yield from ((f"vs_baseline.{name}", d[name]) for name in ("diff", "se", "p", "p_holm", "n_pairs"))
-        yield from interval_properties("vs_baseline.ci", d["ci"])
-        yield "vs_baseline.mark", d["mark"]
-    if row["overfit"] is not None and split == "val":
-        yield "overfit", row["overfit"]["value"]
-        yield from interval_properties("overfit.ci", row["overfit"]["ci"])
-        yield "overfit.state", row["overfit"]["state"]
+    if d := row.against_baseline(split):
+        told = {"diff": d.diff, "se": d.se, "p": d.p, "p_holm": d.p_holm, "n_pairs": d.n_pairs}
+        yield from ((f"vs_baseline.{name}", value) for name, value in told.items())
+        yield from interval_properties("vs_baseline.ci", d.ci)
+        yield "vs_baseline.mark", d.mark
+    if row.overfit is not None and split == "val":
+        yield "overfit", row.overfit.value
+        yield from interval_properties("overfit.ci", row.overfit.ci)
+        yield "overfit.state", row.overfit.state
 
 
-def interval_properties(name: str, ends: Sequence[float] | None) -> Iterator[tuple[str, Any]]:
+def interval_properties(name: str, ends: Sequence[float | None] | None) -> Iterator[tuple[str, Property]]:
     if ends is not None:
         yield from zip((f"{name}.low", f"{name}.high"), ends, strict=True)
 
 
-def _add_failures(suite: Element, entry: Mapping[str, Any]) -> None:
-    asked = asked_with(entry["evaluator"], entry["task_model"])
-    case = add_case(suite, asked, entry["candidate"], entry["split"], entry["kind"])
-    lines = ", ".join(str(line) for line in entry["lines"] if line is not None)
+def _add_failures(suite: Element, entry: FailureGroup) -> None:
+    asked = asked_with(entry.evaluator, entry.task_model)
+    case = add_case(suite, asked, entry.candidate, entry.split, entry.kind)
+    lines = ", ".join(str(line) for line in entry.lines if line is not None)
     told = [
-        f"{count(entry['count'], 'call')} failed: {entry['kind']}",
-        *([f"{entry['split']} lines, the first of them: {lines}"] if lines else []),
+        f"{count(entry.count, 'call')} failed: {entry.kind}",
+        *([f"{entry.split} lines, the first of them: {lines}"] if lines else []),
         f"the first said: {words_of(entry)}",
     ]
-    add_properties(case, [("count", entry["count"])])
-    title = f"{entry['count']:,} × {entry['kind']}: {entry['first_message']}"
-    add_outcome(case, "error", entry["kind"], title, "\n".join(told))
+    add_properties(case, [("count", entry.count)])
+    title = f"{entry.count:,} × {entry.kind}: {entry.first_message}"
+    add_outcome(case, "error", entry.kind, title, "\n".join(told))
 
 
 def add_case(suite: Element, classname: str, *names: str) -> Element:
@@ -149,7 +149,7 @@ def add_text(parent: Element, name: str, text: str) -> Element:
     return child
 
 
-def add_properties(parent: Element, known: Iterable[tuple[str, Any]]) -> None:
+def add_properties(parent: Element, known: Iterable[tuple[str, Property]]) -> None:
     """Add what is known; a number is written so that reading it gives the same float."""
     properties = SubElement(parent, "properties")
     for name, value in known:

@@ -4,18 +4,17 @@ Pure: summary → text. Foreign text is escaped, so that nothing in it is markup
 not fit into a comment is left out and said to be.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, interval, number, percent, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
-    Row,
-    Summary,
     difference,
     is_baseline,
     most_frequent,
@@ -80,16 +79,16 @@ def fitting(blocks: Iterator[str], room: int) -> Iterator[str]:
 
 def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     """Give what is divided by empty lines."""
-    verdict = summary["verdict"]
-    yield f"**{inert_markdown(verdict['text'], SENTENCE)}.**"
-    if verdict["points"]:
-        yield listed((point["mark"], point["text"]) for point in verdict["points"])
+    verdict = summary.verdict
+    yield f"**{inert_markdown(verdict.text, SENTENCE)}.**"
+    if verdict.points:
+        yield listed((point.mark, point.text) for point in verdict.points)
     if gates:
         yield gates_block(gates)
     tables = tables_of(summary)
     for rows in tables:
         yield _table(rows, summary)
-    if summary["failures"]:
+    if summary.failures:
         yield _failures(summary)
     if tables:
         yield from _worst(tables[0][0], summary)
@@ -103,26 +102,26 @@ def gates_block(gates: Sequence[Gate]) -> str:
     )
 
 
-def listed(entries: Any) -> str:
+def listed(entries: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"- {mark} {inert_markdown(text, SENTENCE)}" for mark, text in entries)
 
 
 def _table(rows: Sequence[Row], summary: Summary) -> str:
-    split = summary["decided_on"]
+    split = summary.decided_on
     shown = shown_rows(rows, summary)
     has_others = len(rows) > 1
-    where = name_cell(asked_with(rows[0]["evaluator"], rows[0]["task_model"]))
+    where = name_cell(asked_with(rows[0].evaluator, rows[0].task_model))
     how = ", sorted by mean; Δ against the baseline" if has_others else ""
-    how += "; intervals by cluster" * (split in summary["clusters"])
+    how += "; intervals by cluster" * (split in summary.clusters)
     table = layout(
         {
-            "candidate": [name_cell(row["candidate"]) for row in shown],
-            split: [_mean(row["splits"][split]["mean"]) for row in shown],
-            "95 % CI": [interval_cell(row["splits"][split]["ci"], number) for row in shown],
+            "candidate": [name_cell(row.candidate) for row in shown],
+            split: [_mean(row.splits[split].mean) for row in shown],
+            "95 % CI": [interval_cell(row.splits[split].ci, number) for row in shown],
             **(_compared(shown, split) if has_others else {}),
-            "n": [f"{row['splits'][split]['n']:,}" for row in shown],
-            "failed": [f"{row['splits'][split]['failed']:,}" for row in shown],
-            "coverage": [share_cell(row["splits"][split]["coverage"]) for row in shown],
+            "n": [f"{row.splits[split].n:,}" for row in shown],
+            "failed": [f"{row.splits[split].failed:,}" for row in shown],
+            "coverage": [share_cell(row.splits[split].coverage) for row in shown],
         }
     )
     return f"**{where}: {split}**{how}\n\n{table}{more(len(rows) - len(shown), 'candidate')}"
@@ -133,29 +132,29 @@ def more(many: int, what: str) -> str:
 
 
 def _compared(rows: Sequence[Row], split: str) -> dict[str, list[str]]:
-    against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
+    against = [row.against_baseline(split) for row in rows]
     columns = {
         f"Δ {split}": ["baseline" if d is None else difference(d) for d in against],
-        "95 % CI of Δ": ["" if d is None else interval_cell(d["ci"], signed) for d in against],
-        "p (Holm)": ["" if d is None else p_value(d["p_holm"]).replace("<", "&lt;") for d in against],
+        "95 % CI of Δ": ["" if d is None else interval_cell(d.ci, signed) for d in against],
+        "p (Holm)": ["" if d is None else p_value(d.p_holm).replace("<", "&lt;") for d in against],
     }
-    if "test" in rows[0]["splits"] and split != "test":
-        tested = [row["vs_baseline"] and row["vs_baseline"]["test"] for row in rows]
+    if "test" in rows[0].splits and split != "test":
+        tested = [row.against_baseline("test") for row in rows]
         columns["Δ test"] = ["" if d is None else difference(d) for d in tested]
-    if {"train", "val"} <= rows[0]["splits"].keys():
-        columns["overfit?"] = ["" if row["vs_baseline"] is None else _overfit(row) for row in rows]
+    if {"train", "val"} <= rows[0].splits.keys():
+        columns["overfit?"] = ["" if row.vs_baseline is None else _overfit(row) for row in rows]
     return columns
 
 
 def _overfit(row: Row) -> str:
-    return f"{overfit(row)} ({signed(row['overfit']['value'])})" if row["overfit"] else overfit(row)
+    return f"{overfit(row)} ({signed(row.overfit.value)})" if row.overfit else overfit(row)
 
 
 def _mean(value: float | None) -> str:
     return "" if value is None else number(value)
 
 
-def interval_cell(ci: Sequence[float] | None, write: Any) -> str:
+def interval_cell(ci: Sequence[float] | None, write: Callable[[float], str]) -> str:
     return "" if ci is None else interval(ci, write)
 
 
@@ -166,16 +165,18 @@ def share_cell(share: float | None) -> str:
 def _failures(summary: Summary) -> str:
     entries = most_frequent(summary)
     shown = entries[:MOST_FAILURES]
-    total = sum(entry["count"] for entry in entries)
+    total = sum(entry.count for entry in entries)
     title = f"**{count(total, 'call')} failed**, left out of every mean"
     table = layout(
         {
-            "calls": [f"{entry['count']:,}" for entry in shown],
-            "kind": [name_cell(entry["kind"]) for entry in shown],
-            "evaluator": [name_cell(asked_with(entry["evaluator"], entry["task_model"])) for entry in shown],
+            "calls": [f"{entry.count:,}" for entry in shown],
+            "kind": [name_cell(entry.first.kind) for entry in shown],
+            "evaluator": [
+                name_cell(asked_with(entry.first.evaluator, entry.first.task_model)) for entry in shown
+            ],
             "candidate": [name_cell(who_failed(entry)) for entry in shown],
-            "first": [_place(entry["split"], entry["lines"][0]) for entry in shown],
-            "what it said": [inert_markdown(words_of(entry), SHOWN_TEXT) for entry in shown],
+            "first": [_place(entry.first.split, entry.first.lines[0]) for entry in shown],
+            "what it said": [inert_markdown(words_of(entry.first), SHOWN_TEXT) for entry in shown],
         }
     )
     return f"{title}\n\n{table}{more(len(entries) - len(shown), 'kind')}"
@@ -191,18 +192,16 @@ def _worst(best: Row, summary: Summary) -> Iterator[str]:
     if not low:
         return
     columns = {
-        "example": [
-            " ".join([_place(one["split"], one["line"]), name_cell(one["name"])]).strip() for one in low
-        ],
-        "input": [inert_markdown(one["input"], SHOWN_TEXT) for one in low],
-        **({} if is_baseline(best, summary) else {"baseline": [number(one["baseline"]) for one in low]}),
-        "score": [number(one["score"]) for one in low],
-        "what was said": [inert_markdown(one["text"] or "", SHOWN_TEXT) for one in low],
+        "example": [" ".join([_place(one.split, one.line), name_cell(one.name)]).strip() for one in low],
+        "input": [inert_markdown(one.input, SHOWN_TEXT) for one in low],
+        **({} if is_baseline(best, summary) else {"baseline": [number(one.baseline) for one in low]}),
+        "score": [number(one.score) for one in low],
+        "what was said": [inert_markdown(one.text or "", SHOWN_TEXT) for one in low],
     }
-    asked = name_cell(asked_with(best["evaluator"], best["task_model"]))
-    baseline = name_cell(summary["baseline"])
+    asked = name_cell(asked_with(best.evaluator, best.task_model))
+    baseline = name_cell(summary.baseline)
     did = "did worst" if is_baseline(best, summary) else f"got worse than {baseline}"
-    title = f"Where {name_cell(best['candidate'])} {did} on {asked}"
+    title = f"Where {name_cell(best.candidate)} {did} on {asked}"
     yield f"<details><summary>{title}</summary>\n\n{layout(columns)}\n\n</details>"
 
 

@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import interval, number
-from optimize_eval.reports.cells import Row, Summary, difference, failed, shown_rows, tables_of
+from optimize_eval.reports.cells import difference, failed, shown_rows, tables_of
 from optimize_eval.reports.inert import inert, shortened
 
 _NAME = 100
@@ -20,7 +23,7 @@ Board = Mapping[str, Any]
 def render(summary: Summary, run: str, notes: Sequence[str] = ()) -> str:
     """Lay out what matters first; `run` is the folder as people name it."""
     tables = "".join(_table(rows, summary) for rows in tables_of(summary))
-    return f"{_verdict(summary['verdict'])}{tables}{_notes(notes)}{_report(run)}"
+    return f"{_verdict(to_dict(summary.verdict))}{tables}{_notes(notes)}{_report(run)}"
 
 
 def render_boards(boards: Mapping[str, Board], run: str, notes: Sequence[str] = ()) -> str:
@@ -65,21 +68,20 @@ def _model_cells(model: Mapping[str, Any]) -> list[str]:
 
 
 def _table(rows: Sequence[Row], summary: Summary) -> str:
-    split = summary["decided_on"]
+    split = summary.decided_on
     shown = shown_rows(rows, summary)
-    caption = _safe(f"{asked_with(rows[0]['evaluator'], rows[0]['task_model'])}: {split}")
+    caption = _safe(f"{asked_with(rows[0].evaluator, rows[0].task_model)}: {split}")
     titles = ["candidate", split, "95 % CI", f"Δ {split}", "failed"]
     lines = [_line("th", titles), *(_line("td", _cells(row, split)) for row in shown)]
     return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
 
 
 def _cells(row: Row, split: str) -> list[str]:
-    s: Mapping[str, Any] = row["splits"][split]
-    d = row["vs_baseline"] and row["vs_baseline"][split]
+    s, d = row.splits[split], row.against_baseline(split)
     return [
-        shortened(row["candidate"], _NAME),
-        number(s["mean"]),
-        interval(s["ci"], number) if s["ci"] else "",
+        shortened(row.candidate, _NAME),
+        number(s.mean),
+        interval(s.ci, number) if s.ci else "",
         difference(d) if d else "",
         f"{failed(row):,}",
     ]

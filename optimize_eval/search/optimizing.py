@@ -7,6 +7,7 @@ from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.findings.claims.duplicates import with_copies_joined
+from optimize_eval.findings.shapes.row import Row
 from optimize_eval.kinds.table import connect, identify
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.progress import Progress
@@ -160,11 +161,11 @@ def _result(task: Task, found: Found, finished: Finished | None) -> Result | Non
     return Result(
         best=best,
         state=state,
-        leakage=finished.summary["leakage"],
+        leakage=finished.summary.leakage,
         judged=judgement,
         means=means,
-        lost=row["overfit"] if row and is_ahead else None,
-        tested=row["vs_baseline"].get("test") if row and is_ahead else None,
+        lost=row.overfit if row and is_ahead else None,
+        tested=row.vs_baseline.get("test") if row and row.vs_baseline and is_ahead else None,
     )
 
 
@@ -187,10 +188,10 @@ def _judge(task: Task, found: Found, finished: Finished, best: Node, means: Mapp
     )
 
 
-def _row(finished: Finished, node: Node, plan: Plan) -> Mapping[str, Any] | None:
-    lead = plan.goal.names[plan.goal.climbed[0]]
-    rows = finished.summary["rows"]
-    return next((row for row in rows if (row["candidate"], row["evaluator"]) == (node.name, lead)), None)
+def _row(finished: Finished, node: Node, plan: Plan) -> Row | None:
+    primary = plan.goal.names[plan.goal.climbed[0]]
+    rows = finished.summary.rows
+    return next((row for row in rows if (row.candidate, row.evaluator) == (node.name, primary)), None)
 
 
 def _beyond_search(finished: Finished | None) -> int:

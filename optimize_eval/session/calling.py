@@ -3,11 +3,11 @@
 What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
@@ -18,6 +18,9 @@ from optimize_eval.run.runner import Ended, Runner, Settings, Status
 from optimize_eval.session.host import Host
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.stored import StoredRun
+
+if TYPE_CHECKING:
+    from optimize_eval.findings.shapes.summary import Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,17 +81,17 @@ def call(
     return Called(ended=ended, plan=plan, rechecked=found)
 
 
-def summarise(run: StoredRun) -> dict[str, Any]:
+def summarise(run: StoredRun) -> "Summary":
     """Compute the summary from the journal, and write it beside it."""
     from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
 
     run.note_counts()
     summary = summarise_stored(run)
-    write_json(run.folder / SUMMARY, summary)
+    write_json(run.folder / SUMMARY, summary.to_dict())
     return summary
 
 
-def off_scale(summary: Mapping[str, Any], evaluators: Collection[str]) -> tuple[str, ...]:
+def off_scale(summary: "Summary", evaluators: Collection[str]) -> tuple[str, ...]:
     """Say of these evaluators which of them scored on another scale too often."""
     from optimize_eval.findings.replies import beyond_scale  # noqa: PLC0415  see summarise
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optimize_eval.findings.board.stored import Board
 from optimize_eval.run.runner import Status
@@ -10,6 +10,7 @@ from optimize_eval.session.calling import Called
 from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
+    from optimize_eval.findings.shapes.summary import Summary
     from optimize_eval.findings.summary.gates import Gate
 
 
@@ -22,7 +23,7 @@ class Finished:
     """
 
     stored: StoredRun
-    summary: Mapping[str, Any]
+    summary: "Summary"
     calls: tuple[Called, ...]
     boards: Mapping[str, Board] = field(default_factory=dict)
     gates: "tuple[Gate, ...]" = ()

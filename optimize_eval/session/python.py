@@ -135,7 +135,7 @@ def _run(work: Callable[[], Finished], host: Program, out: str | None) -> Run:
         gates=finished.gates,
     )
     run = finished.stored
-    return Run(folder=run.folder, records=Records(run), ending=ending, document=finished.summary)
+    return Run(folder=run.folder, records=Records(run), ending=ending, computed=finished.summary)
 
 
 def _notes(finished: Finished, out: str | None) -> Iterator[str]:

@@ -7,6 +7,7 @@ from enum import Enum, auto
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.findings.shapes import summary as findings
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store import journal
@@ -88,8 +89,11 @@ class Made:
             for _, record in self.records(cell):
                 yield record
 
-    def summary(self) -> Summary:
+    def findings(self) -> findings.Summary:
         return summarise(self.layout, self.records)
+
+    def summary(self) -> Summary:
+        return self.findings().to_dict()
 
     def write(self, folder: Path) -> Path:
         """Write a folder that commands take for this run's."""

@@ -85,7 +85,7 @@ def folder(tmp_path: Path) -> Path:
     layout = layout_of(manifest)
     view = View(Ledger.read(folder / JOURNAL, Table.of(layout, plan.digest)), layout)
     with view.reader(folder / JOURNAL) as reader:
-        write_json(folder / SUMMARY, summarise(layout, reader.records))
+        write_json(folder / SUMMARY, summarise(layout, reader.records).to_dict())
     return folder
 
 
@@ -250,7 +250,7 @@ def all_falsified(stored: Any, again: Any) -> int:
 @pytest.mark.parametrize("scene", SCENES)
 def test_every_falsified_number_of_a_summary_is_named(scene: str, tmp_path: Path) -> None:
     folder = SCENES[scene]().write(tmp_path / "r")
-    stored = orjson.loads(orjson.dumps(summarise_stored(open_stored(folder))))
+    stored = orjson.loads(orjson.dumps(summarise_stored(open_stored(folder)).to_dict()))
     again = expected(read(folder))
     assert all_falsified(stored, again) > 10
     for field in ("state", "winner"):

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimize_eval.findings.documents import to_dict
+from optimize_eval.findings.shapes.measured import MeasuredCell
 from optimize_eval.findings.sideinfo import LONGEST_SHORT, MOST_PATHS, WORST_KEPT, SideInfo, quantile
 from optimize_eval.store.journal import decode, sealed
 from tests.findings.made import Example, Says, made, on_val, saying
@@ -31,13 +33,16 @@ VALUES = st.recursive(
 )
 
 
+CELL = MeasuredCell(candidate="a", evaluator="judge", task_model=None, split="val")
+
+
 def told(*said: Mapping[str, Any], scores: Sequence[float] = ()) -> dict[str, Any]:
     """Aggregate what was said of examples 1, 2, …; the scores are 0 where they do not matter."""
     side_info = SideInfo()
     for place, one in enumerate(said):
         score = scores[place] if scores else 0.0
         side_info.take({"outcome": "scored", "score": score, "side_info": one}, place + 1)
-    return side_info.to_dict()
+    return to_dict(side_info.entry(CELL))
 
 
 def key(path: str, *said: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,7 +156,7 @@ def test_integers_of_any_size_are_no_error(number: int) -> None:
     }
     side_info = SideInfo()
     side_info.take(decode(sealed(record)), 1)
-    found = side_info.to_dict()
+    found = to_dict(side_info.entry(CELL))
     assert found["keys"]["x"]["n"] == 1
     orjson.dumps(found)
 

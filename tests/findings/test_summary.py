@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from optimize_eval.findings.shapes.summary import summary_from
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports.terminal import summary as terminal
 from tests.findings.made import (
@@ -449,7 +450,7 @@ def _check_all_finite(run: Made) -> None:
     assert orjson.loads(orjson.dumps(summary)) == _as_json(summary)
     for word in ("nan", "inf "):
         assert word not in summary["verdict"]["text"]
-    assert terminal.render(summary, width=80, run="r")
+    assert terminal.render(summary_from(summary), width=80, run="r")
 
 
 def _check_finite(value: Any) -> None:

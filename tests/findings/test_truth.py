@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from optimize_eval.findings.diff.gates import judged
-from optimize_eval.findings.shapes import d_of
+from optimize_eval.findings.documents import to_dict
+from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import compare, corrected
 from tests.findings.made import made, points
 
@@ -63,9 +64,9 @@ def _shares(draw: random.Random, n: int) -> tuple[Sequence[float], Sequence[floa
 def _is_met(a: Sequence[float], b: Sequence[float]) -> bool:
     (one,) = corrected([compare(list(a), list(b), None, seed=0, may_flip=True)])
     row = {
-        **d_of(one),
+        **to_dict(score_difference(one)),
         "margin": None,
-        "at_lower_bound": d_of(one),
+        "at_lower_bound": to_dict(score_difference(one)),
         "newly_failing": 0,
         "newly_failing_in_part": 0,
         "fixed": 0,

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from optimize_eval.findings.shapes.summary import summary_from
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import interval, number, signed
 from optimize_eval.protocol import ScoreRange
@@ -151,12 +152,12 @@ def test_the_properties_of_junit_have_every_digit_of_the_summary(cli: Cli, run: 
 
 def test_gates_are_test_cases_and_lines_of_a_comment() -> None:
     summary = whole().summary()
-    root = read_junit(junit.render(summary, OUTCOMES, "r"))
+    root = read_junit(junit.render(summary_from(summary), OUTCOMES, "r"))
     assert [(case.get("name"), case.findtext("failure")) for case in root[0]] == [
         ("--max-gap", None),
         ("--x", "0.7 < 0.8"),
     ]
-    page = markdown.render(summary, OUTCOMES, "r")
+    page = markdown.render(summary_from(summary), OUTCOMES, "r")
     assert "**Gates:** 1 of 2 missed\n\n- ✓ gap fine\n- ✕ missed: 0.7 &#60; 0.8\n" in page
 
 
@@ -164,7 +165,7 @@ def test_gates_are_test_cases_and_lines_of_a_comment() -> None:
 def test_a_comment_is_never_longer_than_github_takes(letter: str) -> None:
     names = [letter * 200 + f" {n}" for n in range(40)]
     cells: Any = {name: {"val": [Fails("exit_code", letter * 999), *moved(VAL, 0.1)[1:]]} for name in names}
-    page = markdown.render(made({f"judge {n}": cells for n in range(12)}).summary(), (), "r")
+    page = markdown.render(made({f"judge {n}": cells for n in range(12)}).findings(), (), "r")
     assert 20_000 < len(page) <= 65_536
     assert "_More than a comment can hold; the rest is in summary.json._\n\nThe whole result" in page
     assert all(len(table) in {6, 5, 30} for table in tables_of(page))

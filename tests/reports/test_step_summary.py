@@ -1,11 +1,14 @@
 """`report --step-summary`, and the action in docs that uses it."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from optimize_eval.findings.shapes.summary import FailureGroup
 from optimize_eval.reports.annotations import lines
+from tests.findings.made import on_val
 from tests.front_door import Result, in_this_process
 from tests.page.made import make_run
 from tests.paths import ROOT
@@ -57,17 +60,19 @@ def test_without_github_it_is_refused(run: Path) -> None:
 
 
 def test_no_text_of_an_evaluator_is_a_command() -> None:
-    entry = {
-        "evaluator": "e,v:il\n::error::x",
-        "candidate": "c",
-        "task_model": None,
-        "split": "val",
-        "kind": "reported",
-        "count": 2,
-        "first_message": "100 %\r\n::add-mask::secret\x1b[2J",
-        "first_side_info": "",
-    }
-    (line,) = lines({"failures": [entry]}, [])
+    failures = FailureGroup(
+        candidate="c",
+        evaluator="e,v:il\n::error::x",
+        task_model=None,
+        split="val",
+        kind="reported",
+        count=2,
+        first_message="100 %\r\n::add-mask::secret\x1b[2J",
+        lines=(1,),
+        first_side_info="",
+    )
+    summary = replace(on_val(c=[1.0, 0.5]).findings(), failures=(failures,))
+    (line,) = lines(summary, [])
     assert "\n" not in line
     assert "\r" not in line
     assert "\x1b" not in line

@@ -9,6 +9,7 @@ from unicodedata import category
 
 import pytest
 
+from optimize_eval.findings.shapes.summary import summary_from
 from optimize_eval.findings.wording import number
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports.terminal import summary as terminal
@@ -74,7 +75,7 @@ SUMMARIES = _Summaries()
 
 
 def shown(summary: Summary, width: int = 80, run: str = "runs/run-1f3a9c02") -> list[str]:
-    return terminal.render(summary, width=width, run=run).split("\n")
+    return terminal.render(summary_from(summary), width=width, run=run).split("\n")
 
 
 def table(lines: Sequence[str], most: int = 100) -> tuple[str, str, list[str]]:

@@ -125,7 +125,7 @@ def called(unit: Unit) -> bytes:
 
 
 def summary(run: StoredRun) -> bytes:
-    told = summarise_stored(run)
+    told = summarise_stored(run).to_dict()
     del told["latency"]
     return orjson.dumps(told)
 
@@ -146,7 +146,7 @@ def test_the_summary_is_that_of_the_last_command_alone(
         run = open_stored(grown)
         assert summary(run) == summary(open_stored(alone))
         assert keys.most_common(1)[0][1] == 1, "nothing that is scored is called again"
-        told = orjson.loads(orjson.dumps(summarise_stored(run)))
+        told = orjson.loads(orjson.dumps(summarise_stored(run).to_dict()))
         assert not list(differences(told, expected(read(grown)), Counter()))
 
 

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,6 +17,7 @@ from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import ANEW, own_boards, stored_board
 from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.options.compared import ChoiceOptions, MovedSplitOptions
@@ -158,7 +159,7 @@ def _opened(run: str, *, all_: bool, check: bool) -> StoredRun:
     return stored
 
 
-def _is_of_a_search(folder: Path, summary: Mapping[str, Any], chosen: Format) -> bool:
+def _is_of_a_search(folder: Path, summary: Summary, chosen: Format) -> bool:
     """Print a search's own report where that is what a terminal is to show; else say that there is one."""
     document = searched.search_of(folder, summary)
     if document is None:
@@ -261,16 +262,14 @@ def _choose(given: Format | None, *, check: bool, as_json: bool) -> Format:
     return chosen
 
 
-def _emit_summary(
-    stored: StoredRun, summary: Mapping[str, Any], judged: Sequence[Gate], chosen: Format
-) -> None:
+def _emit_summary(stored: StoredRun, summary: Summary, judged: Sequence[Gate], chosen: Format) -> None:
     run, note = shlex.quote(str(stored.folder)), note_of(stored.manifest)
     if chosen is Format.JSON:
-        output.emit_json({**summary, **_noted(note), **gates.to_dict(judged)})
+        output.emit_json({**summary.to_dict(), **_noted(note), **gates.to_dict(judged)})
     elif chosen is Format.MD:
         output.emit_document(markdown.render(summary, judged, run, note))
     elif chosen is Format.JUNIT:
         output.emit_document(junit.render(summary, judged, run))
     else:
-        shown = output.fitted({"summary": summary, "note": note})
-        output.emit(terminal.render(**shown, width=output.width(), run=run))
+        fitted = output.fitted(summary), output.fitted(note)
+        output.emit(terminal.render(fitted[0], note=fitted[1], width=output.width(), run=run))

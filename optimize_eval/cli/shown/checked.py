@@ -4,9 +4,8 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import orjson
 import typer
@@ -15,6 +14,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.options import gates
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.findings import rederive
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.reading import files
 from optimize_eval.store.folder import SUMMARY
@@ -25,7 +25,7 @@ OLDER = b'"optimize-eval.summary.v1"'
 _DIFFERS = 1
 
 
-def emit(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as_json: bool) -> None:
+def emit(folder: Path, summary: Summary, judged: Sequence[Gate], *, as_json: bool) -> None:
     """Compare with what is stored, then let the script speak that shares no code with us."""
     try:
         stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
@@ -44,7 +44,7 @@ def emit(folder: Path, summary: Mapping[str, Any], judged: Sequence[Gate], *, as
             f"the check broke off: {done.stderr.strip()[-200:]}",
             hint=f"see where: python -I -m {rederive.__name__} {shlex.quote(str(folder))}; please report it",
         )
-    made = orjson.loads(orjson.dumps(summary))
+    made = orjson.loads(orjson.dumps(summary.to_dict()))
     unlike = [key for key, value in made.items() if stored.get(key) != value and (key in stored or value)]
     lines = [f"{key}: summary.json is not what the journal gives" for key in unlike]
     lines += done.stdout.splitlines()

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.page.document import MOST, pieces
 from optimize_eval.reports.page.source import source_of
 from optimize_eval.store.journal import no_room
@@ -63,13 +64,13 @@ def write_page(
     stored: StoredRun,
     asked: Wanted,
     *,
-    summary: Mapping[str, Any] | None = None,
+    summary: Summary | None = None,
     boards: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write the page of a run and return where it is."""
     most = asked.most
     path = Path(asked.output) if asked.output else stored.folder / FILE
-    source = source_of(stored, summary=summary, boards=boards)
+    source = source_of(stored, summary=summary.to_dict() if summary else None, boards=boards)
     title = stored.folder.resolve().name
     if path.is_dir():
         raise UsageError(f"{path} cannot be written: it is a folder", hint="name a file with -o")

@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.cli import output
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reading import files
 
 FILE = "search.json"
@@ -17,7 +18,7 @@ FILE = "search.json"
 _SCHEMA = "optimize-eval.optimize.v1"
 
 
-def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def search_of(folder: Path, summary: Summary) -> Mapping[str, Any] | None:
     """Read what the search said; None where the run is not, or no more, the one that it ended with."""
     try:
         document = orjson.loads(files.load(folder / FILE, files.OF_A_RUN))
@@ -25,7 +26,7 @@ def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | N
     except (OSError, orjson.JSONDecodeError, LookupError, TypeError):
         return None
     told: Mapping[str, Any] = document
-    return told if rows == orjson.loads(orjson.dumps(summary["rows"])) else None
+    return told if rows == orjson.loads(orjson.dumps(summary.to_dict()["rows"])) else None
 
 
 def show(document: Mapping[str, Any]) -> bool:

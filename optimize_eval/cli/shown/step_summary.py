@@ -2,13 +2,14 @@
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.reports import annotations, markdown
 from optimize_eval.store.note import note_of
@@ -34,7 +35,7 @@ def check(wanted: bool, *, is_bench: bool) -> None:
         )
 
 
-def write(stored: StoredRun, summary: Mapping[str, Any], shown: Sequence[Gate]) -> None:
+def write(stored: StoredRun, summary: Summary, shown: Sequence[Gate]) -> None:
     """Append the report to the step's summary, and write the annotations to stderr."""
     run = shlex.quote(str(stored.folder))
     text = markdown.render(summary, shown, run, note_of(stored.manifest))

@@ -14,8 +14,9 @@ from optimize_eval.findings.board.by_task import difference_over
 from optimize_eval.findings.board.models import Counted, Model, Values, model_of, read_split, tasks_of
 from optimize_eval.findings.board.stored import SCHEMA
 from optimize_eval.findings.board.verdict import judge
+from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.replies import doubts_of_models
-from optimize_eval.findings.shapes import d_of
+from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.paired import Difference
@@ -108,7 +109,7 @@ def _pairs(models: Sequence[Model], tasks: Sequence[Counted], seed: int) -> list
         {
             "a": a.told["adapter"],
             "b": b.told["adapter"],
-            **d_of(comparison),
+            **to_dict(score_difference(comparison)),
             "holds_at_lower_bound": _holds(comparison, _compare(a.lows, b.lows, tasks, may_flip=False)),
             "holds_at_worst": _holds(comparison, _at_worst(a, b, comparison, tasks)),
         }

@@ -16,6 +16,7 @@ from optimize_eval.findings.summary.compare import HINT_WORSE, TOO_FEW
 from optimize_eval.findings.summary.gates import Axes, Gate, bound_gate, read_bound
 from optimize_eval.findings.wording import count
 from optimize_eval.statistics.families import can_decide, fewest_units
+from optimize_eval.statistics.intervals import Interval
 
 _OF_A_BENCH = Axes("bench", "model", "task")
 
@@ -57,15 +58,26 @@ def _score_of(model: Model | None, task: str | None) -> Mapping[str, Any] | None
     return by_name(model["tasks"]).get(task)
 
 
-def _as_of_a_split(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Tell a score as summaries tell a mean; boards of other tools have no more than the score."""
-    return {
-        "mean": told["score"],
-        "ci": told.get("ci"),
-        "scored": told.get("scored") or 0,
-        "failed": told.get("failed") or 0,
-        "bounds": [told.get("lower_bound")],
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bounded:
+    """A score as summaries have a mean."""
+
+    mean: float | None
+    ci: Interval | None
+    scored: int
+    failed: int
+    bounds: tuple[float | None, float | None]
+
+
+def _as_of_a_split(told: Mapping[str, Any]) -> _Bounded:
+    """Make of a score what summaries have; boards of other tools have no more than the score."""
+    return _Bounded(
+        mean=told["score"],
+        ci=told.get("ci"),
+        scored=told.get("scored") or 0,
+        failed=told.get("failed") or 0,
+        bounds=(told.get("lower_bound"), None),
+    )
 
 
 def unchanged(board: Board, where: str) -> Iterator[Gate]:

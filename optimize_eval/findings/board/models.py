@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
+from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.measures import Measures, passes_of, passes_over
 from optimize_eval.findings.replies import Replies
 from optimize_eval.findings.scores import Reading, Scores
@@ -133,7 +134,7 @@ def model_of(
         "errors": dict(errors),
         "latency_ms": _milliseconds([one for split in splits.values() for one in split.seconds]),
         "not_run": not_run,
-        **_or_nothing("passes", passes_over(repeats)),
+        **_or_nothing("passes", [to_dict(one) for one in passes_over(repeats)]),
         **_replies([split.measures.replies for split in splits.values()]),
         "categories": _categories(means, tasks),
         "tasks": entries,
@@ -153,6 +154,7 @@ def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[s
     scores = [value for value in task.of(split.scores.means) if not math.isnan(value)]
     errors = sum(task.of(split.kinds), Counter[str]())
     mean = mean_of(scores, is_unit=True)
+    bleu = split.measures.corpus_bleu
     return {
         "task": task.name,
         "metric": metric.partition("@")[0],
@@ -171,8 +173,10 @@ def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[s
         "failed": errors.total(),
         "timeouts": errors[FailureKind.TIMEOUT],
         "errors": dict(errors),
-        **_or_nothing("passes", passes_of(split.measures.repeats(task.places), None)),
-        **_or_nothing("corpus_bleu", split.measures.corpus_bleu),
+        **_or_nothing(
+            "passes", [to_dict(one) for one in passes_of(split.measures.repeats(task.places), None)]
+        ),
+        **_or_nothing("corpus_bleu", bleu and to_dict(bleu)),
         **({"per_example": list(_per_example(task, split))} if is_told else {}),
     }
 

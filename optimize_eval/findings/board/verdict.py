@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.rows import too_few
+from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count, interval, number, p_value, percent, signed
 
@@ -89,7 +91,7 @@ def _difference(pair: Pair) -> str:
     if pair["diff"] is None:
         return "no example is scored for both"
     if pair["mark"] == compare.TOO_FEW:
-        return f"{signed(pair['diff'])}, too few to say more: {too_few(pair)}"
+        return f"{signed(pair['diff'])}, too few to say more: {too_few(from_dict(ScoreDifference, pair))}"
     ci = f"95 % CI {interval(pair['ci'])}" if pair["ci"] else "alike within each task"
     return f"{signed(pair['diff'])} ({ci}, {p_value(pair['p_holm'])}, {count(pair['n_pairs'], 'pair')})"
 

@@ -4,14 +4,21 @@ Beating the baseline is decided by the corrected test; the choice among several 
 beside it too high, so the number is cross-fitted.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from optimize_eval.findings.claims.failures import lower_bounds, upper_bounds
-from optimize_eval.findings.rows import Row, marked, survives_failures
+from optimize_eval.findings.rows import marked, survives_failures
 from optimize_eval.findings.scores import Scores, Values
-from optimize_eval.findings.shapes import carried_of
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import (
+    CrossFittedGain,
+    LostInShort,
+    NaiveGain,
+    Selection,
+    WinnersCarryOver,
+)
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
 from optimize_eval.statistics.gaps import Estimate, Gap, gap_of
@@ -56,9 +63,15 @@ class Half:
 def winner_of(rows: Sequence[Row], split: str) -> Row | None:
     """Find the best candidate that may be called better, also with its failures held against it."""
     better = [row for row in marked(rows, split, compare.BETTER) if survives_failures(row, split)]
-    if len({row["splits"][split]["coverage"] for row in better}) > 1:
-        return max(better, key=lambda row: row["splits"][split]["bounds"][0])
+    if len({row.splits[split].coverage for row in better}) > 1:
+        return max(better, key=lambda row: _lower_bound(row, split))
     return better[0] if better else None
+
+
+def _lower_bound(row: Row, split: str) -> float:
+    """Give the mean with failures as 0, which scores of a candidate that survives failures have."""
+    low, _ = row.splits[split].bounds or (None, None)
+    return -math.inf if low is None else low
 
 
 def cross_fit(half: Half, candidate: str, seed: int) -> CrossFitted | None:
@@ -66,23 +79,26 @@ def cross_fit(half: Half, candidate: str, seed: int) -> CrossFitted | None:
     return _cross_fit(half.gains(), candidate, half.clusters, seed)
 
 
-def selection_of(k: int, row: Row, split: str, found: CrossFitted | None) -> dict[str, Any]:
+def selection_of(k: int, row: Row, split: str, found: CrossFitted | None) -> Selection:
     """Shape what summary.json says of the choice."""
-    naive = row["vs_baseline"][split]
-    return {
-        "k": k,
-        "candidate": row["candidate"],
-        "naive": {key: naive[key] for key in ("diff", "se", "ci")},
-        "crossfit": found
-        and {
-            "diff": found.diff,
-            "se": found.se,
-            "ci": found.ci,
-            "df": found.df,
-            "n_pairs": found.n_pairs,
-            "chosen": found.chosen,
-        },
-    }
+    naive = row.difference(split)
+    return Selection(
+        k=k,
+        candidate=row.candidate,
+        naive=NaiveGain(diff=naive.diff, se=naive.se, ci=naive.ci),
+        crossfit=_cross_fitted_gain(found) if found else None,
+    )
+
+
+def _cross_fitted_gain(found: CrossFitted) -> CrossFittedGain:
+    return CrossFittedGain(
+        diff=found.diff,
+        se=found.se,
+        ci=found.ci,
+        df=found.df,
+        n_pairs=found.n_pairs,
+        chosen=found.chosen,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +109,13 @@ class Kept:
     carried: CarryOver | None
     is_kept: bool
 
-    def to_dict(self) -> dict[str, Any]:
-        share = carried_of(self.carried) or {"share": None, "ci": None}
-        return {**share, "lost": {"value": self.lost.value, "ci": self.lost.ci}, "kept": self.is_kept}
+    def carry_over(self) -> WinnersCarryOver:
+        return WinnersCarryOver(
+            share=self.carried.share if self.carried else None,
+            ci=self.carried.ci if self.carried else None,
+            lost=LostInShort(value=self.lost.value, ci=self.lost.ci),
+            kept=self.is_kept,
+        )
 
 
 def kept_of(train: Half, val: Half, candidate: str, *, margin: float | None, seed: int) -> Kept | None:

@@ -1,58 +1,72 @@
 """What stands behind a verdict in numbers: the selection, who is not told apart, what carries over."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, replace
 
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half, cross_fit, kept_of, selection_of, winner_of
 from optimize_eval.findings.claims.families import Where
-from optimize_eval.findings.rows import Row, is_lead, known_difference
+from optimize_eval.findings.rows import is_primary
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Selection, WinnersCarryOver
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.store.layout import Layout
 
 Halves = Mapping[str, Half]  # by split, of the first evaluator and task model
 
 
-def claims_of(
-    rows: Sequence[dict[str, Any]], halves: Halves, against: Against, layout: Layout
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a verdict says, before it has words; among `rows` the winner's knows what is shown."""
+
+    rows: tuple[Row, ...]
+    winner: str | None
+    selection: Selection | None
+    not_told_apart: tuple[str, ...]
+    carry_over: WinnersCarryOver | None
+
+
+def claims_of(rows: Sequence[Row], halves: Halves, against: Against, layout: Layout) -> Claims:
     """Compute them; a winner's own row learns what is shown of its lost gain."""
-    lead = [row for row in rows if is_lead(row, layout)]
-    winner = winner_of(lead, layout.deciding)
+    primary = [row for row in rows if is_primary(row, layout)]
+    winner = winner_of(primary, layout.deciding)
     kept = None
     if winner and {"train", "val"} <= halves.keys():
         margin = layout.margins.get(layout.evaluators[0])
-        name = winner["candidate"]
-        kept = kept_of(halves["train"], halves["val"], name, margin=margin, seed=layout.seed)
-        _settle(winner, is_kept=kept is not None and kept.is_kept)
-    return {
-        "winner": winner and winner["candidate"],
-        "selection": _selection(lead, winner, halves[layout.deciding], layout),
-        "not_told_apart": list(_not_told_apart(lead, winner, against, layout)) if winner else [],
-        "carry_over": kept and kept.to_dict(),
-    }
+        train, val = halves["train"], halves["val"]
+        kept = kept_of(train, val, winner.candidate, margin=margin, seed=layout.seed)
+        is_kept = kept is not None and kept.is_kept
+        rows = [_settled(row, is_kept=is_kept) if row is winner else row for row in rows]
+    return Claims(
+        rows=tuple(rows),
+        winner=winner.candidate if winner else None,
+        selection=_selection(primary, winner, halves[layout.deciding], layout),
+        not_told_apart=tuple(_not_told_apart(primary, winner, against, layout)) if winner else (),
+        carry_over=kept.carry_over() if kept else None,
+    )
 
 
-def _settle(winner: Row, *, is_kept: bool) -> None:
+def _settled(winner: Row, *, is_kept: bool) -> Row:
     """Call a winner's gain kept only by the numbers that its choice did not flatter."""
-    overfit = winner["overfit"]
-    if overfit and overfit["state"] in {gap.KEPT, gap.UNDECIDED}:
-        overfit["state"] = gap.KEPT if is_kept else gap.UNDECIDED
+    overfit = winner.overfit
+    if overfit is None or overfit.state not in {gap.KEPT, gap.UNDECIDED}:
+        return winner
+    return replace(winner, overfit=replace(overfit, state=gap.KEPT if is_kept else gap.UNDECIDED))
 
 
-def _selection(lead: Sequence[Row], winner: Row | None, half: Half, layout: Layout) -> dict[str, Any] | None:
-    """Tell the best one's gain with and without the choice; where nothing was chosen, nothing."""
+def _selection(primary: Sequence[Row], winner: Row | None, half: Half, layout: Layout) -> Selection | None:
+    """Name the best one's gain with and without the choice; where nothing was chosen, nothing."""
     split = layout.deciding
-    others = [row for row in lead if row["vs_baseline"] and known_difference(row, split)["diff"] is not None]
-    if len(half.others) <= 1 or not others:
+    gains = [(d.diff, row) for row in primary if (d := row.against_baseline(split)) and d.diff is not None]
+    if len(half.others) <= 1 or not gains:
         return None
-    best = winner or max(others, key=lambda row: known_difference(row, split)["diff"])
-    return selection_of(len(half.others), best, split, cross_fit(half, best["candidate"], layout.seed))
+    best = winner or max(gains, key=lambda gain: gain[0])[1]
+    return selection_of(len(half.others), best, split, cross_fit(half, best.candidate, layout.seed))
 
 
-def _not_told_apart(lead: Sequence[Row], winner: Row, against: Against, layout: Layout) -> Iterator[str]:
+def _not_told_apart(primary: Sequence[Row], winner: Row, against: Against, layout: Layout) -> Iterator[str]:
     """Name the candidates that no corrected test tells from the winner, the best first."""
-    name, split = winner["candidate"], layout.deciding
+    name, split = winner.candidate, layout.deciding
     where = Where(layout.evaluators[0], layout.task_models[0], split)
     pairs = against.pairs[where]
     if pairs:
@@ -60,8 +74,8 @@ def _not_told_apart(lead: Sequence[Row], winner: Row, against: Against, layout: 
         apart = {other: marks[frozenset((name, other))] for other in layout.candidates if other != name}
     else:
         apart = {other: one.mark for other, one in against.apart_from(where, name).items()}
-    rows = sorted(lead, key=lambda row: -(row["splits"][split]["mean"] or 0.0))
+    rows = sorted(primary, key=lambda row: -(row.splits[split].mean or 0.0))
     for row in rows:
-        other = row["candidate"]
+        other = row.candidate
         if other not in {name, layout.baseline} and apart[other] not in {compare.BETTER, compare.WORSE}:
             yield other

@@ -12,7 +12,8 @@ from typing import Any
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.by_task import difference_over
 from optimize_eval.findings.board.stored import Board, Task, by_name, differences
-from optimize_eval.findings.shapes import d_of
+from optimize_eval.findings.documents import to_dict
+from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison, corrected
 from optimize_eval.findings.wording import count, interval, p_value, signed
@@ -107,7 +108,7 @@ def _told(before: Model, after: Model) -> dict[str, Any]:
     is_paired = bool(moved) and all(one.examples for one in moved)
     whole = len(moved) == len(before["tasks"]) == len(after["tasks"])
     fates = [fate for one in moved for fate in one.fates]
-    low = d_of(corrected([_paired(moved, as_zeros=True)])[0]) if is_paired else None
+    low = _shaped(corrected([_paired(moved, as_zeros=True)])[0]) if is_paired else None
     return {
         "model": after["adapter"],
         "model_in_a": before["adapter"],
@@ -115,7 +116,11 @@ def _told(before: Model, after: Model) -> dict[str, Any]:
         "overall": {
             "a": before.get("overall_score") if whole else None,
             "b": after.get("overall_score") if whole else None,
-            **(d_of(corrected([_paired(moved)])[0]) if is_paired else _apart(before, after, "overall_score")),
+            **(
+                _shaped(corrected([_paired(moved)])[0])
+                if is_paired
+                else _apart(before, after, "overall_score")
+            ),
         },
         "tasks": [_row(one, d) for one, d in zip(moved, comparisons, strict=True)],
         "at_lower_bound": low or _apart(before, after, "lower_bound"),
@@ -165,6 +170,10 @@ def _predictions(example: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return example.get("predictions") or [example]
 
 
+def _shaped(one: Comparison) -> dict[str, Any]:
+    return to_dict(score_difference(one))
+
+
 def _paired(moved: Sequence[_Moved], *, as_zeros: bool = False) -> Comparison:
     """Compare on the examples that both have a score for, or on all with failures as 0; tasks count alike."""
     taken = [one.examples if as_zeros else one.scored for one in moved]
@@ -190,7 +199,7 @@ def _row(moved: _Moved, comparison: Comparison) -> dict[str, Any]:
         "metric_id": moved.after.get("metric_id"),
         "a": moved.before["score"],
         "b": moved.after["score"],
-        **(d_of(comparison) if moved.examples else _apart(moved.before, moved.after, "score")),
+        **(_shaped(comparison) if moved.examples else _apart(moved.before, moved.after, "score")),
         "predictions_changed": len(moved.changed) if moved.examples else None,
         "newly_failing": moved.fates.count(_NEWLY_FAILING) if moved.examples else None,
         "fixed": moved.fates.count(_FIXED) if moved.examples else None,

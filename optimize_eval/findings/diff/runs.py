@@ -16,9 +16,10 @@ from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.findings.claims.failures import lower_bounds
 from optimize_eval.findings.diff.regressions import is_regression
 from optimize_eval.findings.diff.verdict import judge
+from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import Reading, Scores, Values
-from optimize_eval.findings.shapes import d_of, m_of
+from optimize_eval.findings.shaping import margin_of, score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, compare, corrected
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Cell, Layout
@@ -267,9 +268,14 @@ def _row(found: _Compared, comparison: Comparison, low: Comparison | None, layou
         "candidate_in_a": found.cells.a.candidate,
         "task_model": cell.task_model,
         "split": cell.split,
-        **d_of(comparison),
-        "margin": m_of(comparison.difference, *margin),
+        **to_dict(score_difference(comparison)),
+        "margin": _margin(comparison, *margin),
         **found.told,
-        "at_lower_bound": low and d_of(low) | {"margin": m_of(low.difference, *margin)},
+        "at_lower_bound": low and to_dict(score_difference(low)) | {"margin": _margin(low, *margin)},
     }
     return row | {"is_regression": is_regression(row)}
+
+
+def _margin(comparison: Comparison, margin: float | None, score_range: ScoreRange) -> dict[str, Any] | None:
+    found = margin_of(comparison.difference, margin, score_range)
+    return to_dict(found) if found else None

@@ -5,7 +5,9 @@ from typing import Any
 
 from optimize_eval.findings.diff import regressions
 from optimize_eval.findings.diff.regressions import GRAVEST_FIRST, standing
+from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.rows import MARKS, asked_with, no_difference_in, too_few
+from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count, interval, number, p_value, signed
 from optimize_eval.store.layout import SINGLE
@@ -98,9 +100,10 @@ def _said(row: Row, who: str, where: str, by: str) -> str:
 
 def _open(row: Row, who: str, where: str, by: str) -> str:
     if row["mark"] == compare.TOO_FEW:
-        return f"too few to say whether {who} changed{where}{_asked(by)} ({too_few(row)})"
+        why = too_few(from_dict(ScoreDifference, row))
+        return f"too few to say whether {who} changed{where}{_asked(by)} ({why})"
     if row["ci"] is None:
-        told = no_difference_in(row) if not row["diff"] else _amount(row, by)
+        told = no_difference_in(from_dict(ScoreDifference, row)) if not row["diff"] else _amount(row, by)
         return f"no difference is shown for {who}{where}{_asked(by)}: {told}"
     if row["margin"] and row["margin"]["equivalent"]:
         told = f"{signed(row['diff'])}{by} (90 % CI {interval(row['margin']['ci90'])})"

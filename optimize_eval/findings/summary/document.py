@@ -4,33 +4,42 @@ Reads each cell once, in the order of units, and puts the numbers of the other m
 others rely on. What the numbers are called in words is verdict's.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Protocol
 
-from optimize_eval.findings.additions import LeftOut, left_out_of, points_about, without
+from optimize_eval.findings.additions import left_out_of, points_about, without
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half
-from optimize_eval.findings.claims.duplicates import copies_in, with_copies_joined
+from optimize_eval.findings.claims.duplicates import copies_in
 from optimize_eval.findings.claims.families import Where
 from optimize_eval.findings.claims.winner import claims_of
-from optimize_eval.findings.latency import Latency
-from optimize_eval.findings.measures import Measures, of_cells
+from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.replies import judges_of
-from optimize_eval.findings.scores import Reading, Scores, known, worst_places
-from optimize_eval.findings.shapes import (
-    d_of,
-    despite_failures,
-    failures_of,
-    g_of,
-    lost_of,
-    m_of,
-    s_of,
-    where,
+from optimize_eval.findings.scores import Scores, known, worst_places
+from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.measured import Estimate
+from optimize_eval.findings.shapes.row import CandidatePair, GroupScores, LowScore, Overfit, Row, ScoreGap
+from optimize_eval.findings.shapes.summary import (
+    NO_VERDICT,
+    SCHEMA,
+    LeftOut,
+    SpendingTotals,
+    Summary,
+    Units,
 )
-from optimize_eval.findings.sideinfo import SideInfo
+from optimize_eval.findings.shaping import (
+    estimate,
+    failure_groups,
+    margin_of,
+    overfit,
+    score_difference,
+    score_gap,
+    split_scores,
+)
+from optimize_eval.findings.summary.cells import Cells, RecordsByCell
 from optimize_eval.findings.summary.compare import MOST_PAIRS
 from optimize_eval.findings.summary.gap import gap_between
 from optimize_eval.findings.summary.more_repeats import points_about_repeats
@@ -41,102 +50,87 @@ from optimize_eval.statistics.units import Clusters
 from optimize_eval.store.layout import Cell, Layout, Split
 from optimize_eval.store.stored import StoredRun
 
-SCHEMA = "optimize-eval.summary.v2"
-
-
-class Records(Protocol):
-    """A cell's newest records by their places in it, all or those at some places."""
-
-    def __call__(
-        self, cell: Cell, places: Iterable[int] | None = None, /
-    ) -> Iterable[tuple[int, Mapping[str, Any]]]: ...
-
 
 def summarise(
     layout: Layout,
-    records: Records,
+    records: RecordsByCell,
     changed: Iterable[str] = (),
     left_out: Sequence[LeftOut] = (),
     judges: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, Any]:
+) -> Summary:
     """Compute the summary; `records` gives a cell's newest records by their places in it.
 
     `changed` are evaluators that were not the same program from the first call to the last; `left_out` are
     additions that the layout does not have; `judges` are the models of evaluators that are some.
     """
     told = {name: judges[name] for name in layout.evaluators if name in judges}
-    return _Summary(layout, records).to_dict(sorted(changed), left_out, told)
+    return _Summing(layout, records).summary(sorted(changed), left_out, told)
 
 
-def summarise_stored(run: StoredRun) -> dict[str, Any]:
+def summarise_stored(run: StoredRun) -> Summary:
     """Compute the summary of a run on disk."""
     left_out = left_out_of(run)
     layout = without(run.layout, left_out)
     changed = run.ledger.changed.intersection(layout.evaluators)
     with run.reader() as reader:
         summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
-    return {**summary, "spent": run.ledger.ledger.spending.to_dict()}
+    spent = run.ledger.ledger.spending.to_dict()
+    return replace(summary, spent=from_dict(SpendingTotals, spent) if spent else None)
 
 
-class _Summary:
-    """The cells of one run, read, and what is made of them."""
+class _Summing:
+    """A run's cells, read, and what is made of them."""
 
-    def __init__(self, layout: Layout, records: Records) -> None:
+    def __init__(self, layout: Layout, records: RecordsByCell) -> None:
         self._layout = layout
         self._records = records
-        self._splits = {split.name: with_copies_joined(split) for split in layout.splits}
-        self._latency = Latency()
-        self._side_info: dict[tuple[Where, str], dict[str, Any]] = {}
-        self._scores: dict[tuple[Where, str], Scores] = {}
-        self._measured: list[tuple[Cell, Measures]] = []
-        for cell in layout.cells:
-            self._read(cell, records(cell))
+        self._cells = cells = Cells.read(layout, records)
+        self._splits, self._scores = cells.splits, cells.scores
         self._against = Against(layout=layout, splits=self._splits, scores=self._scores)
 
-    def to_dict(
+    def summary(
         self, changed: Sequence[str], left_out: Sequence[LeftOut], judges: Mapping[str, str]
-    ) -> dict[str, Any]:
+    ) -> Summary:
+        """Put everything together, and say what came out."""
         layout = self._layout
-        rows = [
-            self._row(evaluator, candidate, task_model)
-            for evaluator in layout.evaluators
-            for task_model in layout.task_models
-            for candidate in layout.candidates
-        ]
-        summary: dict[str, Any] = {
-            "schema": SCHEMA,
-            "verdict": None,
-            "baseline": layout.baseline,
-            "decided_on": layout.deciding,
-            "score_ranges": dict(zip(layout.evaluators, map(str, layout.score_ranges), strict=True)),
-            "margins": dict(layout.margins),
-            "judges": judges,
-            "units": self._units(),
-            "rows": rows,
-            **claims_of(rows, self._halves(), self._against, layout),
-            "pairs": [pair for where in self._families() for pair in self._all_pairs(where)],
-            "pairs_left_out": self._against.pairs_in_all if self._against.pairs_in_all > MOST_PAIRS else 0,
-            "leakage": _leakage(layout.splits),
-            "duplicates": {split.name: many for split in layout.splits if (many := copies_in(split.sha256))},
-            "clusters": {
-                split.name: len(set(split.clusters)) for split in self._splits.values() if split.clusters
-            },
-            "changed": changed,
-            "additions_left_out": left_out,
-            "failures": [
-                entry
+        claims = claims_of(self._rows(), self._halves(), self._against, layout)
+        pairs_in_all = self._against.pairs_in_all
+        measured = self._cells.measured()
+        summary = Summary(
+            schema=SCHEMA,
+            verdict=NO_VERDICT,
+            baseline=layout.baseline,
+            decided_on=layout.deciding,
+            score_ranges=dict(zip(layout.evaluators, map(str, layout.score_ranges), strict=True)),
+            margins=dict(layout.margins),
+            judges=judges,
+            units=self._units(),
+            rows=claims.rows,
+            selection=claims.selection,
+            not_told_apart=claims.not_told_apart,
+            carry_over=claims.carry_over,
+            pairs=tuple(pair for family in self._families() for pair in self._all_pairs(family)),
+            pairs_left_out=pairs_in_all if pairs_in_all > MOST_PAIRS else 0,
+            leakage=_leakage(layout.splits),
+            duplicates={split.name: many for split in layout.splits if (many := copies_in(split.sha256))},
+            clusters={s.name: len(set(s.clusters)) for s in self._splits.values() if s.clusters},
+            changed=tuple(changed),
+            additions_left_out=tuple(left_out),
+            failures=tuple(
+                group
                 for (_, candidate), scores in self._scores.items()
-                for entry in failures_of(candidate, scores)
-            ],
-            "side_info": list(self._side_info.values()),
-            "latency": self._latency.to_list(),
-            **of_cells((where(cell), one, self._splits[cell.split].clusters) for cell, one in self._measured),
-        }
-        summary["verdict"] = judge(summary, layout)
-        summary["verdict"]["points"] += points_about(left_out)
-        del summary["winner"]  # the verdict's, which a test split may take back
-        summary["verdict"]["points"] += points_about_repeats(summary, layout)
-        return summary
+                for group in failure_groups(candidate, scores)
+            ),
+            side_info=tuple(self._cells.side_info),
+            latency=self._cells.latency.entries(),
+            passes=measured.passes,
+            calibration=measured.calibration,
+            corpus_bleu=measured.corpus_bleu,
+            replies=measured.replies,
+        )
+        verdict = judge(summary, claims.winner, layout)
+        points = (*verdict.points, *points_about(left_out), *points_about_repeats(summary, layout))
+        return replace(summary, verdict=replace(verdict, points=points))
 
     def _families(self) -> Iterable[Where]:
         return dict.fromkeys(where for where, _ in self._scores)
@@ -144,75 +138,70 @@ class _Summary:
     def _halves(self) -> dict[str, Half]:
         """Give the scores that the winner is chosen by, split by split."""
         layout = self._layout
-        lead = layout.evaluators[0], layout.task_models[0]
-        return {name: self._half(Where(*lead, name), split.clusters) for name, split in self._splits.items()}
+        primary = layout.evaluators[0], layout.task_models[0]
+        return {
+            name: self._half(Where(*primary, name), split.clusters) for name, split in self._splits.items()
+        }
 
     def _half(self, place: Where, clusters: Clusters) -> Half:
         scores = {name: self._scores[place, name] for name in self._layout.candidates}
         return Half(baseline=scores.pop(self._layout.baseline), others=scores, clusters=clusters)
 
-    def _read(self, cell: Cell, records: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
-        lines = self._splits[cell.split].lines
-        repeats = self._layout.repeats
-        reading = Reading(cell, lines, repeats, self._layout.score_range(cell.evaluator))
-        side_info = SideInfo()
-        measures = Measures(len(lines), repeats, self._layout.score_range(cell.evaluator))
-        for place, record in records:
-            reading.take(place, record)
-            self._latency.take(cell, record)
-            if record["outcome"] == "scored":
-                side_info.take(record, lines[place // repeats])
-                measures.take(place // repeats, record)
-        self._measured.append((cell, measures))
-        family = Where(cell.evaluator, cell.task_model, cell.split)
-        self._scores[family, cell.candidate] = reading.done()
-        self._side_info[family, cell.candidate] = {**where(cell), **side_info.to_dict()}
+    def _units(self) -> Units:
+        every = self._scores.values()
+        scored, failed, skipped = (
+            sum(one.scored for one in every),
+            sum(one.failed for one in every),
+            sum(one.skipped for one in every),
+        )
+        total = self._layout.size
+        owed = total - scored - failed - skipped
+        return Units(total=total, scored=scored, failed=failed, skipped=skipped, owed=owed)
 
-    def _units(self) -> dict[str, int]:
-        counts = {
-            outcome: sum(getattr(scores, outcome) for scores in self._scores.values())
-            for outcome in ("scored", "failed", "skipped")
-        }
-        return {"total": self._layout.size, **counts, "owed": self._layout.size - sum(counts.values())}
+    def _rows(self) -> list[Row]:
+        return [
+            self._row(evaluator, candidate, task_model)
+            for evaluator in self._layout.evaluators
+            for task_model in self._layout.task_models
+            for candidate in self._layout.candidates
+        ]
 
-    def _row(self, evaluator: str, candidate: str, task_model: str | None) -> dict[str, Any]:
+    def _row(self, evaluator: str, candidate: str, task_model: str | None) -> Row:
         families = {name: Where(evaluator, task_model, name) for name in self._splits}
         scores = {name: self._scores[family, candidate] for name, family in families.items()}
         means = {name: self._mean(one) for name, one in scores.items()}
-        row: dict[str, Any] = {
-            "candidate": candidate,
-            "evaluator": evaluator,
-            "task_model": task_model,
-            "splits": {name: s_of(one, means[name], self._layout) for name, one in scores.items()},
-            "vs_baseline": None,
-            "gap": None,
-            "overfit": None,
-            "groups": self._groups(families, candidate),
-            "worst": self._worst(scores[self._layout.deciding].cell),
-        }
-        if {"train", "val"} <= means.keys():
-            gap = gap_between(means["train"], means["val"])
-            row["gap"] = gap and g_of(gap, min(means["train"].n, means["val"].n))
-        if candidate != self._layout.baseline:
-            row["vs_baseline"] = {name: self._d(family, candidate) for name, family in families.items()}
-            if "val" in families and (lost := self._against.lost.get((families["val"], candidate))):
-                row["overfit"] = lost_of(*lost)
-        return row
+        is_baseline = candidate == self._layout.baseline
+        return Row(
+            candidate=candidate,
+            evaluator=evaluator,
+            task_model=task_model,
+            splits={name: split_scores(one, means[name], self._layout) for name, one in scores.items()},
+            vs_baseline=None
+            if is_baseline
+            else {name: self._difference(family, candidate) for name, family in families.items()},
+            gap=_gap(means),
+            overfit=None if is_baseline else self._overfit(families, candidate),
+            groups=self._groups(families, candidate),
+            worst=tuple(self._worst(scores[self._layout.deciding].cell)),
+        )
 
-    def _d(self, family: Where, candidate: str) -> dict[str, Any]:
+    def _overfit(self, families: Mapping[str, Where], candidate: str) -> Overfit | None:
+        lost = self._against.lost.get((families["val"], candidate)) if "val" in families else None
+        return overfit(*lost) if lost else None
+
+    def _difference(self, family: Where, candidate: str) -> ScoreDifference:
         """Shape a comparison with the baseline: its power, its failures, its margin."""
         one = self._against.baseline[family, candidate]
-        failing = self._against.failing.get((family, candidate))
-        margin = m_of(
-            one.difference,
-            self._layout.margins.get(family.evaluator),
-            self._layout.score_range(family.evaluator),
+        return score_difference(
+            one,
+            with_power=family.split == self._layout.deciding,
+            failing=self._against.failing.get((family, candidate)),
+            margin=margin_of(
+                one.difference,
+                self._layout.margins.get(family.evaluator),
+                self._layout.score_range(family.evaluator),
+            ),
         )
-        return {
-            **d_of(one, with_power=family.split == self._layout.deciding),
-            **(despite_failures(failing) if failing else {}),
-            **({"margin": margin} if margin else {}),
-        }
 
     def _mean(self, scores: Scores, places: Sequence[int] | None = None) -> Mean:
         at = known(scores.means, places)
@@ -223,46 +212,56 @@ class _Summary:
             is_unit=self._layout.score_range(scores.cell.evaluator) is ScoreRange.UNIT,
         )
 
-    def _all_pairs(self, family: Where) -> list[dict[str, Any]]:
+    def _all_pairs(self, family: Where) -> list[CandidatePair]:
         return [
-            {"a": a, "b": b, **family._asdict(), **d_of(one)} for a, b, one in self._against.pairs[family]
+            CandidatePair(a=a, b=b, **family._asdict(), difference=score_difference(one))
+            for a, b, one in self._against.pairs[family]
         ]
 
-    def _groups(self, families: Mapping[str, Where], candidate: str) -> dict[str, Any]:
-        groups: dict[str, Any] = {}
+    def _groups(self, families: Mapping[str, Where], candidate: str) -> dict[str, GroupScores]:
+        means = defaultdict[str, dict[str, Estimate]](dict)
+        against = defaultdict[str, dict[str, ScoreDifference]](dict)
         for name, family in families.items():
             for path, label, places in self._against.group_places(name):
-                found = groups.setdefault(f"{path}={label}", {"splits": {}, "vs_baseline": {}})
+                group = f"{path}={label}"
                 mean = self._mean(self._scores[family, candidate], places)
-                found["splits"][name] = {key: value for key, value in asdict(mean).items() if key != "df"}
+                means[group][name] = estimate(mean)
                 if candidate != self._layout.baseline:
                     compared = self._against.groups[family, candidate, path, label]
-                    found["vs_baseline"][name] = d_of(compared)
-        return groups
+                    against[group][name] = score_difference(compared)
+        return {
+            group: GroupScores(splits=splits, vs_baseline=against[group]) for group, splits in means.items()
+        }
 
-    def _worst(self, cell: Cell) -> list[dict[str, Any]]:
+    def _worst(self, cell: Cell) -> Iterable[LowScore]:
         """List the examples that got worse than the baseline, and why; of the baseline its lowest scores."""
         family = Where(cell.evaluator, cell.task_model, cell.split)
         means = self._scores[family, cell.candidate].means
         before = self._scores[family, self._layout.baseline].means
         split = self._splits[cell.split]
-        return [
-            {
-                "split": split.name,
-                "line": split.lines[place],
-                "name": split.names[place] if split.names else "",
-                "input": split.inputs[place] if split.inputs else "",
-                "score": means[place],
-                "baseline": _or_none(before[place]),
-                "text": self._reason(cell, place),
-            }
-            for place in worst_places(means, None if cell.candidate == self._layout.baseline else before)
-        ]
+        for place in worst_places(means, None if cell.candidate == self._layout.baseline else before):
+            yield LowScore(
+                split=split.name,
+                line=split.lines[place],
+                name=split.names[place] if split.names else "",
+                input=split.inputs[place] if split.inputs else "",
+                score=means[place],
+                baseline=_or_none(before[place]),
+                text=self._reason(cell, place),
+            )
 
     def _reason(self, cell: Cell, example: int) -> str | None:
         start = example * self._layout.repeats
         units = range(start, start + self._layout.repeats)
         return reason_of_lowest([record for _, record in self._records(cell, units)])
+
+
+def _gap(means: Mapping[str, Mean]) -> ScoreGap | None:
+    if not {"train", "val"} <= means.keys():
+        return None
+    train, val = means["train"], means["val"]
+    gap = gap_between(train, val)
+    return score_gap(gap, min(train.n, val.n)) if gap else None
 
 
 def _leakage(splits: Sequence[Split]) -> int:

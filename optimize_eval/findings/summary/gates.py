@@ -5,12 +5,15 @@ regression_gates'; what a missed gate does to an exit code is cli's.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import MINUS, count, interval, number, signed
+from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import Layout
 
 _SHOWN = 20
@@ -50,8 +53,27 @@ class Bound:
     candidate: str | None
     least: float
 
-    def concerns(self, row: Mapping[str, Any]) -> bool:
-        return row["evaluator"] == self.evaluator and self.candidate in {None, row["candidate"]}
+    def concerns(self, row: Row) -> bool:
+        return row.evaluator == self.evaluator and self.candidate in {None, row.candidate}
+
+
+class Bounded(Protocol):
+    """A mean with what it could be if failures counted as scores; SplitScores is one."""
+
+    @property
+    def mean(self) -> float | None: ...
+
+    @property
+    def ci(self) -> Interval | None: ...
+
+    @property
+    def scored(self) -> int: ...
+
+    @property
+    def failed(self) -> int: ...
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None] | None: ...
 
 
 def parse_bound(text: str, layout: Layout) -> Bound:
@@ -95,37 +117,37 @@ def check_gap(layout: Layout, most: float) -> None:
         )
 
 
-def gates_of(summary: Mapping[str, Any], bounds: Sequence[Bound], max_gap: float | None) -> Iterator[Gate]:
+def gates_of(summary: Summary, bounds: Sequence[Bound], max_gap: float | None) -> Iterator[Gate]:
     """Hold a summary against its bounds and its largest gap."""
     for bound in bounds:
         yield from _fail_under(summary, bound)
     if max_gap is not None:
-        yield from (_gap_gate(row, max_gap) for row in summary["rows"])
+        yield from (_gap_gate(row, max_gap) for row in summary.rows)
 
 
-def completeness(summary: Mapping[str, Any]) -> Iterator[Gate]:
+def completeness(summary: Summary) -> Iterator[Gate]:
     """Demand what all other gates rest on: nothing is owed, and evaluators stayed what they were."""
-    units, changed = summary["units"], summary["changed"]
-    if units["owed"]:
-        text = f"the run is not complete: {units['owed']:,} of {count(units['total'], 'call')} are owed"
+    units, changed = summary.units, summary.changed
+    if units.owed:
+        text = f"the run is not complete: {units.owed:,} of {count(units.total, 'call')} are owed"
         yield Gate(name="complete", is_met=False, text=text)
     if changed:
         text = f"{', '.join(changed)} changed while being called: its scores are not of one program"
         yield Gate(name="unchanged", is_met=False, text=text)
 
 
-def _fail_under(summary: Mapping[str, Any], bound: Bound) -> Iterator[Gate]:
-    split = summary["decided_on"]
-    rows = [row for row in summary["rows"] if bound.concerns(row)]
+def _fail_under(summary: Summary, bound: Bound) -> Iterator[Gate]:
+    split = summary.decided_on
+    rows = [row for row in summary.rows if bound.concerns(row)]
     if not rows:  # an added evaluator that was left out of the summary
         who = bound.evaluator if bound.candidate is None else f"{bound.evaluator} on {bound.candidate}"
         text = f"{who}, {split}: its mean cannot be known: {_plain(bound.least)} is not shown to be met"
         yield Gate(name=f"fail-under {who}, {split}", is_met=False, text=text)
     for row in rows:
-        yield bound_gate(f"{_where(row)}, {split}", row["splits"][split], bound.least)
+        yield bound_gate(f"{_where(row)}, {split}", row.splits[split], bound.least)
 
 
-def bound_gate(where: str, told: Mapping[str, Any], least: float) -> Gate:
+def bound_gate(where: str, told: Bounded, least: float) -> Gate:
     """Hold a mean against the lowest that it may be; `told` is as a summary tells of a split."""
     value, what = _value(told, least)
     is_met = value is not None and _is_at_least(value, least)
@@ -137,23 +159,23 @@ def bound_gate(where: str, told: Mapping[str, Any], least: float) -> Gate:
     return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verdict}")
 
 
-def _value(told: Mapping[str, Any], least: float) -> tuple[float | None, str]:
+def _value(told: Bounded, least: float) -> tuple[float | None, str]:
     """Choose the mean, or where calls failed the lower bound, and say which with its numbers."""
 
     def holds(value: float) -> bool:
         return _is_at_least(value, least)
 
-    if not told["failed"] and told["mean"] is not None:
-        ci = f" ({interval(told['ci'], number)})" if told["ci"] else ""
-        return told["mean"], f"the mean {_told(told['mean'], number, holds)}{ci}"
-    asked = told["scored"] + told["failed"]
-    bounds = told["bounds"] or [None]
-    lower = "the lower bound" if bounds[0] is None else f"the lower bound {_told(bounds[0], number, holds)}"
-    return bounds[0], f"{lower} ({told['failed']:,} of {count(asked, 'call')} failed)"
+    if not told.failed and told.mean is not None:
+        ci = f" ({interval(told.ci, number)})" if told.ci else ""
+        return told.mean, f"the mean {_told(told.mean, number, holds)}{ci}"
+    asked = told.scored + told.failed
+    low = told.bounds[0] if told.bounds else None
+    lower = "the lower bound" if low is None else f"the lower bound {_told(low, number, holds)}"
+    return low, f"{lower} ({told.failed:,} of {count(asked, 'call')} failed)"
 
 
-def _gap_gate(row: Mapping[str, Any], most: float) -> Gate:
-    where, gap = _where(row), row["gap"]
+def _gap_gate(row: Row, most: float) -> Gate:
+    where, gap = _where(row), row.gap
     value, ends = _largest_gap(row)
     if gap is None or value is None:
         what = "the gap between train and val cannot be known"
@@ -163,22 +185,23 @@ def _gap_gate(row: Mapping[str, Any], most: float) -> Gate:
         return _is_at_least(most, value)
 
     is_met = holds(value)
-    ci = f" ({interval(gap['ci'])})" if gap["ci"] and not ends else ""
+    ci = f" ({interval(gap.ci)})" if gap.ci and not ends else ""
     verb = "is at most" if is_met else "is above"
     text = f"{where}: train minus val {_told(value, signed, holds)}{ci}{ends} {verb} {_plain(most)}"
     return Gate(name=f"max-gap {where}", is_met=is_met, text=text)
 
 
-def _largest_gap(row: Mapping[str, Any]) -> tuple[float | None, str]:
+def _largest_gap(row: Row) -> tuple[float | None, str]:
     """Give the gap; where calls failed, the largest that they leave open, and how it comes about."""
-    train, val = (row["splits"][name] for name in ("train", "val"))
-    failed = train["failed"] + val["failed"]
+    train, val = (row.splits[name] for name in ("train", "val"))
+    failed = train.failed + val.failed
     if not failed:
-        return row["gap"] and row["gap"]["value"], ""
+        return (row.gap.value if row.gap else None), ""
     told = f" ({count(failed, 'call')} failed: on train counted as 1, on val as 0)"
-    if train["bounds"] is None or val["bounds"] is None:
+    if train.bounds is None or val.bounds is None:
         return None, f": {count(failed, 'call')} failed, and scores have no ends"
-    return train["bounds"][1] - val["bounds"][0], told
+    high, low = train.bounds[1], val.bounds[0]
+    return (None if high is None or low is None else high - low), told
 
 
 def _is_at_least(value: float, least: float) -> bool:
@@ -197,6 +220,6 @@ def _plain(bound: float) -> str:
     return f"{bound:g}" if float(f"{bound:g}") == bound else repr(bound)
 
 
-def _where(row: Mapping[str, Any]) -> str:
-    model = f" with {row['task_model']}" if row["task_model"] else ""
-    return f"{row['evaluator']} on {row['candidate']}{model}"
+def _where(row: Row) -> str:
+    model = f" with {row.task_model}" if row.task_model else ""
+    return f"{row.evaluator} on {row.candidate}{model}"

@@ -1,58 +1,55 @@
 """The points of a verdict: the winner's lost gain, every other evaluator, every other candidate."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from optimize_eval.findings.rows import (
     MARKS,
-    Row,
-    against_baseline,
     asked_with,
     change,
-    is_lead,
-    known_difference,
+    is_primary,
     marked,
     survives_failures,
     too_few,
     why_no_winner,
 )
+from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.row import Overfit, Row
+from optimize_eval.findings.shapes.summary import Point, Selection, Summary, WinnersCarryOver
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.wording import evidence, interval, number, signed
 from optimize_eval.store.layout import Layout
 
-Point = dict[str, str]
-
 MOST_NAMED = 5
 
 
-def about_winner(winner: Row | None, summary: Mapping[str, Any], layout: Layout) -> Iterator[Point]:
+def about_winner(winner: Row | None, summary: Summary, layout: Layout) -> Iterator[Point]:
     if winner is None:
         return
-    if overfit := winner["overfit"]:
-        yield from _lost(overfit, summary["carry_over"])
-    if "test" not in winner["splits"] or layout.deciding == "test":
-        yield from _plain_gain(summary["selection"], layout.deciding)
-    if alike := summary["not_told_apart"]:
+    if overfit := winner.overfit:
+        yield from _lost(overfit, summary.carry_over)
+    if "test" not in winner.splits or layout.deciding == "test":
+        yield from _plain_gain(summary.selection, layout.deciding)
+    if alike := summary.not_told_apart:
         shown = ", ".join(alike[:MOST_NAMED]) + f", … ({len(alike):,})" * (len(alike) > MOST_NAMED)
-        yield _point("·", f"not told apart from {winner['candidate']}: {shown}")
+        yield _point("·", f"not told apart from {winner.candidate}: {shown}")
 
 
-def _plain_gain(selection: Mapping[str, Any] | None, split: str) -> Iterator[Point]:
+def _plain_gain(selection: Selection | None, split: str) -> Iterator[Point]:
     """Name the gain that the choice flattered; where every half chose alike, it flattered nothing."""
-    if not selection or not selection["crossfit"] or not selection["naive"]["ci"]:
+    if not selection or not selection.crossfit:
         return
-    naive, fitted = selection["naive"], selection["crossfit"]
-    if number(naive["diff"]) != number(fitted["diff"]):
-        gain = f"{signed(naive['diff'])} ({interval(naive['ci'])})"
-        chosen = f"chosen on {split} among {selection['k']:,}"
+    naive, fitted = selection.naive, selection.crossfit
+    if naive.ci and number(naive.diff) != number(fitted.diff):
+        gain = f"{signed(naive.diff)} ({interval(naive.ci)})"
+        chosen = f"chosen on {split} among {selection.k:,}"
         yield _point("·", f"its plain gain, {gain}, is optimistic: it was {chosen}")
 
 
-def _lost(overfit: Mapping[str, Any], carried: Mapping[str, Any] | None) -> Iterator[Point]:
+def _lost(overfit: Overfit, carried: WinnersCarryOver | None) -> Iterator[Point]:
     """Say what is shown of the winner's gain on train, and never more than is shown."""
-    lost = f"lost gain {signed(overfit['value'])}"
-    lost += f" ({interval(overfit['ci'])})" if overfit["ci"] else ""
-    state = overfit["state"]
+    lost = f"lost gain {signed(overfit.value)}"
+    lost += f" ({interval(overfit.ci)})" if overfit.ci else ""
+    state = overfit.state
     if state == gap.KEPT and carried:
         yield _point("✓", _kept(carried))
     elif state == gap.UNDECIDED:
@@ -67,20 +64,20 @@ def _lost(overfit: Mapping[str, Any], carried: Mapping[str, Any] | None) -> Iter
         yield _point("\N{EN DASH}", "it is not shown to be better on train, so there is no gain to be lost")
 
 
-def _kept(carried: Mapping[str, Any]) -> str:
-    lost = carried["lost"]
-    if carried["ci"] and carried["ci"][0] >= gap.SHARE_KEPT:
-        return f"at least {_whole(carried['ci'][0])} of its train gain carries over to val (95 %)"
-    if carried["share"] is not None and carried["ci"] is None:
-        return f"{_whole(carried['share'])} of its train gain carries over to val, on every example"
-    most = lost["ci"][1] if lost["ci"] else lost["value"]
+def _kept(carried: WinnersCarryOver) -> str:
+    lost = carried.lost
+    if carried.ci and carried.ci[0] >= gap.SHARE_KEPT:
+        return f"at least {_whole(carried.ci[0])} of its train gain carries over to val (95 %)"
+    if carried.share is not None and carried.ci is None:
+        return f"{_whole(carried.share)} of its train gain carries over to val, on every example"
+    most = lost.ci[1] if lost.ci else lost.value
     return f"at most {number(max(0.0, most))} of its train gain is lost on val (95 %), within the margin"
 
 
-def _share(carried: Mapping[str, Any] | None) -> str:
-    if not carried or not carried["ci"]:
+def _share(carried: WinnersCarryOver | None) -> str:
+    if not carried or not carried.ci:
         return ""
-    low, high = (f"{100 * end:.0f}".replace("-", "\N{MINUS SIGN}") for end in carried["ci"])
+    low, high = (f"{100 * end:.0f}".replace("-", "\N{MINUS SIGN}") for end in carried.ci)
     return f"between {low} % and {high} % of it (95 %), "
 
 
@@ -88,14 +85,12 @@ def _whole(share: float) -> str:
     return f"{int(100 * share)} %"
 
 
-def elsewhere(summary: Mapping[str, Any], winner: Row | None, layout: Layout) -> Iterator[Point]:
+def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[Point]:
     """Name every other evaluator and task model, also where things get worse there."""
     for evaluator in layout.evaluators:
         for task_model in layout.task_models:
-            rows = [
-                r for r in summary["rows"] if (r["evaluator"], r["task_model"]) == (evaluator, task_model)
-            ]
-            if is_lead(rows[0], layout):
+            rows = [r for r in summary.rows if (r.evaluator, r.task_model) == (evaluator, task_model)]
+            if is_primary(rows[0], layout):
                 continue
             where = asked_with(evaluator, task_model)
             if len(rows) == 1:
@@ -105,35 +100,35 @@ def elsewhere(summary: Mapping[str, Any], winner: Row | None, layout: Layout) ->
             yield first
             if winner is None:
                 worse = marked(rows, layout.deciding, compare.WORSE, compare.HINT_WORSE)[-MOST_NAMED:]
-                told = [_change_elsewhere(row, row["candidate"], where, layout.deciding) for row in worse]
+                told = [_change_elsewhere(row, row.candidate, where, layout.deciding) for row in worse]
                 yield from (point for point in told if point != first)
 
 
 def _alone_elsewhere(row: Row, where: str, layout: Layout) -> str:
-    s = row["splits"][layout.deciding]
-    ci = f" (95 % CI {interval(s['ci'], number)})" if s["ci"] else ""
-    return f"on {where} it scores {number(s['mean'])}{ci}"
+    s = row.splits[layout.deciding]
+    ci = f" (95 % CI {interval(s.ci, number)})" if s.ci else ""
+    return f"on {where} it scores {number(s.mean)}{ci}"
 
 
 def _one_elsewhere(rows: Sequence[Row], winner: Row | None, where: str, split: str, baseline: str) -> Point:
-    compared = [row for row in rows if row["candidate"] != baseline]
+    compared = [row for row in rows if row.candidate != baseline]
     if winner is None:
-        row = max(compared, key=lambda row: known_difference(row, split)["diff"] or 0.0)
-        who = row["candidate"]
+        row = max(compared, key=lambda row: row.difference(split).diff or 0.0)
+        who = row.candidate
     else:
-        row = next(row for row in compared if row["candidate"] == winner["candidate"])
-        who = "it" if len(compared) == 1 else str(winner["candidate"])
+        row = next(row for row in compared if row.candidate == winner.candidate)
+        who = "it" if len(compared) == 1 else str(winner.candidate)
     return _change_elsewhere(row, who, where, split, too=", too" if winner else "")
 
 
 def _change_elsewhere(row: Row, who: str, where: str, split: str, *, too: str = "") -> Point:
-    d = known_difference(row, split)
-    if d["mark"] == compare.TOO_FEW:
+    d = row.difference(split)
+    if d.mark == compare.TOO_FEW:
         return _point("·", f"on {where} too few to say: {too_few(d)}")
-    if d["mark"] == compare.NO_DIFFERENCE:
-        most = f"; none larger than {number(max(map(abs, d['ci'])))}" if d["ci"] else ""
+    if d.mark == compare.NO_DIFFERENCE:
+        most = f"; none larger than {number(max(map(abs, d.ci)))}" if d.ci else ""
         return _point("·", f"on {where} no difference is shown for {who}: {change(d)}{most}")
-    if d["mark"] == compare.BETTER and not survives_failures(row, split):
+    if d.mark == compare.BETTER and not survives_failures(row, split):
         why = why_no_winner(row, split)
         return _point("!", f"on {where} {who} is ahead where both were scored, {why}: {change(d)}")
     words = {
@@ -142,53 +137,51 @@ def _change_elsewhere(row: Row, who: str, where: str, split: str, *, too: str = 
         compare.HINT_BETTER: "may be better, a hint only",
         compare.HINT_WORSE: "may be worse, a hint only",
     }
-    return _point(MARKS[d["mark"]], f"on {where} {who} {words[d['mark']]}: {change(d)}")
+    return _point(MARKS[d.mark], f"on {where} {who} {words[d.mark]}: {change(d)}")
 
 
-def others(lead: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[Point]:
+def others(primary: Sequence[Row], winner: Row | None, layout: Layout) -> Iterator[Point]:
     """Name the candidates that overfit, are worse, may be better, and the others that are better."""
     split = layout.deciding
-    rest = [row for row in lead if row is not winner]
-    overfitting = [row for row in rest if row["overfit"] and row["overfit"]["state"] == gap.OVERFITS]
+    rest = [row for row in primary if row is not winner]
+    overfitting = [row for row in rest if row.overfit and row.overfit.state == gap.OVERFITS]
     for row in overfitting[:MOST_NAMED]:
-        gains = "; ".join(f"on {name} {change(known_difference(row, name))}" for name in ("train", "val"))
-        yield _point("✕", f"{row['candidate']} overfits: {gains}")
+        gains = "; ".join(f"on {name} {change(row.difference(name))}" for name in ("train", "val"))
+        yield _point("✕", f"{row.candidate} overfits: {gains}")
     if winner is not None:
         also = [row for row in marked(rest, split, compare.BETTER) if survives_failures(row, split)]
         for row in also[:MOST_NAMED]:
-            d = known_difference(row, split)
-            yield _point(
-                "▲", f"{row['candidate']} is better than {layout.baseline}, too: {signed(d['diff'])}"
-            )
+            d = row.difference(split)
+            yield _point("▲", f"{row.candidate} is better than {layout.baseline}, too: {signed(d.diff)}")
     for row in marked(rest, split, compare.HINT_BETTER)[:MOST_NAMED]:
-        d = known_difference(row, split)
-        told = f"{signed(d['diff'])} ({evidence(d)})"
-        yield _point("△", f"{row['candidate']} may be better, a hint only, {_unconfirmed(d)}: {told}")
+        d = row.difference(split)
+        told = f"{signed(d.diff)} ({evidence(d)})"
+        yield _point("△", f"{row.candidate} may be better, a hint only, {_unconfirmed(d)}: {told}")
     yield from _no_worse(rest, split, layout)
     worse = marked(rest, split, compare.WORSE)
-    if len(lead) == 2 and winner is None:  # noqa: PLR2004  the headline has said so
+    if len(primary) == 2 and winner is None:  # noqa: PLR2004  the headline has said so
         return
     for row in worse[-MOST_NAMED:]:
-        d = known_difference(row, split)
-        told = f"{signed(d['diff'])} ({evidence(d)})"
-        yield _point("▼", f"{row['candidate']} is worse than {layout.baseline}: {told}")
+        d = row.difference(split)
+        told = f"{signed(d.diff)} ({evidence(d)})"
+        yield _point("▼", f"{row.candidate} is worse than {layout.baseline}: {told}")
 
 
 def _no_worse(rest: Sequence[Row], split: str, layout: Layout) -> Iterator[Point]:
     """Name the candidates whose loss is shown to be smaller than the margin, and that are not better."""
     for row in rest:
-        d = against_baseline(row, split)
-        if d and (margin := d.get("margin")) and margin["no_worse"] and d["mark"] != compare.BETTER:
-            told = f"{signed(d['diff'])}, 90 % CI {interval(margin['ci90'])}"
-            what = f"no worse than {layout.baseline} by more than {number(margin['margin'])}"
-            yield _point("·", f"{row['candidate']} is {what}: {told}")
+        d = row.against_baseline(split)
+        if d and (margin := d.margin) and margin.no_worse and d.mark != compare.BETTER:
+            told = f"{signed(d.diff)}, 90 % CI {interval(margin.ci90)}"
+            what = f"no worse than {layout.baseline} by more than {number(margin.margin)}"
+            yield _point("·", f"{row.candidate} is {what}: {told}")
 
 
-def _unconfirmed(d: Mapping[str, Any]) -> str:
-    if d["comparisons"] == 1:
+def _unconfirmed(d: ScoreDifference) -> str:
+    if d.comparisons == 1:
         return "not confirmed by its test"
-    return f"not confirmed after correcting for {d['comparisons']:,} comparisons"
+    return f"not confirmed after correcting for {d.comparisons:,} comparisons"
 
 
 def _point(mark: str, text: str) -> Point:
-    return {"mark": mark, "text": text}
+    return Point(mark=mark, text=text)

@@ -6,23 +6,24 @@ not complete. Who won is claims', what a winner's sentence is won's.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 from optimize_eval.findings.rows import (
-    Row,
-    against_baseline,
-    is_lead,
-    lead_name,
+    is_primary,
     marked,
     no_difference_in,
     on_split,
+    primary_name,
     too_few,
     why_no_winner,
 )
+from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary, Verdict
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.caveats import caveats
 from optimize_eval.findings.summary.points import MOST_NAMED, about_winner, elsewhere, others
-from optimize_eval.findings.summary.won import Said, won
+from optimize_eval.findings.summary.won import won
 from optimize_eval.findings.wording import count, evidence, interval, number, signed
 from optimize_eval.store.layout import SINGLE, Layout
 
@@ -38,92 +39,87 @@ WORSE, NO_DIFFERENCE, NOT_SHOWN, TOO_FEW, ALONE, FAILED = (
 )
 
 
-def judge(summary: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
-    """Say what came out."""
-    if summary["changed"]:
-        names = ", ".join(summary["changed"])
+def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
+    """Say what came out; `won_by` is the winner's name."""
+    if summary.changed:
+        names = ", ".join(summary.changed)
         text = f"no verdict: {names} changed while being called, so the scores are of different programs"
-        return _verdict(Said(text=f"{text}; start over with --fresh", state=None), [])
-    if summary["units"]["owed"]:
-        return _verdict(Said(text=_so_far(summary, layout), state=None), [])
-    lead = [row for row in summary["rows"] if is_lead(row, layout)]
-    if all(row["splits"][layout.deciding]["mean"] is None for row in lead):
-        said = Said(text=_nothing_scored(summary, layout), state=FAILED)
-        return _verdict(said, list(elsewhere(summary, None, layout)))
-    winner = next((row for row in lead if row["candidate"] == summary["winner"]), None)
-    said = won(winner, summary, layout) if winner else _no_winner(lead, layout)
-    points = [
+        return Verdict(text=f"{text}; start over with --fresh", state=None)
+    if summary.units.owed:
+        return Verdict(text=_so_far(summary, layout), state=None)
+    primary = [row for row in summary.rows if is_primary(row, layout)]
+    if all(row.splits[layout.deciding].mean is None for row in primary):
+        points = tuple(elsewhere(summary, None, layout))
+        return Verdict(text=_nothing_scored(summary, layout), points=points, state=FAILED)
+    winner = next((row for row in primary if row.candidate == won_by), None)
+    verdict = won(winner, summary, layout) if winner else _no_winner(primary, layout)
+    points = (
         *about_winner(winner, summary, layout),
         *elsewhere(summary, winner, layout),
-        *others(lead, winner, layout),
-    ]
-    return _verdict(said, [*points, *caveats(summary, layout)])
+        *others(primary, winner, layout),
+        *caveats(summary, layout),
+    )
+    return replace(verdict, points=points)
 
 
-def _verdict(said: Said, points: list[dict[str, str]]) -> dict[str, Any]:
-    return {"text": said.text, "points": points, "state": said.state, "winner": said.winner, "by": said.by}
-
-
-def _so_far(summary: Mapping[str, Any], layout: Layout) -> str:
-    units = summary["units"]
-    done = units["total"] - units["owed"]
-    told = f"{done:,} of {units['total']:,} calls done; no verdict before the end"
+def _so_far(summary: Summary, layout: Layout) -> str:
+    units = summary.units
+    done = units.total - units.owed
+    told = f"{done:,} of {units.total:,} calls done; no verdict before the end"
     means = {
-        row["candidate"]: row["splits"][layout.deciding]["mean"]
-        for row in summary["rows"]
-        if is_lead(row, layout) and row["splits"][layout.deciding]["mean"] is not None
+        row.candidate: mean
+        for row in summary.rows
+        if is_primary(row, layout) and (mean := row.splits[layout.deciding].mean) is not None
     }
     if len(means) <= 1:
         return f"not complete: {told}"
-    return f"so far {max(means, key=lambda name: means[name])} leads on {lead_name(layout)}: {told}"
+    return f"so far {max(means, key=lambda name: means[name])} leads on {primary_name(layout)}: {told}"
 
 
-def _nothing_scored(summary: Mapping[str, Any], layout: Layout) -> str:
-    lead = layout.evaluators[0]
-    failed = [e for e in summary["failures"] if (e["evaluator"], e["split"]) == (lead, layout.deciding)]
+def _nothing_scored(summary: Summary, layout: Layout) -> str:
+    primary = layout.evaluators[0]
+    failed = [e for e in summary.failures if (e.evaluator, e.split) == (primary, layout.deciding)]
     if not failed:
-        is_scored = any(
-            row["splits"][layout.deciding]["scored"] for row in summary["rows"] if is_lead(row, layout)
-        )
+        is_scored = any(row.splits[layout.deciding].scored for row in summary.rows if is_primary(row, layout))
         if not is_scored:
-            return f"{lead} was not called"
-        return f"{lead} has no mean: its scores are too large to be added up"
-    most = max(failed, key=lambda entry: entry["count"])
-    total = sum(entry["count"] for entry in failed)
+            return f"{primary} was not called"
+        return f"{primary} has no mean: its scores are too large to be added up"
+    most = max(failed, key=lambda entry: entry.count)
+    total = sum(entry.count for entry in failed)
     where = "" if layout.deciding == SINGLE else f" on {layout.deciding}"
-    said = most["first_message"]
+    said = most.first_message
     said = said if len(said) <= _LONGEST_SAID else f"{said[:_LONGEST_SAID]}…"
-    return f"{lead} scored nothing{where}: {count(total, 'call')} failed ({most['kind']}: {said})"
+    return f"{primary} scored nothing{where}: {count(total, 'call')} failed ({most.kind}: {said})"
 
 
-def _no_winner(rows: Sequence[Row], layout: Layout) -> Said:
+def _no_winner(rows: Sequence[Row], layout: Layout) -> Verdict:
     split = layout.deciding
     if len(rows) == 1:
-        return Said(text=_alone(rows[0], layout), state=ALONE)
+        return Verdict(text=_alone(rows[0], layout), state=ALONE)
     if better := marked(rows, split, compare.BETTER):
         text = (
-            f"no winner: {better[0]['candidate']} is ahead of {layout.baseline}{on_split(split)} "
+            f"no winner: {better[0].candidate} is ahead of {layout.baseline}{on_split(split)} "
             f"where both were scored, {why_no_winner(better[0], split)}"
         )
-        return Said(text=text, state=NOT_SHOWN)
-    compared = {row["candidate"]: d for row in rows if (d := against_baseline(row, split))}
-    told = {name: d for name, d in compared.items() if d["mark"] != compare.TOO_FEW}
+        return Verdict(text=text, state=NOT_SHOWN)
+    compared = {row.candidate: d for row in rows if (d := row.against_baseline(split))}
+    told = {name: d for name, d in compared.items() if d.mark != compare.TOO_FEW}
     if not told:
-        return Said(text=_too_few(rows, next(iter(compared.values())), layout), state=TOO_FEW)
+        return Verdict(text=_too_few(rows, next(iter(compared.values())), layout), state=TOO_FEW)
     if len(told) == len(compared) and all(_is_the_same(d) for d in told.values()):
-        return Said(text=_the_same(told, layout), state=NO_DIFFERENCE)
+        return Verdict(text=_the_same(told, layout), state=NO_DIFFERENCE)
     return _not_better(told, layout)
 
 
-def _not_better(told: Mapping[str, Mapping[str, Any]], layout: Layout) -> Said:
+def _not_better(told: Mapping[str, ScoreDifference], layout: Layout) -> Verdict:
     """Name the candidate that comes nearest, and what none of them exceeds."""
-    name = max(told, key=lambda one: told[one]["diff"])
+    name = max(told, key=lambda one: told[one].diff or 0.0)
     d, where = told[name], on_split(layout.deciding)
     what = no_difference_in(d) if _has_no_difference(d) else f"{_amount(d, layout)} ({evidence(d)})"
-    if all(one["mark"] == compare.WORSE for one in told.values()):
+    if all(one.mark == compare.WORSE for one in told.values()):
         who = f"{name} is" if len(told) == 1 else f"all {len(told):,} candidates are"
         nearest = "" if len(told) == 1 else f"{name} comes nearest, "
-        return Said(text=f"{who} worse than {layout.baseline}{where}: {nearest}{what}", state=WORSE)
+        return Verdict(text=f"{who} worse than {layout.baseline}{where}: {nearest}{what}", state=WORSE)
     if len(told) == 1:
         text = f"{name} is not shown to be better than {layout.baseline}{where}: {what}{_bound(told)}"
     else:
@@ -131,67 +127,67 @@ def _not_better(told: Mapping[str, Mapping[str, Any]], layout: Layout) -> Said:
             f"no candidate is shown to be better than {layout.baseline}{where}: {name} comes nearest, "
             f"{what}{_bound(told)}"
         )
-    return Said(text=text, state=NOT_SHOWN)
+    return Verdict(text=text, state=NOT_SHOWN)
 
 
-def _amount(d: Mapping[str, Any], layout: Layout) -> str:
-    return f"{signed(d['diff'])} {lead_name(layout)}"
+def _amount(d: ScoreDifference, layout: Layout) -> str:
+    return f"{signed(d.diff)} {primary_name(layout)}"
 
 
-def _bound(told: Mapping[str, Mapping[str, Any]]) -> str:
+def _bound(told: Mapping[str, ScoreDifference]) -> str:
     """Say which gain none of them exceeds; a difference without an interval is its own end."""
     if any(_has_no_difference(d) for d in told.values()):
         return ""  # how much the examples that were not seen can differ by is not known
-    most = max(d["ci"][1] if d["ci"] else d["diff"] for d in told.values())
+    most = max(d.ci[1] if d.ci else d.diff or 0.0 for d in told.values())
     return f"; no gain larger than {number(most)}" if most > 0 else ""
 
 
-def _has_no_difference(d: Mapping[str, Any]) -> bool:
-    return bool(d["n_pairs"] and d["ties"] == d["n_pairs"])
+def _has_no_difference(d: ScoreDifference) -> bool:
+    return bool(d.n_pairs and d.ties == d.n_pairs)
 
 
-def _is_the_same(d: Mapping[str, Any]) -> bool:
+def _is_the_same(d: ScoreDifference) -> bool:
     """Return True if no pair differs, or the difference is shown to be within the margin that was given."""
-    return _has_no_difference(d) or bool((d.get("margin") or {}).get("equivalent"))
+    return _has_no_difference(d) or (d.margin is not None and d.margin.equivalent)
 
 
-def _the_same(told: Mapping[str, Mapping[str, Any]], layout: Layout) -> str:
+def _the_same(told: Mapping[str, ScoreDifference], layout: Layout) -> str:
     where = on_split(layout.deciding)
-    name, d = max(told.items(), key=lambda item: abs(item[1]["diff"]))
+    name, d = max(told.items(), key=lambda item: abs(item[1].diff or 0.0))
     who = name if len(told) == 1 else "no candidate"
-    if _has_no_difference(d):
+    margin = d.margin
+    if _has_no_difference(d) or margin is None:
         verb = "does not differ" if len(told) == 1 else "differs"
         return f"{who} {verb} from {layout.baseline}{where}: {no_difference_in(d)}"
-    margin = d["margin"]
     verb = "does not differ" if len(told) == 1 else "differs"
     which = "" if len(told) == 1 else f"{name} most, "
-    told_by = f"{signed(d['diff'])}, 90 % CI {interval(margin['ci90'])}"
+    told_by = f"{signed(d.diff)}, 90 % CI {interval(margin.ci90)}"
     return (
-        f"{who} {verb} from {layout.baseline} by more than {number(margin['margin'])}{where}: "
-        f"{which}{told_by}, {count(d['n_pairs'], 'pair')}"
+        f"{who} {verb} from {layout.baseline} by more than {number(margin.margin)}{where}: "
+        f"{which}{told_by}, {count(d.n_pairs, 'pair')}"
     )
 
 
-def _too_few(rows: Sequence[Row], d: Mapping[str, Any], layout: Layout) -> str:
+def _too_few(rows: Sequence[Row], d: ScoreDifference, layout: Layout) -> str:
     if layout.deciding == SINGLE:
         return f"too few to say which is better: {_without_examples(rows, layout)}"
     return f"too few to say which is better{on_split(layout.deciding)}: {too_few(d)}"
 
 
 def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
-    scored = [(row["candidate"], row["splits"][layout.deciding]["mean"]) for row in rows]
+    scored = [(row.candidate, row.splits[layout.deciding].mean) for row in rows]
     ranked = sorted(((mean, name) for name, mean in scored if mean is not None), reverse=True)
     said = ", ".join(f"{name} {number(mean)}" for mean, name in ranked[:MOST_NAMED])
-    asked = "repeats of one call" if rows[0]["splits"][layout.deciding]["repeats"] > 1 else "one measurement"
-    return f"{asked} each on {lead_name(layout)} ({said}{', …' * (len(ranked) > MOST_NAMED)})"
+    asked = "repeats of one call" if rows[0].splits[layout.deciding].repeats > 1 else "one measurement"
+    return f"{asked} each on {primary_name(layout)} ({said}{', …' * (len(ranked) > MOST_NAMED)})"
 
 
 def _alone(row: Row, layout: Layout) -> str:
-    s = row["splits"][layout.deciding]
-    told = f"{row['candidate']} scores {number(s['mean'])} on {lead_name(layout)}{on_split(layout.deciding)}"
-    if s["ci"] is None and s["se"] == 0:
-        return f"{told}, the same on all {count(s['n'], 'example')}"
-    if s["ci"] is None:
-        why = "one example" if s["n"] == 1 else f"{count(s['n'], 'example')} without independent ones"
+    s = row.splits[layout.deciding]
+    told = f"{row.candidate} scores {number(s.mean)} on {primary_name(layout)}{on_split(layout.deciding)}"
+    if s.ci is None and s.se == 0:
+        return f"{told}, the same on all {count(s.n, 'example')}"
+    if s.ci is None:
+        why = "one example" if s.n == 1 else f"{count(s.n, 'example')} without independent ones"
         return f"{told}, {why}: no interval" if layout.deciding != SINGLE else told
-    return f"{told} (95 % CI {interval(s['ci'], number)}, {count(s['n'], 'example')})"
+    return f"{told} (95 % CI {interval(s.ci, number)}, {count(s.n, 'example')})"

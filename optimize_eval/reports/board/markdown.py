@@ -10,7 +10,7 @@ from typing import Any
 from optimize_eval.findings.board.verdict import seen_from
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, number, signed
-from optimize_eval.reports.cells import difference, p_value
+from optimize_eval.reports.cells import p_value, signed_mark
 from optimize_eval.reports.inert import inert_code, inert_markdown
 from optimize_eval.reports.markdown import (
     LONGEST,
@@ -82,8 +82,9 @@ def _against_first(board: Board, models: Sequence[Model]) -> dict[str, list[str]
 
 
 def _difference(pair: Mapping[str, Any] | None) -> str:
-    ahead = "surely" if pair and pair.get("holds_at_worst") else "no"
-    return difference({**pair, "despite_failures": ahead}) if pair else ""
+    if not pair:
+        return ""
+    return signed_mark(pair["mark"], pair["diff"], is_sure=bool(pair.get("holds_at_worst")))
 
 
 def _tasks(board: Board) -> str:

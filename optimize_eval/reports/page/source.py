@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.findings.summary.document import SCHEMA, summarise_stored
+from optimize_eval.findings.shapes.summary import SCHEMA
+from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.reading import files
 from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.store.folder import JOURNAL, SUMMARY
@@ -62,7 +63,7 @@ def summary_of(stored: StoredRun) -> dict[str, Any]:
     is_current = isinstance(summary, dict) and summary.get("schema") == SCHEMA
     if summary and is_current and _is_of(summary, stored):
         return dict(summary)
-    return _as_read(summarise_stored(stored))
+    return _as_read(summarise_stored(stored).to_dict())
 
 
 def _is_of(summary: Mapping[str, Any], stored: StoredRun) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from optimize_eval.findings.wording import count, number
-from optimize_eval.reports.cells import difference, p_value, short_interval
+from optimize_eval.reports.cells import p_value, short_interval, signed_mark
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.terminal.table import Column, layout_table
 
@@ -44,7 +44,13 @@ def _model(model: Model, width: int) -> list[str]:
     rows = moved[:_MOST_ROWS]
     given = [
         Column("task", [task["task"] for task in rows], is_name=True),
-        Column("Δ", ["" if task["diff"] is None else difference(task) for task in rows]),
+        Column(
+            "Δ",
+            [
+                "" if task["diff"] is None else signed_mark(task["mark"], task["diff"], is_sure=True)
+                for task in rows
+            ],
+        ),
         Column("A → B", [f"{_score(task['a'])} → {_score(task['b'])}" for task in rows]),
         Column(
             "95 % CI", [short_interval(task["ci"]) if task["ci"] and task["diff"] else "" for task in rows]

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.findings.board.verdict import seen_from
+from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.shapes.summary import SpendingTotals
 from optimize_eval.findings.wording import count, interval, number
-from optimize_eval.reports.cells import difference, short_interval
+from optimize_eval.reports.cells import short_interval, signed_mark
 from optimize_eval.reports.columns import cut_apart, wrapped
 from optimize_eval.reports.terminal import measures, spending
 from optimize_eval.reports.terminal.table import Column, layout_table, least_width
@@ -30,7 +32,7 @@ def render(board: Board, *, width: int) -> str:
         lines += wrapped("  ! ", f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)", width)
     lines += [*layout_table(_models(board), width), *_on_tasks_like_these(board, width)]
     lines += measures.of_models(board["models"], width)
-    lines += spending.of_models(board.get("spent"), width)
+    lines += spending.of_models(_spent(board), width)
     for part in ("categories", "tasks"):
         if rows := board["models"][0][part]:
             lines += ["", *_beside_each_other(board, part, rows, width)]
@@ -79,8 +81,14 @@ def _differences(pairs: Sequence[Mapping[str, Any] | None]) -> list[Column]:
 
 
 def _difference(pair: Mapping[str, Any] | None) -> str:
-    ahead = "surely" if pair and pair.get("holds_at_worst") else "no"
-    return difference({**pair, "despite_failures": ahead}) if pair else ""
+    if not pair:
+        return ""
+    return signed_mark(pair["mark"], pair["diff"], is_sure=bool(pair.get("holds_at_worst")))
+
+
+def _spent(board: Board) -> SpendingTotals | None:
+    spent = board.get("spent")
+    return from_dict(SpendingTotals, spent) if spent else None
 
 
 def _against_first(board: Board, model: Model) -> Mapping[str, Any] | None:

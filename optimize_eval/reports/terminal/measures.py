@@ -6,74 +6,78 @@ Pure: what measures has for one candidate, or for the models of a board → line
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.shapes.measured import Estimate, MeasuredCell, PassRates
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import count, interval, number
 from optimize_eval.reports.columns import wrapped
+from optimize_eval.statistics.measures.calibration import Calibration
 
 _HEAD = 12
 _MOST_MODELS = 8
 _FEW = 100  # answers, of which an ECE is told to be too high by chance
 
-Told = Mapping[str, Any]
 
-
-def of_row(row: Told, summary: Told, width: int) -> list[str]:
+def of_row(row: Row, summary: Summary, width: int) -> list[str]:
     """Write what there is about one candidate on the deciding split."""
-    who = f"{row['candidate']} on {asked_with(row['evaluator'], row['task_model'])}: "
+    who = f"{row.candidate} on {asked_with(row.evaluator, row.task_model)}: "
+    cell = MeasuredCell(
+        candidate=row.candidate,
+        evaluator=row.evaluator,
+        task_model=row.task_model,
+        split=summary.decided_on,
+    )
     lines: list[str] = []
-    if one := _of(row, summary, "passes"):
-        lines += wrapped(_head("repeats"), who + passes(one["by_k"][-1]), width)
-    if one := _of(row, summary, "calibration"):
-        lines += wrapped(_head("confidence"), f"{who}{_calibration(one)}", width)
-        lines += [line for text in _bins(one) for line in wrapped(_head(""), text, width)]
-    if one := _of(row, summary, "corpus_bleu"):
-        text = f"{who}BLEU {number(one['score'])} over {count(one['outputs'], 'output')}"
+    for passed in (one for one in summary.passes if one.where == cell):
+        lines += wrapped(_head("repeats"), who + passes(passed.by_k[-1]), width)
+    for stated in (one.stated.calibration for one in summary.calibration if one.where == cell):
+        lines += wrapped(_head("confidence"), f"{who}{_calibration(stated)}", width)
+        lines += [line for text in _bins(stated) for line in wrapped(_head(""), text, width)]
+    for bleu in (one.bleu for one in summary.corpus_bleu if one.where == cell):
+        text = f"{who}BLEU {number(bleu.score)} over {count(bleu.outputs, 'output')}"
         lines += wrapped(_head("corpus"), text, width)
     return lines
 
 
-def of_models(models: Sequence[Told], width: int) -> list[str]:
+def of_models(models: Sequence[Mapping[str, Any]], width: int) -> list[str]:
     """Write what there is about the models of a board."""
     shown = models[:_MOST_MODELS]
     lines = []
-    if texts := [f"{one['adapter']} {passes(one['passes'][-1])}" for one in shown if one.get("passes")]:
+    passed = [(one["adapter"], from_dict(PassRates, one["passes"][-1])) for one in shown if one.get("passes")]
+    if texts := [f"{name} {passes(rates)}" for name, rates in passed]:
         lines += wrapped(_head("repeats"), "; ".join(texts), width)
     if texts := [f"{one['adapter']} BLEU {said}" for one in shown if (said := _bleu_by_task(one))]:
         lines += wrapped(_head("corpus"), "; ".join(texts), width)
     return lines
 
 
-def passes(told: Told) -> str:
+def passes(rates: PassRates) -> str:
     """Write pass@k and pass^k of one k with their intervals."""
-    k = told["k"]
-    return f"pass@{k} {_estimate(told['any'])}, pass^{k} {_estimate(told['all'])}"
+    k = rates.k
+    return f"pass@{k} {_estimate(rates.any_)}, pass^{k} {_estimate(rates.all_)}"
 
 
-def _of(row: Told, summary: Told, measure: str) -> Told | None:
-    where = {key: row[key] for key in ("candidate", "evaluator", "task_model")}
-    where["split"] = summary["decided_on"]
-    return next((one for one in summary.get(measure, ()) if where.items() <= one.items()), None)
+def _estimate(found: Estimate) -> str:
+    ci = f" ({interval(found.ci, number)})" if found.ci else ""
+    return f"{number(found.mean)}{ci}"
 
 
-def _estimate(told: Told) -> str:
-    ci = f" ({interval(told['ci'], number)})" if told["ci"] else ""
-    return f"{number(told['mean'])}{ci}"
-
-
-def _calibration(told: Told) -> str:
-    text = f"states {number(told['confidence'])} on average and scores {number(told['score'])}; "
-    text += f"Brier {number(told['brier'])}, ECE {number(told['ece'])} of {count(told['n'], 'answer')}"
-    few = ", so few that chance alone makes an ECE" if told["n"] < _FEW else ""
+def _calibration(found: Calibration) -> str:
+    text = f"states {number(found.confidence)} on average and scores {number(found.score)}; "
+    text += f"Brier {number(found.brier)}, ECE {number(found.ece)} of {count(found.n, 'answer')}"
+    few = ", so few that chance alone makes an ECE" if found.n < _FEW else ""
     return text + few
 
 
-def _bins(told: Told) -> Iterator[str]:
-    for one in told["bins"]:
-        stated = f"{one['low']:.1f} to {one['high']:.1f}: {count(one['n'], 'answer')}"
-        yield f"{stated}, stated {number(one['confidence'])}, scored {number(one['score'])}"
+def _bins(found: Calibration) -> Iterator[str]:
+    for one in found.bins:
+        stated = f"{one.low:.1f} to {one.high:.1f}: {count(one.n, 'answer')}"
+        yield f"{stated}, stated {number(one.confidence)}, scored {number(one.score)}"
 
 
-def _bleu_by_task(model: Told) -> str:
+def _bleu_by_task(model: Mapping[str, Any]) -> str:
     found = [(task["task"], bleu["score"]) for task in model["tasks"] if (bleu := task.get("corpus_bleu"))]
     return ", ".join(f"{number(score)} on {task}" for task, score in found)
 

@@ -6,6 +6,7 @@ Pure: the document → text, the same text for the same width at any time. Numbe
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from optimize_eval.findings.shapes.summary import summary_from
 from optimize_eval.findings.wording import number
 from optimize_eval.reports.cells import difference, ends, short_interval
 from optimize_eval.reports.columns import wrapped
@@ -34,29 +35,30 @@ def render(document: Document, *, width: int) -> str:
 
 
 def _finalists(document: Document, width: int) -> list[str]:
-    summary = document["summary"]
-    split, baseline = summary["decided_on"], summary["baseline"]
-    lead = next(iter(document["goal"]))
-    rows = [row for row in summary["rows"] if row["evaluator"] == lead]
-    rows = sorted(rows, key=lambda row: -(row["splits"][split]["mean"] or 0.0))
+    summary = summary_from(document["summary"])
+    split, baseline = summary.decided_on, summary.baseline
+    primary = next(iter(document["goal"]))
+    rows = [row for row in summary.rows if row.evaluator == primary]
+    rows = sorted(rows, key=lambda row: -(row.splits[split].mean or 0.0))
     found = {one["name"]: one for one in document["candidates"]}
-    against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
-    train = [row["splits"].get("train", {}).get("mean") for row in rows]
+    against = [row.against_baseline(split) for row in rows]
+    train = [row.splits["train"].mean if "train" in row.splits else None for row in rows]
     columns = [
-        Column("candidate", [row["candidate"] for row in rows], is_name=True),
-        Column(split, [number(row["splits"][split]["mean"]) for row in rows]),
-        Column("95 % CI", [ends(row["splits"][split]) for row in rows]),
+        Column("candidate", [row.candidate for row in rows], is_name=True),
+        Column(split, [number(row.splits[split].mean) for row in rows]),
+        Column("95 % CI", [ends(row.splits[split].ci) for row in rows]),
         Column(f"Δ {split}", ["seed" if d is None else difference(d) for d in against]),
-        Column("CI of Δ", ["" if d is None or d["ci"] is None else short_interval(d["ci"]) for d in against]),
+        Column("CI of Δ", ["" if d is None or d.ci is None else short_interval(d.ci) for d in against]),
         *(
             [Column("train", [number(mean) for mean in train])]
             if split == "val" and train[0] is not None
             else []
         ),
-        Column("found at", [f"{found[row['candidate']]['calls']:,}" for row in rows]),
+        Column("found at", [f"{found[row.candidate]['calls']:,}" for row in rows]),
     ]
     chosen = (
-        f"{lead}: {split}, the seed {baseline} and the best of the search; Δ is not corrected for the choice"
+        f"{primary}: {split}, the seed {baseline} and the best of the search; "
+        "Δ is not corrected for the choice"
     )
     return [*wrapped(" ", chosen, width), *layout_table(columns, width)]
 

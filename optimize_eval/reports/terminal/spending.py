@@ -1,8 +1,9 @@
 """What models took, as lines for people: calls, tokens, money and seconds, model by model."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from optimize_eval.findings.shapes.measured import LatencyEntry
+from optimize_eval.findings.shapes.summary import SpendingTotal, SpendingTotals, Summary
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.columns import wrapped
 
@@ -10,9 +11,9 @@ _MOST_MODELS = 6
 _SMALL = 0.995  # dollars below which cents are too coarse
 
 
-def of_models(spent: Mapping[str, Any] | None, width: int) -> list[str]:
+def of_models(spent: SpendingTotals | None, width: int) -> list[str]:
     """Tell the totals of each model; failed calls and former attempts included."""
-    models = spent["models"] if spent else {}
+    models = spent.models if spent else {}
     lines = [
         line
         for name, total in list(models.items())[:_MOST_MODELS]
@@ -21,38 +22,38 @@ def of_models(spent: Mapping[str, Any] | None, width: int) -> list[str]:
     if len(models) > _MOST_MODELS:
         lines += wrapped(" ", f"… and {count(len(models) - _MOST_MODELS, 'more model')}", width)
     if spent and len(models) > 1:
-        lines += wrapped(" ", f"all models: {_total(spent['run'])}", width)
+        lines += wrapped(" ", f"all models: {_total(spent.run)}", width)
     return lines
 
 
-def of_times(summary: Mapping[str, Any], width: int) -> list[str]:
+def of_times(summary: Summary, width: int) -> list[str]:
     """Tell how long a call of each evaluator that called models took."""
-    names = summary["spent"]["evaluators"] if summary.get("spent") else ()
-    entries = [one for one in summary["latency"] if one["evaluator"] in names]
+    names = summary.spent.evaluators if summary.spent else ()
+    entries = [one for one in summary.latency if one.evaluator in names]
     return [line for one in entries[:_MOST_MODELS] for line in wrapped(" ", _time(one), width)]
 
 
-def _time(one: Mapping[str, Any]) -> str:
-    typical = f"half of the calls within {one['p50']:.2f} s, 95 % within {one['p95']:.2f} s"
-    return f"{one['evaluator']} on {one['split']}: {typical}"
+def _time(one: LatencyEntry) -> str:
+    typical = f"half of the calls within {one.p50:.2f} s, 95 % within {one.p95:.2f} s"
+    return f"{one.evaluator} on {one.split}: {typical}"
 
 
-def _total(total: Mapping[str, Any]) -> str:
-    tokens = f"{total['prompt_tokens']:,} + {total['completion_tokens']:,} tokens"
-    untold = total["without_tokens"]
+def _total(total: SpendingTotal) -> str:
+    tokens = f"{total.prompt_tokens:,} + {total.completion_tokens:,} tokens"
+    untold = total.without_tokens
     parts = [
-        count(total["calls"], "call"),
+        count(total.calls, "call"),
         tokens + (f" ({count(untold, 'call')} told none)" if untold else ""),
         *_money(total),
-        f"{total['seconds']:,.1f} s",
+        f"{total.seconds:,.1f} s",
     ]
     return ", ".join(parts)
 
 
-def _money(total: Mapping[str, Any]) -> Sequence[str]:
-    unknown = total["without_cost"]
-    if unknown == total["calls"]:
+def _money(total: SpendingTotal) -> Sequence[str]:
+    unknown = total.without_cost
+    if unknown == total.calls:
         return ()
-    cost = total["cost"]
+    cost = total.cost
     money = f"${cost:,.2f}" if cost >= _SMALL else f"${cost:.4f}"
     return (money + (f" (the cost of {count(unknown, 'call')} is unknown)" if unknown else ""),)

@@ -3,16 +3,16 @@
 Pure: summary → text, the same text for the same width at any time. Numbers are never cut.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.side_info import ValuesAtPath
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import MINUS, count, number, percent, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
-    Row,
-    Summary,
     difference,
     ends,
     failed,
@@ -42,9 +42,9 @@ _HEAD = 12
 
 def render(summary: Summary, *, width: int, run: str, note: str | None = None) -> str:
     """Lay out everything, below what was noted of it; `run` is the folder as people name it."""
-    lines = [*head(note, width), *wrapped(" ", f"{summary['verdict']['text']}.", width)]
-    for point in summary["verdict"]["points"]:
-        lines += wrapped(f"  {point['mark']} ", point["text"], width)
+    lines = [*head(note, width), *wrapped(" ", f"{summary.verdict.text}.", width)]
+    for point in summary.verdict.points:
+        lines += wrapped(f"  {point.mark} ", point.text, width)
     tables = tables_of(summary)
     for rows in tables:
         lines += _table(rows, summary, width)
@@ -54,7 +54,7 @@ def render(summary: Summary, *, width: int, run: str, note: str | None = None) -
     if tables:
         lines += [*_worst(tables[0][0], summary, width), *_side_info(tables[0][0], summary, width)]
         lines += measures.of_row(tables[0][0], summary, width)
-    lines += [*spending.of_models(summary.get("spent"), width), *spending.of_times(summary, width)]
+    lines += [*spending.of_models(summary.spent, width), *spending.of_times(summary, width)]
     return "\n".join([*lines, *_next(summary, run, width)])
 
 
@@ -64,20 +64,20 @@ def head(note: str | None, width: int) -> list[str]:
 
 
 def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
-    split = summary["decided_on"]
+    split = summary.decided_on
     shown = shown_rows(rows, summary)
     has_others = len(rows) > 1
     columns = [
-        Column("candidate", [row["candidate"] for row in shown], is_name=True),
-        Column(split, [number(row["splits"][split]["mean"]) for row in shown]),
-        Column("95 % CI", [ends(row["splits"][split]) for row in shown]),
+        Column("candidate", [row.candidate for row in shown], is_name=True),
+        Column(split, [number(row.splits[split].mean) for row in shown]),
+        Column("95 % CI", [ends(row.splits[split].ci) for row in shown]),
         *(_compared(shown, split) if has_others else []),
         *(_wide(shown, split) if has_others and width >= WIDE else []),
         Column("failed", [f"{failed(row):,}" for row in shown]),
     ]
-    title = f"{asked_with(rows[0]['evaluator'], rows[0]['task_model'])}: {split}"
+    title = f"{asked_with(rows[0].evaluator, rows[0].task_model)}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
-    how += "; intervals by cluster" * (split in summary["clusters"])
+    how += "; intervals by cluster" * (split in summary.clusters)
     lines = [*wrapped(" ", title + how, width), *layout_table(columns, width)]
     if len(rows) > len(shown):
         more = count(len(rows) - len(shown), "more candidate")
@@ -86,31 +86,29 @@ def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
 
 
 def _compared(rows: Sequence[Row], split: str) -> list[Column]:
-    against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
+    against = [row.against_baseline(split) for row in rows]
     columns = [
         Column(f"Δ {split}", ["baseline" if d is None else difference(d) for d in against]),
-        Column("CI of Δ", ["" if d is None or d["ci"] is None else short_interval(d["ci"]) for d in against]),
+        Column("CI of Δ", ["" if d is None or d.ci is None else short_interval(d.ci) for d in against]),
     ]
-    if "test" in rows[0]["splits"] and split != "test":
-        tested = [row["vs_baseline"] and row["vs_baseline"]["test"] for row in rows]
+    if "test" in rows[0].splits and split != "test":
+        tested = [row.against_baseline("test") for row in rows]
         columns.append(Column("Δ test", ["" if d is None else difference(d) for d in tested]))
-    if {"train", "val"} <= rows[0]["splits"].keys():
-        states = ["" if row["vs_baseline"] is None else overfit(row) for row in rows]
+    if {"train", "val"} <= rows[0].splits.keys():
+        states = ["" if row.vs_baseline is None else overfit(row) for row in rows]
         columns.append(Column("overfit?", states, is_text=True))
     return columns
 
 
 def _wide(rows: Sequence[Row], split: str) -> list[Column]:
-    against = [row["vs_baseline"] and row["vs_baseline"][split] for row in rows]
+    against = [row.against_baseline(split) for row in rows]
     columns = [
-        Column("p (Holm)", ["" if d is None else p_value(d["p_holm"]) for d in against]),
-        Column(
-            f"+ = {MINUS}", ["" if d is None else f"{d['wins']} {d['ties']} {d['losses']}" for d in against]
-        ),
+        Column("p (Holm)", ["" if d is None else p_value(d.p_holm) for d in against]),
+        Column(f"+ = {MINUS}", ["" if d is None else f"{d.wins} {d.ties} {d.losses}" for d in against]),
     ]
-    if {"train", "val"} <= rows[0]["splits"].keys():
-        gains = [row["vs_baseline"] and row["vs_baseline"]["train"]["diff"] for row in rows]
-        gaps = [row["gap"] and row["gap"]["value"] for row in rows]
+    if {"train", "val"} <= rows[0].splits.keys():
+        gains = [d.diff if (d := row.against_baseline("train")) else None for row in rows]
+        gaps = [row.gap.value if row.gap else None for row in rows]
         columns.append(Column("Δ train", ["" if gain is None else signed(gain) for gain in gains]))
         columns.append(Column("gap", ["" if value is None else signed(value) for value in gaps]))
     return columns
@@ -118,31 +116,25 @@ def _wide(rows: Sequence[Row], split: str) -> list[Column]:
 
 def _groups(best: Row, summary: Summary, width: int) -> list[str]:
     """Show the groups of the best candidate, each against the baseline."""
-    split = summary["decided_on"]
-    if not best["groups"]:
+    split = summary.decided_on
+    if not best.groups:
         return []
     has_other = not is_baseline(best, summary)
-    groups = [
-        (name, one["splits"][split], one["vs_baseline"].get(split)) for name, one in best["groups"].items()
-    ]
+    groups = [(name, one.splits[split], one.vs_baseline.get(split)) for name, one in best.groups.items()]
     columns = [
         Column("group", [name for name, _, _ in groups], is_name=True),
-        Column("n", [f"{s['n']:,}" for _, s, _ in groups]),
-        Column(split, [number(s["mean"]) for _, s, _ in groups]),
-        Column("95 % CI", [ends(s) for _, s, _ in groups]),
+        Column("n", [f"{s.n:,}" for _, s, _ in groups]),
+        Column(split, [number(s.mean) for _, s, _ in groups]),
+        Column("95 % CI", [ends(s.ci) for _, s, _ in groups]),
+        *([Column(f"Δ {split}", [signed(d.diff) if d else "" for _, _, d in groups])] if has_other else []),
         *(
-            [Column(f"Δ {split}", [signed(d["diff"]) if d else "" for _, _, d in groups])]
-            if has_other
-            else []
-        ),
-        *(
-            [Column("CI of Δ", [short_interval(d["ci"]) if d and d["ci"] else "" for _, _, d in groups])]
+            [Column("CI of Δ", [short_interval(d.ci) if d and d.ci else "" for _, _, d in groups])]
             if has_other
             else []
         ),
     ]
     return [
-        *wrapped(" ", f"{best['candidate']} by group, {best['evaluator']}: {split}", width),
+        *wrapped(" ", f"{best.candidate} by group, {best.evaluator}: {split}", width),
         *layout_table(columns, width),
     ]
 
@@ -151,10 +143,10 @@ def _failures(summary: Summary, width: int) -> list[str]:
     entries = most_frequent(summary)
     lines: list[str] = []
     for entry in entries[:MOST_FAILURES]:
-        at = [f"{entry['split']} {line}" for line in entry["lines"][:1] if line is not None]
-        who = " · ".join([entry["evaluator"], who_failed(entry), *at])
-        head = f"{_head('failures', lines)}{entry['count']:,} × {entry['kind']}  "
-        lines += wrapped(head, f"{who}: {shortened(words_of(entry), SHOWN_TEXT)}", width)
+        at = [f"{entry.first.split} {line}" for line in entry.first.lines[:1] if line is not None]
+        who = " · ".join([entry.first.evaluator, who_failed(entry), *at])
+        head = f"{_head('failures', lines)}{entry.count:,} × {entry.first.kind}  "
+        lines += wrapped(head, f"{who}: {shortened(words_of(entry.first), SHOWN_TEXT)}", width)
     if len(entries) > MOST_FAILURES:
         more = count(len(entries) - MOST_FAILURES, "more kind")
         lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)
@@ -168,59 +160,59 @@ def _worst(best: Row, summary: Summary, width: int) -> list[str]:
     if none := got_worse_nowhere(best, summary):
         return wrapped(_head("worst", []), none, width)
     if low:
-        what = "" if is_baseline(best, summary) else f" ({summary['baseline']} → {best['candidate']})"
+        what = "" if is_baseline(best, summary) else f" ({summary.baseline} → {best.candidate})"
         lines += wrapped(
             _head("worst", []),
-            f"{best['candidate']} on {asked_with(best['evaluator'], best['task_model'])}{what}",
+            f"{best.candidate} on {asked_with(best.evaluator, best.task_model)}{what}",
             width,
         )
     for one in low[:_SHOWN_WORST]:
-        before = "" if is_baseline(best, summary) else f"{number(one['baseline'])} → "
-        place = f"{one['split']} {' '.join(filter(None, [str(one['line']), one['name']]))}"
-        head = f"{_head('worst', lines)}{place}  {before}{number(one['score'])}  "
-        lines += wrapped(head, shortened(one["text"] or "", SHOWN_TEXT), width)
-        if one["input"]:
-            lines += wrapped(f"{_head('', lines)}  input: ", one["input"], width)
+        before = "" if is_baseline(best, summary) else f"{number(one.baseline)} → "
+        place = f"{one.split} {' '.join(filter(None, [str(one.line), one.name]))}"
+        head = f"{_head('worst', lines)}{place}  {before}{number(one.score)}  "
+        lines += wrapped(head, shortened(one.text or "", SHOWN_TEXT), width)
+        if one.input:
+            lines += wrapped(f"{_head('', lines)}  input: ", one.input, width)
     return lines
 
 
 def _side_info(best: Row, summary: Summary, width: int) -> list[str]:
     told = {
-        entry["split"]: entry["keys"]
-        for entry in summary["side_info"]
-        if (entry["candidate"], entry["evaluator"], entry["task_model"])
-        == (best["candidate"], best["evaluator"], best["task_model"])
+        entry.where.split: entry.keys
+        for entry in summary.side_info
+        if (entry.where.candidate, entry.where.evaluator, entry.where.task_model)
+        == (best.candidate, best.evaluator, best.task_model)
     }
-    here = told[summary["decided_on"]]
-    there = told.get("train", {}) if summary["decided_on"] == "val" else {}
+    here = told[summary.decided_on]
+    there = told.get("train", {}) if summary.decided_on == "val" else {}
     said = [words for key, value in here.items() if (words := _key_words(key, value, there.get(key)))]
     if not said:
         return []
     more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
-    who = f"{best['candidate']} on {asked_with(best['evaluator'], best['task_model'])}: "
+    who = f"{best.candidate} on {asked_with(best.evaluator, best.task_model)}: "
     return wrapped(_head("side info", []), who + " · ".join([*said[:_MOST_KEYS], *more]), width)
 
 
-def _key_words(key: str, value: Mapping[str, Any], train: Mapping[str, Any] | None) -> str:
+def _key_words(key: str, values: ValuesAtPath, train: ValuesAtPath | None) -> str:
     """Say in a few words what stood at a key; long texts are shown with the worst examples."""
-    if booleans := value.get("booleans"):
-        before = f" (train {percent(train['booleans']['rate'])})" if train and "booleans" in train else ""
-        return f"{key} {percent(booleans['rate'])} true{before}"
-    if (numbers := value.get("numbers")) and numbers["mean"] is not None:
-        known = train and train.get("numbers")
-        before = f" (train {number(known['mean'])})" if known else ""
-        return f"{key} {number(numbers['mean'])}{before}"
-    if texts := value.get("texts"):
-        top = ", ".join(f"{one['value']} {one['count']:,}" for one in texts["top"][:3])
-        return f"{key}: {top}{', …' * (texts['distinct'] > 3)}"  # noqa: PLR2004  what stands there
+    if values.booleans:
+        there = train.booleans if train else None
+        before = f" (train {percent(there.rate)})" if there else ""
+        return f"{key} {percent(values.booleans.rate)} true{before}"
+    if values.numbers and values.numbers.mean is not None:
+        before = f" (train {number(train.numbers.mean)})" if train and train.numbers else ""
+        return f"{key} {number(values.numbers.mean)}{before}"
+    if texts := values.texts:
+        top = ", ".join(f"{one.value} {one.count:,}" for one in texts.top[:3])
+        return f"{key}: {top}{', …' * (texts.distinct > 3)}"  # noqa: PLR2004  what stands there
     return ""
 
 
 def _next(summary: Summary, run: str, width: int) -> list[str]:
-    may_pass = any(entry["kind"] != "reported" for entry in summary["failures"])
+    may_pass = any(entry.kind != "reported" for entry in summary.failures)
     again = f"the same command again{f'; after a fix, with --out {run}' if _may_be_fixed(summary) else ''}"
     steps = [("retry what failed", again)] if may_pass else []
-    if summary["units"]["owed"]:
+    if summary.units.owed:
         steps = [("go on", again)]
     steps.append(("see it again", f"optimize-eval report {run}"))
     room = max(len(what) for what, _ in steps) + 2
@@ -235,8 +227,8 @@ def _next(summary: Summary, run: str, width: int) -> list[str]:
 
 def _may_be_fixed(summary: Summary) -> bool:
     """Return True if an evaluator failed and scored nothing: fixed, it goes on in this run's folder alone."""
-    scored = {row["evaluator"] for row in summary["rows"] if any(s["scored"] for s in row["splits"].values())}
-    return any(entry["evaluator"] not in scored for entry in summary["failures"])
+    scored = {row.evaluator for row in summary.rows if any(s.scored for s in row.splits.values())}
+    return any(entry.evaluator not in scored for entry in summary.failures)
 
 
 def _head(name: str, lines: Sequence[str]) -> str:

@@ -1,9 +1,9 @@
 """A search's result as one JSON document: what the reference prints, and everything that stands behind it."""
 
 import difflib
-from collections.abc import Mapping
 from typing import Any
 
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.search.components import shown
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
@@ -27,7 +27,7 @@ def document(
     split: str,
     folder: str,
     final_calls: int,
-    summary: Mapping[str, Any] | None,
+    summary: Summary | None,
 ) -> dict[str, Any]:
     """Make it; `summary` is the final sweep's."""
     best = result.best if result else None
@@ -65,7 +65,7 @@ def document(
         "lineage": [_name(node, seed) for node in found.lineage(best)] if best else [],
         "curve": [{"calls": step.calls, "best": step.best} for step in found.curve],
         "diff": unified_diff(found.seed, best, seed) if best and best.number else "",
-        "summary": summary,
+        "summary": summary and summary.to_dict(),
     }
     signal = failure_signal(result, found)
     return told | ({"evaluator_failure_signal": signal} if signal else {})
@@ -144,17 +144,17 @@ def _scores(found: Found) -> dict[str, Any]:
     }
 
 
-def _diagnostics(summary: Mapping[str, Any] | None, best: str | None, goal: Goal) -> list[dict[str, Any]]:
+def _diagnostics(summary: Summary | None, best: str | None, goal: Goal) -> list[dict[str, Any]]:
     """List the means of numbers in the best candidate's side info."""
     if summary is None:
         return []
     return [
-        {"name": key, "value": value["numbers"]["mean"]}
-        for entry in summary["side_info"]
-        if (entry["candidate"], entry["split"]) == (best, summary["decided_on"])
-        and entry["evaluator"] in goal.names
-        for key, value in entry["keys"].items()
-        if value.get("numbers")
+        {"name": key, "value": values.numbers.mean}
+        for entry in summary.side_info
+        if (entry.where.candidate, entry.where.split) == (best, summary.decided_on)
+        and entry.where.evaluator in goal.names
+        for key, values in entry.keys.items()
+        if values.numbers
     ][:_MOST_DIAGNOSTICS]
 
 

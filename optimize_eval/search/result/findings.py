@@ -12,8 +12,9 @@ failed              the search could not go on
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.row import Overfit
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.wording import count, interval, number, p_value, signed
 from optimize_eval.search.ending import FAILED, Why
@@ -52,8 +53,8 @@ class Result:
     leakage: int = 0  # held-out examples that are train's, too
     judged: Judged | None = None
     means: Mapping[str, Measured] | None = None  # on the deciding split, by name
-    lost: Mapping[str, Any] | None = None  # of its train gain, as a run's summary has it
-    tested: Mapping[str, Any] | None = None  # its comparison with the seed on the test split
+    lost: Overfit | None = None  # of its train gain, as a run's summary has it
+    tested: ScoreDifference | None = None  # its comparison with the seed on the test split
 
 
 def state_of(found: Found, best: Node, judged: Judged | None, *, is_worse_held_out: bool) -> str:
@@ -128,7 +129,7 @@ def points(result: Result, found: Found, goal: Goal, split: str) -> Iterator[dic
     if result.lost and result.best.number:
         yield from _about_lost(result.lost)
     if result.tested:
-        yield _point("·", f"on test data: {signed(result.tested['diff'])} ({_ends(result.tested)})")
+        yield _point("·", f"on test data: {signed(result.tested.diff)} ({_ends(result.tested)})")
     if (guidance := GUIDANCE.get(result.state)) and not (result.state == NOT_SHOWN and split == SINGLE):
         yield _point("→", guidance)
     yield from _about_search(found, goal)
@@ -164,9 +165,9 @@ def _about_choice(judged: Judged) -> Iterator[dict[str, str]]:
         yield _point("!", "calls failed, and it is not shown to be ahead where failures count against it")
 
 
-def _about_lost(lost: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    amount = f"lost gain {signed(lost['value'])}" + (f" ({interval(lost['ci'])})" if lost["ci"] else "")
-    match lost["state"]:
+def _about_lost(lost: Overfit) -> Iterator[dict[str, str]]:
+    amount = f"lost gain {signed(lost.value)}" + (f" ({interval(lost.ci)})" if lost.ci else "")
+    match lost.state:
         case gap.KEPT:
             yield _point(
                 "✓", "it generalises: at least half of its train gain carries over to held-out examples"
@@ -183,8 +184,8 @@ def _penalty(goal: Goal) -> str:
     return "0" if goal.is_unit else "1 less than the lowest score"
 
 
-def _ends(d: Mapping[str, Any]) -> str:
-    return f"95 % CI {interval(d['ci'])}" if d["ci"] else "no interval"
+def _ends(d: ScoreDifference) -> str:
+    return f"95 % CI {interval(d.ci)}" if d.ci else "no interval"
 
 
 def _point(mark: str, text: str) -> dict[str, str]:

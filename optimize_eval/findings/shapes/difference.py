@@ -1,0 +1,80 @@
+"""D, a candidate against another one on the same examples, and what failures and a margin make of it."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from optimize_eval.findings.documents import FLAT, IF_ANY, value_at
+from optimize_eval.statistics.intervals import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferenceInShort:
+    """The same comparison with failures counted as scores."""
+
+    diff: float | None
+    ci: Interval | None
+    p: float | None
+    p_holm: float | None
+
+    __getitem__ = value_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DespiteFailures:
+    """What becomes of a difference when failures count: its own as 0 and the other's as 1, or all as 0."""
+
+    despite_failures: str  # surely, if_both_count_as_zero, no, unbounded
+    at_worst: DifferenceInShort | None
+    at_zero: DifferenceInShort | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Margin:
+    """What a margin says of a difference."""
+
+    margin: float
+    ci90: Interval
+    no_worse: bool
+    equivalent: bool
+
+    __getitem__ = value_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreDifference:
+    """A candidate against another one on the same examples."""
+
+    diff: float | None
+    se: float | None
+    ci: Interval | None
+    p: float | None
+    p_holm: float | None
+    test: str | None
+    n_pairs: int
+    units: int  # independent ones: pairs, or clusters
+    comparisons: int  # that were corrected together
+    dropped: int
+    wins: int
+    ties: int
+    losses: int
+    at_most: float | None  # the share of examples that may differ, where none of these does
+    skew: float | None
+    mde: float | None  # found in 80 of 100 runs; known of comparisons with the baseline that decide
+    mark: str
+    with_failures: Annotated[DespiteFailures | None, FLAT] = None  # where calls failed
+    margin: Annotated[Margin | None, IF_ANY] = None
+
+    @property
+    def despite_failures(self) -> str | None:
+        """Say whether a lead holds although calls failed; None where none did."""
+        return self.with_failures.despite_failures if self.with_failures else None
+
+    @property
+    def at_worst(self) -> DifferenceInShort | None:
+        """Give the difference with its own failures as 0 and the other's as 1."""
+        return self.with_failures.at_worst if self.with_failures else None
+
+    @property
+    def at_zero(self) -> DifferenceInShort | None:
+        """Give the difference with all failures as 0."""
+        return self.with_failures.at_zero if self.with_failures else None

@@ -1,0 +1,238 @@
+"""The summary of a run: the whole of summary.json, and its readers for the versions that there were."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from optimize_eval.findings import documents
+from optimize_eval.findings.documents import IF_ANY, Key, from_dict, value_at
+from optimize_eval.findings.shapes.measured import (
+    BleuEntry,
+    CalibrationEntry,
+    LatencyEntry,
+    PassesEntry,
+    RepliesEntry,
+)
+from optimize_eval.findings.shapes.row import CandidatePair, Row
+from optimize_eval.findings.shapes.side_info import SideInfoEntry
+from optimize_eval.statistics.intervals import Interval
+
+SCHEMA = "optimize-eval.summary.v2"
+FIRST_SCHEMA = "optimize-eval.summary.v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """One of the sentences that belong to a verdict."""
+
+    mark: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WonBy:
+    """The gain that a verdict names; `from_` says what it was measured on."""
+
+    diff: float | None
+    ci: Interval | None
+    p: float | None
+    from_: Annotated[str, Key("from")]
+
+    __getitem__ = value_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What came out, in words."""
+
+    text: str
+    points: tuple[Point, ...] = ()
+    state: str | None  # better, worse, no_difference, not_shown, too_few, single, failed; None before the end
+    winner: str | None = None
+    by: WonBy | None = None
+
+
+NO_VERDICT = Verdict(text="", state=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Units:
+    """How many calls there were, by what became of them."""
+
+    total: int
+    scored: int
+    failed: int
+    skipped: int
+    owed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NaiveGain:
+    """A winner's gain as if it had not been chosen."""
+
+    diff: float | None
+    se: float | None
+    ci: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossFittedGain:
+    """What choosing gains, measured where it did not choose."""
+
+    diff: float
+    se: float
+    ci: Interval | None
+    df: float
+    n_pairs: int
+    chosen: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The best candidate's gain with and without the choice among `k`."""
+
+    k: int
+    candidate: str
+    naive: NaiveGain
+    crossfit: CrossFittedGain | None
+
+    __getitem__ = value_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LostInShort:
+    """What of a gain is lost."""
+
+    value: float
+    ci: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WinnersCarryOver:
+    """How much of the winner's train gain carries over to val."""
+
+    share: float | None
+    ci: Interval | None
+    lost: LostInShort
+    kept: bool
+
+    __getitem__ = value_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """An evaluator that was added to the run later, and is not complete or not one program."""
+
+    evaluator: str
+    calls: int
+    done: int
+    scored: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureGroup:
+    """The calls of one cell that failed alike."""
+
+    candidate: str
+    evaluator: str
+    task_model: str | None
+    split: str
+    kind: str
+    count: int
+    first_message: str
+    lines: tuple[int | None, ...]
+    first_side_info: str  # JSON, its first 500 letters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendingTotal:
+    """What calls of models took."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    without_tokens: int
+    cost: float
+    without_cost: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendingTotals:
+    """The same in all, and by who took it."""
+
+    run: SpendingTotal
+    models: Mapping[str, SpendingTotal]
+    evaluators: Mapping[str, SpendingTotal]
+    candidates: Mapping[str, SpendingTotal]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selected:
+    """The examples that a summary is about, where that is not all of them; and why these."""
+
+    why: str
+    examples: Mapping[str, int]
+    of: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """All numbers of a run; `document` is the same as `report --json` prints it."""
+
+    schema: str
+    verdict: Verdict
+    baseline: str
+    decided_on: str
+    score_ranges: Mapping[str, str]
+    margins: Mapping[str, float]
+    judges: Mapping[str, str]
+    units: Units
+    rows: tuple[Row, ...]
+    selection: Selection | None  # of the winner: its gain with and without the choice
+    not_told_apart: tuple[str, ...]  # from the winner
+    carry_over: WinnersCarryOver | None  # of the winner's train gain
+    pairs: tuple[CandidatePair, ...]
+    pairs_left_out: int
+    leakage: int
+    duplicates: Mapping[str, int]
+    clusters: Mapping[str, int]
+    changed: tuple[str, ...]
+    additions_left_out: tuple[LeftOut, ...]
+    failures: tuple[FailureGroup, ...]
+    side_info: tuple[SideInfoEntry, ...]
+    latency: tuple[LatencyEntry, ...]
+    passes: tuple[PassesEntry, ...]
+    calibration: tuple[CalibrationEntry, ...]
+    corpus_bleu: tuple[BleuEntry, ...]
+    replies: tuple[RepliesEntry, ...]
+    spent: SpendingTotals | None = None  # None where no model was called
+    selected: Annotated[Selected | None, IF_ANY] = None
+
+    def to_dict(self) -> dict[str, Any]:
+        made = documents.to_dict(self)
+        if self.selected:
+            del made["spent"]  # which is known of all examples only
+        return made
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        return self.to_dict()
+
+
+def summary_from(document: Mapping[str, Any]) -> Summary:
+    """Read a summary of any version; raises as from_dict does where it is none."""
+    return _READERS[document["schema"]](document)
+
+
+def _first(document: Mapping[str, Any]) -> Summary:
+    """Read version 1, which knew less: fields that it lacks are empty, and its schema says so."""
+    return from_dict(Summary, document, is_older=True)
+
+
+def _second(document: Mapping[str, Any]) -> Summary:
+    return from_dict(Summary, {"spent": None, **document})
+
+
+_READERS = {FIRST_SCHEMA: _first, SCHEMA: _second}
