@@ -33,8 +33,8 @@ Full = Annotated[bool, typer.Option("--full", help="Every record in full, howeve
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What was said of the page; nothing where the report is something else."""
+class PageOptions:
+    """What options say of the page; nothing where the report is something else."""
 
     output: str | None = None
     max_mb: float | None = None
@@ -52,24 +52,24 @@ class Wanted:
         return None if self.full else self.max_mb or MOST
 
 
-def wanted(output: str | None, max_mb: float | None, full: bool, *, is_page: bool) -> Wanted:
-    """Take what was said of the page; refuse it in a report that is something else."""
+def page_options(output: str | None, max_mb: float | None, full: bool, *, is_page: bool) -> PageOptions:
+    """Read the options of the page; refuse them in a report that is something else."""
     for name, given in (("-o", output), ("--max-mb", max_mb), ("--full", full)):
         if not is_page and given not in {None, False}:
             raise UsageError(f"{name} belongs to --format html", hint="add --format html, or leave it out")
-    return Wanted(output, max_mb, full)
+    return PageOptions(output, max_mb, full)
 
 
 def write_page(
     stored: StoredRun,
-    asked: Wanted,
+    options: PageOptions,
     *,
     summary: Summary | None = None,
     boards: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Path:
     """Write the page of a run and return where it is."""
-    most = asked.most
-    path = Path(asked.output) if asked.output else stored.folder / FILE
+    most = options.most
+    path = Path(options.output) if options.output else stored.folder / FILE
     source = source_of(stored, summary=summary.to_dict() if summary else None, boards=boards)
     title = stored.folder.resolve().name
     if path.is_dir():

@@ -21,16 +21,19 @@ With = Annotated[
 ]
 
 
+Chosen = Iterable[RunRecord]
+
+
 @dataclass(frozen=True, slots=True)
-class Table:
+class RecordLayout:
     """How records are laid out."""
 
-    is_wide: bool
+    is_wide: bool = False
     fields: tuple[str, ...] = ()
 
 
-def table(wide: bool, fields: str | None, *, is_possible: bool) -> Table:
-    """Take what was said of the table; refuse it in a report that has none."""
+def record_layout(wide: bool, fields: str | None, *, is_possible: bool) -> RecordLayout:
+    """Read the options of the table; refuse them in a report that has none."""
     if wide and not is_possible:
         raise UsageError("--wide belongs to --format csv or jsonl", hint="add one of them, or leave it out")
     if fields is not None and not wide:
@@ -38,10 +41,10 @@ def table(wide: bool, fields: str | None, *, is_possible: bool) -> Table:
     named = tuple(dict.fromkeys(field.strip() for field in (fields or "").split(",") if field.strip()))
     if fields is not None and not named:
         raise UsageError("--with names no field", hint="such as --with question,metadata.lang")
-    return Table(is_wide=wide, fields=named)
+    return RecordLayout(is_wide=wide, fields=named)
 
 
-def emit(stored: StoredRun, records: Iterable[RunRecord], laid_out: Table, *, is_jsonl: bool) -> None:
+def emit(stored: StoredRun, records: Chosen, laid_out: RecordLayout, *, is_jsonl: bool) -> None:
     """Write a row for each, as they are read; no number is made of them."""
     if laid_out.is_wide:
         _emit_wide(stored, laid_out.fields, is_jsonl=is_jsonl)

@@ -1,0 +1,25 @@
+"""csv: the records of a run for spreadsheets; of a bench its board."""
+
+from optimize_eval.cli import output
+from optimize_eval.cli.formats.reported import BenchReport, RunReport
+from optimize_eval.cli.shown import records
+from optimize_eval.errors import UsageError
+from optimize_eval.reports.board import rows as board_rows
+from optimize_eval.store.records import Records
+
+
+def of_run(run: RunReport) -> None:
+    chosen = run.some.records(run.stored) if run.some else Records(run.stored)
+    records.emit(run.stored, chosen, run.records, is_jsonl=False)
+
+
+def of_bench(bench: BenchReport) -> None:
+    if bench.records.is_wide:
+        records.emit(bench.stored, Records(bench.stored), bench.records, is_jsonl=False)
+    elif bench.boards:
+        output.emit_pieces(board_rows.csv_pieces(bench.boards, ci=output.under_ci()))
+    else:
+        raise UsageError(
+            "the csv of a bench is its board, and there is none yet",
+            hint="give the bench's command again: it goes on where it was; --format jsonl has the records",
+        )

@@ -1,0 +1,15 @@
+"""html: a page in a file of its own, whose path is the result."""
+
+from optimize_eval.cli import output
+from optimize_eval.cli.formats.reported import BenchReport, RunReport
+from optimize_eval.cli.shown.page import write_page
+
+
+def of_run(run: RunReport) -> None:
+    """Write the page of summary.json as it stands, but where other numbers were asked for."""
+    summary = None if run.needs_no_numbers else run.summary
+    output.emit(str(write_page(run.stored, run.page, summary=summary)))
+
+
+def of_bench(bench: BenchReport) -> None:
+    output.emit(str(write_page(bench.stored, bench.page, boards=bench.boards or None)))

@@ -1,0 +1,17 @@
+"""jsonl: the records of a run or bench for programs, one a line."""
+
+from optimize_eval.cli.formats.reported import BenchReport, Reported, RunReport
+from optimize_eval.cli.shown import records
+from optimize_eval.store.records import Records
+
+
+def of_run(run: RunReport) -> None:
+    _emit(run, run.some.records(run.stored) if run.some else Records(run.stored))
+
+
+def of_bench(bench: BenchReport) -> None:
+    _emit(bench, Records(bench.stored))
+
+
+def _emit(reported: Reported, chosen: records.Chosen) -> None:
+    records.emit(reported.stored, chosen, reported.records, is_jsonl=True)

@@ -1,0 +1,24 @@
+"""For people: the verdict, its points and tables, as wide as the terminal."""
+
+from optimize_eval.cli import output
+from optimize_eval.cli.formats.reported import BenchReport, RunReport
+from optimize_eval.cli.shown import leaderboards, searched
+from optimize_eval.reports.terminal import every_cell
+from optimize_eval.reports.terminal import summary as terminal
+
+
+def of_run(run: RunReport) -> None:
+    if run.is_by_cell and run.needs_no_numbers:
+        output.emit(every_cell.render(run.stored, fit=output.fitted, width=output.width()))
+        return
+    if (document := run.search) and searched.show(document):
+        return
+    summary, note = output.fitted(run.summary), output.fitted(run.note)
+    output.emit(terminal.render(summary, note=note, width=output.width(), run=run.name))
+
+
+def of_bench(bench: BenchReport) -> None:
+    if bench.boards:
+        leaderboards.emit(bench.boards, bench.note)
+    else:
+        of_run(bench.as_run())
