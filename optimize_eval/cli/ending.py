@@ -39,8 +39,8 @@ def show(
     else:
         from optimize_eval.reports.terminal import summary as terminal  # noqa: PLC0415  only for people
 
-        run = shlex.quote(folder)
-        output.emit(terminal.render(output.fitted(summary), width=output.width(), run=run))
+        run, summary = output.fitted(shlex.quote(folder)), output.fitted(summary)
+        output.emit(terminal.render(summary, width=output.width(), run=run, paint=output.paint()))
 
 
 def end(

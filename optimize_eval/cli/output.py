@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from optimize_eval.errors import DataError, OptimizeEvalError
 from optimize_eval.reports.inert import inert, inert_json
+from optimize_eval.reports.paint import Paint, marked, painted, plain, unmarked
 
 _T = TypeVar("_T")
 
@@ -40,7 +41,24 @@ _ASCII = str.maketrans(
 def emit(text: str) -> None:
     """Write a result line for people; foreign text in it is made inert."""
     encoding = sys.stdout.encoding
-    _write(encodable(inert(text, ci=under_ci()), encoding).encode(encoding, "backslashreplace"))
+    shown = painted(text, _inert) if has_colour() else _inert(text)
+    _write(shown.encode(encoding, "backslashreplace"))
+
+
+def _inert(text: str) -> str:
+    return encodable(inert(text, ci=under_ci()), sys.stdout.encoding)
+
+
+def has_colour() -> bool:
+    """Return True if stdout shows colour; NO_COLOR wins over FORCE_COLOR, which wins over what stdout is."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+
+
+def paint() -> Paint:
+    """Choose how renderers mark what is painted."""
+    return marked if has_colour() else plain
 
 
 def emit_document(text: str) -> None:
@@ -69,7 +87,7 @@ def fitted(value: _T) -> _T:
 def _fitted(value: Any) -> Any:
     match value:
         case str():
-            shown = encodable(inert(value, ci=under_ci()), sys.stdout.encoding)
+            shown = unmarked(_inert(value)) if has_colour() else _inert(value)
             return shown.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
         case dict():
             return {_fitted(key): _fitted(item) for key, item in value.items()}

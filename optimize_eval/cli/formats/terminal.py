@@ -14,7 +14,10 @@ def of_run(run: RunReport) -> None:
     if (document := run.search) and searched.show(document):
         return
     summary, note = output.fitted(run.summary), output.fitted(run.note)
-    output.emit(terminal.render(summary, note=note, width=output.width(), run=run.name))
+    text = terminal.render(
+        summary, note=note, width=output.width(), run=output.fitted(run.name), paint=output.paint()
+    )
+    output.emit(text)
 
 
 def of_bench(bench: BenchReport) -> None:

@@ -34,7 +34,7 @@ def show(document: Mapping[str, Any]) -> bool:
     from optimize_eval.reports.terminal import search  # noqa: PLC0415  few runs are of a search
 
     try:
-        text = search.render(output.fitted(document), width=output.width())
+        text = search.render(output.fitted(document), width=output.width(), paint=output.paint())
     except (LookupError, TypeError, ValueError, AttributeError):
         return False
     output.emit(text)

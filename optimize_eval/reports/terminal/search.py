@@ -6,11 +6,13 @@ Pure: the document → text, the same text for the same width at any time. Numbe
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.findings.shapes.summary import summary_from
+from optimize_eval.findings.shapes.summary import Point, Verdict, summary_from
 from optimize_eval.findings.wording import number
 from optimize_eval.reports.cells import difference, ends, short_interval
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import inert
+from optimize_eval.reports.paint import Paint, plain
+from optimize_eval.reports.terminal.summary import verdict_lines
 from optimize_eval.reports.terminal.table import Column, layout_table
 
 Document = Mapping[str, Any]
@@ -21,11 +23,12 @@ _MOST_DIFF = 40  # lines
 _SHADES = " ▁▂▃▄▅▆▇█"
 
 
-def render(document: Document, *, width: int) -> str:
+def render(document: Document, *, width: int, paint: Paint = plain) -> str:
     """Lay out everything."""
-    lines = wrapped(" ", f"{document['verdict']['text']}.", width)
-    for point in document["verdict"]["points"]:
-        lines += wrapped(f"  {point['mark']} ", point["text"], width)
+    told = document["verdict"]
+    points = tuple(Point(mark=one["mark"], text=one["text"]) for one in told["points"])
+    verdict = Verdict(text=told["text"], points=points, state=told.get("state"))
+    lines = verdict_lines(verdict, width, paint)
     if document["summary"]:
         lines += _finalists(document, width)
     lines += _curve(document["curve"], width)

@@ -6,9 +6,11 @@ Pure: summary → text, the same text for the same width at any time. Numbers ar
 from collections.abc import Sequence
 
 from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.side_info import ValuesAtPath
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.shapes.summary import Summary, Verdict
+from optimize_eval.findings.summary.gap import OVERFITS
 from optimize_eval.findings.wording import MINUS, count, number, percent, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
@@ -30,6 +32,7 @@ from optimize_eval.reports.cells import (
 )
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
+from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
 from optimize_eval.reports.terminal import measures, spending
 from optimize_eval.reports.terminal.table import Column, layout_table
 
@@ -38,19 +41,23 @@ WIDE = 110
 _MOST_KEYS = 6
 _SHOWN_WORST = 3
 _HEAD = 12
+_SIGNS = "▲▼△▽"
+_OF_STATES = {
+    "better": Style.STRONGLY_GOOD,
+    "worse": Style.STRONGLY_BAD,
+    "failed": Style.STRONGLY_BAD,
+}
 
 
-def render(summary: Summary, *, width: int, run: str, note: str | None = None) -> str:
+def render(summary: Summary, *, width: int, run: str, note: str | None = None, paint: Paint = plain) -> str:
     """Lay out everything, below what was noted of it; `run` is the folder as people name it."""
-    lines = [*head(note, width), *wrapped(" ", f"{summary.verdict.text}.", width)]
-    for point in summary.verdict.points:
-        lines += wrapped(f"  {point.mark} ", point.text, width)
+    lines = [*head(note, width), *verdict_lines(summary.verdict, width, paint)]
     tables = tables_of(summary)
     for rows in tables:
-        lines += _table(rows, summary, width)
+        lines += _table(rows, summary, width, paint)
     if tables:
         lines += _groups(tables[0][0], summary, width)
-    lines += _failures(summary, width)
+    lines += _failures(summary, width, paint)
     if tables:
         lines += [*_worst(tables[0][0], summary, width), *_side_info(tables[0][0], summary, width)]
         lines += measures.of_row(tables[0][0], summary, width)
@@ -63,7 +70,17 @@ def head(note: str | None, width: int) -> list[str]:
     return wrapped(" note: ", note, width) if note else []
 
 
-def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
+def verdict_lines(verdict: Verdict, width: int, paint: Paint) -> list[str]:
+    """Lay out the sentence and its points, each beside its mark."""
+    style = _OF_STATES.get(verdict.state or "", Style.STRONG)
+    lines = [body(line, style, paint) for line in wrapped(" ", f"{verdict.text}.", width)]
+    for point in verdict.points:
+        first, *rest = wrapped(f"  {point.mark} ", point.text, width)
+        lines += [part(first, 2, len(point.mark), of_sign(point.mark), paint), *rest]
+    return lines
+
+
+def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> list[str]:
     split = summary.decided_on
     shown = shown_rows(rows, summary)
     has_others = len(rows) > 1
@@ -73,30 +90,42 @@ def _table(rows: Sequence[Row], summary: Summary, width: int) -> list[str]:
         Column("95 % CI", [ends(row.splits[split].ci) for row in shown]),
         *(_compared(shown, split) if has_others else []),
         *(_wide(shown, split) if has_others and width >= WIDE else []),
-        Column("failed", [f"{failed(row):,}" for row in shown]),
+        _failed(shown),
     ]
     title = f"{asked_with(rows[0].evaluator, rows[0].task_model)}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
     how += "; intervals by cluster" * (split in summary.clusters)
-    lines = [*wrapped(" ", title + how, width), *layout_table(columns, width)]
+    lines = [*wrapped(" ", title + how, width), *layout_table(columns, width, paint)]
     if len(rows) > len(shown):
         more = count(len(rows) - len(shown), "more candidate")
         lines += wrapped(" ", f"… and {more}: see summary.json", width)
     return lines
 
 
+def _failed(rows: Sequence[Row]) -> Column:
+    counts = [failed(row) for row in rows]
+    styles = [Style.DOUBTFUL if many else None for many in counts]
+    return Column("failed", [f"{many:,}" for many in counts], styles=styles)
+
+
+def _differences(title: str, against: Sequence[ScoreDifference | None], none: str) -> Column:
+    texts = [none if d is None else difference(d) for d in against]
+    return Column(title, texts, styles=[of_sign(text) if text[:1] in _SIGNS else None for text in texts])
+
+
 def _compared(rows: Sequence[Row], split: str) -> list[Column]:
     against = [row.against_baseline(split) for row in rows]
     columns = [
-        Column(f"Δ {split}", ["baseline" if d is None else difference(d) for d in against]),
+        _differences(f"Δ {split}", against, "baseline"),
         Column("CI of Δ", ["" if d is None or d.ci is None else short_interval(d.ci) for d in against]),
     ]
     if "test" in rows[0].splits and split != "test":
         tested = [row.against_baseline("test") for row in rows]
-        columns.append(Column("Δ test", ["" if d is None else difference(d) for d in tested]))
+        columns.append(_differences("Δ test", tested, ""))
     if {"train", "val"} <= rows[0].splits.keys():
         states = ["" if row.vs_baseline is None else overfit(row) for row in rows]
-        columns.append(Column("overfit?", states, is_text=True))
+        styles = [Style.BAD if row.overfit and row.overfit.state == OVERFITS else None for row in rows]
+        columns.append(Column("overfit?", states, is_text=True, styles=styles))
     return columns
 
 
@@ -139,14 +168,16 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
     ]
 
 
-def _failures(summary: Summary, width: int) -> list[str]:
+def _failures(summary: Summary, width: int, paint: Paint) -> list[str]:
     entries = most_frequent(summary)
     lines: list[str] = []
     for entry in entries[:MOST_FAILURES]:
         at = [f"{entry.first.split} {line}" for line in entry.first.lines[:1] if line is not None]
         who = " · ".join([entry.first.evaluator, who_failed(entry), *at])
-        head = f"{_head('failures', lines)}{entry.count:,} × {entry.first.kind}  "
-        lines += wrapped(head, f"{who}: {shortened(words_of(entry.first), SHOWN_TEXT)}", width)
+        what = f"{entry.count:,} × {entry.first.kind}"
+        text = f"{who}: {shortened(words_of(entry.first), SHOWN_TEXT)}"
+        first, *rest = wrapped(f"{_head('failures', lines)}{what}  ", text, width)
+        lines += [part(first, _HEAD, len(what), Style.DOUBTFUL, paint), *rest]
     if len(entries) > MOST_FAILURES:
         more = count(len(entries) - MOST_FAILURES, "more kind")
         lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)

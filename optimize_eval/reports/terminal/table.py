@@ -1,10 +1,11 @@
 """Columns beside each other: numbers at the right and whole, the name as wide as there is room for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from optimize_eval.reports.columns import columns, cut_apart, padded
+from optimize_eval.reports.columns import columns, cut, cut_apart
 from optimize_eval.reports.inert import inert
+from optimize_eval.reports.paint import Paint, Style, plain
 
 _NARROWEST_NAME = 8
 _BETWEEN = 2
@@ -18,6 +19,7 @@ class Column:
     texts: Sequence[str]
     is_name: bool = False
     is_text: bool = False
+    styles: Sequence[Style | None] = ()  # of the texts, where they are painted
 
     @property
     def cells(self) -> list[str]:
@@ -28,7 +30,7 @@ class Column:
         return max(columns(text) for text in (self.title, *self.cells))
 
 
-def layout_table(given: Sequence[Column], width: int) -> list[str]:
+def layout_table(given: Sequence[Column], width: int, paint: Paint = plain) -> list[str]:
     """Lay out; columns that do not fit, last before the end first, are left out rather than cut."""
     shown = list(given)
     while len(shown) > 2 and least_width(shown) > width:  # noqa: PLR2004  a name and a number
@@ -39,8 +41,12 @@ def layout_table(given: Sequence[Column], width: int) -> list[str]:
         cut_apart(one.cells, width) if one.is_name else one.cells
         for one, width in zip(shown, widths, strict=True)
     ]
-    rows = [[one.title for one in shown], *zip(*cells, strict=True)]
-    lines = [_line(shown, row, widths) for row in rows]
+    titles = [_padded(one.title, one, size) for one, size in zip(shown, widths, strict=True)]
+    painted = [
+        [_padded(text, one, size, style, paint) for text, style in _styled(texts, one)]
+        for one, size, texts in zip(shown, widths, cells, strict=True)
+    ]
+    lines = [_line(row) for row in (titles, *zip(*painted, strict=True))]
     rule = " " + "─" * (sum(widths) + _BETWEEN * (len(widths) - 1))
     return [lines[0], rule, *lines[1:]]
 
@@ -50,9 +56,17 @@ def least_width(shown: Sequence[Column]) -> int:
     return 1 + sum(_NARROWEST_NAME if one.is_name else one.width + _BETWEEN for one in shown)
 
 
-def _line(shown: Sequence[Column], row: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [
-        padded(text, width) if one.is_name or one.is_text else " " * (width - columns(text)) + text
-        for one, text, width in zip(shown, row, widths, strict=True)
-    ]
+def _styled(texts: Sequence[str], column: Column) -> Iterator[tuple[str, Style | None]]:
+    return zip(texts, column.styles or (None,) * len(texts), strict=True)
+
+
+def _padded(text: str, column: Column, width: int, style: Style | None = None, paint: Paint = plain) -> str:
+    """Fill a text up to its column's width, which knows nothing of what paint adds to it."""
+    shown = cut(text, width) if column.is_name or column.is_text else text
+    blanks = " " * (width - columns(shown))
+    told = paint(shown, style)
+    return f"{told}{blanks}" if column.is_name or column.is_text else f"{blanks}{told}"
+
+
+def _line(cells: Sequence[str]) -> str:
     return (" " + (" " * _BETWEEN).join(cells)).rstrip()
