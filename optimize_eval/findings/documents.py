@@ -38,7 +38,7 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Place:
+class _FieldPlace:
     """Where a field stands in JSON."""
 
     name: str
@@ -86,14 +86,14 @@ def _read_fields(kind: Any, value: Mapping[str, Any], *, is_older: bool) -> Iter
 
 
 @cache
-def _places(kind: Any) -> tuple[_Place, ...]:
+def _places(kind: Any) -> tuple[_FieldPlace, ...]:
     return tuple(map(_place, fields(kind)))
 
 
-def _place(one: Field[Any]) -> _Place:
+def _place(one: Field[Any]) -> _FieldPlace:
     hint: Any = one.type
     told = getattr(hint, "__metadata__", ())
-    return _Place(
+    return _FieldPlace(
         name=one.name,
         key=next((mark.name for mark in told if isinstance(mark, Key)), one.name),
         hint=hint.__origin__ if told else hint,

@@ -39,7 +39,7 @@ Passes = Callable[[int, Repeats], float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class MeasuredCells:
     """What there is of each measure, by where it was measured."""
 
     passes: tuple[PassesEntry, ...]
@@ -118,10 +118,10 @@ def passes_over(tasks: Sequence[Sequence[Repeats]]) -> tuple[PassRates, ...]:
     )
 
 
-def of_cells(measured: Sequence[tuple[MeasuredCell, Measures, Clusters]]) -> Measured:
+def of_cells(measured: Sequence[tuple[MeasuredCell, Measures, Clusters]]) -> MeasuredCells:
     """List what there is of each measure."""
     passes = [(where, passes_of(one.repeats(), clusters)) for where, one, clusters in measured]
-    return Measured(
+    return MeasuredCells(
         passes=tuple(PassesEntry(where=where, by_k=by_k) for where, by_k in passes if by_k),
         calibration=tuple(
             CalibrationEntry(where=where, stated=stated)

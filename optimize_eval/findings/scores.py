@@ -57,7 +57,7 @@ class Scores:
         return self.scored / asked if asked else None
 
 
-class Reading:
+class CellReading:
     """Takes in the records of one cell, in the order of its units."""
 
     def __init__(

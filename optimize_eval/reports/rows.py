@@ -22,14 +22,14 @@ _PIECE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class TableColumns:
     """The columns of a table; `has_rest` where a last one holds as JSON what has none of its own."""
 
     names: Sequence[str]
     has_rest: bool
 
 
-def find_columns(records: Iterable[RunRecord]) -> Columns:
+def find_columns(records: Iterable[RunRecord]) -> TableColumns:
     """Find the columns of all records: the fields, then keys of side information, first come first."""
     names = dict.fromkeys(FIELDS)
     has_rest = False
@@ -39,10 +39,10 @@ def find_columns(records: Iterable[RunRecord]) -> Columns:
             chosen = fitting[: len(FIELDS) + MOST_COLUMNS - len(names)]
             names.update(dict.fromkeys(chosen))
             has_rest = has_rest or len(chosen) < len(new)
-    return Columns(names=tuple(names), has_rest=has_rest)
+    return TableColumns(names=tuple(names), has_rest=has_rest)
 
 
-def csv_pieces(records: Iterable[RunRecord], columns: Columns, *, ci: bool) -> Iterator[str]:
+def csv_pieces(records: Iterable[RunRecord], columns: TableColumns, *, ci: bool) -> Iterator[str]:
     """Write a table as RFC 4180 has it, some rows at a time; `ci` as for inert."""
     names = columns.names
     write = Cells(ci)
@@ -68,7 +68,7 @@ def gathered(lines: Iterable[str]) -> Iterator[str]:
     yield "".join(piece)
 
 
-def _row(record: RunRecord, columns: Columns) -> list[Any]:
+def _row(record: RunRecord, columns: TableColumns) -> list[Any]:
     flat = record.flat()
     if not columns.has_rest:
         return [flat.get(name) for name in columns.names]

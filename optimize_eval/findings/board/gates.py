@@ -13,12 +13,12 @@ from optimize_eval.findings.board.stored import Board, by_name
 from optimize_eval.findings.diff.boards import sentence
 from optimize_eval.findings.diff.gates import ONE_SIDED, judged
 from optimize_eval.findings.summary.compare import HINT_WORSE, TOO_FEW
-from optimize_eval.findings.summary.gates import Axes, Gate, bound_gate, read_bound
+from optimize_eval.findings.summary.gates import BoundAxes, Gate, bound_gate, read_bound
 from optimize_eval.findings.wording import count
 from optimize_eval.statistics.families import can_decide, fewest_units
 from optimize_eval.statistics.intervals import Interval
 
-_OF_A_BENCH = Axes("bench", "model", "task")
+_OF_A_BENCH = BoundAxes("bench", "model", "task")
 
 Model = Mapping[str, Any]
 

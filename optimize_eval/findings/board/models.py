@@ -16,7 +16,7 @@ from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.measures import Measures, passes_of, passes_over
 from optimize_eval.findings.replies import Replies
-from optimize_eval.findings.scores import Reading, Scores
+from optimize_eval.findings.scores import CellReading, Scores
 from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.view import Reader
@@ -82,7 +82,7 @@ def tasks_of(files: Sequence[TaskFile], layout: Layout) -> Iterator[Counted]:
 def read_split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> Split:
     lines = layout.split(cell.split).lines
     score_range = layout.score_range(cell.evaluator)
-    reading = Reading(cell, lines, layout.repeats, score_range)
+    reading = CellReading(cell, lines, layout.repeats, score_range)
     measures = Measures(len(lines), layout.repeats, score_range)
     seconds: list[list[float]] = [[] for _ in lines]
     kinds: list[Counter[str]] = [Counter() for _ in lines]

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations
 
 from optimize_eval.findings.claims.failures import WithFailures, with_failures
-from optimize_eval.findings.claims.families import Where, corrected_by, family_of
+from optimize_eval.findings.claims.families import CellFamily, corrected_by, family_of
 from optimize_eval.findings.scores import Scores
 from optimize_eval.findings.summary.compare import (
     MOST_FLIPPED_PAIRS,
@@ -22,8 +22,8 @@ from optimize_eval.findings.summary.gap import Lost, lost_gain, state_of
 from optimize_eval.statistics.families import holm
 from optimize_eval.store.layout import Layout, Split
 
-Key = tuple[Where, str]  # a family of cells and a candidate
-GroupKey = tuple[Where, str, str, str]  # and the path and label of a group
+Key = tuple[CellFamily, str]  # a family of cells and a candidate
+GroupKey = tuple[CellFamily, str, str, str]  # and the path and label of a group
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,12 +91,12 @@ class Against:
         return {key: (lost, p_holm.get(key), self._state(key, lost, p_holm)) for key, lost in found.items()}
 
     @cached_property
-    def pairs(self) -> dict[Where, list[tuple[str, str, Comparison]]]:
+    def pairs(self) -> dict[CellFamily, list[tuple[str, str, Comparison]]]:
         """Compare all pairs of candidates, family by family; none where they are too many."""
         wheres = dict.fromkeys(where for where, _ in self.scores)
         return {where: self._pairs(where) if self.pairs_in_all <= MOST_PAIRS else [] for where in wheres}
 
-    def apart_from(self, where: Where, winner: str) -> dict[str, Comparison]:
+    def apart_from(self, where: CellFamily, winner: str) -> dict[str, Comparison]:
         """Compare the winner with the other candidates alone, where all pairs are too many."""
         others = [name for name in self.layout.candidates if name not in {winner, self.layout.baseline}]
         found = corrected([self._compare(where, name, winner) for name in others])
@@ -110,7 +110,7 @@ class Against:
             for label in labels:
                 yield path, label, [place for place, other in enumerate(here) if other == label]
 
-    def _pairs(self, where: Where) -> list[tuple[str, str, Comparison]]:
+    def _pairs(self, where: CellFamily) -> list[tuple[str, str, Comparison]]:
         names = list(combinations(self.layout.candidates, 2))
         first = self.layout.baseline
         compared = [self.baseline[where, b] if a == first else self._compare(where, a, b) for a, b in names]
@@ -135,7 +135,7 @@ class Against:
         clusters = self.splits[where.split].clusters
         return with_failures(*pair, clusters, seed=self.layout.seed, may_flip=self._may_flip)
 
-    def _compare(self, where: Where, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
+    def _compare(self, where: CellFamily, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
         return compare(
             self.scores[where, a].means,
             self.scores[where, b].means,

@@ -16,8 +16,8 @@ from optimize_eval.findings.shapes.summary import (
     CrossFittedGain,
     LostInShort,
     NaiveGain,
-    Selection,
     WinnersCarryOver,
+    WinnersSelection,
 )
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
@@ -79,10 +79,10 @@ def cross_fit(half: Half, candidate: str, seed: int) -> CrossFitted | None:
     return _cross_fit(half.gains(), candidate, half.clusters, seed)
 
 
-def selection_of(k: int, row: Row, split: str, found: CrossFitted | None) -> Selection:
+def selection_of(k: int, row: Row, split: str, found: CrossFitted | None) -> WinnersSelection:
     """Shape what summary.json says of the choice."""
     naive = row.difference(split)
-    return Selection(
+    return WinnersSelection(
         k=k,
         candidate=row.candidate,
         naive=NaiveGain(diff=naive.diff, se=naive.se, ci=naive.ci),

@@ -14,7 +14,7 @@ from optimize_eval.store.layout import Layout
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-class Where(NamedTuple):
+class CellFamily(NamedTuple):
     """The cells of one evaluator, task model and split."""
 
     evaluator: str
@@ -22,7 +22,7 @@ class Where(NamedTuple):
     split: str
 
 
-def family_of(where: Where, layout: Layout) -> tuple[str, bool]:
+def family_of(where: CellFamily, layout: Layout) -> tuple[str, bool]:
     """Name the family of the comparisons with the baseline: its split, and whether it makes the headline."""
     is_primary = (where.evaluator, where.task_model) == (layout.evaluators[0], layout.task_models[0])
     return where.split, is_primary and where.split == layout.deciding

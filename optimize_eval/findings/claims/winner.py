@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half, cross_fit, kept_of, selection_of, winner_of
-from optimize_eval.findings.claims.families import Where
+from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.rows import is_primary
 from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import Selection, WinnersCarryOver
+from optimize_eval.findings.shapes.summary import WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.store.layout import Layout
 
@@ -21,7 +21,7 @@ class Claims:
 
     rows: tuple[Row, ...]
     winner: str | None
-    selection: Selection | None
+    selection: WinnersSelection | None
     not_told_apart: tuple[str, ...]
     carry_over: WinnersCarryOver | None
 
@@ -54,7 +54,9 @@ def _settled(winner: Row, *, is_kept: bool) -> Row:
     return replace(winner, overfit=replace(overfit, state=gap.KEPT if is_kept else gap.UNDECIDED))
 
 
-def _selection(primary: Sequence[Row], winner: Row | None, half: Half, layout: Layout) -> Selection | None:
+def _selection(
+    primary: Sequence[Row], winner: Row | None, half: Half, layout: Layout
+) -> WinnersSelection | None:
     """Name the best one's gain with and without the choice; where nothing was chosen, nothing."""
     split = layout.deciding
     gains = [(d.diff, row) for row in primary if (d := row.against_baseline(split)) and d.diff is not None]
@@ -67,7 +69,7 @@ def _selection(primary: Sequence[Row], winner: Row | None, half: Half, layout: L
 def _not_told_apart(primary: Sequence[Row], winner: Row, against: Against, layout: Layout) -> Iterator[str]:
     """Name the candidates that no corrected test tells from the winner, the best first."""
     name, split = winner.candidate, layout.deciding
-    where = Where(layout.evaluators[0], layout.task_models[0], split)
+    where = CellFamily(layout.evaluators[0], layout.task_models[0], split)
     pairs = against.pairs[where]
     if pairs:
         marks = {frozenset((a, b)): one.mark for a, b, one in pairs}

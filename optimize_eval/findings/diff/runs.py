@@ -18,7 +18,7 @@ from optimize_eval.findings.diff.regressions import is_regression
 from optimize_eval.findings.diff.verdict import judge
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.findings.reasons import reason_of_lowest
-from optimize_eval.findings.scores import Reading, Scores, Values
+from optimize_eval.findings.scores import CellReading, Scores, Values
 from optimize_eval.findings.shaping import margin_of, score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, compare, corrected
 from optimize_eval.protocol import ScoreRange
@@ -49,7 +49,7 @@ class _Side:
     def scores(self, cell: Cell) -> Scores:
         layout = self.layout
         lines = layout.split(cell.split).lines
-        reading = Reading(cell, lines, layout.repeats, layout.score_range(cell.evaluator))
+        reading = CellReading(cell, lines, layout.repeats, layout.score_range(cell.evaluator))
         for place, record in self.reader.records(cell):
             reading.take(place, record)
         return reading.done()

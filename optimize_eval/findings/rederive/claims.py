@@ -6,7 +6,7 @@ from typing import Any
 
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.compared import Told, compare, correct, estimate, gap_of, is_gain
-from optimize_eval.findings.rederive.journal import Run, Values
+from optimize_eval.findings.rederive.journal import JournaledRun, Values
 
 Gains = Mapping[str, Values]
 
@@ -27,7 +27,7 @@ def winner_of(rows: Sequence[Told], split: str) -> Told | None:
     return max(better, key=lambda row: row["vs_baseline"][split]["diff"], default=None)
 
 
-def claims_of(rows: Sequence[Told], pairs: Sequence[Told], run: Run) -> Told:
+def claims_of(rows: Sequence[Told], pairs: Sequence[Told], run: JournaledRun) -> Told:
     """Give selection, not_told_apart and carry_over; a winner's own row is settled by what carries over."""
     winner = winner_of(rows, run.deciding)
     kept = None
@@ -44,7 +44,7 @@ def claims_of(rows: Sequence[Told], pairs: Sequence[Told], run: Run) -> Told:
     }
 
 
-def verdict_of(rows: Sequence[Told], claims: Told, run: Run) -> Told:
+def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun) -> Told:
     """Decide the state, and who won by how much."""
     split, winner = run.deciding, claims["winner"]
     told: Told = {"state": None, "winner": None, "by": None}
@@ -75,7 +75,7 @@ def _is_the_same(d: Told) -> bool:
     return bool(d["n_pairs"] and d["ties"] == d["n_pairs"]) or bool((d.get("margin") or {}).get("equivalent"))
 
 
-def _won(winner: Told, selection: Told | None, run: Run) -> Told:
+def _won(winner: Told, selection: Told | None, run: JournaledRun) -> Told:
     name = winner["candidate"]
     d = winner["vs_baseline"][run.deciding]
     if "test" in run.splits and run.deciding != "test":
@@ -96,7 +96,7 @@ def _won(winner: Told, selection: Told | None, run: Run) -> Told:
     return {"state": "better", "winner": name, "by": by}
 
 
-def _selection(rows: Sequence[Told], winner: Told | None, run: Run) -> Told | None:
+def _selection(rows: Sequence[Told], winner: Told | None, run: JournaledRun) -> Told | None:
     split = run.deciding
     others = [row for row in rows if row["vs_baseline"] and row["vs_baseline"][split]["diff"] is not None]
     k = len(run.candidates) - 1
@@ -113,7 +113,7 @@ def _selection(rows: Sequence[Told], winner: Told | None, run: Run) -> Told | No
     }
 
 
-def _alike(rows: Sequence[Told], winner: Told, pairs: Sequence[Told], run: Run) -> list[str]:
+def _alike(rows: Sequence[Told], winner: Told, pairs: Sequence[Told], run: JournaledRun) -> list[str]:
     """Name who is not told apart from the winner, the best first."""
     name, split = winner["candidate"], run.deciding
     marks = {frozenset((d["a"], d["b"])): d["mark"] for d in pairs}
@@ -131,7 +131,9 @@ def _alike(rows: Sequence[Told], winner: Told, pairs: Sequence[Told], run: Run) 
     ]
 
 
-def _gains(run: Run, split: str, own: float | None = None, base: float | None = None) -> Gains | None:
+def _gains(
+    run: JournaledRun, split: str, own: float | None = None, base: float | None = None
+) -> Gains | None:
     """Subtract the baseline, with failures left out or counted as the scores that are given."""
     cells = {name: run.cells[*run.primary, split, name] for name in run.candidates}
     ends = {
@@ -151,12 +153,12 @@ def _gains(run: Run, split: str, own: float | None = None, base: float | None = 
     return gains
 
 
-def _plain(gains: Values, run: Run, split: str) -> Told:
+def _plain(gains: Values, run: JournaledRun, split: str) -> Told:
     nothing: Values = [0.0] * len(gains)
     return compare(nothing, gains, run, split)
 
 
-def _kept(run: Run, candidate: str) -> Told | None:
+def _kept(run: JournaledRun, candidate: str) -> Told | None:
     """Say how much of the train gain is there on val; with failures it has to hold at their ends, too."""
     has_failures = any(
         run.cells[*run.primary, split, name].failed for split in ("train", "val") for name in run.candidates
@@ -168,7 +170,7 @@ def _kept(run: Run, candidate: str) -> Told | None:
     return found | {"kept": bool(found["kept"] and worst and worst["kept"])}
 
 
-def _kept_by(train: Gains | None, val: Gains | None, run: Run, candidate: str) -> Told | None:
+def _kept_by(train: Gains | None, val: Gains | None, run: JournaledRun, candidate: str) -> Told | None:
     if train is None or val is None:
         return None
     fitted = _cross_fit(val, candidate, run, "val") if len(val) > 1 else None
@@ -203,7 +205,7 @@ def _mixed(gains: Gains, chosen: Mapping[str, float]) -> Values:
     return mixed
 
 
-def _cross_fit(gains: Gains | None, candidate: str, run: Run, split: str) -> Told | None:
+def _cross_fit(gains: Gains | None, candidate: str, run: JournaledRun, split: str) -> Told | None:
     """Choose on one half of the units and measure on the other, 20 times, by the seed."""
     if gains is None:
         return None

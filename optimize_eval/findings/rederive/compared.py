@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from optimize_eval.findings.rederive import numerics
-from optimize_eval.findings.rederive.journal import Cell, Run, Values
+from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, Values
 
 Told = dict[str, Any]
 _Key = TypeVar("_Key", bound=Hashable)
@@ -35,7 +35,7 @@ def mean_of(values: Values, labels: numerics.Labels, *, is_clustered: bool, is_u
     return told | {"ci": numerics.around(mean, se, units - 1), "method": method}
 
 
-def s_of(cell: Cell, run: Run, split: str) -> Told:
+def split_numbers(cell: CellRecords, run: JournaledRun, split: str) -> Told:
     of = run.splits[split]
     told = mean_of(cell.means, of.labels, is_clustered=of.is_clustered, is_unit=cell.is_unit)
     bounds = [_plain_mean(cell.with_failures(score)) for score in (0.0, 1.0)] if cell.is_unit else None
@@ -56,7 +56,7 @@ def _plain_mean(values: Values | None) -> float | None:
     return numerics.average([value for value in values or () if value is not None])
 
 
-def compare(a: Values, b: Values, run: Run, split: str, places: Sequence[int] | None = None) -> Told:
+def compare(a: Values, b: Values, run: JournaledRun, split: str, places: Sequence[int] | None = None) -> Told:
     """Compare b with a on the examples that both have a score for; Holm comes later."""
     among = range(len(a)) if places is None else places
     at = [place for place in among if a[place] is not None and b[place] is not None]
@@ -87,7 +87,7 @@ def compare(a: Values, b: Values, run: Run, split: str, places: Sequence[int] | 
     return told
 
 
-def _test(d: Told, units: Sequence[float], run: Run, *, is_share: bool) -> tuple[float, str]:
+def _test(d: Told, units: Sequence[float], run: JournaledRun, *, is_share: bool) -> tuple[float, str]:
     if is_share:
         return numerics.mcnemar(d["wins"], d["losses"]), "mcnemar"
     if not d["se"]:
@@ -138,7 +138,7 @@ def gap_of(a: Told, b: Told, value: str) -> Told | None:
     }
 
 
-def g_of(train: Told, val: Told) -> Told | None:
+def gap_numbers(train: Told, val: Told) -> Told | None:
     gap = gap_of(train, val, "mean")
     if gap is None:
         return None

@@ -16,7 +16,7 @@ Key = tuple[str, str | None, str, str]  # evaluator, task model, split, candidat
 
 
 @dataclass
-class Cell:
+class CellRecords:
     """The outcomes of one cell, by example."""
 
     scores: list[list[float]]
@@ -64,7 +64,7 @@ class Cell:
 
 
 @dataclass
-class Split:
+class JournaledSplit:
     """The examples of one split."""
 
     name: str
@@ -92,20 +92,20 @@ class Split:
 
 
 @dataclass
-class Run:
+class JournaledRun:
     """Everything that numbers are made of."""
 
     evaluators: list[str]
     ranges: dict[str, str]
     candidates: list[str]
     task_models: list[str | None]
-    splits: dict[str, Split]
+    splits: dict[str, JournaledSplit]
     repeats: int
     baseline: str
     seed: int
     group_by: list[str]
     margins: dict[str, float]
-    cells: dict[Key, Cell]
+    cells: dict[Key, CellRecords]
     replies: list[dict[str, Any]]
     judges: dict[str, str]
     changed: list[str]
@@ -130,14 +130,14 @@ class Run:
         return self.splits[split].labels
 
 
-def read(folder: Path) -> Run:
+def read(folder: Path) -> JournaledRun:
     """Read a run; additions that are not complete, or that changed, are left out."""
     manifest = read_axes(folder / "run.json")
     entries = [*manifest["evaluators"], *manifest["additions"]]
     calls: list[dict[str, Any]] = []
     records, changed = _records(folder / "journal.jsonl", entries, manifest.get("counts"), calls)
     splits = [
-        Split(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"])
+        JournaledSplit(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"])
         for one in manifest["splits"]
     ]
     share = len(manifest["candidates"]) * len(manifest["task_models"])
@@ -155,7 +155,7 @@ def read(folder: Path) -> Run:
         if one["name"] not in added or (done[one["name"]] == share and one["name"] not in changed)
     ]
     names = [one["name"] for one in kept]
-    run = Run(
+    run = JournaledRun(
         evaluators=names,
         ranges={one["name"]: one["score_range"] for one in kept},
         candidates=[one["name"] for one in manifest["candidates"]],
@@ -179,7 +179,7 @@ def read(folder: Path) -> Run:
 
 
 def _is_named(key: tuple[Any, ...], axes: tuple[set[Any], ...], repeats: int) -> bool:
-    """Tell whether the last command was about a unit."""
+    """Return True if the last command was about a unit."""
     _, task_model, split, candidate, line, repeat = key
     candidates, models, lines = axes
     return candidate in candidates and task_model in models and (split, line) in lines and repeat <= repeats
@@ -212,7 +212,7 @@ def _records(
     return records, changed
 
 
-def _fill(run: Run, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+def _fill(run: JournaledRun, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
     for evaluator in run.evaluators:
         for candidate in run.candidates:
             for task_model in run.task_models:
@@ -222,8 +222,10 @@ def _fill(run: Run, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
                     _count_replies(run, key, split, records)
 
 
-def _cell(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[str, Any]]) -> Cell:
-    cell = Cell([], [], 0, run.ranges[key[0]] == "unit")
+def _cell(
+    run: JournaledRun, key: Key, split: JournaledSplit, records: dict[tuple[Any, ...], dict[str, Any]]
+) -> CellRecords:
+    cell = CellRecords([], [], 0, run.ranges[key[0]] == "unit")
     for line in split.lines:
         theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
         cell.scores.append([one["score"] for one in theirs if one.get("outcome") == "scored"])
@@ -232,7 +234,9 @@ def _cell(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[
     return cell
 
 
-def _count_replies(run: Run, key: Key, split: Split, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+def _count_replies(
+    run: JournaledRun, key: Key, split: JournaledSplit, records: dict[tuple[Any, ...], dict[str, Any]]
+) -> None:
     units = [(*key, line, repeat + 1) for line in split.lines for repeat in range(run.repeats)]
     scored = [one for unit in units if (one := records.get(unit, {})).get("outcome") == "scored"]
     where = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))

@@ -12,13 +12,13 @@ from optimize_eval.findings.rederive.compared import (
     compare,
     correct,
     estimate,
-    g_of,
+    gap_numbers,
     gap_of,
     is_gain,
     mean_of,
-    s_of,
+    split_numbers,
 )
-from optimize_eval.findings.rederive.journal import Run, Values
+from optimize_eval.findings.rederive.journal import JournaledRun, Values
 from optimize_eval.findings.rederive.spent import spent_of
 
 Where = tuple[str, str | None, str]  # evaluator, task model, split
@@ -29,7 +29,7 @@ _OF_D = (
 _MOST_PAIRS = 2000
 
 
-def expected(run: Run) -> Told:
+def expected(run: JournaledRun) -> Told:
     """Compute the parts of a summary that can be derived anew."""
     wheres = [
         (evaluator, task_model, split)
@@ -75,7 +75,7 @@ def expected(run: Run) -> Told:
     }
 
 
-def _order(run: Run) -> Callable[[Told], tuple[int, ...]]:
+def _order(run: JournaledRun) -> Callable[[Told], tuple[int, ...]]:
     """Put cells in the order of a run: evaluator, candidate, task model, split."""
     axes: dict[str, list[Any]] = {
         "evaluator": run.evaluators,
@@ -86,7 +86,9 @@ def _order(run: Run) -> Callable[[Told], tuple[int, ...]]:
     return lambda told: tuple(axis.index(told[name]) for name, axis in axes.items())
 
 
-def _against_baseline(run: Run, means: dict[Where, dict[str, Values]]) -> dict[tuple[Where, str], Told]:
+def _against_baseline(
+    run: JournaledRun, means: dict[Where, dict[str, Values]]
+) -> dict[tuple[Where, str], Told]:
     """Compare with the baseline, as scored and, where either failed, with failures as scores."""
     others = [name for name in run.candidates if name != run.baseline]
     keys = [(where, name) for where in means for name in others]
@@ -125,14 +127,14 @@ def _despite(d: Told) -> str:
     return "if_both_count_as_zero" if zero["mark"] == "better" else "no"
 
 
-def _row(run: Run, asked: tuple[str, str | None], name: str, against: Any, groups: Any) -> Told:
+def _row(run: JournaledRun, asked: tuple[str, str | None], name: str, against: Any, groups: Any) -> Told:
     wheres = {split: (*asked, split) for split in run.splits}
-    splits = {split: s_of(run.cells[*where, name], run, split) for split, where in wheres.items()}
+    splits = {split: split_numbers(run.cells[*where, name], run, split) for split, where in wheres.items()}
     row: Told = {
         "candidate": name,
         "evaluator": asked[0],
         "task_model": asked[1],
-        "gap": g_of(splits["train"], splits["val"]) if {"train", "val"} <= run.splits.keys() else None,
+        "gap": gap_numbers(splits["train"], splits["val"]) if {"train", "val"} <= run.splits.keys() else None,
         "splits": {split: {key: s[key] for key in s if key != "df"} for split, s in splits.items()},
         "vs_baseline": None,
         "overfit": None,
@@ -145,7 +147,7 @@ def _row(run: Run, asked: tuple[str, str | None], name: str, against: Any, group
     return row
 
 
-def _d(d: Told, run: Run, evaluator: str) -> Told:
+def _d(d: Told, run: JournaledRun, evaluator: str) -> Told:
     told = {key: d[key] for key in _OF_D}
     if "despite_failures" in d:
         short = ("diff", "ci", "p", "p_holm")
@@ -174,7 +176,7 @@ def _ends90(d: Told, *, is_unit: bool) -> tuple[float, float]:
     return (1 - other) * d["diff"] - other, (1 - other) * d["diff"] + other
 
 
-def _lose(run: Run, rows: list[Told], against: dict[tuple[Where, str], Told]) -> None:
+def _lose(run: JournaledRun, rows: list[Told], against: dict[tuple[Where, str], Told]) -> None:
     """Compute what of each gain is lost from train to val; all of them are one family."""
     if not {"train", "val"} <= run.splits.keys():
         return
@@ -201,7 +203,7 @@ def _lose(run: Run, rows: list[Told], against: dict[tuple[Where, str], Told]) ->
         }
 
 
-def _state(run: Run, row: Told, d: tuple[Told, Told], gap: Told, p: float, ratio: Any) -> str:
+def _state(run: JournaledRun, row: Told, d: tuple[Told, Told], gap: Told, p: float, ratio: Any) -> str:
     train, val = d
     if not is_gain(train):
         return "no_gain"
@@ -220,7 +222,7 @@ def _state(run: Run, row: Told, d: tuple[Told, Told], gap: Told, p: float, ratio
     return "kept" if is_kept and not failed else "undecided"
 
 
-def _pairs(run: Run, where: Where, values: dict[str, Values], against: Any) -> list[Told]:
+def _pairs(run: JournaledRun, where: Where, values: dict[str, Values], against: Any) -> list[Told]:
     names = list(combinations(run.candidates, 2))
     if len(names) > _MOST_PAIRS:
         return []
@@ -233,7 +235,7 @@ def _pairs(run: Run, where: Where, values: dict[str, Values], against: Any) -> l
     return [{"a": a, "b": b, **axes, **{key: d[key] for key in _OF_D}} for (a, b), d in told.items()]
 
 
-def _groups(run: Run, means: dict[Where, dict[str, Values]]) -> dict[Any, Told]:
+def _groups(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> dict[Any, Told]:
     """Compute each group's means and differences; the groups of a field in a split are a family."""
     found: dict[Any, Told] = {}
     told: dict[Any, Told] = {}
@@ -263,7 +265,7 @@ def _empty() -> Told:
     return {"splits": {}, "vs_baseline": {}}
 
 
-def _units(run: Run) -> dict[str, int]:
+def _units(run: JournaledRun) -> dict[str, int]:
     counts = {
         name: sum(getattr(cell, name) for cell in run.cells.values())
         for name in ("scored", "failed", "skipped")
@@ -271,7 +273,7 @@ def _units(run: Run) -> dict[str, int]:
     return {"total": run.size, **counts, "owed": run.size - sum(counts.values())}
 
 
-def _leaked(run: Run) -> int:
+def _leaked(run: JournaledRun) -> int:
     seen: set[str] = set()
     many = 0
     for split in run.splits.values():

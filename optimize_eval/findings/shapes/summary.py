@@ -88,7 +88,7 @@ class CrossFittedGain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class WinnersSelection:
     """The best candidate's gain with and without the choice among `k`."""
 
     k: int
@@ -190,7 +190,7 @@ class Summary:
     judges: Mapping[str, str]
     units: Units
     rows: tuple[Row, ...]
-    selection: Selection | None  # of the winner: its gain with and without the choice
+    selection: WinnersSelection | None  # of the winner: its gain with and without the choice
     not_told_apart: tuple[str, ...]  # from the winner
     carry_over: WinnersCarryOver | None  # of the winner's train gain
     pairs: tuple[CandidatePair, ...]

@@ -13,7 +13,7 @@ from optimize_eval.findings.additions import left_out_of, points_about, without
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half
 from optimize_eval.findings.claims.duplicates import copies_in
-from optimize_eval.findings.claims.families import Where
+from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.winner import claims_of
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.reasons import reason_of_lowest
@@ -39,7 +39,7 @@ from optimize_eval.findings.shaping import (
     score_gap,
     split_scores,
 )
-from optimize_eval.findings.summary.cells import Cells, RecordsByCell
+from optimize_eval.findings.summary.cells import ReadCells, RecordsByCell
 from optimize_eval.findings.summary.compare import MOST_PAIRS
 from optimize_eval.findings.summary.gap import gap_between
 from optimize_eval.findings.summary.more_repeats import points_about_repeats
@@ -84,7 +84,7 @@ class _Summing:
     def __init__(self, layout: Layout, records: RecordsByCell) -> None:
         self._layout = layout
         self._records = records
-        self._cells = cells = Cells.read(layout, records)
+        self._cells = cells = ReadCells.read(layout, records)
         self._splits, self._scores = cells.splits, cells.scores
         self._against = Against(layout=layout, splits=self._splits, scores=self._scores)
 
@@ -132,7 +132,7 @@ class _Summing:
         points = (*verdict.points, *points_about(left_out), *points_about_repeats(summary, layout))
         return replace(summary, verdict=replace(verdict, points=points))
 
-    def _families(self) -> Iterable[Where]:
+    def _families(self) -> Iterable[CellFamily]:
         return dict.fromkeys(where for where, _ in self._scores)
 
     def _halves(self) -> dict[str, Half]:
@@ -140,10 +140,11 @@ class _Summing:
         layout = self._layout
         primary = layout.evaluators[0], layout.task_models[0]
         return {
-            name: self._half(Where(*primary, name), split.clusters) for name, split in self._splits.items()
+            name: self._half(CellFamily(*primary, name), split.clusters)
+            for name, split in self._splits.items()
         }
 
-    def _half(self, place: Where, clusters: Clusters) -> Half:
+    def _half(self, place: CellFamily, clusters: Clusters) -> Half:
         scores = {name: self._scores[place, name] for name in self._layout.candidates}
         return Half(baseline=scores.pop(self._layout.baseline), others=scores, clusters=clusters)
 
@@ -167,7 +168,7 @@ class _Summing:
         ]
 
     def _row(self, evaluator: str, candidate: str, task_model: str | None) -> Row:
-        families = {name: Where(evaluator, task_model, name) for name in self._splits}
+        families = {name: CellFamily(evaluator, task_model, name) for name in self._splits}
         scores = {name: self._scores[family, candidate] for name, family in families.items()}
         means = {name: self._mean(one) for name, one in scores.items()}
         is_baseline = candidate == self._layout.baseline
@@ -185,11 +186,11 @@ class _Summing:
             worst=tuple(self._worst(scores[self._layout.deciding].cell)),
         )
 
-    def _overfit(self, families: Mapping[str, Where], candidate: str) -> Overfit | None:
+    def _overfit(self, families: Mapping[str, CellFamily], candidate: str) -> Overfit | None:
         lost = self._against.lost.get((families["val"], candidate)) if "val" in families else None
         return overfit(*lost) if lost else None
 
-    def _difference(self, family: Where, candidate: str) -> ScoreDifference:
+    def _difference(self, family: CellFamily, candidate: str) -> ScoreDifference:
         """Shape a comparison with the baseline: its power, its failures, its margin."""
         one = self._against.baseline[family, candidate]
         return score_difference(
@@ -212,13 +213,13 @@ class _Summing:
             is_unit=self._layout.score_range(scores.cell.evaluator) is ScoreRange.UNIT,
         )
 
-    def _all_pairs(self, family: Where) -> list[CandidatePair]:
+    def _all_pairs(self, family: CellFamily) -> list[CandidatePair]:
         return [
             CandidatePair(a=a, b=b, **family._asdict(), difference=score_difference(one))
             for a, b, one in self._against.pairs[family]
         ]
 
-    def _groups(self, families: Mapping[str, Where], candidate: str) -> dict[str, GroupScores]:
+    def _groups(self, families: Mapping[str, CellFamily], candidate: str) -> dict[str, GroupScores]:
         means = defaultdict[str, dict[str, Estimate]](dict)
         against = defaultdict[str, dict[str, ScoreDifference]](dict)
         for name, family in families.items():
@@ -235,7 +236,7 @@ class _Summing:
 
     def _worst(self, cell: Cell) -> Iterable[LowScore]:
         """List the examples that got worse than the baseline, and why; of the baseline its lowest scores."""
-        family = Where(cell.evaluator, cell.task_model, cell.split)
+        family = CellFamily(cell.evaluator, cell.task_model, cell.split)
         means = self._scores[family, cell.candidate].means
         before = self._scores[family, self._layout.baseline].means
         split = self._splits[cell.split]

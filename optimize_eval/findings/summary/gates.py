@@ -21,7 +21,7 @@ _ROUNDING = 1e-12  # what is smaller is what sums leave
 _DIGITS = (6, 9, 17)  # the last are all that a float has
 
 
-class Axes(NamedTuple):
+class BoundAxes(NamedTuple):
     """What a bound may name, in what."""
 
     whole: str
@@ -33,7 +33,7 @@ class Axes(NamedTuple):
         return f"{self.first.upper()}@{self.second.upper()}"
 
 
-_OF_A_RUN = Axes("run", "evaluator", "candidate")
+_OF_A_RUN = BoundAxes("run", "evaluator", "candidate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ def parse_bound(text: str, layout: Layout) -> Bound:
 
 
 def read_bound(
-    text: str, axes: Axes, firsts: Sequence[str], seconds: Sequence[str]
+    text: str, axes: BoundAxes, firsts: Sequence[str], seconds: Sequence[str]
 ) -> tuple[str, str | None, float]:
     """Read FIRST=LEAST or FIRST@SECOND=LEAST; names may have = and @ themselves."""
     name, _, said = text.rpartition("=")

@@ -14,7 +14,7 @@ from optimize_eval.findings.rows import (
 )
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Overfit, Row
-from optimize_eval.findings.shapes.summary import Point, Selection, Summary, WinnersCarryOver
+from optimize_eval.findings.shapes.summary import Point, Summary, WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.wording import evidence, interval, number, signed
 from optimize_eval.store.layout import Layout
@@ -34,7 +34,7 @@ def about_winner(winner: Row | None, summary: Summary, layout: Layout) -> Iterat
         yield _point("·", f"not told apart from {winner.candidate}: {shown}")
 
 
-def _plain_gain(selection: Selection | None, split: str) -> Iterator[Point]:
+def _plain_gain(selection: WinnersSelection | None, split: str) -> Iterator[Point]:
     """Name the gain that the choice flattered; where every half chose alike, it flattered nothing."""
     if not selection or not selection.crossfit:
         return
