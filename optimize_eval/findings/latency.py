@@ -2,12 +2,12 @@
 
 import heapq
 from array import array
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from optimize_eval.findings.shapes.measured import LatencyEntry
 from optimize_eval.findings.sideinfo import quantile
 from optimize_eval.store.layout import Cell
+from optimize_eval.store.view import JournalRecord
 
 _PIECE = 4096
 
@@ -19,7 +19,7 @@ class Latency:
         self._seconds: dict[tuple[str, str], array[float]] = {}
         self._attempts: dict[tuple[str, str], int] = {}
 
-    def take(self, cell: Cell, record: Mapping[str, Any]) -> None:
+    def take(self, cell: Cell, record: JournalRecord) -> None:
         if "seconds" in record:
             where = cell.evaluator, cell.split
             self._seconds.setdefault(where, array("d")).append(record["seconds"])

@@ -5,9 +5,9 @@ repeats; a number from 0 to 1 at `confidence` in the side information; the count
 What models' replies say of themselves is replies'.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
 from optimize_eval.findings.replies import Replies
@@ -29,6 +29,7 @@ from optimize_eval.statistics.measures.calibration import Answer, calibration_of
 from optimize_eval.statistics.measures.corpus_bleu import LENGTH, Counts, corpus_bleu
 from optimize_eval.statistics.measures.pass_at_k import Repeats, all_of, any_of, listed, with_enough
 from optimize_eval.statistics.units import Clusters
+from optimize_eval.store.view import JournalRecord
 
 CONFIDENCE, BLEU_COUNTS = "confidence", "bleu_counts"
 EVERY = slice(None)
@@ -62,7 +63,7 @@ class Measures:
         self._sentences: list[Counts] = []
         self.replies = Replies()
 
-    def take(self, example: int, record: Mapping[str, Any]) -> None:
+    def take(self, example: int, record: JournalRecord) -> None:
         score, side_info = record["score"], record["side_info"]
         self._scored[example] += 1
         self.replies.take(record)
@@ -156,7 +157,7 @@ def _over(k: int, tasks: Sequence[Sequence[Repeats]], way: Passes) -> Estimate:
     return replace(estimate(elsewhere or found), n=found.n, tasks=len(values))
 
 
-def _is_counts(value: Any) -> bool:
+def _is_counts(value: Any) -> TypeGuard[Counts]:
     return (
         isinstance(value, list)
         and len(value) == LENGTH

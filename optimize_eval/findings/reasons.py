@@ -5,6 +5,7 @@ from operator import itemgetter
 from typing import Any
 
 from optimize_eval.findings.sideinfo import LONGEST_KEPT, flat
+from optimize_eval.store.view import JournalRecord
 
 _KEYS = ("reasoning", "reason", "explanation", "message", "feedback")
 
@@ -20,7 +21,7 @@ def reason_of(side_info: Mapping[str, Any]) -> str | None:
     return next(named, None) or max(texts, key=len, default="") or None
 
 
-def reason_of_lowest(records: Sequence[Mapping[str, Any]]) -> str | None:
+def reason_of_lowest(records: Sequence[JournalRecord]) -> str | None:
     """Find what was said of the lowest of an example's repeats that anything was said of."""
     scored = sorted(
         (record for record in records if record["outcome"] == "scored"), key=lambda record: record["score"]

@@ -13,6 +13,7 @@ from optimize_eval.findings.shapes.measured import RepliesEntry, ReplyCounts
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import percent
 from optimize_eval.store.manifest import Manifest, evaluators_of
+from optimize_eval.store.view import JournalRecord
 
 MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
 
@@ -35,7 +36,7 @@ class Replies:
         self.answered_by: Counter[str] = Counter()
         self._first: float | None = None
 
-    def take(self, record: Mapping[str, Any]) -> None:
+    def take(self, record: JournalRecord) -> None:
         self.scored += 1
         side_info = record["side_info"]
         output = side_info.get("output")

@@ -16,6 +16,7 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.reading import strict_json
 from optimize_eval.statistics.means import within_sd
 from optimize_eval.store.layout import Cell
+from optimize_eval.store.view import JournalRecord
 
 UNKNOWN = math.nan
 WORST_SHOWN = 5
@@ -72,7 +73,7 @@ class CellReading:
         self._outcomes: Counter[str] = Counter()
         self._failures: dict[str, Failures] = {}
 
-    def take(self, place: int, record: Mapping[str, Any]) -> None:
+    def take(self, place: int, record: JournalRecord) -> None:
         example = place // self._repeats
         outcome = record["outcome"]
         self._outcomes[outcome] += 1
@@ -97,7 +98,7 @@ class CellReading:
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
         )
 
-    def _take_failure(self, record: Mapping[str, Any], line: int | None) -> None:
+    def _take_failure(self, record: JournalRecord, line: int | None) -> None:
         failures = self._failures.get(record["kind"])
         if failures is None:
             failures = self._failures[record["kind"]] = Failures(

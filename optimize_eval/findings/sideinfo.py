@@ -24,6 +24,7 @@ from optimize_eval.findings.shapes.side_info import (
     Truths,
     ValuesAtPath,
 )
+from optimize_eval.store.view import JournalRecord
 from optimize_eval.wrong_answers import own_words
 
 LONGEST_SHORT = 80  # characters up to which a text is counted
@@ -168,7 +169,7 @@ class SideInfo:
         self._errors = 0  # told beside a score
         self._first_error = ""
 
-    def take(self, record: Mapping[str, Any], line: int | None) -> None:
+    def take(self, record: JournalRecord, line: int | None) -> None:
         self._scored += 1
         if "error" in record["side_info"] and (words := own_words(record["side_info"])):
             self._errors += 1

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from optimize_eval.reading import strict_json
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import JournalRecord
 
 FIELDS = (
     *("evaluator", "candidate", "task_model", "split", "line", "repeat"),
@@ -79,24 +80,23 @@ class Records:
                     yield _typed(record)
 
 
-def _typed(record: Mapping[str, Any]) -> RunRecord:
-    get = record.get
+def _typed(record: JournalRecord) -> RunRecord:
     return RunRecord(
         evaluator=record["evaluator"],
         candidate=record["candidate"],
-        task_model=get("task_model"),
+        task_model=record.get("task_model"),
         split=record["split"],
-        line=get("line"),
+        line=record.get("line"),
         repeat=record["repeat"],
         outcome=record["outcome"],
-        score=get("score"),
-        kind=get("kind"),
-        message=get("message"),
-        seconds=get("seconds"),
-        attempts=get("attempts"),
-        started_at=get("started_at"),
-        stderr=get("stderr"),
-        side_info=get(SIDE_INFO) or {},
+        score=record.get("score"),
+        kind=record.get("kind"),
+        message=record.get("message"),
+        seconds=record.get("seconds"),
+        attempts=record.get("attempts"),
+        started_at=record.get("started_at"),
+        stderr=record.get("stderr"),
+        side_info=record.get("side_info") or {},
     )
 
 

@@ -1,20 +1,45 @@
 """The units of a run that one command is about, by that command's own numbers.
 
 A ledger counts all units of a run in the order in which they came; a view counts those of a layout in the
-layout's, so that nobody who calls or sums up has to know what else the run holds.
+layout's, so that nobody who calls or sums up has to know what else the run holds. What fields a record has
+that is read is said here.
 """
 
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict, cast
 
 from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import FAILED, OWED, SCORED, Ledger
+
+
+class JournalRecord(TypedDict, total=False):
+    """What became of one unit. For the checker alone: at run time it is the mapping that a line was."""
+
+    key: str
+    evaluator: str
+    candidate: str
+    task_model: str | None
+    split: str
+    line: int | None  # of the split's file, from 1
+    repeat: int  # from 1
+    outcome: Literal["scored", "failed", "skipped"]
+    score: float
+    side_info: dict[str, Any]  # foreign JSON
+    kind: str
+    message: str
+    stderr: str
+    seconds: float
+    attempts: int
+    started_at: str
+    usage: list[dict[str, Any]]  # of models, each call
+    waited: float
+    crc: str
 
 
 class View:
@@ -115,27 +140,25 @@ class Reader:
         self._path = path
         self._descriptor = descriptor
 
-    def records(
-        self, cell: Cell, places: Iterable[int] | None = None
-    ) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    def records(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
         start = self._view.layout.start(cell)
         for place in range(cell.size) if places is None else places:
             if record := self.record(start + place):
                 yield place, record
 
-    def record(self, number: int) -> Mapping[str, Any] | None:
+    def record(self, number: int) -> JournalRecord | None:
         """Read the newest record of one unit; None where it is owed."""
         stretch = self._view.stretch(number)
         return self._at(stretch) if stretch else None
 
-    def _at(self, stretch: tuple[int, int]) -> Mapping[str, Any]:
+    def _at(self, stretch: tuple[int, int]) -> JournalRecord:
         """Read the record that has this length and offset; raises Damaged where it stands there no more."""
         line = os.pread(self._descriptor, *stretch)
         record = journal.decode(line) if journal.is_sound(line) else {}
         if "outcome" not in record:
             raise _changed(self._path)
-        return record
+        return cast("JournalRecord", record)
 
 
 def _changed(path: Path) -> journal.Damaged:

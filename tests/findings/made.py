@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum, auto
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from optimize_eval.findings.shapes import summary as findings
 from optimize_eval.findings.summary.document import summarise
@@ -15,6 +15,7 @@ from optimize_eval.store.document import FIRST_SCHEMA
 from optimize_eval.store.folder import JOURNAL, MANIFEST, write_json
 from optimize_eval.store.journal import sealed
 from optimize_eval.store.layout import SINGLE, Cell, Layout, Split
+from optimize_eval.store.view import JournalRecord
 
 LEAD = "judge"
 
@@ -59,13 +60,11 @@ class Made:
     layout: Layout
     told: Mapping[Asked, Candidates] = field(repr=False)
 
-    def records(
-        self, cell: Cell, places: Iterable[int] | None = None
-    ) -> Iterator[tuple[int, dict[str, Any]]]:
+    def records(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Give a cell's records as the journal's reader does."""
         every = dict(self._records(cell))
         wanted = every if places is None else places
-        yield from ((place, every[place]) for place in wanted if place in every)
+        yield from ((place, cast("JournalRecord", every[place])) for place in wanted if place in every)
 
     def _records(self, cell: Cell) -> Iterator[tuple[int, dict[str, Any]]]:
         asked = cell.evaluator if cell.task_model is None else (cell.evaluator, cell.task_model)
@@ -87,7 +86,7 @@ class Made:
     def every_record(self) -> Iterator[dict[str, Any]]:
         for cell in self.layout.cells:
             for _, record in self.records(cell):
-                yield record
+                yield dict(record)
 
     def findings(self) -> findings.Summary:
         return summarise(self.layout, self.records)

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import orjson
 import pytest
@@ -14,6 +14,9 @@ from optimize_eval.findings.shapes.measured import MeasuredCell
 from optimize_eval.findings.sideinfo import LONGEST_SHORT, MOST_PATHS, WORST_KEPT, SideInfo, quantile
 from optimize_eval.store.journal import decode, sealed
 from tests.findings.made import Example, Says, made, on_val, saying
+
+if TYPE_CHECKING:
+    from optimize_eval.store.view import JournalRecord
 
 LONG = "because " * 20
 HUGE = 10**400
@@ -41,7 +44,7 @@ def told(*said: Mapping[str, Any], scores: Sequence[float] = ()) -> dict[str, An
     side_info = SideInfo()
     for place, one in enumerate(said):
         score = scores[place] if scores else 0.0
-        side_info.take({"outcome": "scored", "score": score, "side_info": one}, place + 1)
+        side_info.take({"outcome": "scored", "score": score, "side_info": {**one}}, place + 1)
     return to_dict(side_info.entry(CELL))
 
 
@@ -155,7 +158,7 @@ def test_integers_of_any_size_are_no_error(number: int) -> None:
         "side_info": {"x": number, "y": [number], "z": {"x": number}},
     }
     side_info = SideInfo()
-    side_info.take(decode(sealed(record)), 1)
+    side_info.take(cast("JournalRecord", decode(sealed(record))), 1)
     found = to_dict(side_info.entry(CELL))
     assert found["keys"]["x"]["n"] == 1
     orjson.dumps(found)

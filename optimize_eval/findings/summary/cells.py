@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.claims.families import CellFamily
@@ -13,6 +13,7 @@ from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shaping import measured_in
 from optimize_eval.findings.sideinfo import SideInfo
 from optimize_eval.store.layout import Cell, Layout, Split
+from optimize_eval.store.view import JournalRecord
 
 
 class RecordsByCell(Protocol):
@@ -20,7 +21,7 @@ class RecordsByCell(Protocol):
 
     def __call__(
         self, cell: Cell, places: Iterable[int] | None = None, /
-    ) -> Iterable[tuple[int, Mapping[str, Any]]]: ...
+    ) -> Iterable[tuple[int, JournalRecord]]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class ReadCells:
             [(measured_in(cell), one, self.splits[cell.split].clusters) for cell, one in self.measures]
         )
 
-    def _take(self, cell: Cell, records: Iterable[tuple[int, Mapping[str, Any]]]) -> None:
+    def _take(self, cell: Cell, records: Iterable[tuple[int, JournalRecord]]) -> None:
         lines = self.splits[cell.split].lines
         repeats = self.layout.repeats
         reading = CellReading(cell, lines, repeats, self.layout.score_range(cell.evaluator))
