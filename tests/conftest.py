@@ -77,11 +77,21 @@ def nothing_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert descriptors() <= before, f"descriptors left open: {before} before, {descriptors()} after"
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
-    """Look for examples in the docstrings of the package only: tests have none, which is a test."""
-    found = yield
-    return [one for one in found if not isinstance(one, DoctestModule)]
+class _Examples:
+    """Look for examples where a docstring may have one; tests have none, which is a test."""
+
+    @staticmethod
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(
+        file_path: Path,
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        may_have = b">>> " in file_path.read_bytes()
+        return [one for one in found if may_have or not isinstance(one, DoctestModule)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_Examples())  # hooks of this file itself are called for its folder only
 
 
 def pytest_collection_finish() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.cli.commands.table import NAMES
+from tests.front_door import Cli
 from tests.paths import PROGRAMS, ROOT
 
 SPY = """
@@ -100,11 +101,10 @@ def test_the_table_has_every_command() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_loads_nothing_dear(tmp_path: Path, command: str) -> None:
+def test_a_command_loads_nothing_dear(cli: Cli, tmp_path: Path, command: str) -> None:
     (tmp_path / "c.txt").write_text("hello")
     before, arguments = COMMANDS[command]
-    if before:
-        loaded(tmp_path, before)
+    assert not before or cli(*before).status == 0
     found = loaded(tmp_path, arguments)
     assert f"optimize_eval.cli.commands.{command}" in found
     assert not packages(found) & DEAR

@@ -6,7 +6,7 @@ had: a `secret` (a file outside), a `folder` to write to, a `port` and the names
 that listen, a `victim` (a process), a `judge` (its process), the `token` that marks what must not outlive a call.
 """
 
-_ASK = "    import ctypes, os, socket, sys\n    libc = ctypes.CDLL(None, use_errno=True)\n"
+_LIBC = "    libc = ctypes.CDLL(None, use_errno=True)\n"
 
 FILES = {
     "host names": "return bool(socket.getaddrinfo('localhost', 80))",
@@ -202,8 +202,13 @@ FORGING = {  # the wanted value is one that cannot be guessed
     ),
 }
 
-SLOW = {"loop", "deaf loop", "sleep", "growing", "many processes", "endless stderr", "group of many"}
+
+_MODULES = ("ctypes", "os", "socket", "sys")
 
 
 def candidate(body: str) -> str:
-    return f"def f(x):\n{_ASK}    {body}\n"
+    """Make a program of it that imports what it uses; to load all of them takes longer than a sandbox's start."""
+    libc = _LIBC if "libc" in body else ""
+    used = [name for name in _MODULES if f"{name}." in libc + body]
+    imports = f"    import {', '.join(used)}\n" if used else ""
+    return f"def f(x):\n{imports}{libc}    {body}\n"

@@ -2,6 +2,7 @@
 
 import math
 import random
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -61,6 +62,17 @@ def test_few_units_find_their_stated_difference_by_flips() -> None:
     """Six units confirm only what has one sign in all of them: Φ(δ)⁶ = .8."""
     six = power.detectable(se=1 / math.sqrt(6), units=6)
     assert six == pytest.approx(1.79, abs=0.15)
+
+
+@pytest.mark.parametrize(("units", "most"), [(6, 1), (7, 3)])
+def test_the_difference_by_flips_is_that_of_the_draw_that_is_80th_of_100(units: int, most: int) -> None:
+    """A shift is found where few enough sets of values sum to 0 or less: list the sets of each draw."""
+    draw = random.Random(units)
+    draws = [[draw.gauss(0, 1) for _ in range(units)] for _ in range(500)]
+    groups = [group for size in range(1, units + 1) for group in combinations(range(units), size)]
+    needed = [sorted(-sum(noise[at] for at in group) / len(group) for group in groups) for noise in draws]
+    found = power.detectable(se=1 / math.sqrt(units), units=units)
+    assert found == pytest.approx(sorted(max(0, shifts[-most]) for shifts in needed)[399], abs=0.002)
 
 
 def test_the_number_of_examples_is_where_the_difference_is_found() -> None:
