@@ -1,6 +1,7 @@
 """What was recorded: the axes of run.json, and the newest record of each unit."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -136,24 +137,17 @@ def read(folder: Path) -> JournaledRun:
     entries = [*manifest["evaluators"], *manifest["additions"]]
     calls: list[dict[str, Any]] = []
     records, changed = _records(folder / "journal.jsonl", entries, manifest.get("counts"), calls)
-    splits = [
-        JournaledSplit(one["name"], one["lines"], one["sha256"], one["clusters"], one["groups"])
-        for one in manifest["splits"]
-    ]
-    share = len(manifest["candidates"]) * len(manifest["task_models"])
-    share *= sum(len(split.lines) for split in splits) * manifest["repeats"]
+    splits = [_split(one) for one in manifest["splits"]]
     axes = (
         {one["name"] for one in manifest["candidates"]},
         set(manifest["task_models"]),
         {(split.name, line) for split in splits for line in split.lines},
     )
+    share = math.prod(map(len, axes)) * manifest["repeats"]
     done = Counter(key[0] for key in records if _is_named(key, axes, manifest["repeats"]))
+    whole = {name for name in done if done[name] == share} - changed
     added = {one["name"] for one in manifest["additions"]}
-    kept = [
-        one
-        for one in entries
-        if one["name"] not in added or (done[one["name"]] == share and one["name"] not in changed)
-    ]
+    kept = [one for one in entries if one["name"] not in added or one["name"] in whole]
     names = [one["name"] for one in kept]
     run = JournaledRun(
         evaluators=names,
@@ -176,6 +170,10 @@ def read(folder: Path) -> JournaledRun:
     )
     _fill(run, records)
     return run
+
+
+def _split(entry: dict[str, Any]) -> JournaledSplit:
+    return JournaledSplit(entry["name"], entry["lines"], entry["sha256"], entry["clusters"], entry["groups"])
 
 
 def _is_named(key: tuple[Any, ...], axes: tuple[set[Any], ...], repeats: int) -> bool:

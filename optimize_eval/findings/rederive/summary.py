@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from optimize_eval.findings.rederive import numerics
@@ -31,12 +31,7 @@ _MOST_PAIRS = 2000
 
 def expected(run: JournaledRun) -> Told:
     """Compute the parts of a summary that can be derived anew."""
-    wheres = [
-        (evaluator, task_model, split)
-        for evaluator in run.evaluators
-        for task_model in run.task_models
-        for split in run.splits
-    ]
+    wheres = list(product(run.evaluators, run.task_models, run.splits))
     means = {where: {name: run.cells[*where, name].means for name in run.candidates} for where in wheres}
     against = _against_baseline(run, means)
     groups = _groups(run, means)

@@ -5,7 +5,7 @@ others rely on. What the numbers are called in words is verdict's.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -25,6 +25,7 @@ from optimize_eval.findings.shapes.row import CandidatePair, GroupScores, LowSco
 from optimize_eval.findings.shapes.summary import (
     NO_VERDICT,
     SCHEMA,
+    FailureGroup,
     LeftOut,
     SpendingTotals,
     Summary,
@@ -116,11 +117,7 @@ class _Summing:
             clusters={s.name: len(set(s.clusters)) for s in self._splits.values() if s.clusters},
             changed=tuple(changed),
             additions_left_out=tuple(left_out),
-            failures=tuple(
-                group
-                for (_, candidate), scores in self._scores.items()
-                for group in failure_groups(candidate, scores)
-            ),
+            failures=tuple(self._failures()),
             side_info=tuple(self._cells.side_info),
             latency=self._cells.latency.entries(),
             passes=measured.passes,
@@ -131,6 +128,10 @@ class _Summing:
         verdict = judge(summary, claims.winner, layout)
         points = (*verdict.points, *points_about(left_out), *points_about_repeats(summary, layout))
         return replace(summary, verdict=replace(verdict, points=points))
+
+    def _failures(self) -> Iterator[FailureGroup]:
+        for (_, candidate), scores in self._scores.items():
+            yield from failure_groups(candidate, scores)
 
     def _families(self) -> Iterable[CellFamily]:
         return dict.fromkeys(where for where, _ in self._scores)
