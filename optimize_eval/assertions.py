@@ -41,7 +41,7 @@ def label_in_set(outputs: Iterable[str], allowed: Iterable[str]) -> dict[str, in
 
 
 def has_forbidden(text: str, patterns: Iterable[str]) -> bool:
-    """Tell whether any of the regular expressions is found in a text.
+    """Return True if any of the regular expressions is found in a text.
 
     >>> has_forbidden("Sorry, as an AI I cannot.", ["as an AI"])
     True
@@ -66,5 +66,5 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise UsageError(
-            f"{pattern!r} is no regular expression: {error}", hint="re.escape(text) makes a plain text one"
+            f"{pattern!r} is not a regular expression: {error}", hint="re.escape(text) makes a plain text one"
         ) from error

@@ -66,7 +66,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What an evaluator declares of itself: to be kept alive, asked several things at once, or in batches."""
+    """What an evaluator declares of itself: to be kept alive, to take several payloads at once, batches."""
 
     persistent: bool = False
     concurrency: int | None = None  # None: nothing was said of it
@@ -88,12 +88,12 @@ NO_CAPABILITIES = Capabilities()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A score, whatever else the evaluator said, and what it declared of itself."""
+    """A score, everything else in the answer, and what the evaluator declared of itself."""
 
     score: float
     side_info: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
-    stderr: str = ""  # only where it was asked to be kept
+    stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
 
 
@@ -236,7 +236,7 @@ def _may_be_too_deep(raw: bytes, answer: Any) -> bool:
 
 
 def _decode_exactly(raw: bytes, source: str, like: str) -> Any:
-    """Decode what orjson refused or would have rounded, or say precisely why it is no answer."""
+    """Decode what orjson refused or would have rounded, or say precisely why it is not an answer."""
     body = raw.strip().removeprefix(b"\xef\xbb\xbf").strip()
     if not body:
         raise wrong_answers.nothing(source, like)

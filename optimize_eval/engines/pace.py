@@ -1,6 +1,6 @@
 """How many slots are of use: fewer where processors are the limit, as more would only be in each other's way.
 
-Slots that wait for an evaluator cost nothing, so at first all of them ask. Once this process keeps a
+Slots that wait for an evaluator cost nothing, so at first all of them call. Once this process keeps a
 processor busy, or together with the programs it starts all of them, further calls in flight only take time
 from the others: half of the slots rest, down to two. They come back when there is time to spare.
 """
@@ -34,7 +34,7 @@ def spent() -> Spent:
 
 
 class Pace:
-    """At the moment `slots` may ask; `look`, called now and then, measures and decides anew."""
+    """At the moment `slots` may call; `look`, called now and then, measures and decides again."""
 
     def __init__(self, slots: int, measure: Callable[[], Spent] = spent) -> None:
         self.slots = slots

@@ -2,7 +2,7 @@
 
     python -m optimize_eval.fakes.model RULES [--port 0] [--record FILE]
 
-Prints its base URL and serves until it is ended. What it was asked is at GET /requests and, one JSON object a
+Prints its base URL and serves until it is ended. Requests are listed at GET /requests and, one JSON object a
 line, in the file of --record: everything but the value of Authorization. How rules are written is said in
 rules_file. For tests and demos: loopback only, no TLS.
 """
@@ -118,7 +118,7 @@ class _Connection(StreamRequestHandler):
 def _choose(rules: Rules, asked: Asked) -> tuple[str | None, Answer]:
     """Find the rule for a request and what it answers."""
     if asked.path.endswith(CHAT) and not isinstance(asked.body, dict):
-        return None, answers.error(400, "the body is no JSON object")
+        return None, answers.error(400, "the body is not a JSON object")
     if rules.models and asked.model not in rules.models:
         return None, answers.error(404, f"the model {asked.model!r} does not exist", code="model_not_found")
     chosen = rules.choose(asked)

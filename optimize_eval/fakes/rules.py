@@ -19,7 +19,7 @@ class Asked:
     path: str
     headers: Mapping[str, str]  # names in lower case
     raw: str
-    body: Any  # decoded; None where it is no JSON
+    body: Any  # decoded; None where it is not JSON
 
     @property
     def model(self) -> str:
@@ -65,7 +65,7 @@ class Rule:
     finish_reason: str = "stop"
     usage: Mapping[str, Any] | None = None
     message: Mapping[str, Any] = field(default_factory=dict)  # beside role and content
-    answered_by: str = ""  # in place of the model that was asked
+    answered_by: str = ""  # in place of the model of the request
     streamed: bool = False
     refused_formats: tuple[str, ...] = ()
 

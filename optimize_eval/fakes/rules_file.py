@@ -89,7 +89,7 @@ def _problems(content: Any) -> Iterator[str]:
         yield "models: not a list of texts"
     rules = content.get("rule")
     if not isinstance(rules, list) or not rules:
-        yield "rule: there is none; write [[rule]] and under it what to answer"
+        yield "rule: there are no rules; write [[rule]] and under it what to answer"
         return
     for number, rule in enumerate(rules, 1):
         yield from (f"rule[{number}]{problem}" for problem in _problems_of(rule))

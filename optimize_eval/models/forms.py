@@ -1,4 +1,4 @@
-"""How an answer in JSON is asked for: by a schema, as some JSON, or in words only; what a server refuses."""
+"""How a reply in JSON is requested: by a schema, as some JSON, or in words only; what a server refuses."""
 
 import re
 from collections.abc import Mapping
@@ -64,7 +64,7 @@ def _without_bounds(schema: Any) -> Any:
 
 
 def is_refused(response: Response) -> bool:
-    """Tell whether an answer to a request with a response_format may be a refusal of just that.
+    """Return True if an answer to a request with a response_format may be a refusal of just that.
 
     Some servers say no more than 400; one that names another field refuses that.
     """

@@ -1,6 +1,6 @@
-"""A model that can be asked: the request, its form as the server takes it, and one try at an answer.
+"""A live model: the request, its form as the server takes it, and one try at a reply.
 
-Asking again is left to those who call, except where a server does not take the form of a request: that is
+Retries are left to the callers, except where a server does not take the form of a request: that is
 said otherwise at once, and from then on.
 """
 
@@ -38,7 +38,7 @@ class Way(Protocol):
 
     @property
     def note(self) -> str:
-        """What people should be told once; mostly nothing."""
+        """What people should know, said once; mostly nothing."""
         ...
 
     @property
@@ -54,7 +54,7 @@ class Way(Protocol):
 
 
 class Model:
-    """A model with its connections; safe to ask from several threads."""
+    """A model with its connections; safe to call from several threads."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Model:
         *,
         schema: Mapping[str, Any] | None = None,
     ) -> Reply:
-        """Ask once, before `deadline` (an instant of time.monotonic); raises EvaluationError.
+        """Call once, before `deadline` (an instant of time.monotonic); raises EvaluationError.
 
         Waiting for a turn, or until a server has room, puts the deadline off; the reply says by how much.
         """
@@ -152,7 +152,7 @@ class Model:
     def _attempt(
         self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float
     ) -> Response | EvaluationError:
-        """Ask; a failure comes without its traceback, whose frames hold the key and a connection."""
+        """Call; a failure comes without its traceback, whose frames hold the key and a connection."""
         try:
             return self._post(body, deadline) if schema is None else self._formed(body, schema, deadline)
         except EvaluationError as error:
@@ -160,7 +160,7 @@ class Model:
             return error.with_traceback(None)
 
     def _formed(self, body: dict[str, Any], schema: Mapping[str, Any], deadline: float) -> Response:
-        """Ask for JSON in the best form that the server takes; what it took is remembered."""
+        """Request JSON in the best form that the server takes; what it took is remembered."""
         form = self._form
         response = self._post(body | forms.fields(form, schema), deadline)
         while form is not Form.TEXT and forms.is_refused(response):
@@ -229,7 +229,7 @@ def _encoded(body: dict[str, Any]) -> bytes:
 
 
 def _explained(error: EvaluationError, asked: Asked) -> EvaluationError:
-    """Say in a model's words why no answer came; to ask a model once more changes nothing but the bill."""
+    """Say in a model's words why no answer came; another call would change nothing but the bill."""
     said = redact(error.message, asked.hidden)
     match error.kind:
         case FailureKind.TIMEOUT:

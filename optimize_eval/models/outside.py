@@ -53,7 +53,7 @@ class ThroughLitellm:
     def post(self, body: dict[str, Any], deadline: float) -> Response:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise EvaluationError(FailureKind.TIMEOUT, "no time was left to ask")
+            raise EvaluationError(FailureKind.TIMEOUT, "no time was left for the call")
         options = {**body, "model": self._spec.name, "timeout": left, "max_retries": 0}
         if self._spec.api_base:
             options["api_base"] = self._spec.api_base
@@ -69,7 +69,7 @@ class ThroughLitellm:
         """Leave its connections to it: it shares them."""
 
     def _told(self, answer: Any) -> dict[str, Any]:
-        """Give what the server said; where it told no usage, litellm says 0, and we say nothing."""
+        """Give what the server said; where it reported no usage, litellm says 0, and we say nothing."""
         told: dict[str, Any] = answer.model_dump(mode="json")
         usage = told.get("usage") or {}
         if not any(isinstance(count, int) and count for count in usage.values()):

@@ -34,7 +34,7 @@ def known_prices(models: Iterable[str], prices: Prices) -> Prices:
     if unknown := [model for model in wanted if model not in found]:
         raise UsageError(
             f"--max-cost cannot be kept: no price is known for {', '.join(unknown)}",
-            hint=f'say it in a file for --prices: [prices] "{unknown[0]}" = {{input = 0.15, output = 0.6}}, '
+            hint=f'give it in a --prices file: [prices] "{unknown[0]}" = {{input = 0.15, output = 0.6}}, '
             "in dollars for a million tokens",
         )
     return found

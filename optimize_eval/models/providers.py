@@ -68,7 +68,7 @@ _SENDABLE = re.compile(r"[!-~]*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a model is asked; the key is there for the request's header only."""
+    """Where a model is called; the key is there for the request's header only."""
 
     provider: str
     model: str  # as the provider calls it
@@ -76,7 +76,7 @@ class Place:
     key_variable: str
     key: str = field(repr=False)
     is_native: bool = False  # it is called in Anthropic's own way
-    note: str = ""  # what people should be told of how it is called
+    note: str = ""  # what people should know of how it is called
 
 
 def apart(text: str) -> tuple[str, str]:
@@ -104,7 +104,7 @@ def split(name: str) -> tuple[str, str]:
     provider, slash, model = name.partition("/")
     if slash and provider and model:
         return provider, model
-    raise UsageError(f"{name!r} names no provider and model{_meant(name.strip('/'))}", hint=_LISTED)
+    raise UsageError(f"{name!r} is not PROVIDER/MODEL{_meant(name.strip('/'))}", hint=_LISTED)
 
 
 def find(spec: ModelSpec) -> Place | None:
@@ -157,7 +157,7 @@ def _base_of_variable(name: str) -> str:
             base = _FORMS.get(variable, str)(said)
             if not _URL.match(base):
                 hint = "write it as http://HOST:PORT/v1"
-                raise UsageError(f"what {variable} says is no base URL", hint=hint)
+                raise UsageError(f"the value of {variable} is not a base URL", hint=hint)
             return base
     return ""
 

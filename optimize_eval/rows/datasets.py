@@ -83,7 +83,7 @@ def load_examples(
 
 
 def load_example(path: str | Path, line: int) -> Example:
-    """Load the one record on a physical line, whatever the state of the others."""
+    """Load the one record on a physical line, even if others are malformed."""
     data = files.read(path, files.DATASET)
     if foreign := _foreign(str(path), data):
         raise DataError([foreign])

@@ -60,7 +60,7 @@ class Selection:
         every: Mapping[str, Sequence[Example]],
         chosen: Mapping[str, Sequence[Example]],
     ) -> Iterator[str]:
-        """Say how many examples of each file take part; of one that has none left it is no split any more."""
+        """Say how many examples of each file take part; a file with none left is not a split any more."""
         for name, examples in every.items() if self else ():
             if chosen[name]:
                 yield f"{files[name]}: {len(chosen[name]):,} of {len(examples):,} examples take part: {self}"
@@ -78,7 +78,7 @@ class Selection:
 
     def _check(self, examples: Sequence[Example], chosen: Mapping[str, Sequence[Example]]) -> None:
         if not examples:
-            raise UsageError("--filter and --id choose examples, and there are none", hint="give --dataset")
+            raise UsageError("--filter and --id choose examples, and the run has none", hint="give --dataset")
         for path in (*(one.path for one in self.filters), *([ID] if self.ids else [])):
             if all(_text_at(example.value, path) is None for example in examples):
                 raise UsageError(f"no example has the field {path!r}", hint=_fields(path, examples))

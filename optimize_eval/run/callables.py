@@ -26,7 +26,7 @@ from optimize_eval.run.attempt import ask
 class PlainEvaluator:
     """A callable that scores.
 
-    A failure raises EvaluationError, unless `on_failure` says in so many words which score it counts as.
+    A failure raises EvaluationError, unless `on_failure` names the score it counts as.
     Safe to call from several threads; `close` it, or use it as a context manager, when done.
     """
 
@@ -82,7 +82,9 @@ def _check_on_failure(score: object) -> float | None:
         return None
     if isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score):
         return score
-    raise UsageError(f"on_failure={score!r} is no score", hint="pass a number, or None to raise the failure")
+    raise UsageError(
+        f"on_failure={score!r} is not a score", hint="pass a number, or None to raise the failure"
+    )
 
 
 def _rebuild(spec: EvaluatorSpec, task_model: str | None, on_failure: float | None) -> PlainEvaluator:
@@ -194,7 +196,7 @@ def llm_judge_evaluator(
 
 def _either(name: str, value: object, other_name: str, other: object) -> object:
     if value is not None and other is not None:
-        raise UsageError(f"{name} and {other_name} are one thing", hint="pass one of them")
+        raise UsageError(f"{name} and {other_name} mean the same", hint="pass one of them")
     return other if value is None else value
 
 

@@ -16,7 +16,7 @@ class Scored:
     side_info: Mapping[str, Any]
     seconds: float
     attempts: int = 1
-    stderr: str = ""  # only where it was asked to be kept
+    stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Failed:
     seconds: float
     side_info: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
-    retry_after: float | None = None  # seconds for which it asked to be left alone
+    retry_after: float | None = None  # seconds to wait before the next call, as the server said
     no_room: str = ""  # what this machine had too few of to make the call
     spent: Spent = NOTHING
 
@@ -57,7 +57,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """It was not asked, on purpose."""
+    """It was not called, on purpose."""
 
     message: str
 

@@ -1,4 +1,4 @@
-"""What a run is to ask: the axes with their contents, and each unit with a key that is stable.
+"""What a run is to call: the axes with their contents, and each unit with a key that is stable.
 
 A key is the sha256 of what determines a unit's result; the plan's own digest is that of everything that
 makes two runs the same. How the axes are counted is layout's, what is written of them manifest's.
@@ -38,7 +38,7 @@ _LARGEST_SEED = 2**63 - 1
 
 
 class Unit(NamedTuple):
-    """One question: its number, its key, what it asks, and where it stands."""
+    """One call: its number, its key, its payload, and its place in the run."""
 
     number: int
     key: str
@@ -59,7 +59,7 @@ class PlannedExample:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Everything that a run asks, in order."""
+    """Everything that a run calls, in order."""
 
     specs: tuple[EvaluatorSpec, ...]
     identities: tuple[Identity, ...]
@@ -171,7 +171,9 @@ def plan_run(
     if not candidates:
         raise UsageError("there is no candidate", hint="name one: --candidate prompt.txt")
     if repeated := [model for model in task_models if task_models.count(model) > 1]:
-        raise UsageError(f"the task model {repeated[0]} is given twice", hint="ask more often with --repeats")
+        raise UsageError(
+            f"the task model {repeated[0]} is given twice", hint="to call more often, use --repeats"
+        )
     if abs(seed) > _LARGEST_SEED:
         raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
     names = tuple(candidate.name for candidate in candidates)
@@ -214,7 +216,7 @@ def choose(
 ) -> tuple[Example, ...]:
     """Take the first `limit` examples, then `sample` of them by a seed, in the file's order.
 
-    A smaller sample is a part of a larger one, so a run that grows asks about no example twice. Earlier
+    A smaller sample is a part of a larger one, so a run that grows calls no example twice. Earlier
     versions chose otherwise: `recorded` are the lines of such a run's very same sample, which stay.
     """
     taken = examples[:limit]

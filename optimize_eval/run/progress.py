@@ -1,4 +1,4 @@
-"""How far a run is, by evaluator, while it goes on: counts and the last failure, no mean."""
+"""How far a run is, by evaluator: counts and the last failure, no mean."""
 
 import time
 from dataclasses import dataclass, field

@@ -1,6 +1,6 @@
-"""Scored units asked again, to see whether their answers still are what the journal has.
+"""Scored units called again, to see whether their scores are still those of the journal.
 
-The journal's records of these units stand: what came out is told, and noted in a line of its own that only
+The journal's records of these units stay: the result is reported, and noted in a line of its own that only
 informs. Whether an answer has changed is decided by its score; side information may differ.
 """
 
@@ -33,7 +33,7 @@ _LONGEST_MESSAGE = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rechecked:
-    """What came out; fewer were `asked` than `chosen` where somebody stopped it."""
+    """The result; fewer were `called` than `chosen` where somebody stopped it."""
 
     chosen: int
     asked: int
@@ -54,7 +54,7 @@ def recheck(
     stop: Stop,
     watch: Callable[[Sequence[Progress]], None],
 ) -> Rechecked:
-    """Ask so many units again, or all that are scored if they are fewer; the run's session is over."""
+    """Call so many scored units again, or all if there are fewer; the run's session is over."""
     part = run.ledger.of(plan.layout)
     chosen = chosen_again(plan.layout, part, wanted)
     answers = sorted(_ask(plan, chosen, slots, stop, watch), key=lambda answer: answer[0].number)
@@ -95,7 +95,7 @@ def _ask(
     stop: Stop,
     watch: Callable[[Sequence[Progress]], None],
 ) -> list[Answer]:
-    """Ask as a session does, and journal nothing."""
+    """Call as a session does, and journal nothing."""
     answers: list[Answer] = []
     progress = Progress("recheck", total=sum(map(len, chosen)), done=0)
     counting = Lock()

@@ -1,6 +1,6 @@
-"""What a run is about, found again: each candidate and each example must be the one that run.json tells of.
+"""The inputs of a run, found again: each candidate and each example must be the one that run.json names.
 
-All that is not is told at once, with its line or its name, before anything is asked.
+All that differ are listed at once, with line or name, before anything is called.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ def plan_again(
     readings: Mapping[str, Reading | None],
     texts: Iterable[Candidate],
 ) -> Plan:
-    """Plan the same questions for other evaluators; raises UsageError where they are not the same."""
+    """Plan the same inputs for other evaluators; raises UsageError where the inputs have changed."""
     lost: list[Lost] = []
     sources = [_source(split, readings.get(split["name"]), lost.append) for split in _splits(manifest)]
     candidates = _candidates(manifest, list(texts), lost.append)
@@ -67,13 +67,11 @@ def _splits(manifest: Manifest) -> list[Mapping[str, Any]]:
 
 
 def _source(split: Mapping[str, Any], reading: Reading | None, lose: Callable[[Lost], None]) -> Source:
-    """Choose the lines that the run asked about; others in the file are none of its business."""
+    """Choose the lines that the run has; it ignores others in the file."""
     name = split["name"]
     if reading is None:
         file = f" ({split['file']})" if split.get("file") else ""
-        lose(
-            Lost(f"run.json does not tell where the {name} examples{file} are", OPTIONS.get(name, _THE_FILE))
-        )
+        lose(Lost(f"run.json does not say where the {name} examples{file} are", OPTIONS.get(name, _THE_FILE)))
         return Source(name=name, file="", examples=())
     option = OPTIONS.get(name, _THE_FILE)
     at = {example.line: example for example in reading.examples}
@@ -83,9 +81,9 @@ def _source(split: Mapping[str, Any], reading: Reading | None, lose: Callable[[L
     for line, digest in zip(split["lines"], split["sha256"], strict=True) if not reading.problems else ():
         example = at.get(line)
         if example is None:
-            lose(Lost(f"{reading.path}:{line}: there is no example any more", option))
+            lose(Lost(f"{reading.path}:{line}: there is no example on this line any more", option))
         elif _sha256(example.raw) != digest:
-            lose(Lost(f"{reading.path}:{line}: the example is not the one that was asked about", option))
+            lose(Lost(f"{reading.path}:{line}: the example has changed since the run", option))
         else:
             chosen.append(example)
     return Source(name=name, file=reading.path, examples=tuple(chosen))
@@ -102,17 +100,17 @@ def _candidates(
 def _candidate(
     known: Mapping[str, Any], by_digest: Mapping[str, str], names: set[str], lose: Callable[[Lost], None]
 ) -> Candidate:
-    """Find a text by its digest, whatever it is called now; run.json has the small ones itself."""
+    """Find a text by its digest, under any name; run.json has the small ones itself."""
     name = known["name"]
     if known.get("field"):
         return Candidate(name=name, field=known["field"])
     text = by_digest.get(known.get("sha256", ""))
     if text is None and name in names:
-        lose(Lost(f"candidate {name} is not the text that was asked about", _CANDIDATES))
+        lose(Lost(f"candidate {name} has changed since the run", _CANDIDATES))
     elif text is None:
         text = known.get("text")
         if text is None or _sha256(text.encode()) != known.get("sha256"):
-            lose(Lost(f"candidate {name} is not there any more, and too long to be in run.json", _CANDIDATES))
+            lose(Lost(f"candidate {name} is missing, and was too long to be kept in run.json", _CANDIDATES))
     return Candidate(name=name, text=text or "")
 
 
@@ -122,8 +120,8 @@ def _not_the_same(lost: Sequence[Lost]) -> UsageError:
         lines.append(f"  … and {len(lost) - _SHOWN:,} more")
     options = ", ".join(dict.fromkeys(one.option for one in lost))
     return UsageError(
-        "\n".join(["what the run was about is not what is here; nothing was asked:", *lines]),
-        hint=f"put back what was asked about, or say where it is now: {options}",
+        "\n".join(["the inputs have changed since this run; nothing was called:", *lines]),
+        hint=f"restore the inputs, or say where they are now: {options}",
     )
 
 

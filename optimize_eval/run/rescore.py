@@ -1,7 +1,7 @@
-"""Evaluators that are asked later over what a run is about already: named, written to run.json, planned.
+"""Evaluators that are added to a run later: named, written to run.json, planned.
 
 They join what the last command named, and are part of it until another names what it wants. What a run is
-about is found again by run.again.
+about is found again by run.replan.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """An evaluator as a command asks for it; `given` is the name that it was given in so many words."""
+    """An evaluator that a command names; `given` is its explicit name, NAME=, if it has one."""
 
     spec: EvaluatorSpec
     given: str | None
@@ -64,7 +64,7 @@ def add(run: StoredRun, additions: Sequence[Entry]) -> StoredRun:
 
 
 def is_owed(run: StoredRun, settled: Settled) -> bool:
-    """Tell whether there is anything to call: without it no file of the run's is needed."""
+    """Return True if there is anything to call: without it no file of the run's is needed."""
     layout = layout_of({**run.manifest, "additions": list(settled.additions)})
     view = run.ledger.of(layout)
     names = [spec.name for spec in settled.specs]
@@ -97,5 +97,5 @@ def _new_name(wanted: Wanted, taken: Sequence[str]) -> str:
 
 
 def _is_unused(run: StoredRun, name: str) -> bool:
-    """Tell whether a name that the run's own command did not give has never scored: another may have it."""
+    """Return True if a name that the run's own command did not give has never scored: another may have it."""
     return all(one["name"] != name for one in run.manifest["evaluators"]) and run.is_unused(name)

@@ -1,4 +1,4 @@
-"""A run begun, continued, extended or begun anew by a plan: what the folder holds decides."""
+"""A run begun, continued, extended or started over by a plan: what the folder holds decides."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
@@ -39,7 +39,7 @@ def recorded_sample(folder: Path | None, limit: int | None, sample: int | None, 
 def open_run(
     folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool, replace: Collection[str] = ()
 ) -> StoredRun:
-    """Make a locked folder ready for a session of this plan, and tell what of it is already known."""
+    """Make a locked folder ready for a session of this plan; the result says what is already scored."""
     _check_named(plan, replace)
     run = extend(folder, manifest, plan.about.tell, fresh=fresh, replace=replace)
     plan.about.forget()

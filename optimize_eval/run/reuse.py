@@ -140,7 +140,7 @@ def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
 def check_reuse(named: Sequence[str], *, fresh: bool) -> None:
     """Refuse what contradicts itself, before there is a run."""
     if fresh and named:
-        raise UsageError("--fresh starts anew and --reuse takes what is there", hint="give one of the two")
+        raise UsageError("--fresh starts over and --reuse takes what is there", hint="give one of the two")
     for one in named:
         if one != AUTO:
             open_stored(one)
@@ -153,12 +153,12 @@ def _folders(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
 
 
 def _opened(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | None:
-    """Open another run; one that nobody named is left out with a note where it is not sound."""
+    """Open another run; an unusable one is skipped with a note, unless it was named."""
     if is_named:
         return open_stored(folder)
     try:
         if holder(folder) is not None:
-            reason = "it is being worked on"
+            reason = "it is in use"
         elif (run := open_stored(folder)).ledger.ledger.changed:
             reason = f"{', '.join(sorted(run.ledger.ledger.changed))} changed while being called"
         else:

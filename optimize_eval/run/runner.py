@@ -1,4 +1,4 @@
-"""A run from its plan to its end: what is owed is asked, every outcome is journaled, nothing is asked twice.
+"""A run from its plan to its end: owed calls are made, every outcome is journaled, nothing is called twice.
 
 Knows no statistics: it says how the run ended, and the journal has the rest. Scheduling is the engine's, one
 unit attempt's, disk journal's.
@@ -85,7 +85,7 @@ class Ended:
 
 
 class Runner:
-    """One session of a run: `run` asks what the ledger says is owed of the plan's evaluators."""
+    """One session of a run: `run` makes the calls that the ledger says are owed."""
 
     def __init__(
         self,
@@ -108,14 +108,14 @@ class Runner:
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
         self._asked = Asked(self._specs, stop, connecting)
         self._probed: set[int] = set()
-        self._reason = ""  # why there is no use in going on
+        self._reason = ""  # why the run stops early
         self._over = ""  # which budget is used up
         self._spending = Spending()  # in this session
         self._clock = Clock()
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
     def run(self, path: Path) -> Ended:
-        """Ask until nothing is owed or there is a reason to stop; `path` is the journal."""
+        """Call until nothing is owed or there is a reason to stop; `path` is the journal."""
         everyone = range(len(self._specs))
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(Status.DONE, ())
@@ -146,7 +146,7 @@ class Runner:
         )
 
     def _footer(self, status: Status) -> dict[str, Any]:
-        """Say how the session ended, and which evaluators are not the files any more that were asked."""
+        """Say how the session ended, and which evaluators' files changed meanwhile."""
         asked = [place for place, progress in enumerate(self._progress) if progress.asked]
         changed = [
             self._progress[place].name
@@ -161,7 +161,7 @@ class Runner:
         return {"schema": journal.SCHEMA, "plan": self._ledger.table.run, "started_at": self._clock.now()}
 
     def _probe(self) -> None:
-        """Ask each evaluator of which nothing scored is known some first units: who scores none is broken."""
+        """Call some first units of each evaluator that has scored nothing yet: if all fail, it is broken."""
         for number in range(PROBES):
             unproven = self._unproven()
             units = [self._first_units(place, number) for place in unproven]
@@ -173,7 +173,7 @@ class Runner:
             if self._owed(place) and not self._reason:
                 name, failed = self._progress[place].name, self._progress[place].failed
                 first = f"its first {failed} calls" if failed > 1 else "its first call"
-                self._reason = f"{name} scored none of {first} (--no-preflight asks the rest anyway)"
+                self._reason = f"{name} scored none of {first} (--no-preflight calls the rest anyway)"
 
     def _first_units(self, place: int, number: int) -> list[int]:
         """Choose a unit of each split, first as the run begins, then of other examples and candidates."""
@@ -205,7 +205,7 @@ class Runner:
         )
 
     def _owed(self, place: int) -> "array[int]":
-        """List what is still to be asked in this session."""
+        """List what is still to be called in this session."""
         owed = self._part.owed(self._units()[place])
         return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
 
@@ -231,7 +231,7 @@ class Runner:
         self._scribe.settle()
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
-        """Ask about units of one evaluator; what the end of the run cut off stays owed."""
+        """Call one evaluator about units; those that the end of the run cut off stay owed."""
         units = [self._plan.unit(number) for number in numbers]
         started_at = self._clock.now()
         return [record_of(*pair, started_at) for pair in self._asked.answers(units)]

@@ -20,7 +20,7 @@ _LONGEST_MESSAGE = 2048
 
 
 class Record(NamedTuple):
-    """An outcome and how it is told."""
+    """An outcome and its line of the journal."""
 
     unit: Unit
     outcome: Scored | Failed

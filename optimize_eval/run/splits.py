@@ -1,6 +1,6 @@
 """A split's examples, and what a run looks up in them: labels for clusters and groups, candidates, names.
 
-What cannot be found is refused with its line, before anything is asked.
+What cannot be found is refused with its line, before anything is called.
 """
 
 import hashlib
@@ -88,7 +88,7 @@ def check_fields(source: Source, fields: Sequence[str]) -> None:
 
 
 def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Sequence[str]) -> None:
-    """Refuse what cannot label examples, before anything is asked."""
+    """Refuse what cannot label examples, before anything is called."""
     for path in [*([cluster_by] if cluster_by else []), *group_by]:
         if not sources:
             raise UsageError(f"there are no examples that could have {path}", hint="give --dataset")
@@ -106,7 +106,7 @@ def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Se
             raise DataError(problems)
         if path in group_by and (many := len({label for *_, label in labels})) > MOST_GROUPS:
             raise UsageError(
-                f"{path} has {many:,} different values", hint=f"group by what has at most {MOST_GROUPS}"
+                f"{path} has {many:,} different values", hint=f"group by a field with at most {MOST_GROUPS}"
             )
 
 
@@ -162,7 +162,7 @@ def label_at(value: Any, path: str) -> str:
 
 
 def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
-    """Find by what people know an example: its id or name, else its first short field that is no input.
+    """Find what people call an example: its id or name, else its first short field that is not its input.
 
     >>> name_of({"id": "t-7", "input": "Ada"}, ())
     't-7'
@@ -186,7 +186,7 @@ def inputs_of(source: Source, fields: Container[str]) -> Iterator[str]:
 
 
 def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None:
-    """Choose the field that is the input: one that is called so, else the first one that is no name."""
+    """Choose the field that is the input: one with such a name, else the first that is not an id or name."""
     for key in (*_INPUTS, *example):
         if key in example and key not in fields and key not in _NAMES:
             return key

@@ -35,7 +35,7 @@ from optimize_eval.store.layout import SINGLE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Everything that an optimization is told; `comparison` has no candidates yet."""
+    """The inputs of an optimization; `comparison` has no candidates yet."""
 
     plan: Plan
     comparison: Comparison
@@ -113,7 +113,7 @@ def _search(task: Task, host: Host, connecting: Connecting) -> Found:
 
 
 def _forget_failures(folder: Path) -> None:
-    """Let an evaluator that scored nothing be fixed: the search begins anew, with what others scored."""
+    """Let an evaluator that scored nothing be fixed: the search starts over, with what others scored."""
     (folder / STATE).unlink(missing_ok=True)
     kept = [
         journal.sealed({key: one for key, one in record.items() if key != "crc"})

@@ -1,4 +1,4 @@
-"""What a search is told: the seed, its examples, what is climbed, and how; nothing here is live.
+"""The inputs of a search: the seed, its examples, what is climbed, and how; nothing here is live.
 
 `digest` names what leads a search: a change of any of it is another search. How long it may go on is no
 part of it.

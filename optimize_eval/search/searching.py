@@ -53,7 +53,7 @@ def check(plan: Plan) -> None:
     """Refuse what could not be searched, before anything is called."""
     if not plan.proposers:
         raise UsageError(
-            "nobody proposes: a search needs a proposer",
+            "a search needs a proposer",
             hint="name a program, --proposer './propose.sh', or a model, --reflection-model PROVIDER/MODEL",
         )
     if plan.merge and is_plain(plan.seed):

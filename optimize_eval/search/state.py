@@ -1,7 +1,7 @@
-"""A search's own journal: JSON lines, so that the same command goes on where it was killed.
+"""A search's own journal: JSON lines, so that the same command resumes where it was killed.
 
-A search is replayed, not loaded: GEPA runs anew with the same seed, scores come from the run's journal,
-and this file answers what else it asks: how many calls each step took from the budget, which calls had
+A search is replayed, not loaded: GEPA runs again with the same seed, scores come from the run's journal,
+and this file answers the rest: how many calls each step took from the budget, which calls had
 failed when they were looked at, and what proposers replied to a request with this digest. What leads
 elsewhere (another seed, dataset, evaluator or proposer) is another search, and is refused.
 """
@@ -59,7 +59,7 @@ class State:
         return step < len(self._steps) and self._steps[step].pairs == pairs
 
     def _set(self, place: int, step: Step) -> None:
-        """Put a step in its place; whatever was recorded from there on is of a way that was left."""
+        """Put a step in its place; what was recorded from there on belongs to an abandoned path."""
         del self._steps[place:]
         self._steps.append(step)
         self._failed = {known: failed for known, failed in self._failed.items() if known < place}

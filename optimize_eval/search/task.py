@@ -42,7 +42,7 @@ _OF_A_PROPOSAL = re.compile(r"p\d+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is asked for, by the names of options."""
+    """The arguments, by the names of options."""
 
     specs: tuple[EvaluatorSpec, ...]
     seeds: tuple[Candidate, ...]
@@ -172,7 +172,7 @@ def _with_val(examples: Examples, share: float | None, seed: int) -> Examples:
         raise UsageError("--val-share splits one file", hint="give --dataset, and no --valset")
     if not 0 < share < 1:
         raise UsageError(
-            f"--val-share {share:g} is no share", hint="give a number between 0 and 1, such as 0.3"
+            f"--val-share {share:g} is not a share", hint="give a number between 0 and 1, such as 0.3"
         )
     (train,) = (source for source in examples.sources if source.name == "train")
     kept, held_out = shared(train.examples, share, seed)

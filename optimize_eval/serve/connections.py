@@ -26,7 +26,7 @@ _LOOK_EVERY = 0.05
 _LAST_WORDS = 2.0  # seconds in which connections say that they end
 _LISTEN_HINTS = {
     errno.EADDRINUSE: "another program listens there: choose another --port, or 0 for a free one",
-    errno.EADDRNOTAVAIL: "this machine has no such address: leave --host away, or give one of its own",
+    errno.EADDRNOTAVAIL: "this machine has no such address: omit --host, or give one of its own",
     errno.EACCES: "ports below 1024 need rights of their own: choose a higher --port, or 0 for a free one",
 }
 
@@ -38,9 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError):
-        raise UsageError(
-            f"no host is called {host!r}", hint="leave --host away, or give an address"
-        ) from None
+        raise UsageError(f"unknown host {host!r}", hint="omit --host, or give an address") from None
     try:
         return socket.create_server(address[:2], family=family, backlog=_QUEUE)
     except OSError as error:
@@ -60,7 +58,7 @@ def is_loopback(listener: socket.socket) -> bool:
 
 
 class Connections:
-    """Accepts connections and hands each request on them to `answer`, until it is told to stop."""
+    """Accepts connections and hands each request on them to `answer`, until it is stopped."""
 
     def __init__(
         self, listener: socket.socket, answer: Callable[[Request], Reply], limits: Limits | None = None
@@ -76,7 +74,7 @@ class Connections:
         self._acceptor.start()
 
     def stop(self) -> None:
-        """Accept and read no more; what was asked is still answered."""
+        """Accept and read no more; requests that have come are still answered."""
         with self._changed:
             self._is_stopping = True
             channels = [channel for channel, _ in self._open.values()]
@@ -138,7 +136,9 @@ class Connections:
         """Hang up on who has been idle the longest, else on who has begun a request and does not end it."""
         pauses = {pause: one for one, _ in self._open.values() if (pause := one.pause)}
         least = min(pauses, default=None)
-        if least and time.monotonic() - least.since >= self._limits.patience:  # else it is about to ask
+        if (
+            least and time.monotonic() - least.since >= self._limits.patience
+        ):  # else its request is about to come
             pauses[least].send_away()
 
     def _rest(self) -> None:

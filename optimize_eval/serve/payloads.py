@@ -18,7 +18,7 @@ _DECODER = json.JSONDecoder()
 
 
 class BadPayload(ValueError):
-    """Why a body is no payload; the text tells where."""
+    """Why a body is not a payload; the text says where."""
 
 
 class _Member(NamedTuple):

@@ -2,7 +2,7 @@
 
 An answer is a 200, and so is a wrong one, as it came: the client judges it by the same function. What
 never became an answer is a 500. Nothing that an evaluator did is a 502, 503, 504 or 429, because those are
-asked again without anybody having wished it; a 503 says that nothing was asked.
+retried although nobody wants that; a 503 says that nothing was called.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ _SHOWN_HOST = 100
 
 
 def scored(answer: Answer, concurrency: int) -> Reply:
-    """Send an answer; declare how many requests are of use at a time, whatever the program declared."""
+    """Send an answer; declare how many requests are of use at a time, not what the program declared."""
     return _object({"score": answer.score, **answer.side_info}, concurrency)
 
 
@@ -56,7 +56,8 @@ def bad_payload(bad: BadPayload) -> Reply:
 
 def from_a_page() -> Reply:
     return error_reply(
-        403, "a web page asked (Origin or Sec-Fetch-Site tells it), and pages may not run the evaluator"
+        403,
+        "the request is from a web page (by Origin or Sec-Fetch-Site); pages may not run the evaluator",
     )
 
 
@@ -70,19 +71,19 @@ def another_host(host: str) -> Reply:
 
 
 def no_such_path() -> Reply:
-    return error_reply(404, "there is one path only: POST a payload to /, or GET / to see how it goes")
+    return error_reply(404, "there is one path only: POST a payload to /, or GET / to see its state")
 
 
 def no_such_method() -> Reply:
-    return error_reply(405, "POST a payload to /, or GET / to see how it goes", ("Allow", "GET, HEAD, POST"))
+    return error_reply(405, "POST a payload to /, or GET / to see its state", ("Allow", "GET, HEAD, POST"))
 
 
 def busy(seconds: float) -> Reply:
-    return error_reply(503, f"nothing was free to be asked for {seconds:g} s; nothing was asked", AGAIN_IN)
+    return error_reply(503, f"nothing was free for {seconds:g} s; nothing was called", AGAIN_IN)
 
 
 def overloaded(waiting: int) -> Reply:
-    return error_reply(503, f"{waiting} requests wait for their turn already; nothing was asked", AGAIN_IN)
+    return error_reply(503, f"{waiting} requests are waiting already; nothing was called", AGAIN_IN)
 
 
 def stopping() -> Reply:

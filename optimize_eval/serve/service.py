@@ -1,4 +1,4 @@
-"""Requests → replies by asking one evaluator, so many calls at a time; counts, and a log without contents."""
+"""Requests → replies by calling one evaluator, so many calls at once; counts, and a log without contents."""
 
 import threading
 import time
@@ -53,7 +53,7 @@ class Service:
         self._has_told_note = False
 
     def answer(self, request: Request) -> Reply:
-        """Answer one request, whatever happens."""
+        """Answer one request, in any case."""
         try:
             reply = self._route(request)
         except Exception as error:  # noqa: BLE001  one request fails, the server stays
@@ -94,7 +94,7 @@ class Service:
         return replies.from_a_page() if "origin" in request.headers else None  # browsers send it
 
     def _in_turn(self, payload: Payload) -> Reply:
-        """Ask when it is this payload's turn; where too many wait, or it takes too long, nothing is asked."""
+        """Call when it is this payload's turn; where too many wait, or it takes too long, call nothing."""
         with self._room:
             if self._is_full() and self._waiting >= _MOST_WAITING:
                 return replies.overloaded(self._waiting)
@@ -161,7 +161,7 @@ class Service:
         """Say once that kept-alive processes broke; the note itself may quote what one printed."""
         if self._evaluator.note and not self._has_told_note:
             self._has_told_note = True
-            self._log("a kept-alive process broke; what it owed was asked again, one process each")
+            self._log("a kept-alive process broke; its open calls were made again, one process each")
 
     def _facts(self) -> dict[str, str | int]:
         with self._room:

@@ -114,7 +114,7 @@ class Channel:
             self._connection.shutdown(socket.SHUT_RD)
 
     def send_away(self) -> None:
-        """Give its place to another: an idle client is ended, one in the middle of a request is told so."""
+        """Give its place to another: an idle client is ended, one within a request gets an error."""
         self._is_sent_away, self.pause = True, None
         self.hang_up()
 
@@ -145,7 +145,7 @@ class Channel:
             return self._read_rest(head, started + self._limits.request)
         except TimeoutError:
             waited = time.monotonic() - started
-            raise Refused(408, f"the request did not come whole within {waited:.0f} s") from None
+            raise Refused(408, f"the request did not arrive whole within {waited:.0f} s") from None
 
     def _read_rest(self, head: bytes, deadline: float) -> Request:
         method, target, version, headers = _parse_head(head)
@@ -191,9 +191,9 @@ class Channel:
     def _fill(self, deadline: float) -> None:
         data = self._receive(min(deadline, time.monotonic() + self._limits.half_open))
         if not data and self._is_sent_away:
-            raise Refused(503, "too many clients, and this request took its time", AGAIN_IN)
+            raise Refused(503, "too many clients, and this request was slow", AGAIN_IN)
         if not data:
-            raise Refused(400, "the request ended in its middle")
+            raise Refused(400, "the request broke off")
         self._buffer += data
 
     def _receive(self, deadline: float) -> bytes:
@@ -214,7 +214,7 @@ def _parse_head(head: bytes) -> tuple[str, str, int, dict[str, str]]:
     for line in rest:
         header = _HEADER.fullmatch(line)
         if not header:
-            raise Refused(400, "a header of the request is none")
+            raise Refused(400, "a header of the request is malformed")
         name, value = header[1].decode().lower(), header[2].decode("latin-1")
         if name in _ONE_VALUE and headers.get(name, value) != value:
             raise Refused(400, f"the request has two different headers {header[1].decode()}")

@@ -26,7 +26,9 @@ def listed_as(what: str, given: Any) -> list[Any]:
         return [given]
     if isinstance(given, Iterable) and not isinstance(given, bytes):
         return [*given]
-    raise UsageError(f"{given!r} is no {what} and no list of them", hint=f"give one {what}, or a list")
+    raise UsageError(
+        f"{given!r} is neither one {what} nor a list of them", hint=f"give one {what}, or a list"
+    )
 
 
 def texts_of(what: str, given: Any) -> list[str]:
@@ -73,7 +75,7 @@ def _candidates(given: object) -> list[Named | Candidate]:
         case Mapping():
             return [_candidate(name, text) for name, text in given.items()]
     raise UsageError(
-        f"{given!r} is no candidate", hint='name its file, "prompt.txt", or give its text: {"v1": "…"}'
+        f"{given!r} is not a candidate", hint='name its file, "prompt.txt", or give its text: {"v1": "…"}'
     )
 
 

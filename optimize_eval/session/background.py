@@ -51,7 +51,7 @@ class Program:
 
 
 def beside(work: Callable[[], T], host: Program) -> T:
-    """Do the work in a thread of its own; whatever ends the waiting for it ends the work first."""
+    """Do the work in a thread of its own; an interrupt of the waiting ends the work first."""
     doing = _Doing(work, host.stop)
     try:
         doing.thread.start()

@@ -227,8 +227,8 @@ def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
         name = first.setdefault(tasks_of(spec).model, spec.name)
         if name != spec.name:
             say(
-                f"note: {spec.name} is the same model as {name}: what either said counts for both; "
-                "--repeats shows how much it varies"
+                f"note: {spec.name} is the same model as {name}: its replies count for both; "
+                "--repeats shows how much they vary"
             )
 
 

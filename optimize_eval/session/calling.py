@@ -66,7 +66,7 @@ def call(
     again: int | None = None,
     connecting: Connecting = connect,
 ) -> Called:
-    """Call what is owed of a plan's evaluators, which may be some of the run's, then so many once more."""
+    """Make the owed calls of a plan's evaluators, which may be some of the run's; then recheck so many."""
     with host.calling():
         with host.watching(is_recheck=False) as watch:
             runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch, connecting=connecting)
@@ -74,7 +74,7 @@ def call(
         if again is None:
             return Called(ended=ended, plan=plan)
         if ended.status is not Status.DONE:
-            host.say("recheck: left out; it asks again once a run is done")
+            host.say("recheck: skipped; it calls again once a run is done")
             return Called(ended=ended, plan=plan)
         with host.watching(is_recheck=True) as watch:
             found = recheck(plan, stored, again, slots=settings.slots, stop=host.stop, watch=watch)

@@ -40,7 +40,7 @@ def exit_code(finished: Finished) -> int:
 
 def changed(ended: Ended) -> str:
     """Say which evaluators were not the same program from the first call to the last."""
-    return f"{', '.join(ended.changed)} changed while being asked"
+    return f"{', '.join(ended.changed)} changed while being called"
 
 
 def explained(
@@ -66,11 +66,11 @@ def _end(ended: Ended, plan: Plan, again: Again, folder: Path | None, out: str |
     done = sum(progress.done for progress in ended.progress)
     so_far = f"{done:,} of {plan.layout.size:,} calls are done"
     if ended.status is Status.INTERRUPTED:
-        yield f"interrupted: {so_far}; to go on:\n  {again()}"
+        yield f"interrupted: {so_far}; to resume:\n  {again()}"
     elif ended.status is Status.OVER_BUDGET:
-        yield f"over budget: {ended.over}; {so_far}; to go on:\n  {again()}"
+        yield f"over budget: {ended.over}; {so_far}; to resume:\n  {again()}"
     elif ended.status is Status.OUT_OF_TIME:
-        yield f"out of time (--max-time): {so_far}; to go on:\n  {again()}"
+        yield f"out of time (--max-time): {so_far}; to resume:\n  {again()}"
     elif ended.reason and done < plan.layout.size:
         names = _half_scored(ended, plan)
         here = (

@@ -1,7 +1,7 @@
 """What is loaded before the first call: the examples of the splits, and the candidates.
 
 Where they were is kept in run.json, so that a later session finds the same files again; whether they are the
-same is checked by run.again.
+same is checked by run.replan.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ def load_splits(
     selection: Selection = EVERYTHING,
     out: str | None = None,
 ) -> Examples:
-    """Load the files of the splits that are named; all their problems are told at once.
+    """Load the files of the splits that are named; all their problems are listed at once.
 
     `out` is the folder that the run may go on in: what it sampled by an older rule stays.
     """

@@ -28,7 +28,7 @@ def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | Non
     folder = default_folder(stem, texts, paths) if out is None else Path(out)
     former = former_folder(stem, plan) if out is None and not folder.exists() else None
     if former:
-        say(f"note: {former} has this run, named by an older rule: it goes on, as with --out {former}")
+        say(f"note: {former} has this run, named by an older rule; resuming it, as with --out {former}")
     return former or folder
 
 
@@ -54,7 +54,7 @@ def reusable(run: StoredRun) -> str:
 
 
 def _take_over(plan: Plan, run: StoredRun, named: Sequence[str], say: Say) -> None:
-    """Copy what other runs have of what is owed, where it was asked for; else say which one has some."""
+    """Copy what other runs have of what is owed, with --reuse; else say which one has some."""
     for note in reuse(plan, run, named):
         say(f"note: {note}")
     if not named and (line := reusable(run)):

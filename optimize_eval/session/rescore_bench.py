@@ -34,7 +34,7 @@ class Bench:
         if len(wanted) > 1:
             raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
         if wanted[0].spec.score_range is not ScoreRange.UNIT:
-            raise UsageError("a leaderboard has scores from 0 to 1", hint="leave --score-range away")
+            raise UsageError("a leaderboard has scores from 0 to 1", hint="omit --score-range")
         self._manifest = run.manifest
         self._scorer = wanted[0].spec
         self.path = path_of(run.folder, self._scorer.name)  # of the board by the new scores
@@ -64,7 +64,7 @@ def _files_again(manifest: Manifest) -> list[TaskFile]:
     for split in manifest["splits"]:
         path = paths.get(split["name"])
         if path is None:
-            raise UsageError(f"run.json does not tell where {split['file']} was", hint="bench it once more")
+            raise UsageError(f"run.json does not say where {split['file']} was", hint="run bench again")
         file = load_tasks(path, format=settings.get("format"))
         there = set(split["lines"])
         tasks = tuple(task for task in file.tasks if task.line in there)

@@ -156,4 +156,4 @@ def _nothing_called(stored: StoredRun, settled: Settled) -> Ended:
 
 def _note_done(settled: Settled, say: Say) -> None:
     for name in settled.known:
-        say(f"note: the run has {name} already, and nothing of it is owed")
+        say(f"note: the run already has {name}, and none of its calls is owed")

@@ -159,7 +159,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
 
 
 def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
-    """Make what run.json keeps of how the run was asked for, none of which is part of its plan."""
+    """Make what run.json keeps of the command's options, none of which is part of its plan."""
     examples, margins = comparison.examples, plan.layout.margins
     return {
         "concurrency": handling.concurrency,

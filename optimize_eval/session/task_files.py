@@ -27,7 +27,7 @@ def load_task_files(paths: Sequence[str], *, dialect: str | None, allow_bad: boo
     if problems and not allow_bad:
         raise DataError(problems)
     if not any(file.tasks for file in files):
-        raise UsageError("no line of the task files is a task", hint="look at it: optimize-eval validate")
+        raise UsageError("no line of the task files is a task", hint="check it: optimize-eval validate")
     return [file for file in files if file.tasks or file.errors]
 
 

@@ -110,7 +110,7 @@ def mcnemar_power(pairs: int, difference: float, discordance: float, comparisons
 
 
 def at_least(successes: int, tosses: int, share: float) -> float:
-    """Compute the chance of so many successes or more: a sum where its first term is no tiny number."""
+    """Compute the chance of so many successes or more: a sum where its first term is not tiny."""
     if successes <= 0 or successes > tosses:
         return float(successes <= 0)
     total, term = 0.0, share**tosses

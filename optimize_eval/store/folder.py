@@ -22,9 +22,9 @@ from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
-OUTPUTS = "outputs.jsonl"  # of the models that tasks ask
+OUTPUTS = "outputs.jsonl"  # of the models that tasks call
 LOCK = "lock"
-BOARDS = "leaderboard*.json"  # what was made of a run of tasks; made anew at its end
+BOARDS = "leaderboard*.json"  # made from a run of tasks, and made again at its end
 
 _LONG = 20  # items of a list that stand on a line each
 _PLAIN = frozenset({str, int, type(None)})
@@ -43,7 +43,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except (FileExistsError, NotADirectoryError):
         raise UsageError(
-            f"{_file_in(folder)} is no folder, and a run needs one", hint="choose another one with --out"
+            f"{_file_in(folder)} is not a folder, and a run needs one", hint="choose another one with --out"
         ) from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -60,9 +60,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def holder(folder: Path) -> str | None:
-    """Tell which process holds a run's folder: its number, "" where that is not known, None for no process.
+    """Return the process that holds a run's folder: its number, "" where it is unknown, None for no process.
 
-    Makes no file. The lock is shared with others that look, and held for the instant of asking only.
+    Makes no file. The lock is shared with others that look, and held for an instant only.
     """
     try:
         lock = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -95,18 +95,18 @@ def _hold(folder: Path, lock: int) -> None:
             ) from None
         number = _number_in(lock)
         raise UsageError(
-            f"the run {folder} is being worked on by {f'process {number}' if number else 'another process'}",
+            f"the run {folder} is in use by {f'process {number}' if number else 'another process'}",
             hint="wait for it, or choose another folder with --out",
         ) from None
     if not os.fstat(lock).st_nlink:
-        raise UsageError(f"the run {folder} was removed just now", hint="give the same command again")
+        raise UsageError(f"the run {folder} was removed just now", hint="run the same command again")
     with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
 
 
 def _take(lock: int) -> None:
-    """Take a lock; one that is held is tried once more, for it may be that somebody only looked."""
+    """Take a lock; retry once if it is held: another process may only have looked."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -167,7 +167,7 @@ def read_document(folder: Path) -> Document | None:
         ) from None
     if not isinstance(document, dict) or document.get("schema") not in (SCHEMA, FIRST_SCHEMA):
         told = document.get("schema") if isinstance(document, dict) else None
-        what = f"of another version ({told})" if str(told).startswith(_OURS) else "not of optimize-eval"
+        what = f"of another version ({told})" if str(told).startswith(_OURS) else "not a run of optimize-eval"
         raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
     return upgraded(document)
 
@@ -200,12 +200,12 @@ def _written(document: Document) -> bytes:
 
 
 def has_our_files(folder: Path) -> bool:
-    """Tell by a glance whether a folder with a run.json is a run of ours, also a damaged one."""
+    """Return True if, at a glance, a folder with a run.json is a run of ours, also a damaged one."""
     return (folder / MANIFEST).is_file() and is_of_ours(folder)
 
 
 def is_of_ours(folder: Path) -> bool:
-    """Tell by a glance whether a folder has a run's manifest or journal."""
+    """Return True if, at a glance, a folder has a run's manifest or journal."""
     return any(
         _OURS.encode() in _glance(folder / name)
         for name in (MANIFEST, JOURNAL)
@@ -231,4 +231,6 @@ def refuse_foreign(folder: Path) -> None:
             ) from None
         is_torn = name in {JOURNAL, OUTPUTS} and _OURS_AT.startswith(start)  # as it was begun
         if not is_torn and _OURS.encode() not in start:
-            raise NotARun(f"{folder / name} is not of optimize-eval", hint="choose another folder with --out")
+            raise NotARun(
+                f"{folder / name} was not written by optimize-eval", hint="choose another folder with --out"
+            )

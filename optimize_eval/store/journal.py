@@ -64,7 +64,7 @@ def entries(path: Path) -> Iterator[Entry]:
             if not is_sound(line):
                 raise Damaged(
                     f"{path}:{number}: the line is not as it was written",
-                    hint="restore it, or delete it: what it told is then asked again; --fresh starts anew",
+                    hint="restore it, or delete it: its call is then made again; --fresh starts over",
                 )
             yield Entry(number, offset, len(line), line)
             offset += len(line)
@@ -91,12 +91,12 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return files.opened(path)
     except files.Refused as error:
-        hint = "put the file back that stood there, or start anew with --fresh"
+        hint = "restore the file, or start over with --fresh"
         raise Damaged(f"{path}: {error.strerror}", hint=hint) from None
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Read a sound line, integers of any size exactly; raises ValueError for what is no JSON."""
+    """Read a sound line, integers of any size exactly; raises ValueError for anything but JSON."""
     return _decode_exactly(line) if strict_json.may_hold_long_integer(line) else glance(line)
 
 
@@ -115,7 +115,7 @@ def _decode_exactly(line: bytes) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> Never:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def check_schema(record: Mapping[str, Any], known: str, place: str) -> None:
@@ -129,7 +129,7 @@ def check_schema(record: Mapping[str, Any], known: str, place: str) -> None:
 
 
 def is_sound(line: bytes) -> bool:
-    """Tell whether a line is as it was written."""
+    """Return True if a line is as it was written."""
     body, crc = line[: -_TAIL - 1], line[-_TAIL - 1 :]
     return crc == b'%s%08x"}\n' % (_CRC, crc32(body))
 
@@ -230,5 +230,5 @@ def sync_folder(folder: Path) -> None:
 def no_room(path: Path, error: OSError) -> CannotGoOn:
     return CannotGoOn(
         f"{path} could not be written: {error.strerror}",
-        hint="make room, then give the same command again: what is journaled is not asked again",
+        hint="make room, then run the same command again: what is in the journal is not called again",
     )

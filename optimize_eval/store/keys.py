@@ -62,7 +62,7 @@ class Versions:
     ]  # evaluators and candidates with more than one version, and splits with changed lines
 
     def concern(self, record: Mapping[str, Any]) -> bool:
-        """Tell whether a record may be of what was replaced."""
+        """Return True if a record may be of what was replaced."""
         replaced = self.replaced
         return (
             record["evaluator"] in replaced or record["candidate"] in replaced or record["split"] in replaced

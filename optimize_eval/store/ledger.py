@@ -1,6 +1,6 @@
 """Where each unit of a run stands: owed, or in the journal as scored, failed or skipped, and at which place.
 
-A few bytes a unit, whatever its record holds, so that a run of 200,000 units fits into little memory. What a
+A few bytes a unit, however large its record, so that a run of 200,000 units fits into little memory. What a
 command is about is a part of a run: view.
 """
 
@@ -180,13 +180,13 @@ class Ledger:
     @staticmethod
     def _foreign(path: Path, entry: journal.Entry) -> journal.Damaged:
         return journal.Damaged(
-            f"{path}:{entry.number}: the line is of another run",
-            hint="put the run's own journal back, or start anew with --fresh",
+            f"{path}:{entry.number}: the line belongs to another run",
+            hint="put the run's own journal back, or start over with --fresh",
         )
 
 
 def _is_whole(record: Mapping[str, Any]) -> bool:
-    """Tell whether a record has what its outcome needs."""
+    """Return True if a record has what its outcome needs."""
     match record:
         case {"outcome": "scored", "score": score, "side_info": dict(), "seconds": seconds}:
             is_whole = _is_number(score) and _is_number(seconds)
@@ -200,7 +200,7 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
 
 
 def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
-    """Return True if what any outcome may have is of its type; spelled out, as it is asked of each line."""
+    """Return True if what any outcome may have is of its type; spelled out, as each line is checked."""
     return (
         type(get("attempts", 1)) is int
         and type(get("started_at", "")) is str

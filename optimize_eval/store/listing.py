@@ -1,6 +1,6 @@
 """The runs in a folder, each at a glance: what it compares, its state, its stored verdict, its age and size.
 
-Reads no journal but its end, and takes what cannot be read as something to be told of that run alone. The
+Reads no journal but its end, and reports what cannot be read as a problem of that run alone. The
 numbers behind a verdict are not known here.
 """
 
@@ -120,7 +120,7 @@ def _listed(folder: Path) -> ListedRun | None:
     except OSError as error:
         reason = f"{error.filename or folder}: {error.strerror}"
     except (ValueError, RecursionError):
-        reason = "its journal's last line is no JSON object"
+        reason = "its journal's last line is not a JSON object"
     return ListedRun(
         folder=folder, state=State.DAMAGED, changed_at=_changed_at(folder), bytes=_size(folder), reason=reason
     )
@@ -165,7 +165,7 @@ def _axes(layout: Layout, *, is_bench: bool) -> Axes:
 
 
 def _footer(folder: Path) -> dict[str, Any]:
-    """Read what the last session said at its end; nothing where it is still asking, or was killed."""
+    """Read what the last session wrote at its end; nothing where it is running, or was killed."""
     path = folder / JOURNAL
     line = last_line(path) if path.is_file() else None
     record = _object(decode(line)) if line else {}

@@ -80,7 +80,7 @@ def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
 def edited(error: Exception) -> NotARun:
     """Say that a run.json is not as it was written."""
     return NotARun(
-        f"run.json is not one of ours or was edited: {type(error).__name__} {error}",
+        f"run.json is not a run of optimize-eval, or was edited: {type(error).__name__} {error}",
         hint="name a folder that `optimize-eval run` made",
     )
 
@@ -106,7 +106,7 @@ def _check_layout(layout: Layout) -> None:
         and 0 < sum(sizes) * layout.repeats * len(layout.evaluators) * len(layout.candidates) <= MOST_UNITS
     )
     if not is_sound or not 0 < layout.size <= MOST_UNITS:
-        raise ValueError("its axes do not fit each other")
+        raise ValueError("its parts do not fit each other")
 
 
 def changed_evaluators(old: Manifest, new: Manifest) -> list[str]:

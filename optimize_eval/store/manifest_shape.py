@@ -27,7 +27,7 @@ def check_document(document: Mapping[str, Any]) -> None:
     units = sum(sizes[cell["split"]] for cell in document["cells"]) * document["repeats"]
     fits = all(len(split["sha256"]) == sizes[split["name"]] for split in document["splits"])
     if not fits or not 0 < units <= MOST_UNITS:
-        raise ValueError("its axes do not fit each other")
+        raise ValueError("its parts do not fit each other")
 
 
 def check_shape(manifest: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What people note of a run: a short text in its run.json, which is no part of what makes a run the same."""
+"""What people note of a run: a short text in its run.json, which is not part of the run's identity."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -52,7 +52,7 @@ def check_note(text: str | None) -> str | None:
 
 
 def _write(folder: Path, text: str) -> None:
-    """Change the note in run.json, of whatever version that is, and nothing else."""
+    """Change the note in run.json, of any version, and nothing else."""
     document = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
     write_json(folder / MANIFEST, _noted(document, text))
 

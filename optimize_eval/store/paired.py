@@ -1,7 +1,7 @@
 """Two runs beside each other: which cells and examples belong together, and what only one of them has.
 
-Pairs by names, and examples by what they are; refuses runs that were not asked the same by the same
-evaluators, unless it is forced. What the pairs say is aggregates'.
+Pairs by names, and examples by what they are; refuses runs over other inputs or by other
+evaluators, unless it is forced. What the pairs say is up to findings.
 """
 
 from array import array
@@ -34,7 +34,7 @@ class _Planned(NamedTuple):
 
 
 class PairedCells(NamedTuple):
-    """What both runs asked of an evaluator about a candidate, and which examples of theirs are the same."""
+    """The calls of an evaluator about a candidate in both runs, and which of their examples are the same."""
 
     a: Cell
     b: Cell
@@ -99,7 +99,7 @@ def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
         only_in_a=only[0],
         only_in_b=only[1],
         caveats=(
-            *(f"{line}: the scores are not of the same program" for line in evaluators),
+            *(f"{line}: the scores come from different programs" for line in evaluators),
             *(f"{line}: only the examples that both runs have are compared" for line in examples),
             *_about_candidates(candidates, common),
             *_about_clusters(a, b),
@@ -109,13 +109,13 @@ def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
 
 
 def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
-    """Refuse a run of a manifest that was not asked the same by the same evaluators, or nothing in common."""
+    """Refuse a run over other inputs or by other evaluators than the manifest's, or sharing nothing."""
     evaluators, examples = _differences(a.manifest, manifest)
     if evaluators or examples:
         found = listed([*evaluators, *examples])
         raise UsageError(
-            "\n".join([f"{a.folder} and {folder} were not asked the same; in the second:", *found]),
-            hint="ask both the same; `optimize-eval diff --force` compares what they have in common",
+            "\n".join([f"{a.folder} and {folder} were not run on the same inputs; in the second:", *found]),
+            hint="run both on the same inputs; `optimize-eval diff --force` compares what they share",
         )
     _in_common(a, _Planned(folder, layout_of(manifest)))
 
@@ -149,8 +149,8 @@ def _names(axis: str, run: Named) -> tuple[Any, ...]:
 
 def _nothing_common(axis: str, a: Named, b: Named) -> UsageError:
     hints = {
-        "evaluators": "name them alike: -e NAME=PROGRAM",
-        "candidates": "name them alike (after their files), or compare runs of one candidate each",
+        "evaluators": "give them the same name: -e NAME=PROGRAM",
+        "candidates": "give them the same name (that of their files), or compare runs of one candidate each",
         "task_models": "give both runs the same --task-model",
         "splits": "give both runs the same --dataset or --valset",
     }
@@ -236,7 +236,7 @@ def _about_clusters(a: StoredRun, b: StoredRun) -> Iterator[str]:
 def _about_runs(a: StoredRun, b: StoredRun) -> Iterator[str]:
     if a.layout.repeats != b.layout.repeats:
         yield (
-            f"A asked each question {a.layout.repeats:,} × and B {b.layout.repeats:,} ×: "
+            f"A has {a.layout.repeats:,} repeats and B {b.layout.repeats:,}: "
             "the means of repeats are compared"
         )
     for name, run in (("A", a), ("B", b)):
@@ -244,4 +244,4 @@ def _about_runs(a: StoredRun, b: StoredRun) -> Iterator[str]:
             yield f"{name} is not finished: {owed:,} of {run.layout.size:,} calls are owed"
         if run.ledger.changed:
             changed = ", ".join(sorted(run.ledger.changed))
-            yield f"{changed} changed while being asked in {name}: its scores are of different programs"
+            yield f"{changed} changed while being called in {name}: its scores come from different programs"

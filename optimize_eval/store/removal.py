@@ -1,7 +1,7 @@
 """A run removed from the disk: its own files, one by one, then its folder where nothing else stands in it.
 
 What is not of the run stays. The manifest goes last, so that what a kill leaves is still known as a run, and
-goes with the same command. Whether people want it is asked elsewhere.
+goes with the same command. Whether people want it is confirmed elsewhere.
 """
 
 from collections.abc import Iterable, Iterator
@@ -60,7 +60,7 @@ def remove(folder: Path) -> Removal:
 
 def _is_named(run: str) -> bool:
     if not run:
-        raise UsageError("a run is named by an empty text", hint=_WHICH)
+        raise UsageError("the name of a run is empty", hint=_WHICH)
     return True
 
 
@@ -74,10 +74,10 @@ def _planned(folder: Path, *, is_held: bool = False) -> Removal:
     others = sorted({path.name for path in folder.iterdir()}.difference(files))
     is_left = LOCK in files and not others  # of a run, by a kill
     if not (is_left or is_of_ours(folder)):
-        raise UsageError(f"{folder} is no run of optimize-eval", hint=_WHICH)
+        raise UsageError(f"{folder} is not a run of optimize-eval", hint=_WHICH)
     if not is_held and (process := holder(folder)) is not None:
         by = f"process {process}" if process else "another process"
-        raise UsageError(f"the run {folder} is being worked on by {by}", hint="wait for it, or end it first")
+        raise UsageError(f"the run {folder} is in use by {by}", hint="wait for it, or end it first")
     size = sum((folder / name).stat().st_size for name in files)
     return Removal(folder=folder, files=tuple(files), bytes=size, others=tuple(others))
 

@@ -158,7 +158,7 @@ def extend(
             path.unlink(missing_ok=True)
     known = known_document(folder)
     if known is None and (folder / JOURNAL).exists():
-        raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")
+        raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts over")
     run = look(folder, known, manifest, tell, replace=replace)
     if run.document != known:
         if known is not None:  # until the session's end, the word of an earlier one is of something else

@@ -162,4 +162,4 @@ class Reader:
 
 
 def _changed(path: Path) -> journal.Damaged:
-    return journal.Damaged(f"{path} was changed while it was read", hint="read it once more")
+    return journal.Damaged(f"{path} was changed while it was read", hint="read it again")

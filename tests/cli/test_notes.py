@@ -84,7 +84,7 @@ def test_the_note_of_a_run_that_is_being_worked_on_waits(cli: Cli, tmp_path: Pat
     with locked(make(tmp_path / "r")):
         done = cli("runs", "note", "r", "text")
     assert done.status == 2
-    assert f"being worked on by process {os.getpid()}" in done.stderr
+    assert f"in use by process {os.getpid()}" in done.stderr
     assert note_of(cli) is None
 
 

@@ -96,18 +96,18 @@ def test_on_a_terminal_it_is_asked(runs: Path, typed: bytes, status: int) -> Non
 def foreign(runs: Path) -> str:
     (runs / "x" / "deep").mkdir(parents=True)
     (runs / "x" / "lock").write_text("4711\n")
-    return "is no run of optimize-eval"
+    return "is not a run of optimize-eval"
 
 
 def empty(runs: Path) -> str:
     (runs / "x").mkdir()
-    return "is no run of optimize-eval"
+    return "is not a run of optimize-eval"
 
 
 def others(runs: Path) -> str:
     (runs / "x").mkdir()
     (runs / "x" / "run.json").write_text('{"mine": true}')
-    return "is no run of optimize-eval"
+    return "is not a run of optimize-eval"
 
 
 def missing(_runs: Path) -> str:
@@ -155,7 +155,7 @@ def test_a_run_that_is_being_worked_on_is_refused_by_its_process(cli: Cli, runs:
     with locked(runs / "r"):
         done = cli("runs", "rm", "runs/r", "--yes")
         assert done.status == 2
-        assert f"the run runs/r is being worked on by process {os.getpid()}" in done.stderr
+        assert f"the run runs/r is in use by process {os.getpid()}" in done.stderr
     assert cli("runs", "rm", "runs/r", "--yes").status == 0
 
 

@@ -137,7 +137,7 @@ def test_edited_names_are_refused(run: Cli, older: Path, names: Any) -> None:
     older.write_bytes(orjson.dumps(manifest))
     done = run("report", "r")
     assert (done.status, done.stdout) == (2, "")
-    assert "run.json is not one of ours or was edited" in done.stderr
+    assert "run.json is not a run of optimize-eval, or was edited" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_when_the_time_is_over_no_call_begins_and_the_run_says_how_to_go_on(cli:
     words = ("--out", "r", "--max-time", "0s", "--fail-under", "counts=0.1")
     done = cli(*made.command, *words, "--json", env=made.env())
     assert (done.status, made.asked().total()) == (4, 0)
-    assert "out of time (--max-time): 0 of 24 calls are done; to go on:" in done.stderr
+    assert "out of time (--max-time): 0 of 24 calls are done; to resume:" in done.stderr
     assert again_line(made, *words, "--json") in done.stderr.splitlines()
     assert done.json["status"] == "out_of_time"
     assert done.json["verdict"]["text"].startswith("not complete: 0 of 24 calls done; no verdict")
@@ -129,7 +129,7 @@ def test_benches_and_rescores_have_it_too(cli: Cli, tmp_path: Path) -> None:
     done = cli(*bench, "--max-time", "0s", "--fail-under", "toy=0.5", "--json")
     assert (done.status, done.json["status"], done.json["models"]) == (4, "out_of_time", [])
     assert [gate["met"] for gate in done.json["gates"]] == [False]
-    assert "out of time (--max-time): 0 of 1 calls are done; to go on:" in done.stderr
+    assert "out of time (--max-time): 0 of 1 calls are done; to resume:" in done.stderr
     assert cli(*bench, "--max-time", "10m", "--quiet").status == 0
     words = ("rescore", "b", "-e", "other=@exact_match --x", "--max-time", "0s")
     done = cli(*words)

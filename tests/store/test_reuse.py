@@ -113,7 +113,7 @@ def test_replies_of_models_come_along(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--fresh", "--reuse", "r"], "--fresh starts anew and --reuse takes what is there"),
+        (["--fresh", "--reuse", "r"], "--fresh starts over and --reuse takes what is there"),
         (["--reuse", "nowhere"], "there is no run in 'nowhere'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A status that is no success, or an error told inside one: which failure it is and what to do next; pure.
+"""An unsuccessful status, or an error inside a successful one: which failure it is and what to do next; pure.
 
 Texts are cut only after secrets were struck out of them, for half a key is one too.
 """
@@ -57,7 +57,7 @@ def cut(text: str, asked: Asked) -> str:
 
 
 def refused(response: Response, asked: Asked, left: float) -> EvaluationError:
-    """Find the failure for a status; `left` seconds remain in which to ask again."""
+    """Find the failure for a status; `left` seconds remain for a retry."""
     error = _error_of(response.body)
     said = cut(_message(error) or response.body.decode("utf-8", "replace"), asked) or "no body"
     told = f"(HTTP {response.status}): {said}"
@@ -67,7 +67,7 @@ def refused(response: Response, asked: Asked, left: float) -> EvaluationError:
         ):
             return _no_access(told, asked)  # gemini says it with 400
         case 404 if response.location is None:
-            hint = f"check the model's name{_pull(asked)}, and the base URL, which mostly ends in /v1"
+            hint = f"check the model's name{_pull(asked)}, and the base URL, which usually ends in /v1"
             return failed(f"no model {asked.model!r} at {asked.base} {told}", hint)
         case status if status == HTTPStatus.PAYMENT_REQUIRED or _code(error) == "insufficient_quota":
             what = "credit" if status == HTTPStatus.PAYMENT_REQUIRED else "quota"
@@ -105,7 +105,7 @@ def _again(response: Response, told: str, asked: Asked, left: float) -> Evaluati
     if response.status in _NO_ROOM:
         return _no_room(response, told, asked)
     wait = seconds_to_wait(response.retry_after)
-    late = f"; it asks to wait {wait:.0f} s, which is beyond the deadline" if wait >= left else ""
+    late = f"; the server says to wait {wait:.0f} s, which is beyond the deadline" if wait >= left else ""
     hint = "lower --concurrency, allow more with --timeout or --retries, or try later"
     return failed(f"the server failed on {asked.name} {told}{late}", hint, retry_after=wait)
 
@@ -137,7 +137,7 @@ def _pull(asked: Asked) -> str:
 
 
 def _error_of(body: bytes) -> Any:
-    """Find what tells of the error in a body of any of the shapes in use; None where it is no JSON."""
+    """Find the error in a body of any of the shapes in use; None where it is not JSON."""
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:

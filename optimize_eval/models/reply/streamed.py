@@ -1,4 +1,4 @@
-"""A reply that came as a stream of events, though none was asked for, as one chat completion; pure."""
+"""A reply that came as a stream of events, though none was requested, as one chat completion; pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ def is_stream(body: bytes) -> bool:
 
 
 def put_together(body: bytes) -> dict[str, Any] | None:
-    """Make one completion of the events; None where they break off, or one of them is no JSON object."""
+    """Make one completion of the events; None where they break off, or one of them is not a JSON object."""
     events = list(_events(body.decode("utf-8", "replace")))
     is_whole = _END in events
     try:

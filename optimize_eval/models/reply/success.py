@@ -14,13 +14,13 @@ from optimize_eval.models.spec import CUT_OFF, Reply
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import redact
 
-_WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and mostly ends in /v1"
+_WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and usually ends in /v1"
 _THOUGHTS_FIRST = "raise max_tokens: models that reason spend it on their thoughts first"
-_ODD = "ask again; if it stays so, look at the server's log"
+_ODD = "call it again; if that does not help, look at the server's log"
 
 
 def parse_reply(response: Response, asked: Asked, left: float, *, keep_thoughts: bool = False) -> Reply:
-    """Read a reply or raise the failure that it is; `left` seconds remain in which to ask again.
+    """Read a reply or raise the failure that it is; `left` seconds remain for a retry.
 
     Thoughts before the answer are taken off its text, unless they are to be kept there.
     """
@@ -102,11 +102,9 @@ def _told(message: Mapping[str, Any], reason: object, asked: Asked, *, keep_thou
     """Take text and thoughts of a message; what has no text says why."""
     text, refusal = _content(message.get("content")), _refusal(message)
     if refusal:
-        raise failed(f"{asked.name} refused to answer: {cut(refusal, asked)}", "change what is asked of it")
+        raise failed(f"{asked.name} refused to answer: {cut(refusal, asked)}", "change the prompt")
     if reason == "content_filter":
-        raise failed(
-            f"the answer of {asked.name} was held back by a content filter", "change what is asked of it"
-        )
+        raise failed(f"the answer of {asked.name} was held back by a content filter", "change the prompt")
     told = Told("", text or "") if keep_thoughts else thoughts.split(text or "")
     told = told._replace(thoughts=thoughts.joined(thoughts.apart(message), told.thoughts))
     says_nothing = text is not None and not told.thoughts and reason != CUT_OFF and not _calls_tools(message)

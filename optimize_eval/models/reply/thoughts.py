@@ -1,4 +1,4 @@
-"""Thoughts that a model writes before its answer, told apart from the answer; pure.
+"""Thoughts that a model writes before its answer, separated from the answer; pure.
 
 A server either gives them in a field of their own or leaves them in the text, between marks. Only marks at
 the start of a text are read as such: what a model says of them later on is a part of its answer.

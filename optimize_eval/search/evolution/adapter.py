@@ -156,9 +156,9 @@ class Adapter:
                 raise Over(Why.EVALUATOR, f"{name} scored none of {calls}; the first: {said}")
 
     def _refuse_skipped(self, found: Mapping[Pair, Outcomes]) -> None:
-        """End where there is nothing to climb."""
+        """End where there is nothing to improve."""
         if all(isinstance(self._goal.value(outcomes), Skipped) for outcomes in found.values()):
-            raise Over(Why.EVALUATOR, f"{self._goal.name} skipped all examples: there is nothing to climb")
+            raise Over(Why.EVALUATOR, f"{self._goal.name} skipped all examples: there is nothing to improve")
 
     def _batch(self, items: Sequence[Item], outcomes: Sequence[Outcomes], capture: bool) -> Batch:  # noqa: FBT001
         values = [self._goal.value(one) for one in outcomes]

@@ -1,4 +1,4 @@
-"""GEPA's loop, started with what a search was told and watched: what deciding examples saw is the tree.
+"""GEPA's loop, started from a search's plan and watched: what deciding examples saw is the tree.
 
 Nothing is taken from GEPA's own result: what ends a search goes through it as an exception, and its state
 with it.
@@ -62,7 +62,7 @@ class Watcher:
         self._train: dict[tuple[str, ...], float] = {}
 
     def __call__(self, gepa_state: Any) -> bool:  # noqa: ARG002  so it is called
-        """Be asked before every iteration whether to stop."""
+        """Decide before every iteration whether to stop."""
         self._brakes.check()
         self._brakes.turned()
         return False

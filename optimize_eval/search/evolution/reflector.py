@@ -1,7 +1,7 @@
 """The proposals of GEPA's iterations: requests of what it selected, put to the panel together, and screened.
 
 GEPA swallows what a reflection model raises and goes on with the seed for ever; here failures are
-counted, and enough of them end the search. A refused proposal is no text update, which costs GEPA no
+counted, and enough of them end the search. A refused proposal is not a text update, which costs GEPA no
 call.
 """
 

@@ -130,7 +130,7 @@ def _words(error: EvaluationError) -> str:
 
 
 def _told(reply: Reply) -> dict[str, Any]:
-    """Write a reply down; what is no text that UTF-8 could hold is kept as what it is refused for."""
+    """Write a reply down; a text that UTF-8 cannot hold is kept as what it is refused for."""
     told: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
     proposal = reply.proposal
     if proposal is None:

@@ -72,7 +72,7 @@ class Reply:
     proposal: Proposal | None = None
     failure: str = ""
     seconds: float = 0.0
-    is_recorded: bool = False  # it was asked in an earlier session
+    is_recorded: bool = False  # it was called in an earlier session
 
 
 def proposal_of(reply: Any) -> Proposal:

@@ -61,7 +61,7 @@ def parse_proposer(text: str, defaults: EvaluatorSpec) -> ProposerSpec:
 
 
 def reflection_proposer(spec: "ModelSpec", timeout: float = TIMEOUT) -> ProposerSpec:
-    """Describe a language model that proposes; a missing provider is told where it is connected."""
+    """Describe a language model that proposes; a missing provider is an error where it is connected."""
     identity = sha256(repr(spec).encode()).hexdigest()
     return ProposerSpec(name=spec.name, identity=identity, model=spec, timeout=timeout)
 

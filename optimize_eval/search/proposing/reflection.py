@@ -25,7 +25,7 @@ _CUT_OFF = "length"
 
 
 class Reflection:
-    """Asks a model for a better text."""
+    """Calls a model for a better text."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.name

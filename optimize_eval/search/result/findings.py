@@ -5,7 +5,7 @@ better              the best candidate is shown to be better than the seed on th
 not_shown           it is ahead there, by less than can be shown
 seed_only           no other candidate came out ahead in the search
 heldout_regression  what was better on train is worse than the seed on held-out examples
-flat_scores         all scores were equal: there is nothing to climb
+flat_scores         all scores were equal: there is nothing to improve
 missing_diagnostics nothing better was found, and proposers saw scores without any reason
 failed              the search could not go on
 """
@@ -79,7 +79,7 @@ def sentence(result: Result, found: Found, goal: Goal, seed: str, split: str) ->
         case "failed":
             return f"the search could not go on: {found.sentence}"
         case "flat_scores":
-            return f"every candidate scored the same on {goal.name}: there is nothing to climb"
+            return f"every candidate scored the same on {goal.name}: there is nothing to improve"
         case "heldout_regression":
             return f"no candidate is better than {seed}{where}: what was better on train is worse there"
         case "seed_only" | "missing_diagnostics":
@@ -123,7 +123,7 @@ def points(result: Result, found: Found, goal: Goal, split: str) -> Iterator[dic
         yield _point("!", "no example was held out: train chose, so these numbers are optimistic (--valset)")
     if result.leakage:
         leaked = count(result.leakage, "held-out example")
-        yield _point("!", f"leakage: {leaked} equal a train example: what was learnt there is no news")
+        yield _point("!", f"leakage: {leaked} equal a train example: they do not show whether it generalises")
     if result.judged and split != SINGLE:
         yield from _about_choice(result.judged)
     if result.lost and result.best.number:
@@ -140,7 +140,10 @@ def _about_search(found: Found, goal: Goal) -> Iterator[dict[str, str]]:
         yield _point("·", f"the search ended: {found.sentence}")
     if found.counts.failed:
         failed = count(found.counts.failed, "call")
-        yield _point("!", f"{failed} of the search failed: each counted as {_penalty(goal)}, and taught why")
+        yield _point(
+            "!",
+            f"{failed} of the search failed: each counted as {_penalty(goal)}, and proposers were told why",
+        )
     if found.counts.skipped:
         yield _point("·", f"{count(found.counts.skipped, 'skip')} in the search took the mean of their batch")
     for failure, times in found.errors.items():

@@ -1,4 +1,4 @@
-"""What other runs have scored of what a run is about, told from their run.json alone: no journal is read."""
+"""What other runs have scored of a run's calls, read from their run.json alone, not from journals."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -78,7 +78,7 @@ def _known(there: Document, here: Document, owed: Owed) -> tuple[int, bool]:
 
 
 def _essence(document: Document, name: CellName) -> tuple[Any, ...]:
-    """Say what a cell is, whatever its evaluator and candidate are called."""
+    """Identify a cell by content, not by the names of its evaluator and candidate."""
     evaluator, candidate, model, split = name
     program = _program(current(document["evaluators"])[evaluator])
     return (*program, _text(current(document["candidates"])[candidate]), model, split)

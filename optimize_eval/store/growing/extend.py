@@ -1,7 +1,7 @@
 """A run that grows: what a command names joins what the run has, and only what contradicts it is refused.
 
 Nothing is taken away: what a command no longer names, and versions that others have superseded, keep their
-records. What is asked of the records themselves, whether an evaluator has scored, is asked of the ledger.
+records. Whether an evaluator has scored is a question to the ledger.
 """
 
 import shlex
@@ -60,7 +60,7 @@ class Growth:
                 entries.append(one)
             elif _is_same_evaluator(old, one) and not self._is_to_be_called_anew(name):
                 if self._is_replaced(name):
-                    self.notes.append(f"{name} is what the run has already: --replace calls none of it anew")
+                    self.notes.append(f"{name} is what the run has already: --replace calls none of it again")
             elif self._is_replaced(name) or self.past().is_unused(name):
                 entries = self._with_evaluator(entries, old, one)
             else:
@@ -73,11 +73,11 @@ class Growth:
         return name in self.replace or f"evaluator:{name}" in self.replace
 
     def _is_to_be_called_anew(self, name: str) -> bool:
-        """Tell whether an evaluator that is the same is wanted anew: its program changed meanwhile."""
+        """Return True if an unchanged evaluator is to be called again: its program changed meanwhile."""
         return self._is_replaced(name) and name in self.past().changed
 
     def _with_evaluator(self, entries: Sequence[Entry], old: Entry, one: Entry) -> list[Entry]:
-        """Put an evaluator in another's place; that stays as a version where its scores can be told apart."""
+        """Put an evaluator in another's place; the old one stays if its scores can be told apart."""
         name, digest, ledger = one["name"], one["sha256"], self.past()
         has_scored, is_other = not ledger.is_unused(name), old.get("sha256") != digest
         stays = has_scored and is_other and name not in ledger.changed
@@ -118,7 +118,7 @@ class Growth:
             self.renamed["candidate", shown_as(name, digest)] = name
             self.notes.append(f"candidate {name} is what it was before: its scores from then count again")
         else:
-            self.notes.append(f"candidate {name} has changed: what it was keeps its scores as {former}")
+            self.notes.append(f"candidate {name} has changed: the old one keeps its scores as {former}")
         del entries[name, before]  # it comes to the end
         entries[name, before] = {**old, "superseded": True}
         entries[name, digest] = _in_force(again) if again else one
@@ -186,8 +186,8 @@ def _union(known: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
 
 def _about_evaluator(name: str, *, has_scored: bool, is_other: bool) -> str:
     if not has_scored:
-        return f"{name} has changed and had scored nothing: what failed is called anew"
-    how = "is another program now" if is_other else "is called anew"
+        return f"{name} has changed and had scored nothing: what failed is called again"
+    how = "is another program now" if is_other else "is called again"
     return f"{name} {how}: its earlier scores stay in the journal"
 
 
@@ -200,7 +200,7 @@ def _about_lines(split: str, lines: Sequence[int | None]) -> str:
 def _check_kind(known: str, wanted: str) -> None:
     if known != wanted:
         raise UsageError(
-            f"the folder has a {known}, which does not grow by a {wanted}",
+            f"the folder has a {known}, which a {wanted} cannot extend",
             hint="choose another folder with --out",
         )
 
@@ -226,5 +226,5 @@ def _contradiction(found: Mapping[str, str]) -> UsageError:
     options = " ".join(f"--replace {shlex.quote(name)}" for name in found)
     return UsageError(
         "\n".join(["the run has scores by another program of the same name:", *listed([*found.values()])]),
-        hint=f"call the new one with {options}, choose another folder with --out, or start anew with --fresh",
+        hint=f"call the new one with {options}, choose another folder with --out, or start over with --fresh",
     )

@@ -46,7 +46,7 @@ def with_told(document: Document, known: Document | None, tell: Callable[[], Tol
 
 
 def _is_told(known: Document, document: Document) -> bool:
-    """Tell whether all that a document has of examples is what was known of them already."""
+    """Return True if all that a document has of examples is what was known of them already."""
     before, now = (
         [(one["name"], one["lines"]) for one in each["selection"]["splits"]] for each in (known, document)
     )

@@ -1,4 +1,4 @@
-"""What a run has and its last command did not name: told in words, and shown when everything is to be."""
+"""What a run has but its last command did not name: said in a note, and shown by `report --all`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

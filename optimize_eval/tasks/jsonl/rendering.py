@@ -1,4 +1,4 @@
-"""The text that a model is asked: the examples of a task, then its prompt. The same for every model."""
+"""The text that a model is sent: the examples of a task, then its prompt. The same for every model."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

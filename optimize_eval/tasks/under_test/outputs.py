@@ -80,7 +80,7 @@ class Outputs:
             line = os.pread(self._reader, length, start)
         if len(line) != length or not journal.is_sound(line):
             raise journal.Damaged(
-                f"{self._path} was changed while it was in use", hint="give the same command again"
+                f"{self._path} was changed while it was in use", hint="run the same command again"
             )
         record = journal.decode(line)
         thoughts = record.get("reasoning") or ""
