@@ -13,7 +13,7 @@ CHAT = "/chat/completions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ChatRequest:
     """A request as rules see it."""
 
     path: str
@@ -69,7 +69,7 @@ class Rule:
     streamed: bool = False
     refused_formats: tuple[str, ...] = ()
 
-    def groups(self, asked: Asked) -> dict[str, str] | None:
+    def groups(self, asked: ChatRequest) -> dict[str, str] | None:
         """Find what its patterns captured, by number and name; None where it does not match."""
         if "path" not in self.when and not asked.path.endswith(CHAT):
             return None
@@ -98,7 +98,7 @@ class Rules:
         self._answered = [0] * len(rules)
         self._lock = threading.Lock()
 
-    def choose(self, asked: Asked) -> tuple[Rule, dict[str, str]] | None:
+    def choose(self, asked: ChatRequest) -> tuple[Rule, dict[str, str]] | None:
         """Take the first rule that matches and is not used up, with what stands for its {…}."""
         for place, rule in enumerate(self._rules):
             if (groups := rule.groups(asked)) is not None and (count := self._take(place, rule)):

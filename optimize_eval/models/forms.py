@@ -29,7 +29,7 @@ _OTHER_FIELDS = (
 )
 
 
-class Form(IntEnum):
+class ReplyForm(IntEnum):
     """The forms in the order in which they are tried."""
 
     SCHEMA = 0
@@ -38,21 +38,21 @@ class Form(IntEnum):
     TEXT = 3
 
 
-def after(form: Form, response: Response) -> Form:
+def after(form: ReplyForm, response: Response) -> ReplyForm:
     """Choose the form that is tried after a refusal of this one; bounds go alone where it names them."""
-    if form is not Form.SCHEMA:
-        return Form(form + 1)
+    if form is not ReplyForm.SCHEMA:
+        return ReplyForm(form + 1)
     said = response.body.decode("utf-8", "replace").lower()
-    return Form.UNBOUNDED if _NAMES_BOUNDS.search(said) else Form.OBJECT
+    return ReplyForm.UNBOUNDED if _NAMES_BOUNDS.search(said) else ReplyForm.OBJECT
 
 
-def fields(form: Form, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def fields(form: ReplyForm, schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Give what a request of this form has beyond a plain one."""
-    if form is Form.TEXT:
+    if form is ReplyForm.TEXT:
         return {}
-    if form is Form.OBJECT:
+    if form is ReplyForm.OBJECT:
         return {"response_format": {"type": "json_object"}}
-    schema = _without_bounds(schema) if form is Form.UNBOUNDED else schema
+    schema = _without_bounds(schema) if form is ReplyForm.UNBOUNDED else schema
     described = {"name": "answer", "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": described}}
 

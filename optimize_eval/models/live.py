@@ -15,9 +15,9 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http.client import SUCCESS, Connections, Response, shown
 from optimize_eval.models import anthropic, forms, providers
 from optimize_eval.models.fields import Fields
-from optimize_eval.models.forms import Form
+from optimize_eval.models.forms import ReplyForm
 from optimize_eval.models.prices import known_prices, priced
-from optimize_eval.models.reply.refusals import Asked, failed
+from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.reply.success import parse_reply
 from optimize_eval.models.reply.usage import usage_of
 from optimize_eval.models.schemes import wrong_scheme
@@ -42,7 +42,7 @@ class Way(Protocol):
         ...
 
     @property
-    def asked(self) -> Asked:
+    def asked(self) -> Callee:
         """Whom they reach, for the words of failures."""
         ...
 
@@ -72,7 +72,7 @@ class Model:
         self._prices = known_prices([spec.name], manners.prices) if manners.seeks_prices else manners.prices
         self.stop_waiting = self._turns.stop
         self._lock = threading.Lock()
-        self._form = Form.SCHEMA
+        self._form = ReplyForm.SCHEMA
         self._fields = Fields()
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class Model:
         """Request JSON in the best form that the server takes; what it took is remembered."""
         form = self._form
         response = self._post(body | forms.fields(form, schema), deadline)
-        while form is not Form.TEXT and forms.is_refused(response):
+        while form is not ReplyForm.TEXT and forms.is_refused(response):
             form = forms.after(form, response)
             response = self._post(body | forms.fields(form, schema), deadline)
         if response.status in SUCCESS:
@@ -183,7 +183,7 @@ class _OverHttp:
     """The way to a provider of the table."""
 
     def __init__(
-        self, spec: ModelSpec, place: providers.Place, headers: Mapping[str, str], hidden: Secrets
+        self, spec: ModelSpec, place: providers.Address, headers: Mapping[str, str], hidden: Secrets
     ) -> None:
         self._connections = Connections(place.url)
         self.note = place.note
@@ -194,7 +194,7 @@ class _OverHttp:
             self._headers |= anthropic.headers_with(place.key)
         elif place.key:
             self._headers["Authorization"] = f"Bearer {place.key}"
-        self.asked = Asked(
+        self.asked = Callee(
             name=spec.name,
             model=place.model,
             base=shown(place.url).removesuffix(providers.PATH).removesuffix(anthropic.PATH),
@@ -228,7 +228,7 @@ def _encoded(body: dict[str, Any]) -> bytes:
         ) from None
 
 
-def _explained(error: EvaluationError, asked: Asked) -> EvaluationError:
+def _explained(error: EvaluationError, asked: Callee) -> EvaluationError:
     """Say in a model's words why no answer came; another call would change nothing but the bill."""
     said = redact(error.message, asked.hidden)
     match error.kind:

@@ -17,7 +17,7 @@ import orjson
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http.client import Response, is_loopback, shown
 from optimize_eval.models import forms, providers
-from optimize_eval.models.reply.refusals import Asked, failed
+from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.secrets import is_confidential, to_hide
 
@@ -40,7 +40,7 @@ class ThroughLitellm:
         self._litellm = _imported()
         if not knows(spec):
             raise providers.unknown(spec.name, "litellm does not know it either")
-        self.asked = Asked(
+        self.asked = Callee(
             name=spec.name,
             model=model,
             base=spec.api_base or f"{provider} (through litellm)",

@@ -67,7 +67,7 @@ _SENDABLE = re.compile(r"[!-~]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Address:
     """Where a model is called; the key is there for the request's header only."""
 
     provider: str
@@ -107,7 +107,7 @@ def split(name: str) -> tuple[str, str]:
     raise UsageError(f"{name!r} is not PROVIDER/MODEL{_meant(name.strip('/'))}", hint=_LISTED)
 
 
-def find(spec: ModelSpec) -> Place | None:
+def find(spec: ModelSpec) -> Address | None:
     """Find where a model is called, with the key of the environment; None: not one that we know."""
     name, model = split(spec.name)
     provider = PROVIDERS.get(name) or _of_the_user(name, spec)
@@ -122,7 +122,7 @@ def find(spec: ModelSpec) -> Place | None:
     is_native = name == "anthropic" and not urlsplit(base).path.endswith(PATH)
     is_safe = urlsplit(base).scheme == "https" or is_loopback(base)
     withheld = f"the key in {variable} is not sent to {shown(base)}, which is not https"
-    return Place(
+    return Address(
         provider=name,
         model=model,
         url=check_url(messages_url(base) if is_native else _chat_url(base)),

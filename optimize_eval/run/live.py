@@ -29,7 +29,7 @@ def crowded_out(unit: Unit, outcome: Scored | Failed) -> CrowdedOut | None:
     return CrowdedOut(unit.number, reason) if reason else None
 
 
-class Asked:
+class LiveEvaluators:
     """Evaluators by their places in a plan, live within a `with`; may be called from several threads."""
 
     def __init__(

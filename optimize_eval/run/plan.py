@@ -23,8 +23,8 @@ from optimize_eval.protocol import Payload
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import value_at
 from optimize_eval.run.splits import (
-    About,
-    Source,
+    ExampleLabels,
+    SplitSource,
     check_fields,
     check_labels,
     check_sight,
@@ -66,7 +66,7 @@ class Plan:
     candidates: tuple[Candidate, ...]
     examples: tuple[tuple[PlannedExample, ...], ...]  # by split
     layout: Layout
-    about: About  # what run.json says of the examples
+    about: ExampleLabels  # what run.json says of the examples
 
     def unit(self, number: int) -> Unit:
         place = self.layout.place(number)
@@ -113,7 +113,7 @@ class Plan:
         return tuple(_sha256(candidate.text.encode()) for candidate in self.candidates)
 
     @cached_property
-    def _asked(self) -> list["_Asked"]:
+    def _asked(self) -> list["_CellContents"]:
         layout = self.layout
         axes = product(
             range(len(layout.evaluators)),
@@ -125,9 +125,9 @@ class Plan:
 
     def _cell(
         self, evaluator: int, candidate: int, task_model: str | None, split: int, cell: Cell
-    ) -> "_Asked":
+    ) -> "_CellContents":
         told = {"evaluator": cell.evaluator, "candidate": cell.candidate, "task_model": task_model}
-        return _Asked(
+        return _CellContents(
             evaluator,
             candidate,
             self.identities[evaluator].sha256,
@@ -138,7 +138,7 @@ class Plan:
         )
 
 
-class _Asked(NamedTuple):
+class _CellContents(NamedTuple):
     """What the units of a cell have in common."""
 
     evaluator: int
@@ -153,7 +153,7 @@ class _Asked(NamedTuple):
 def plan_run(
     specs: Sequence[EvaluatorSpec],
     candidates: Sequence[Candidate],
-    sources: Sequence[Source],
+    sources: Sequence[SplitSource],
     *,
     task_models: Sequence[str | None] = (None,),
     repeats: int = 1,
@@ -201,7 +201,7 @@ def plan_run(
         candidates=tuple(candidates),
         examples=examples or (_WITHOUT_EXAMPLES,),
         layout=layout,
-        about=About(sources, candidates),
+        about=ExampleLabels(sources, candidates),
     )
 
 
@@ -241,7 +241,7 @@ def _baseline(wanted: str | None, names: Sequence[str]) -> str:
     return names[0] if wanted is None else wanted
 
 
-def _planned(source: Source, candidates: Sequence[Candidate]) -> tuple[PlannedExample, ...]:
+def _planned(source: SplitSource, candidates: Sequence[Candidate]) -> tuple[PlannedExample, ...]:
     fields = [candidate.field for candidate in candidates if candidate.field]
     check_fields(source, fields)
     return tuple(
@@ -256,7 +256,7 @@ def _planned(source: Source, candidates: Sequence[Candidate]) -> tuple[PlannedEx
 
 
 def _split(
-    source: Source,
+    source: SplitSource,
     examples: Sequence[PlannedExample],
     cluster_by: str | None,
     group_by: Sequence[str],

@@ -14,7 +14,7 @@ from typing import Any
 
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run.live import Asked, crowded_out
+from optimize_eval.run.live import LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.progress import Progress
@@ -112,7 +112,7 @@ def _ask(
         asked.end_if_over()
         watch([progress])
 
-    with Asked(plan.specs, stop) as asked:
+    with LiveEvaluators(plan.specs, stop) as asked:
         lanes = [
             Lane(units=units, capacity=partial(asked.capacity, place)) for place, units in enumerate(chosen)
         ]

@@ -21,7 +21,7 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class WantedEvaluator:
     """An evaluator that a command names; `given` is its explicit name, NAME=, if it has one."""
 
     spec: EvaluatorSpec
@@ -37,7 +37,7 @@ class Settled:
     known: tuple[str, ...]  # of them, those that the run had already
 
 
-def settle(run: StoredRun, wanted: Iterable[Wanted]) -> Settled:
+def settle(run: StoredRun, wanted: Iterable[WantedEvaluator]) -> Settled:
     """Find which evaluators the run has already, and name the others apart from all that are there."""
     additions = list(additions_of(run.manifest))
     chosen = {one["name"] for one in evaluators_of(run.manifest)}
@@ -87,7 +87,7 @@ def _same(entry: Entry, given: str | None, named: Sequence[Entry]) -> str | None
     return given if given in names else next(iter(names), None)
 
 
-def _new_name(wanted: Wanted, taken: Sequence[str]) -> str:
+def _new_name(wanted: WantedEvaluator, taken: Sequence[str]) -> str:
     if wanted.given in taken:
         raise UsageError(
             f"the run has another evaluator {wanted.given}: the command, its files or the score range differ",

@@ -16,7 +16,7 @@ from typing import Any
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.kinds.table import connect, has_changed
-from optimize_eval.run.live import Asked, Connecting, crowded_out
+from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.progress import Progress
@@ -71,7 +71,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class SessionEnd:
     """What became of a session; `broken` are evaluators that have scored nothing at all."""
 
     status: Status
@@ -106,7 +106,7 @@ class Runner:
         self._watch = watch
         self._engine: Engine = LocalEngine(settings.slots, self._tick)
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
-        self._asked = Asked(self._specs, stop, connecting)
+        self._asked = LiveEvaluators(self._specs, stop, connecting)
         self._probed: set[int] = set()
         self._reason = ""  # why the run stops early
         self._over = ""  # which budget is used up
@@ -114,7 +114,7 @@ class Runner:
         self._clock = Clock()
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
-    def run(self, path: Path) -> Ended:
+    def run(self, path: Path) -> SessionEnd:
         """Call until nothing is owed or there is a reason to stop; `path` is the journal."""
         everyone = range(len(self._specs))
         if not any(len(self._owed(place)) for place in everyone):
@@ -131,10 +131,10 @@ class Runner:
         notes = [*self._asked.notes, *filter(None, [self._engine.note])]
         return self._ended(status, tuple(notes))
 
-    def _ended(self, status: Status, notes: tuple[str, ...]) -> Ended:
+    def _ended(self, status: Status, notes: tuple[str, ...]) -> SessionEnd:
         broken = self._broken()
         changed = tuple(name for name in self._plan.layout.evaluators if name in self._ledger.changed)
-        return Ended(
+        return SessionEnd(
             status=status,
             reason=self._reason,
             progress=self._progress,

@@ -14,7 +14,7 @@ from optimize_eval.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import value_at
-from optimize_eval.store.growing.told import Told
+from optimize_eval.store.growing.told import ExampleTexts
 from optimize_eval.store.layout import NO_VALUE, SINGLE
 
 MOST_GROUPS = 100
@@ -29,7 +29,7 @@ _INPUTS = ("input", "question", "prompt", "query", "message", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SplitSource:
     """A split's file, and the examples of it that take part."""
 
     name: str
@@ -37,22 +37,22 @@ class Source:
     examples: tuple[Example, ...]
 
 
-class About:
+class ExampleLabels:
     """The examples of a plan, until run.json is written, which is rarely, or they are let go.
 
     They are decoded, which a run does not need; so they are let go once the run is open.
     """
 
-    def __init__(self, sources: Sequence[Source], candidates: Sequence[Candidate]) -> None:
+    def __init__(self, sources: Sequence[SplitSource], candidates: Sequence[Candidate]) -> None:
         self._sources = tuple(sources)
         self._fields = {one.name: one.field for one in candidates if one.field}
 
-    def tell(self) -> Told:
+    def tell(self) -> ExampleTexts:
         """Name the examples, give the starts of their inputs, and digest the candidates that are in them."""
         hidden = {part for one in self._fields.values() for part in (one, one.partition(".")[0])}
         if not self._sources:
-            return Told(names={SINGLE: ()}, inputs={SINGLE: ()}, texts={})
-        return Told(
+            return ExampleTexts(names={SINGLE: ()}, inputs={SINGLE: ()}, texts={})
+        return ExampleTexts(
             names={
                 one.name: [name_of(example.value, hidden) for example in one.examples]
                 for one in self._sources
@@ -69,7 +69,7 @@ class About:
         self._sources = ()
 
 
-def check_fields(source: Source, fields: Sequence[str]) -> None:
+def check_fields(source: SplitSource, fields: Sequence[str]) -> None:
     problems = [
         Problem(
             path=source.file,
@@ -87,7 +87,7 @@ def check_fields(source: Source, fields: Sequence[str]) -> None:
         raise DataError(problems)
 
 
-def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Sequence[str]) -> None:
+def check_labels(sources: Sequence[SplitSource], cluster_by: str | None, group_by: Sequence[str]) -> None:
     """Refuse what cannot label examples, before anything is called."""
     for path in [*([cluster_by] if cluster_by else []), *group_by]:
         if not sources:
@@ -110,7 +110,7 @@ def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Se
             )
 
 
-def check_sight(sources: Sequence[Source], specs: Sequence[EvaluatorSpec]) -> None:
+def check_sight(sources: Sequence[SplitSource], specs: Sequence[EvaluatorSpec]) -> None:
     """Refuse fields that a judge is to see, or not to see, and that no example has."""
     for spec in specs if sources else ():
         for key, path in _fields_named(spec):
@@ -134,7 +134,7 @@ def _fields_named(spec: EvaluatorSpec) -> Iterator[tuple[str, str]]:
         yield from ((key, path) for key, paths in named.items() for path in paths)
 
 
-def _paths_of(sources: Sequence[Source]) -> str:
+def _paths_of(sources: Sequence[SplitSource]) -> str:
     value = sources[0].examples[0].value
     inner = {
         f"{key}.{deeper}": one
@@ -177,7 +177,7 @@ def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
     return next((name for name in named if len(name) <= LONGEST_NAME), "")
 
 
-def inputs_of(source: Source, fields: Container[str]) -> Iterator[str]:
+def inputs_of(source: SplitSource, fields: Container[str]) -> Iterator[str]:
     """Give the start of each example's input; of many examples so much that all of them have room."""
     most = max(_LEAST, min(LONGEST_INPUT, _ROOM // max(1, len(source.examples))))
     for example in source.examples:
@@ -207,7 +207,7 @@ def _start(value: Any, most: int) -> str:
     return shown if len(shown) <= most else f"{shown[: most - 1]}…"
 
 
-def _digests(source: Source, field: str) -> list[str]:
+def _digests(source: SplitSource, field: str) -> list[str]:
     return [
         hashlib.sha256(value_at(example.value, field).encode()).hexdigest() for example in source.examples
     ]

@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 _MARK = "python function"
 
 
-class Called:
+class FunctionEvaluator:
     """A function behind the methods of an evaluator."""
 
     note = ""
@@ -65,7 +65,7 @@ def connecting(functions: Mapping[str, Function]) -> Connecting:
 
     def made(spec: EvaluatorSpec) -> Evaluator:
         if argv_of(spec)[:1] == (_MARK,):
-            return Called(functions[spec.name], spec.score_range)
+            return FunctionEvaluator(functions[spec.name], spec.score_range)
         return connect(spec)
 
     return made

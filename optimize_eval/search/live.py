@@ -20,12 +20,12 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
 from optimize_eval.rows.datasets import Example
-from optimize_eval.run.live import Asked, Connecting, crowded_out
+from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of
 from optimize_eval.run.stop import Stop
-from optimize_eval.search.scoring import Outcomes, Pair
+from optimize_eval.search.scoring import Outcomes, Trial
 from optimize_eval.search.stopping import cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
@@ -58,7 +58,7 @@ class LiveScorer:
         self._stop = stop
         self._task_model = task_model
         self._watch = watch
-        self._asked = Asked(self._specs, stop, connecting)
+        self._asked = LiveEvaluators(self._specs, stop, connecting)
         self._engine = LocalEngine(slots, self._tick)
         self._clock = Clock()
         self._known: dict[str, Outcome] = {}
@@ -89,10 +89,10 @@ class LiveScorer:
     def notes(self) -> tuple[str, ...]:
         return (*self._asked.notes, *filter(None, [self._engine.note]))
 
-    def owed(self, pairs: Sequence[Pair]) -> int:
+    def owed(self, pairs: Sequence[Trial]) -> int:
         return sum(unit.key not in self._known for units in self._planned(pairs) for unit in units)
 
-    def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+    def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
         planned = self._planned(pairs)
         owed = [unit for units in planned for unit in units if unit.key not in self._known]
         if owed:
@@ -102,13 +102,13 @@ class LiveScorer:
         except KeyError:
             raise cut_off(self._stop, " while examples were scored") from None
 
-    def _planned(self, pairs: Sequence[Pair]) -> list[list[Unit]]:
+    def _planned(self, pairs: Sequence[Trial]) -> list[list[Unit]]:
         return [
             [self._unit(place * len(pairs) + number, place, pair) for place in range(len(self._specs))]
             for number, pair in enumerate(pairs)
         ]
 
-    def _unit(self, number: int, place: int, pair: Pair) -> Unit:
+    def _unit(self, number: int, place: int, pair: Trial) -> Unit:
         example = self._examples[pair.split, pair.line]
         raw = None if example is None else example.raw
         of_example = pair.split, pair.line, "" if raw is None else _sha256(raw), 1

@@ -15,32 +15,32 @@ from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.live import FILE as EVALUATIONS
 from optimize_eval.search.live import Examples, LiveScorer, scored_in
-from optimize_eval.search.plan import Plan
+from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.result.document import FILE, document
 from optimize_eval.search.result.final import finalists, sweep_finalists
 from optimize_eval.search.result.findings import Result, state_of
 from optimize_eval.search.result.honest import Judged, Measured, judged, measured
-from optimize_eval.search.searching import Limits, check, search
+from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import FILE as STATE
-from optimize_eval.search.state import State
-from optimize_eval.search.tree import Found, Node
+from optimize_eval.search.state import SearchState
+from optimize_eval.search.tree import Node, SearchOutcome
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison
+from optimize_eval.session.sweeps import SweepInputs
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, locked, refuse_foreign, write_json
 from optimize_eval.store.layout import SINGLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class SearchTask:
     """The inputs of an optimization; `comparison` has no candidates yet."""
 
-    plan: Plan
-    comparison: Comparison
+    plan: SearchPlan
+    comparison: SweepInputs
     seed_name: str
-    limits: Limits
+    limits: SearchLimits
     handling: Handling
     folder: Path
     task_model: str | None = None
@@ -50,13 +50,13 @@ class Task:
 class Optimized:
     """What came out."""
 
-    found: Found
+    found: SearchOutcome
     result: Result | None
     finished: Finished | None
     document: Mapping[str, Any]
 
 
-def optimize_task(task: Task, host: Host, connecting: Connecting = connect) -> Optimized:
+def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect) -> Optimized:
     """Search, compare the best with the seed on all examples, and say what that shows."""
     check(task.plan)
     refuse_foreign(task.folder)
@@ -77,12 +77,12 @@ def optimize_task(task: Task, host: Host, connecting: Connecting = connect) -> O
     return Optimized(found=found, result=result, finished=finished, document=told)
 
 
-def deciding(task: Task) -> str:
+def deciding(task: SearchTask) -> str:
     names = [source.name for source in task.comparison.examples.sources]
     return "val" if "val" in names else names[0] if names else SINGLE
 
 
-def _search(task: Task, host: Host, connecting: Connecting) -> Found:
+def _search(task: SearchTask, host: Host, connecting: Connecting) -> SearchOutcome:
     examples: Examples = {
         (source.name, example.line): example
         for source in task.comparison.examples.sources
@@ -90,7 +90,7 @@ def _search(task: Task, host: Host, connecting: Connecting) -> Found:
     } or {(SINGLE, None): None}
     specs = task.comparison.specs
     with locked(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
-        state = State(task.folder / STATE, task.plan.settings())
+        state = SearchState(task.folder / STATE, task.plan.settings())
         progress = Progress("search", total=task.limits.budget, done=0)
         try:
             with LiveScorer(
@@ -129,7 +129,7 @@ def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], 
     watch([progress])
 
 
-def _final(task: Task, found: Found, host: Host, connecting: Connecting) -> Finished | None:
+def _final(task: SearchTask, found: SearchOutcome, host: Host, connecting: Connecting) -> Finished | None:
     """Sweep, unless there is nothing to compare, or the search was cut off."""
     if not found.nodes or found.why in {*FAILED, Why.INTERRUPTED}:
         return None
@@ -140,7 +140,7 @@ def _final(task: Task, found: Found, host: Host, connecting: Connecting) -> Fini
     return sweep_finalists(task.comparison, chosen, seed, task.folder, task.handling, host, connecting)
 
 
-def _result(task: Task, found: Found, finished: Finished | None) -> Result | None:
+def _result(task: SearchTask, found: SearchOutcome, finished: Finished | None) -> Result | None:
     if not found.nodes:
         return None
     if finished is None or finished.status is not Status.DONE:
@@ -169,7 +169,9 @@ def _result(task: Task, found: Found, finished: Finished | None) -> Result | Non
     )
 
 
-def _judge(task: Task, found: Found, finished: Finished, best: Node, means: Mapping[str, Measured]) -> Judged:
+def _judge(
+    task: SearchTask, found: SearchOutcome, finished: Finished, best: Node, means: Mapping[str, Measured]
+) -> Judged:
     others = {node.text: node for node in found.nodes[1:] if node.text != found.seed.text}
     ids = list(found.seed.values)
     gains = {
@@ -188,7 +190,7 @@ def _judge(task: Task, found: Found, finished: Finished, best: Node, means: Mapp
     )
 
 
-def _row(finished: Finished, node: Node, plan: Plan) -> Row | None:
+def _row(finished: Finished, node: Node, plan: SearchPlan) -> Row | None:
     primary = plan.goal.names[plan.goal.climbed[0]]
     rows = finished.summary.rows
     return next((row for row in rows if (row.candidate, row.evaluator) == (node.name, primary)), None)

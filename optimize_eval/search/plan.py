@@ -26,7 +26,7 @@ Selection = Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class SearchSplit:
     """Examples of a search by their lines; one without any is (None, None)."""
 
     name: str
@@ -38,13 +38,13 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SearchPlan:
     """A search."""
 
     seed: Texts
     goal: Goal
-    train: Split
-    deciding: Split  # the same as train where nothing is held out
+    train: SearchSplit
+    deciding: SearchSplit  # the same as train where nothing is held out
     proposers: tuple[ProposerSpec, ...]
     evaluators: tuple[str, ...]  # their identities
     others: tuple[Texts, ...] = ()  # further candidates to start from, proposed before all else
@@ -101,21 +101,21 @@ def selection_of(name: str) -> Selection:
     raise UsageError(f"unknown selection {name!r}", hint=f"use one of: {', '.join(get_args(Selection))}")
 
 
-def split_of(name: str, examples: Sequence[Example]) -> Split:
+def split_of(name: str, examples: Sequence[Example]) -> SearchSplit:
     digest = hashlib.sha256()
     for example in examples:
         digest.update(b"%d %s\n" % (example.line, example.raw))
-    return Split(
+    return SearchSplit(
         name=name,
         examples=tuple((example.line, example.value) for example in examples),
         sha256=digest.hexdigest(),
     )
 
 
-WITHOUT_EXAMPLES = Split(name=SINGLE, examples=((None, None),))
+WITHOUT_EXAMPLES = SearchSplit(name=SINGLE, examples=((None, None),))
 
 
-def sampled(split: Split, most: int | None, seed: int) -> Split:
+def sampled(split: SearchSplit, most: int | None, seed: int) -> SearchSplit:
     """Choose a sample for the search (`--search-val`): by the digest of each line, so that samples nest."""
     if most is None or most >= len(split):
         return split

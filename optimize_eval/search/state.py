@@ -19,19 +19,19 @@ FILE = "search.jsonl"
 SCHEMA = "optimize-eval.search.v1"
 
 
-class Step(NamedTuple):
+class RecordedStep(NamedTuple):
     """What GEPA had scored together: a digest of the pairs, and the calls that they took from the budget."""
 
     pairs: str
     calls: int
 
 
-class State:
+class SearchState:
     """What is recorded of a search, and the writing of more; without a path it is kept in memory only."""
 
     def __init__(self, path: Path | None, settings: Mapping[str, Any]) -> None:
         self._path = path
-        self._steps: list[Step] = []
+        self._steps: list[RecordedStep] = []
         self._failed: dict[int, list[dict[str, Any]]] = {}  # by step
         self._replies: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # by digest
         self._times: Counter[str] = Counter()
@@ -52,13 +52,13 @@ class State:
     def enter(self, step: int, pairs: str, calls: int) -> None:
         """Record what a step takes, before its calls are made: a kill among them must not give them back."""
         if not self._is_known(step, pairs):
-            self._set(step, Step(pairs, calls))
+            self._set(step, RecordedStep(pairs, calls))
             self._write({"step": step, "pairs": pairs, "calls": calls})
 
     def _is_known(self, step: int, pairs: str) -> bool:
         return step < len(self._steps) and self._steps[step].pairs == pairs
 
-    def _set(self, place: int, step: Step) -> None:
+    def _set(self, place: int, step: RecordedStep) -> None:
         """Put a step in its place; what was recorded from there on belongs to an abandoned path."""
         del self._steps[place:]
         self._steps.append(step)
@@ -114,7 +114,7 @@ class State:
                 self._check(record.get("settings", {}), settings)
                 _forget(failed_in_a_row)
             case {"step": int(step), "pairs": str(pairs), "calls": int(calls)}:
-                self._set(step, Step(pairs, calls))
+                self._set(step, RecordedStep(pairs, calls))
             case {"step": int(step), "failed": list(failed)}:
                 self._failed[step] = failed
             case {"request": str(digest)}:

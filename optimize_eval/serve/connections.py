@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from optimize_eval.errors import UsageError
 from optimize_eval.serve import Limits
 from optimize_eval.serve.replies import stopping
-from optimize_eval.serve.wire import Channel, Refused, Reply, Request
+from optimize_eval.serve.wire import BadRequest, Channel, HttpReply, HttpRequest
 
 _QUEUE = 1024
 _OUT_OF_RESOURCES = 0.1  # seconds to wait where the system has no descriptor or thread for us
@@ -57,11 +57,14 @@ def is_loopback(listener: socket.socket) -> bool:
     return bool((getattr(address, "ipv4_mapped", None) or address).is_loopback)
 
 
-class Connections:
+class Acceptor:
     """Accepts connections and hands each request on them to `answer`, until it is stopped."""
 
     def __init__(
-        self, listener: socket.socket, answer: Callable[[Request], Reply], limits: Limits | None = None
+        self,
+        listener: socket.socket,
+        answer: Callable[[HttpRequest], HttpReply],
+        limits: Limits | None = None,
     ) -> None:
         self._listener = listener
         self._answer = answer
@@ -163,11 +166,11 @@ class Connections:
             try:
                 while (request := channel.next()) is not None and self._reply(channel, request):
                     pass
-            except Refused as refused:
+            except BadRequest as refused:
                 channel.send(stopping() if self._is_stopping else refused.reply, is_last=True)
                 channel.linger()
 
-    def _reply(self, channel: Channel, request: Request) -> bool:
+    def _reply(self, channel: Channel, request: HttpRequest) -> bool:
         """Answer a request and tell whether another may follow."""
         reply = self._answer(request)
         is_last = request.is_last or self._is_stopping

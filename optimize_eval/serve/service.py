@@ -15,7 +15,7 @@ from optimize_eval.run.stop import Stop
 from optimize_eval.serve import replies
 from optimize_eval.serve.hosts import Hosts, is_of_another_site
 from optimize_eval.serve.payloads import BadPayload, parse_payload
-from optimize_eval.serve.wire import Reply, Request
+from optimize_eval.serve.wire import HttpReply, HttpRequest
 from optimize_eval.version import VERSION
 
 SCHEMA = "optimize-eval.serve.v1"
@@ -52,7 +52,7 @@ class Service:
         self._counts: Counter[str] = Counter()
         self._has_told_note = False
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: HttpRequest) -> HttpReply:
         """Answer one request, in any case."""
         try:
             reply = self._route(request)
@@ -66,7 +66,7 @@ class Service:
         with self._room:
             self._room.notify_all()
 
-    def _route(self, request: Request) -> Reply:
+    def _route(self, request: HttpRequest) -> HttpReply:
         if refusal := self._refusal(request):
             return self._refused(refusal)
         if request.method in _LOOKING:
@@ -79,7 +79,7 @@ class Service:
             payload = replace(payload, task_model=self._task_model)
         return self._in_turn(payload)
 
-    def _refusal(self, request: Request) -> Reply | None:
+    def _refusal(self, request: HttpRequest) -> HttpReply | None:
         """Find what is wrong with a request before its body is read."""
         if not self._hosts.admit(host := request.headers.get("host", "")):
             return replies.another_host(host)
@@ -93,7 +93,7 @@ class Service:
             return replies.no_such_method()
         return replies.from_a_page() if "origin" in request.headers else None  # browsers send it
 
-    def _in_turn(self, payload: Payload) -> Reply:
+    def _in_turn(self, payload: Payload) -> HttpReply:
         """Call when it is this payload's turn; where too many wait, or it takes too long, call nothing."""
         with self._room:
             if self._is_full() and self._waiting >= _MOST_WAITING:
@@ -120,7 +120,7 @@ class Service:
         self._room.wait_for(lambda: self._stop.is_asked or not self._is_full(), self._spec.timeout)
         self._waiting -= 1
 
-    def _ask(self, payload: Payload) -> Reply:
+    def _ask(self, payload: Payload) -> HttpReply:
         started = time.monotonic()
         try:
             answer = ask(
@@ -138,7 +138,7 @@ class Service:
         self._tell_note()
         return replies.scored(answer, self._capacity())
 
-    def _failed(self, error: EvaluationError, seconds: float) -> Reply:
+    def _failed(self, error: EvaluationError, seconds: float) -> HttpReply:
         if self._stop.is_over:  # it failed because it was ended
             return replies.stopping()
         self._count("failed")
@@ -146,7 +146,7 @@ class Service:
         self._tell_note()
         return replies.failed(error, self._capacity())
 
-    def _refused(self, reply: Reply) -> Reply:
+    def _refused(self, reply: HttpReply) -> HttpReply:
         self._count("refused")
         return reply
 

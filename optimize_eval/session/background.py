@@ -21,7 +21,7 @@ Show = Callable[[Sequence[Progress]], object]
 _TICK = 0.1  # seconds
 
 
-class Program:
+class ProgramHost:
     """The host that a program is which calls us: it prints nothing, and its signals are its own."""
 
     def __init__(self, show: Show | None = None) -> None:
@@ -50,7 +50,7 @@ class Program:
         self._progress = progress
 
 
-def beside(work: Callable[[], T], host: Program) -> T:
+def beside(work: Callable[[], T], host: ProgramHost) -> T:
     """Do the work in a thread of its own; an interrupt of the waiting ends the work first."""
     doing = _Doing(work, host.stop)
     try:

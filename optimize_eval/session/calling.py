@@ -14,7 +14,7 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck
-from optimize_eval.run.runner import Ended, Runner, Settings, Status
+from optimize_eval.run.runner import Runner, SessionEnd, Settings, Status
 from optimize_eval.session.host import Host
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.stored import StoredRun
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class CallSpan:
     """What became of the calls, and of the recheck after them; `plan` is None where nothing was owed."""
 
-    ended: Ended
+    ended: SessionEnd
     plan: Plan | None = None
     rechecked: Rechecked | None = None
 
@@ -65,20 +65,20 @@ def call(
     *,
     again: int | None = None,
     connecting: Connecting = connect,
-) -> Called:
+) -> CallSpan:
     """Make the owed calls of a plan's evaluators, which may be some of the run's; then recheck so many."""
     with host.calling():
         with host.watching(is_recheck=False) as watch:
             runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch, connecting=connecting)
             ended = runner.run(stored.folder / JOURNAL)
         if again is None:
-            return Called(ended=ended, plan=plan)
+            return CallSpan(ended=ended, plan=plan)
         if ended.status is not Status.DONE:
             host.say("recheck: skipped; it calls again once a run is done")
-            return Called(ended=ended, plan=plan)
+            return CallSpan(ended=ended, plan=plan)
         with host.watching(is_recheck=True) as watch:
             found = recheck(plan, stored, again, slots=settings.slots, stop=host.stop, watch=watch)
-    return Called(ended=ended, plan=plan, rechecked=found)
+    return CallSpan(ended=ended, plan=plan, rechecked=found)
 
 
 def summarise(run: StoredRun) -> "Summary":

@@ -7,8 +7,8 @@ from optimize_eval.errors import FailureKind
 from optimize_eval.kinds import reproduce
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.progress import Progress
-from optimize_eval.run.runner import Ended, Status
-from optimize_eval.session.calling import Called
+from optimize_eval.run.runner import SessionEnd, Status
+from optimize_eval.session.calling import CallSpan
 from optimize_eval.session.finished import Finished
 
 DONE, MISSED, COULD_NOT_GO_ON, TOO_MANY_FAILURES, INTERRUPTED = 0, 1, 3, 4, 130
@@ -38,13 +38,13 @@ def exit_code(finished: Finished) -> int:
     return next(filter(None, codes), DONE)
 
 
-def changed(ended: Ended) -> str:
+def changed(ended: SessionEnd) -> str:
     """Say which evaluators were not the same program from the first call to the last."""
     return f"{', '.join(ended.changed)} changed while being called"
 
 
 def explained(
-    called: Called, again: Again, *, folder: Path | None = None, out: str | None = None
+    called: CallSpan, again: Again, *, folder: Path | None = None, out: str | None = None
 ) -> Iterator[str]:
     """Say what went on beside the result, and what to do about it.
 
@@ -58,7 +58,7 @@ def explained(
         yield from _end(called.ended, called.plan, again, folder, out)
 
 
-def _end(ended: Ended, plan: Plan, again: Again, folder: Path | None, out: str | None) -> Iterator[str]:
+def _end(ended: SessionEnd, plan: Plan, again: Again, folder: Path | None, out: str | None) -> Iterator[str]:
     yield from (f"note: {note}" for note in ended.notes)
     for progress in ended.broken:
         yield from _broken(progress, plan)
@@ -91,7 +91,7 @@ def _mostly_failed(progress: Progress) -> str:
     return f"{what}; the last one, {failed.kind}: {failed.message}" if failed else what
 
 
-def _half_scored(ended: Ended, plan: Plan) -> list[str]:
+def _half_scored(ended: SessionEnd, plan: Plan) -> list[str]:
     """Name the evaluators that failed and scored, and would not be the same ones once their files change."""
     files = {one.name: one.files for one in plan.identities}
     failed = [one for one in ended.progress if one.failed and one not in ended.broken]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from optimize_eval.findings.board.stored import Board
 from optimize_eval.run.runner import Status
-from optimize_eval.session.calling import Called
+from optimize_eval.session.calling import CallSpan
 from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Finished:
 
     stored: StoredRun
     summary: "Summary"
-    calls: tuple[Called, ...]
+    calls: tuple[CallSpan, ...]
     boards: Mapping[str, Board] = field(default_factory=dict)
     gates: "tuple[Gate, ...]" = ()
     off_scale: tuple[str, ...] = ()  # words for judges whose scores were on another scale too often

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.candidates import STDIN, Candidate, Named, field_candidates, load_candidates
+from optimize_eval.candidates import STDIN, Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.errors import UsageError
 from optimize_eval.rows.datasets import (
     MAX_RECORDS,
-    Reading,
+    ParsedFile,
     copies_of,
     describe_copies,
     load_examples,
@@ -23,7 +23,7 @@ from optimize_eval.rows.datasets import (
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.plan import choose
 from optimize_eval.run.resume import recorded_sample
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 
@@ -37,7 +37,7 @@ class Examples:
     limit: int | None
     sample: int | None
     selection: Selection
-    sources: tuple[Source, ...]
+    sources: tuple[SplitSource, ...]
 
     @property
     def names(self) -> dict[str, str]:
@@ -71,7 +71,7 @@ def load_splits(
         say(f"note: {note}")
     recorded = recorded_sample(None if out is None else Path(out), limit, sample, seed)
     sources = tuple(
-        Source(
+        SplitSource(
             name=split,
             file=files[split],
             examples=choose(
@@ -94,7 +94,7 @@ def load_splits(
     )
 
 
-def _check_size(source: Source) -> None:
+def _check_size(source: SplitSource) -> None:
     if (many := len(source.examples)) > MAX_RECORDS:
         raise UsageError(
             f"{source.file}: {many:,} records are too many for one run",
@@ -102,12 +102,14 @@ def _check_size(source: Source) -> None:
         )
 
 
-def _note_copies(source: Source, say: Say) -> None:
+def _note_copies(source: SplitSource, say: Say) -> None:
     if copies := copies_of(source.examples):
         say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
 
 
-def load_all_candidates(named: Sequence[Named | Candidate], fields: Sequence[str]) -> tuple[Candidate, ...]:
+def load_all_candidates(
+    named: Sequence[CandidatePath | Candidate], fields: Sequence[str]
+) -> tuple[Candidate, ...]:
     """Load candidates from files and lists, or take them from the examples' own fields."""
     if fields:
         if named:
@@ -119,7 +121,7 @@ def load_all_candidates(named: Sequence[Named | Candidate], fields: Sequence[str
     return load_candidates(named)
 
 
-def stored_paths(splits: Mapping[str, str], candidates: Sequence[Named]) -> dict[str, Any]:
+def stored_paths(splits: Mapping[str, str], candidates: Sequence[CandidatePath]) -> dict[str, Any]:
     """Make of paths as they were given what run.json keeps of them; one that is not UTF-8 cannot be kept."""
     return {
         "splits": {split: path for split, path in splits.items() if path and is_utf8(path)},
@@ -128,7 +130,7 @@ def stored_paths(splits: Mapping[str, str], candidates: Sequence[Named]) -> dict
     }
 
 
-def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str, Reading | None]:
+def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str, ParsedFile | None]:
     """Read the files of a run's splits, where an option names them or where they were."""
     known = _paths(manifest).get("splits") or {}
     splits = [split["name"] for split in manifest["splits"]]
@@ -151,11 +153,11 @@ def load_candidates_again(
     return (*here, *_still_there(_named(were, known.get("candidates") or ())))
 
 
-def _named(paths: Iterable[str], lists: Iterable[str]) -> list[Named]:
-    return [*(Named(path) for path in paths), *(Named(path, is_list=True) for path in lists)]
+def _named(paths: Iterable[str], lists: Iterable[str]) -> list[CandidatePath]:
+    return [*(CandidatePath(path) for path in paths), *(CandidatePath(path, is_list=True) for path in lists)]
 
 
-def _still_there(named: Sequence[Named]) -> tuple[Candidate, ...]:
+def _still_there(named: Sequence[CandidatePath]) -> tuple[Candidate, ...]:
     try:
         return load_candidates(named)  # together, so that they are named as they were
     except UsageError:

@@ -11,7 +11,7 @@ from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.plan import choose
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 
@@ -39,7 +39,7 @@ def chosen(
     sample: int | None,
     seed: int,
     selection: Selection = EVERYTHING,
-) -> tuple[list[TaskFile], tuple[Source, ...]]:
+) -> tuple[list[TaskFile], tuple[SplitSource, ...]]:
     """Take what takes part of each file, and make splits of it: a run's examples."""
     sources = []
     selected = _selected(files, selection, say)
@@ -50,7 +50,7 @@ def chosen(
             if (file.name, task.line) in selected
         ]
         taken = choose(examples, split=file.name, limit=limit, sample=sample, seed=seed)
-        sources.append(Source(name=f"{file.name}{_SUFFIX}", file=file.path, examples=taken))
+        sources.append(SplitSource(name=f"{file.name}{_SUFFIX}", file=file.path, examples=taken))
     lines = [{example.line for example in source.examples} for source in sources]
     kept = [
         replace(file, tasks=tuple(task for task in file.tasks if task.line in there))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.store.keys import CellName, digest_of_candidate, shown_as, versions_of
-from optimize_eval.store.ledger import Table
+from optimize_eval.store.ledger import UnitTable
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, edited, kind_of
 from optimize_eval.store.manifest_shape import check_document, check_shape
 
@@ -70,10 +70,10 @@ def everything(document: Document) -> Manifest:
     }
 
 
-def table_of(document: Document) -> Table:
+def table_of(document: Document) -> UnitTable:
     """Say which units a run has."""
     evaluators = current(document["evaluators"]).values()
-    return Table(
+    return UnitTable(
         run=document["id"],
         cells=[cell_name(one) for one in document["cells"]],
         lines={one["name"]: {line: n for n, line in enumerate(one["lines"])} for one in document["splits"]},

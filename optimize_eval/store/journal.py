@@ -39,7 +39,7 @@ class UnknownSchema(CannotGoOn):
     """A file was written by another version, and may mean something else."""
 
 
-class Entry(NamedTuple):
+class JournalLine(NamedTuple):
     """One line as it stands in the file."""
 
     number: int  # from 1
@@ -54,7 +54,7 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[JournalLine]:
     """Read the lines of a journal that are whole; raises Damaged at the first that is not as written."""
     offset = 0
     with _opened(path) as stream:
@@ -66,7 +66,7 @@ def entries(path: Path) -> Iterator[Entry]:
                     f"{path}:{number}: the line is not as it was written",
                     hint="restore it, or delete it: its call is then made again; --fresh starts over",
                 )
-            yield Entry(number, offset, len(line), line)
+            yield JournalLine(number, offset, len(line), line)
             offset += len(line)
 
 

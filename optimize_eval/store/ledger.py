@@ -27,7 +27,7 @@ _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class UnitTable:
     """Which units a run has: its cells in the order in which they came, each with all lines and repeats."""
 
     run: str  # the id that the journal's headers must have
@@ -52,7 +52,7 @@ class Table:
 class Ledger:
     """The newest record of each unit of a run; a cell's units stand together, cells as they came."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: UnitTable) -> None:
         self.table = table
         self._starts: dict[CellName, int] = {}
         self.states = bytearray()
@@ -66,7 +66,7 @@ class Ledger:
             self.start(cell)
 
     @classmethod
-    def read(cls, path: Path, table: Table) -> Self:
+    def read(cls, path: Path, table: UnitTable) -> Self:
         """Read a journal; one that is not there is an empty one."""
         ledger = cls(table)
         try:
@@ -144,7 +144,7 @@ class Ledger:
             return _FORMER
         return start + place * table.repeats + repeat - 1
 
-    def _enter_line(self, path: Path, entry: journal.Entry) -> None:
+    def _enter_line(self, path: Path, entry: journal.JournalLine) -> None:
         try:
             record = journal.glance(entry.line)
         except ValueError:
@@ -161,7 +161,7 @@ class Ledger:
         if number != _FORMER:
             self.enter(number, record["outcome"], entry.offset, entry.length)
 
-    def _enter_note(self, path: Path, entry: journal.Entry, record: Mapping[str, Any]) -> None:
+    def _enter_note(self, path: Path, entry: journal.JournalLine, record: Mapping[str, Any]) -> None:
         """Take what a session said at its begin or its end."""
         journal.check_schema(record, journal.SCHEMA, f"{path}:{entry.number}")
         if record.get("plan", self.table.run) != self.table.run:
@@ -178,7 +178,7 @@ class Ledger:
         return max(self.table.since.get(evaluator, 0), self.table.sound_since.get(evaluator, 0))
 
     @staticmethod
-    def _foreign(path: Path, entry: journal.Entry) -> journal.Damaged:
+    def _foreign(path: Path, entry: journal.JournalLine) -> journal.Damaged:
         return journal.Damaged(
             f"{path}:{entry.number}: the line belongs to another run",
             hint="put the run's own journal back, or start over with --fresh",

@@ -52,7 +52,7 @@ _ENDED = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axes:
+class ComparedAxes:
     """What a run compares, and by what."""
 
     evaluators: tuple[str, ...]
@@ -78,7 +78,7 @@ class ListedRun:
     verdict_state: str | None = None
     winner: str | None = None
     note: str | None = None
-    axes: "Axes | None" = None
+    axes: "ComparedAxes | None" = None
     created_at: str | None = None
     ended_at: str | None = None
     units: Mapping[str, int] = field(default_factory=dict)
@@ -152,8 +152,8 @@ def _read(folder: Path) -> ListedRun:
     )
 
 
-def _axes(layout: Layout, *, is_bench: bool) -> Axes:
-    return Axes(
+def _axes(layout: Layout, *, is_bench: bool) -> ComparedAxes:
+    return ComparedAxes(
         evaluators=layout.evaluators,
         candidates=layout.candidates,
         task_models=layout.task_models,

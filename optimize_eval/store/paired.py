@@ -19,7 +19,7 @@ _AXES = ("evaluators", "candidates", "task_models", "splits")
 _NAMED = 5
 
 
-class Named(Protocol):
+class RunAxes(Protocol):
     """A run, or one that is to be: where it is and what its axes are."""
 
     @property
@@ -120,7 +120,7 @@ def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
     _in_common(a, _Planned(folder, layout_of(manifest)))
 
 
-def _in_common(a: Named, b: Named) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
+def _in_common(a: RunAxes, b: RunAxes) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
     """List the names that both runs have, by axis, and pair the candidates; raises where there are none."""
     common = {axis: _common(axis, a, b) for axis in _AXES}
     return common, _candidates(common, a, b)
@@ -131,7 +131,7 @@ def _differences(a: Manifest, b: Manifest) -> tuple[list[str], list[str]]:
     return told(changed_evaluators, a, b), told(changed_splits, a, b)
 
 
-def _common(axis: str, a: Named, b: Named) -> tuple[Any, ...]:
+def _common(axis: str, a: RunAxes, b: RunAxes) -> tuple[Any, ...]:
     """List the names that both runs have; only candidates may have none."""
     before, after = _names(axis, a), _names(axis, b)
     common = tuple(name for name in after if name in before)
@@ -140,14 +140,14 @@ def _common(axis: str, a: Named, b: Named) -> tuple[Any, ...]:
     return common
 
 
-def _names(axis: str, run: Named) -> tuple[Any, ...]:
+def _names(axis: str, run: RunAxes) -> tuple[Any, ...]:
     if axis == "splits":
         return tuple(split.name for split in run.layout.splits)
     names: tuple[Any, ...] = getattr(run.layout, axis)
     return names
 
 
-def _nothing_common(axis: str, a: Named, b: Named) -> UsageError:
+def _nothing_common(axis: str, a: RunAxes, b: RunAxes) -> UsageError:
     hints = {
         "evaluators": "give them the same name: -e NAME=PROGRAM",
         "candidates": "give them the same name (that of their files), or compare runs of one candidate each",
@@ -167,7 +167,7 @@ def _some(names: Sequence[str | None]) -> str:
     return ", ".join([*shown, f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else shown)
 
 
-def _candidates(common: Mapping[str, tuple[Any, ...]], a: Named, b: Named) -> tuple[tuple[str, str], ...]:
+def _candidates(common: Mapping[str, tuple[Any, ...]], a: RunAxes, b: RunAxes) -> tuple[tuple[str, str], ...]:
     """Pair candidates by name; where no name is common, the only one of each run."""
     if common["candidates"]:
         return tuple((name, name) for name in common["candidates"])

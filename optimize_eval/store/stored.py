@@ -31,10 +31,10 @@ from optimize_eval.store.folder import (
 )
 from optimize_eval.store.growing.extend import Growth
 from optimize_eval.store.growing.join import join, known_document, settled
-from optimize_eval.store.growing.told import Told, with_told
+from optimize_eval.store.growing.told import ExampleTexts, with_told
 from optimize_eval.store.keys import CellName
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.ledger import OWED, Ledger, Table
+from optimize_eval.store.ledger import OWED, Ledger, UnitTable
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited, layout_of
 from optimize_eval.store.view import Reader, View
 
@@ -132,7 +132,7 @@ def read_run(folder: Path, document: Document, notes: tuple[str, ...] = ()) -> S
 
 
 def _run(
-    folder: Path, document: Document, read: Callable[[Table], Ledger], notes: tuple[str, ...] = ()
+    folder: Path, document: Document, read: Callable[[UnitTable], Ledger], notes: tuple[str, ...] = ()
 ) -> StoredRun:
     try:
         manifest, table = selected(document), table_of(document)
@@ -145,7 +145,7 @@ def _run(
 def extend(
     folder: Path,
     manifest: Manifest,
-    tell: Callable[[], Told] | None,
+    tell: Callable[[], ExampleTexts] | None,
     *,
     fresh: bool = False,
     replace: Collection[str] = (),
@@ -171,7 +171,7 @@ def look(
     folder: Path,
     known: Document | None,
     manifest: Manifest,
-    tell: Callable[[], Told] | None = None,
+    tell: Callable[[], ExampleTexts] | None = None,
     *,
     replace: Collection[str] = (),
 ) -> StoredRun:

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.candidates import Named, load_candidates
+from optimize_eval.candidates import CandidatePath, load_candidates
 from optimize_eval.durations import parse_duration
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.run.stop import GRACE, Stop
-from optimize_eval.session.background import Program
+from optimize_eval.session.background import ProgramHost
 from optimize_eval.session.host import Watch
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison, carry_out, prepare
+from optimize_eval.session.sweeps import SweepInputs, carry_out, prepare
 from tests.front_door import Cli
 from tests.run.projects import COUNTS, Project, await_that, project, records, scored, summary, undisturbed
 
@@ -69,7 +69,7 @@ class Clock:
         return self.now
 
 
-class Hosted(Program):
+class Hosted(ProgramHost):
     """A host whose clock goes on to an instant once these calls are in flight."""
 
     def __init__(self, made: Project, awaited: set[str], instant: float) -> None:
@@ -101,9 +101,9 @@ def test_calls_in_flight_have_the_grace_that_ctrl_c_gives_them(
     awaited = {"a:1", "a:2"}
     host = Hosted(made, awaited, 111.0 if hangs == "none" else 111.0 + GRACE)
     handling = Handling(concurrency=2, no_preflight=True, ends_at=110.0)
-    comparison = Comparison(
+    comparison = SweepInputs(
         specs=parse_evaluators([COUNTS], EvaluatorSpec()),
-        candidates=load_candidates([Named("a.txt"), Named("b.txt")]),
+        candidates=load_candidates([CandidatePath("a.txt"), CandidatePath("b.txt")]),
         examples=load_splits({"train": "d.jsonl"}, host.say),
     )
     finished = carry_out(prepare(comparison, handling, host.say, out="r"), host)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout, Split
-from optimize_eval.store.ledger import Ledger, Table
+from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.view import View
 from tests.front_door import Cli
 from tests.processes import MARK, processes_with
@@ -494,7 +494,7 @@ def test_a_view_of_a_ledger_is_numbered_by_its_own_layout(
     names: list[str], many: int, data: st.DataObject
 ) -> None:
     whole, own = layout_with("e0", "e1", "e2", "e3"), layout_with(*names[:many])
-    every = View(Ledger(Table.of(whole, "run")), whole)
+    every = View(Ledger(UnitTable.of(whole, "run")), whole)
     part = every.of(own)
     numbers = data.draw(st.sets(st.integers(0, own.size - 1)))
     for number in numbers:

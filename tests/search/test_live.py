@@ -13,10 +13,10 @@ from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.live import FILE, LiveScorer
-from optimize_eval.search.scoring import Pair
+from optimize_eval.search.scoring import Trial
 from tests.run.projects import Project
 
-PAIRS = [Pair(text, "train", line) for text in ("a", "bbb") for line in (1, 2, 3)]
+PAIRS = [Trial(text, "train", line) for text in ("a", "bbb") for line in (1, 2, 3)]
 
 
 @pytest.fixture

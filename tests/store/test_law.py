@@ -28,7 +28,7 @@ from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.scribe import record_of
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.stored import StoredRun, open_stored
@@ -87,12 +87,12 @@ def plan_of(command: Command) -> Plan:
     )
 
 
-def source(name: str, many: int, version: int) -> Source:
+def source(name: str, many: int, version: int) -> SplitSource:
     fields = {f"{letter}{n}": f"{letter} {n} of {name}" for letter in "abc" for n in range(2)}
     rows: list[dict[str, Any]] = [{"n": n, "k": f"{n // 2}", **fields} for n in range(1, many + 1)]
     rows[1]["x"] = version
     examples = [replace(make_example(row), line=n) for n, row in enumerate(rows, 1)]
-    return Source(name=name, file=f"{name}.jsonl", examples=tuple(examples))
+    return SplitSource(name=name, file=f"{name}.jsonl", examples=tuple(examples))
 
 
 def carry_out(folder: Path, command: Command, most: int | None = None) -> list[str]:

@@ -24,7 +24,7 @@ from optimize_eval.programs.targets import Url
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.retrying import GivenUp
 from optimize_eval.run.stop import Stop
-from optimize_eval.serve.connections import Connections, is_loopback, listen, url_of
+from optimize_eval.serve.connections import Acceptor, is_loopback, listen, url_of
 from optimize_eval.serve.hosts import hosts_of
 from optimize_eval.serve.service import Service
 
@@ -107,7 +107,7 @@ def _serve(
     """Serve until the stop; tell whether everything was answered."""
     evaluator = connect(spec)
     service = service_of(evaluator)
-    connections = Connections(listener, service.answer)
+    connections = Acceptor(listener, service.answer)
     try:
         _announce(listener, spec)
         _await_stop(stop)

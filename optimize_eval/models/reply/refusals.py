@@ -34,7 +34,7 @@ _TUNABLE = ("temperature", "seed", "max_completion_tokens", "max_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Callee:
     """Whom we asked, for the words of a failure."""
 
     name: str
@@ -50,13 +50,13 @@ def failed(message: str, hint: str, retry_after: float | None = None) -> Evaluat
     return EvaluationError(FailureKind.MODEL_ERROR, message, hint=hint, retry_after=retry_after)
 
 
-def cut(text: str, asked: Asked) -> str:
+def cut(text: str, asked: Callee) -> str:
     """Make a foreign text fit for a message."""
     text = redact(text, asked.hidden).strip()
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def refused(response: Response, asked: Asked, left: float) -> EvaluationError:
+def refused(response: Response, asked: Callee, left: float) -> EvaluationError:
     """Find the failure for a status; `left` seconds remain for a retry."""
     error = _error_of(response.body)
     said = cut(_message(error) or response.body.decode("utf-8", "replace"), asked) or "no body"
@@ -82,7 +82,7 @@ def refused(response: Response, asked: Asked, left: float) -> EvaluationError:
     return _bad_request(told, said, asked)
 
 
-def error_inside(error: Any, asked: Asked, left: float) -> EvaluationError:
+def error_inside(error: Any, asked: Callee, left: float) -> EvaluationError:
     """Find the failure for an error that came with a status of success."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and code in _ERRORS:
@@ -92,7 +92,7 @@ def error_inside(error: Any, asked: Asked, left: float) -> EvaluationError:
     return failed(f"{asked.name} answered with an error: {said}", "look at the server's log")
 
 
-def _no_access(told: str, asked: Asked) -> EvaluationError:
+def _no_access(told: str, asked: Callee) -> EvaluationError:
     if not asked.sent_key:
         return failed(f"{asked.base} wants a key, and none was sent {told}", f"set {asked.key_variable}")
     return failed(
@@ -101,7 +101,7 @@ def _no_access(told: str, asked: Asked) -> EvaluationError:
     )
 
 
-def _again(response: Response, told: str, asked: Asked, left: float) -> EvaluationError:
+def _again(response: Response, told: str, asked: Callee, left: float) -> EvaluationError:
     if response.status in _NO_ROOM:
         return _no_room(response, told, asked)
     wait = seconds_to_wait(response.retry_after)
@@ -110,7 +110,7 @@ def _again(response: Response, told: str, asked: Asked, left: float) -> Evaluati
     return failed(f"the server failed on {asked.name} {told}{late}", hint, retry_after=wait)
 
 
-def _no_room(response: Response, told: str, asked: Asked) -> NoRoom:
+def _no_room(response: Response, told: str, asked: Callee) -> NoRoom:
     is_many = response.status == HTTPStatus.TOO_MANY_REQUESTS
     what = "too many requests for" if is_many else "the server has no room for"
     hint = "allow more with --patience, call less often with --rpm or --tpm, or try later"
@@ -119,7 +119,7 @@ def _no_room(response: Response, told: str, asked: Asked) -> NoRoom:
     return refusal
 
 
-def _bad_request(told: str, said: str, asked: Asked) -> EvaluationError:
+def _bad_request(told: str, said: str, asked: Callee) -> EvaluationError:
     if hint := wrong_scheme(said, asked.base):
         return failed(f"{asked.base} does not take http {told}", hint)
     if _TOO_LONG.search(said):
@@ -132,7 +132,7 @@ def _bad_request(told: str, said: str, asked: Asked) -> EvaluationError:
     )
 
 
-def _pull(asked: Asked) -> str:
+def _pull(asked: Callee) -> str:
     return f" (ollama pull {asked.model})" if asked.name.startswith("ollama/") else ""
 
 

@@ -8,8 +8,8 @@ import orjson
 from optimize_eval.errors import EvaluationError
 from optimize_eval.http.client import SUCCESS, Response
 from optimize_eval.models.reply import streamed, thoughts, usage
-from optimize_eval.models.reply.refusals import Asked, cut, error_inside, failed, refused
-from optimize_eval.models.reply.thoughts import Told
+from optimize_eval.models.reply.refusals import Callee, cut, error_inside, failed, refused
+from optimize_eval.models.reply.thoughts import SplitText
 from optimize_eval.models.spec import CUT_OFF, Reply
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import redact
@@ -19,7 +19,7 @@ _THOUGHTS_FIRST = "raise max_tokens: models that reason spend it on their though
 _ODD = "call it again; if that does not help, look at the server's log"
 
 
-def parse_reply(response: Response, asked: Asked, left: float, *, keep_thoughts: bool = False) -> Reply:
+def parse_reply(response: Response, asked: Callee, left: float, *, keep_thoughts: bool = False) -> Reply:
     """Read a reply or raise the failure that it is; `left` seconds remain for a retry.
 
     Thoughts before the answer are taken off its text, unless they are to be kept there.
@@ -42,7 +42,7 @@ def parse_reply(response: Response, asked: Asked, left: float, *, keep_thoughts:
     )
 
 
-def _decoded(body: bytes, asked: Asked) -> dict[str, Any]:
+def _decoded(body: bytes, asked: Callee) -> dict[str, Any]:
     if streamed.is_stream(body):
         return _streamed(body, asked)
     try:
@@ -54,7 +54,7 @@ def _decoded(body: bytes, asked: Asked) -> dict[str, Any]:
     return answer
 
 
-def _streamed(body: bytes, asked: Asked) -> dict[str, Any]:
+def _streamed(body: bytes, asked: Callee) -> dict[str, Any]:
     answer = streamed.put_together(body)
     if answer is None:
         message = f"{asked.name} answered with a stream, which breaks off after {len(body):,} bytes"
@@ -62,7 +62,7 @@ def _streamed(body: bytes, asked: Asked) -> dict[str, Any]:
     return answer
 
 
-def _no_json(body: bytes, asked: Asked) -> EvaluationError:
+def _no_json(body: bytes, asked: Callee) -> EvaluationError:
     text = body.decode("utf-8", "replace").strip()
     if not text.startswith(("{", "[")):
         said = _shown(body, asked) or "it is empty"
@@ -79,12 +79,12 @@ def _no_json(body: bytes, asked: Asked) -> EvaluationError:
     return failed(f"the answer of {asked.name} is not JSON in UTF-8", _ODD, 0.0)
 
 
-def _shown(body: bytes, asked: Asked) -> str:
+def _shown(body: bytes, asked: Callee) -> str:
     return cut(body.decode("utf-8", "replace"), asked)
 
 
 def _first_choice(
-    answer: Mapping[str, Any], asked: Asked, left: float
+    answer: Mapping[str, Any], asked: Callee, left: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     match answer.get("choices"):
         case [{"error": {"message": str()} as error}, *_]:
@@ -98,14 +98,14 @@ def _first_choice(
     )
 
 
-def _told(message: Mapping[str, Any], reason: object, asked: Asked, *, keep_thoughts: bool) -> Told:
+def _told(message: Mapping[str, Any], reason: object, asked: Callee, *, keep_thoughts: bool) -> SplitText:
     """Take text and thoughts of a message; what has no text says why."""
     text, refusal = _content(message.get("content")), _refusal(message)
     if refusal:
         raise failed(f"{asked.name} refused to answer: {cut(refusal, asked)}", "change the prompt")
     if reason == "content_filter":
         raise failed(f"the answer of {asked.name} was held back by a content filter", "change the prompt")
-    told = Told("", text or "") if keep_thoughts else thoughts.split(text or "")
+    told = SplitText("", text or "") if keep_thoughts else thoughts.split(text or "")
     told = told._replace(thoughts=thoughts.joined(thoughts.apart(message), told.thoughts))
     says_nothing = text is not None and not told.thoughts and reason != CUT_OFF and not _calls_tools(message)
     if told.answer.strip() or says_nothing:
@@ -115,7 +115,9 @@ def _told(message: Mapping[str, Any], reason: object, asked: Asked, *, keep_thou
     raise error
 
 
-def _without_text(message: Mapping[str, Any], reason: object, told: Told, asked: Asked) -> EvaluationError:
+def _without_text(
+    message: Mapping[str, Any], reason: object, told: SplitText, asked: Callee
+) -> EvaluationError:
     if _calls_tools(message):
         return failed(f"{asked.name} answered with tool calls in place of text", "ask for text in the prompt")
     if reason == CUT_OFF:
@@ -148,5 +150,5 @@ def _refusal(message: Mapping[str, Any]) -> str:
     return said if isinstance(said, str) else ""
 
 
-def _name(said: object, asked: Asked) -> str | None:
+def _name(said: object, asked: Callee) -> str | None:
     return cut(said, asked) if isinstance(said, str) and said.strip() else None

@@ -25,7 +25,7 @@ _PROTOCOL_KEYS = ("_capabilities", "_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ProposalRequest:
     """What a proposer is to improve, and what it is to learn from."""
 
     texts: Texts
@@ -65,7 +65,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ProposerReply:
     """What became of one request to a proposer: a proposal, or why there is none."""
 
     proposer: str
@@ -114,17 +114,17 @@ def _no_batches(_answer: Mapping[str, Any], _size: int) -> list[Proposal | Evalu
     raise ValueError("proposers are sent one request at a time")
 
 
-def _one_by_one(requests: Sequence[Request], _size: int) -> Iterator[Sequence[Request]]:
+def _one_by_one(requests: Sequence[ProposalRequest], _size: int) -> Iterator[Sequence[ProposalRequest]]:
     for request in requests:
         yield [request]
 
 
-def _fix(_request: Request, _stderr: str) -> str:
+def _fix(_request: ProposalRequest, _stderr: str) -> str:
     return 'fix it, or exit 0 and print {"error": "why"} where it has nothing to propose'
 
 
-CONTRACT: Contract[Request, Proposal] = Contract(
-    encode=Request.line,
+CONTRACT: Contract[ProposalRequest, Proposal] = Contract(
+    encode=ProposalRequest.line,
     encode_batch=lambda requests, identity: requests[0].line(identity),
     judge=proposal_of,
     parse=lambda raw: proposal_of(decode_answer(raw, like=SAMPLE)),

@@ -9,7 +9,7 @@ from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.result import findings
 from optimize_eval.search.result.findings import Result
-from optimize_eval.search.tree import Found, Node
+from optimize_eval.search.tree import Node, SearchOutcome
 
 SCHEMA = "optimize-eval.optimize.v1"
 FILE = "search.json"
@@ -20,7 +20,7 @@ _LONGEST_DIFF = 2_000  # lines
 
 def document(
     result: Result | None,
-    found: Found,
+    found: SearchOutcome,
     goal: Goal,
     *,
     seed: str,
@@ -83,7 +83,7 @@ def unified_diff(seed: Node, best: Node, name: str) -> str:
     return "\n".join([*lines[:_LONGEST_DIFF], *cut])
 
 
-def failure_signal(result: Result | None, found: Found) -> dict[str, str] | None:
+def failure_signal(result: Result | None, found: SearchOutcome) -> dict[str, str] | None:
     """Tell, as the reference does, that the evaluator itself stands in the way."""
     if found.why is Why.EVALUATOR:
         return {"kind": "evaluator_failed", "message": found.sentence}
@@ -96,7 +96,9 @@ def failure_signal(result: Result | None, found: Found) -> dict[str, str] | None
     return None
 
 
-def _verdict(result: Result | None, found: Found, goal: Goal, seed: str, split: str) -> dict[str, Any]:
+def _verdict(
+    result: Result | None, found: SearchOutcome, goal: Goal, seed: str, split: str
+) -> dict[str, Any]:
     if result is None:
         return {
             "text": f"the search could not go on: {found.sentence}",
@@ -130,7 +132,7 @@ def _by(result: Result) -> dict[str, Any] | None:
     }
 
 
-def _scores(found: Found) -> dict[str, Any]:
+def _scores(found: SearchOutcome) -> dict[str, Any]:
     means = [node.mean for node in found.nodes]
     if not means:
         return {"initial": None, "latest": None, "best": None, "num_candidates": 0}

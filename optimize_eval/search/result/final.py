@@ -16,19 +16,19 @@ from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.search.live import FILE, scored_in
-from optimize_eval.search.tree import Found, Node
+from optimize_eval.search.tree import Node, SearchOutcome
 from optimize_eval.session.calling import call, reachable, summarise
 from optimize_eval.session.finished import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.opening import opened
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison, prepare
+from optimize_eval.session.sweeps import SweepInputs, prepare
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.stored import StoredRun
 
 
-def finalists(found: Found, top: int) -> tuple[Node, ...]:
+def finalists(found: SearchOutcome, top: int) -> tuple[Node, ...]:
     """Choose who is compared with the seed at the end: the best means of the search, each text once."""
     chosen: dict[str, Node] = {}
     for node in found.top(len(found.nodes)):
@@ -38,7 +38,7 @@ def finalists(found: Found, top: int) -> tuple[Node, ...]:
 
 
 def sweep_finalists(
-    comparison: Comparison,
+    comparison: SweepInputs,
     chosen: Sequence[Node],
     seed: Candidate,
     folder: Path,
@@ -61,7 +61,7 @@ def sweep_finalists(
     return Finished(stored=stored, summary=summary, calls=(called,))
 
 
-def final_calls(comparison: Comparison, candidates: int) -> int:
+def final_calls(comparison: SweepInputs, candidates: int) -> int:
     """Count the calls of a final sweep of so many candidates where none is recorded."""
     examples = sum(len(source.examples) for source in comparison.examples.sources) or 1
     return len(comparison.specs) * candidates * examples * comparison.repeats

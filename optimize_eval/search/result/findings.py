@@ -20,7 +20,7 @@ from optimize_eval.findings.wording import count, interval, number, p_value, sig
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.result.honest import Judged, Measured
-from optimize_eval.search.tree import Found, Node
+from optimize_eval.search.tree import Node, SearchOutcome
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.store.layout import SINGLE
 
@@ -57,7 +57,7 @@ class Result:
     tested: ScoreDifference | None = None  # its comparison with the seed on the test split
 
 
-def state_of(found: Found, best: Node, judged: Judged | None, *, is_worse_held_out: bool) -> str:
+def state_of(found: SearchOutcome, best: Node, judged: Judged | None, *, is_worse_held_out: bool) -> str:
     """Name what came out."""
     if found.why in FAILED or not found.nodes:
         return COULD_NOT
@@ -72,7 +72,7 @@ def state_of(found: Found, best: Node, judged: Judged | None, *, is_worse_held_o
     return NOT_SHOWN
 
 
-def sentence(result: Result, found: Found, goal: Goal, seed: str, split: str) -> str:
+def sentence(result: Result, found: SearchOutcome, goal: Goal, seed: str, split: str) -> str:
     """Say in one sentence what came out."""
     where = _WHERE.get(split, f" on {split}")
     match result.state:
@@ -117,7 +117,7 @@ def _gain(judged: Judged, goal: Goal) -> str:
     return f"exactly {signed(d.diff)} {goal.name} on all {count(d.n_pairs, 'example')} ({p})"
 
 
-def points(result: Result, found: Found, goal: Goal, split: str) -> Iterator[dict[str, str]]:
+def points(result: Result, found: SearchOutcome, goal: Goal, split: str) -> Iterator[dict[str, str]]:
     """Say what belongs to the sentence."""
     if split == "train":
         yield _point("!", "no example was held out: train chose, so these numbers are optimistic (--valset)")
@@ -135,7 +135,7 @@ def points(result: Result, found: Found, goal: Goal, split: str) -> Iterator[dic
     yield from _about_search(found, goal)
 
 
-def _about_search(found: Found, goal: Goal) -> Iterator[dict[str, str]]:
+def _about_search(found: SearchOutcome, goal: Goal) -> Iterator[dict[str, str]]:
     if found.why not in FAILED:
         yield _point("·", f"the search ended: {found.sentence}")
     if found.counts.failed:
@@ -195,7 +195,7 @@ def _point(mark: str, text: str) -> dict[str, str]:
     return {"mark": mark, "text": text}
 
 
-def plateau(found: Found) -> tuple[bool, str]:
+def plateau(found: SearchOutcome) -> tuple[bool, str]:
     """Say whether the search had stopped getting better, and what to do about that."""
     if found.why is Why.PLATEAU:
         return True, f"{found.sentence}; {GUIDANCE[SEED_ONLY]}"

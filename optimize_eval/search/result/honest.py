@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison
 from optimize_eval.search.goal import Goal
-from optimize_eval.statistics.paired import Difference
+from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.statistics.selection import CrossFitted, cross_fitted
 from optimize_eval.statistics.units import Clusters
 from optimize_eval.store.layout import Layout
@@ -47,7 +47,7 @@ class Judged:
     holds_if_failures_count: bool
 
     @property
-    def difference(self) -> Difference:
+    def difference(self) -> PairedDifference:
         return self.comparison.difference
 
 

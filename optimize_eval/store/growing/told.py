@@ -13,7 +13,7 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ExampleTexts:
     """What run.json has of examples besides their digests, by split; `texts` are digests of candidates."""
 
     names: Mapping[str, Sequence[str]]
@@ -21,7 +21,9 @@ class Told:
     texts: Mapping[str, Mapping[str, Sequence[str]]]  # by candidate that is a field, then by split
 
 
-def with_told(document: Document, known: Document | None, tell: Callable[[], Told] | None) -> Document:
+def with_told(
+    document: Document, known: Document | None, tell: Callable[[], ExampleTexts] | None
+) -> Document:
     """Put into a document what it has of examples besides digests, made only where that is not known."""
     chosen = document["selection"]
     if tell is None or all("names" in split for split in chosen["splits"]):
