@@ -24,8 +24,8 @@ def evaluate(predictions: Sequence[str], gold: Sequence[str], mode: str) -> floa
         raise ValueError(f"unknown mode: {mode!r} is neither 'exact' nor 'contains'")
     if len(predictions) != len(gold):
         raise ValueError(f"{len(predictions)} predictions cannot be compared with {len(gold)} gold answers")
-    pairs = [(_plain(said), _plain(wanted)) for said, wanted in zip(predictions, gold, strict=True)]
-    right = sum(wanted == said if mode == "exact" else wanted in said for said, wanted in pairs)
+    pairs = [(_plain(output), _plain(wanted)) for output, wanted in zip(predictions, gold, strict=True)]
+    right = sum(wanted == output if mode == "exact" else wanted in output for output, wanted in pairs)
     return round(right / len(pairs), _PLACES) if pairs else 0.0
 
 

@@ -37,7 +37,7 @@ class CandidatePath(NamedTuple):
 
 def load_candidates(named: Iterable[CandidatePath | Candidate]) -> tuple[Candidate, ...]:
     """Load files and lists in the order in which they are named; the files of a glob are sorted."""
-    return _named_apart([loaded for one in named for loaded in _load(one)])
+    return _named_apart([loaded for name_or_path in named for loaded in _load(name_or_path)])
 
 
 def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
@@ -77,8 +77,8 @@ def _files(pattern: str) -> list[str]:
     """Expand a glob; a file whose name looks like one is that file."""
     if not glob.has_magic(pattern) or _exists(pattern):
         return [pattern]
-    found = glob.glob(pattern, recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
-    matches = sorted(path for path in found if Path(path).is_file())
+    paths = glob.glob(pattern, recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
+    matches = sorted(path for path in paths if Path(path).is_file())
     if not matches:
         raise UsageError(f"no file matches {pattern!r}", hint="look at the folder and the pattern")
     return matches

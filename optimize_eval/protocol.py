@@ -75,11 +75,11 @@ class Capabilities:
     @classmethod
     def from_json(cls, declared: Any) -> "Capabilities":
         """Read a declaration; what is unknown or of the wrong type is as if it were not there."""
-        known = declared if isinstance(declared, dict) else {}
+        keys = declared if isinstance(declared, dict) else {}
         return cls(
-            persistent=known.get("persistent") is True,
-            concurrency=_count(known.get("concurrency")),
-            batch=_count(known.get("batch")) or 1,
+            persistent=keys.get("persistent") is True,
+            concurrency=_count(keys.get("concurrency")),
+            batch=_count(keys.get("batch")) or 1,
         )
 
 
@@ -170,8 +170,8 @@ def split_batch(
     """Judge each element of a batch's answer by itself; raises ValueError unless there are `size` of them."""
     results = answer.get("results")
     if not isinstance(results, list) or len(results) != size:
-        found = len(results) if isinstance(results, list) else "no list of"
-        raise ValueError(f"a batch of {size} got {found} results")
+        count = len(results) if isinstance(results, list) else "no list of"
+        raise ValueError(f"a batch of {size} got {count} results")
     return [_judge_element(element, score_range) for element in results]
 
 

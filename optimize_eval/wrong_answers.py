@@ -129,8 +129,8 @@ def said_besides(answer: Mapping[str, Any], message: str) -> dict[str, Any]:
 
 def without_score(answer: Mapping[str, Any]) -> EvaluationError:
     if isinstance(error := answer.get("error"), str):
-        said = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
-        return EvaluationError(FailureKind.REPORTED, said, hint=_REPORTED_HINT)
+        report = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
+        return EvaluationError(FailureKind.REPORTED, report, hint=_REPORTED_HINT)
     if words := own_words(answer):
         message = f'the answer has no "score"; it says: {words}'
         return EvaluationError(FailureKind.MISSING_SCORE, message, hint=_TEXT_HINT)
@@ -153,9 +153,9 @@ def own_words(answer: Mapping[str, Any]) -> str:
 def without_text(answer: Mapping[str, Any]) -> EvaluationError:
     """Say that a model's answer is none."""
     if isinstance(error := answer.get("error"), str):
-        said = _cut(error, _LONGEST_REPORT) or "it reported an error without a text"
+        report = _cut(error, _LONGEST_REPORT) or "it reported an error without a text"
         return EvaluationError(
-            FailureKind.REPORTED, said, hint="the model program itself reported this error"
+            FailureKind.REPORTED, report, hint="the model program itself reported this error"
         )
     if "text" in answer:
         message = f'"text" is {describe(answer["text"])}, not a text'

@@ -42,14 +42,14 @@ class CannedReply:
         return head.encode("latin-1") + self.body
 
 
-def of_rule(rule: Rule, asked: ChatRequest, filling: Mapping[str, str]) -> CannedReply:
+def of_rule(rule: Rule, request: ChatRequest, filling: Mapping[str, str]) -> CannedReply:
     """Say what a rule says."""
-    if asked.format in rule.refused_formats:
-        return error(400, f"response_format of type {asked.format!r} is not supported by this model")
+    if request.format in rule.refused_formats:
+        return error(400, f"response_format of type {request.format!r} is not supported by this model")
     status = rule.status or 200
     match rule.says:
         case {"malformed": kind}:
-            return _malformed(kind, rule, asked)
+            return _malformed(kind, rule, request)
         case {"body": body}:
             return CannedReply(status=status, body=filled(body, filling).encode(), headers=rule.headers)
         case {"json": value} if status >= HTTPStatus.BAD_REQUEST:
@@ -60,16 +60,16 @@ def of_rule(rule: Rule, asked: ChatRequest, filling: Mapping[str, str]) -> Canne
             text = filled(rule.says.get("text", ""), filling)
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return error(status, text or _phrase(status), rule.headers)
-    body = _completion(rule, asked, {"role": "assistant", "content": text, **filled(rule.message, filling)})
-    told = _events(body) if rule.streamed else _encoded(body)
+    body = _completion(rule, request, {"role": "assistant", "content": text, **filled(rule.message, filling)})
+    payload = _events(body) if rule.streamed else _encoded(body)
     return CannedReply(
-        status=status, body=told, headers={**(_STREAM if rule.streamed else {}), **rule.headers}
+        status=status, body=payload, headers={**(_STREAM if rule.streamed else {}), **rule.headers}
     )
 
 
 def error(status: int, message: str, headers: Mapping[str, str] | None = None, code: str = "") -> CannedReply:
-    told = {"message": message, "type": code or "fake_error", "code": code or None}
-    return CannedReply(status=status, body=_encoded({"error": told}), headers=headers or {})
+    problem = {"message": message, "type": code or "fake_error", "code": code or None}
+    return CannedReply(status=status, body=_encoded({"error": problem}), headers=headers or {})
 
 
 def listing(value: Any) -> CannedReply:
@@ -90,16 +90,16 @@ def filled(value: Any, filling: Mapping[str, str]) -> Any:
 
 
 def _completion(
-    rule: Rule, asked: ChatRequest, message: Mapping[str, Any], reason: str = ""
+    rule: Rule, request: ChatRequest, message: Mapping[str, Any], reason: str = ""
 ) -> dict[str, Any]:
-    words = sum(len(text.split()) for _, text in asked.messages)
-    said = len(str(message.get("content") or "").split())
-    usage = {"prompt_tokens": words, "completion_tokens": said, "total_tokens": words + said}
+    words = sum(len(text.split()) for _, text in request.messages)
+    count = len(str(message.get("content") or "").split())
+    usage = {"prompt_tokens": words, "completion_tokens": count, "total_tokens": words + count}
     choice = {"index": 0, "message": message, "finish_reason": reason or rule.finish_reason}
     return {
         "id": "chatcmpl-fake",
         "object": "chat.completion",
-        "model": rule.answered_by or asked.model,
+        "model": rule.answered_by or request.model,
         "choices": [choice],
         "usage": usage if rule.usage is None else rule.usage,
     }
@@ -108,20 +108,20 @@ def _completion(
 def _events(body: Mapping[str, Any]) -> bytes:
     """Write a completion as a stream: text and thoughts letter by letter, then the reason, then the usage."""
     message, reason = body["choices"][0]["message"], body["choices"][0]["finish_reason"]
-    texts = {key: said for key, said in message.items() if key != "role" and isinstance(said, str)}
+    texts = {key: text for key, text in message.items() if key != "role" and isinstance(text, str)}
     deltas = [{"role": "assistant"}, *({key: letter} for key in texts for letter in texts[key])]
     chunks = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     ended = {"index": 0, "delta": {}, "finish_reason": reason}
     shared = {"object": "chat.completion.chunk", "model": body["model"]}
-    told = [{**shared, "choices": [chunk]} for chunk in (*chunks, ended)]
-    events = [*map(json.dumps, [*told, {**shared, "choices": [], "usage": body["usage"]}]), "[DONE]"]
+    pieces = [{**shared, "choices": [chunk]} for chunk in (*chunks, ended)]
+    events = [*map(json.dumps, [*pieces, {**shared, "choices": [], "usage": body["usage"]}]), "[DONE]"]
     return "".join(f"data: {event}\n\n" for event in events).encode()
 
 
-def _malformed(kind: str, rule: Rule, asked: ChatRequest) -> CannedReply:
+def _malformed(kind: str, rule: Rule, request: ChatRequest) -> CannedReply:
     if kind in _ENDINGS:
         return _ENDINGS[kind]
-    whole = _completion(rule, asked, {"role": "assistant", "content": "fine"})
+    whole = _completion(rule, request, {"role": "assistant", "content": "fine"})
     if kind in _BODIES:
         return CannedReply(status=rule.status or 200, body=_BODIES[kind], headers=rule.headers)
     if kind == "stream_cut":
@@ -133,7 +133,7 @@ def _malformed(kind: str, rule: Rule, asked: ChatRequest) -> CannedReply:
             return CannedReply(status=200, body=half)
         return CannedReply(status=200, body=half, headers={"content-length": "100000"}, ending=Hangup.CLOSED)
     message, reason = _MESSAGES[kind]
-    body = _completion(rule, asked, {"role": "assistant", **message}, reason)
+    body = _completion(rule, request, {"role": "assistant", **message}, reason)
     return CannedReply(status=rule.status or 200, body=_encoded(body), headers=rule.headers)
 
 

@@ -101,13 +101,13 @@ class _Connection(StreamRequestHandler):
 
     def _chat(self, path: str, headers: dict[str, str], raw: bytes) -> CannedReply:
         text = raw.decode("utf-8", "replace")
-        asked = ChatRequest(path=path, headers=headers, raw=text, body=_decoded(text))
-        rule, answer = _choose(self.server.rules, asked)
+        request = ChatRequest(path=path, headers=headers, raw=text, body=_decoded(text))
+        rule, answer = _choose(self.server.rules, request)
         self.server.note(
             {
                 "path": path,
                 "authorization": "authorization" in headers,
-                "body": text if asked.body is None else asked.body,
+                "body": text if request.body is None else request.body,
                 "rule": rule,
                 "status": answer.status,
             }
@@ -115,18 +115,20 @@ class _Connection(StreamRequestHandler):
         return answer
 
 
-def _choose(rules: Rules, asked: ChatRequest) -> tuple[str | None, CannedReply]:
+def _choose(rules: Rules, request: ChatRequest) -> tuple[str | None, CannedReply]:
     """Find the rule for a request and what it answers."""
-    if asked.path.endswith(CHAT) and not isinstance(asked.body, dict):
+    if request.path.endswith(CHAT) and not isinstance(request.body, dict):
         return None, answers.error(400, "the body is not a JSON object")
-    if rules.models and asked.model not in rules.models:
-        return None, answers.error(404, f"the model {asked.model!r} does not exist", code="model_not_found")
-    chosen = rules.choose(asked)
+    if rules.models and request.model not in rules.models:
+        return None, answers.error(404, f"the model {request.model!r} does not exist", code="model_not_found")
+    chosen = rules.choose(request)
     if chosen is None:
-        last = "".join(asked.texts("user"))[:80]
-        return None, answers.error(501, f"no rule of the fake model server matches: {last!r} to {asked.path}")
+        last = "".join(request.texts("user"))[:80]
+        return None, answers.error(
+            501, f"no rule of the fake model server matches: {last!r} to {request.path}"
+        )
     rule, filling = chosen
-    return rule.name, replace(answers.of_rule(rule, asked, filling), delay=rule.delay)
+    return rule.name, replace(answers.of_rule(rule, request, filling), delay=rule.delay)
 
 
 def _decoded(text: str) -> Any:

@@ -30,7 +30,7 @@ def expand(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
         if not _are_texts(name, value):
             raise UsageError(f"the header {name!r} is not a pair of texts", hint=_HINT)
         _check(name, full := _filled(name, value))
-        expanded = {known: said for known, said in expanded.items() if known.lower() != name.lower()}
+        expanded = {header: text for header, text in expanded.items() if header.lower() != name.lower()}
         expanded[name] = full
     return expanded
 

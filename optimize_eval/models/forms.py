@@ -42,8 +42,8 @@ def after(form: ReplyForm, response: Response) -> ReplyForm:
     """Choose the form that is tried after a refusal of this one; bounds go alone where it names them."""
     if form is not ReplyForm.SCHEMA:
         return ReplyForm(form + 1)
-    said = response.body.decode("utf-8", "replace").lower()
-    return ReplyForm.UNBOUNDED if _NAMES_BOUNDS.search(said) else ReplyForm.OBJECT
+    text = response.body.decode("utf-8", "replace").lower()
+    return ReplyForm.UNBOUNDED if _NAMES_BOUNDS.search(text) else ReplyForm.OBJECT
 
 
 def fields(form: ReplyForm, schema: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -70,14 +70,14 @@ def is_refused(response: Response) -> bool:
     """
     if response.status not in _REFUSALS:
         return False
-    said = response.body.decode("utf-8", "replace").lower()
-    if any(word in said for word in _ITS_WORDS) or _NAMES_BOUNDS.search(said):
+    text = response.body.decode("utf-8", "replace").lower()
+    if any(word in text for word in _ITS_WORDS) or _NAMES_BOUNDS.search(text):
         return True
-    return response.status == HTTPStatus.BAD_REQUEST and not any(word in said for word in _OTHER_FIELDS)
+    return response.status == HTTPStatus.BAD_REQUEST and not any(word in text for word in _OTHER_FIELDS)
 
 
 def given(spec: ModelSpec) -> frozenset[str]:
     """Name the options of a model that a server may refuse."""
     names = {"temperature": spec.temperature, "seed": spec.seed, "max_tokens": spec.max_tokens}
-    found = {name for name, value in names.items() if value is not None}
-    return frozenset(found | {NEWER_LIMIT} if "max_tokens" in found else found)
+    options = {name for name, value in names.items() if value is not None}
+    return frozenset(options | {NEWER_LIMIT} if "max_tokens" in options else options)

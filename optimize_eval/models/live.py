@@ -117,15 +117,15 @@ class Model:
 
     def _once(self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float) -> Reply:
         """Call, and take down what that used, also where it failed."""
-        began, asked = time.monotonic(), self._way.asked
+        began, callee = time.monotonic(), self._way.asked
         response = self._attempt(body, schema, deadline)
         if isinstance(response, EvaluationError):
-            explained = _explained(response, asked)
+            explained = _explained(response, callee)
             explained.spent = self._spent(began, Usage(model=self.spec.name))
             raise explained
         try:
             left = deadline - time.monotonic()
-            reply = parse_reply(response, asked, left, keep_thoughts=self.spec.keep_thoughts)
+            reply = parse_reply(response, callee, left, keep_thoughts=self.spec.keep_thoughts)
         except NoRoom:
             raise
         except EvaluationError as error:
@@ -228,21 +228,21 @@ def _encoded(body: dict[str, Any]) -> bytes:
         ) from None
 
 
-def _explained(error: EvaluationError, asked: Callee) -> EvaluationError:
+def _explained(error: EvaluationError, callee: Callee) -> EvaluationError:
     """Say in a model's words why no answer came; another call would change nothing but the bill."""
-    said = redact(error.message, asked.hidden)
+    text = redact(error.message, callee.hidden)
     match error.kind:
         case FailureKind.TIMEOUT:
-            error.message = f"no whole answer from {asked.name} before the deadline"
+            error.message = f"no whole answer from {callee.name} before the deadline"
             error.hint = "allow more time with --timeout, or let it write less (max_tokens)"
             return error
         case FailureKind.HTTP_CONNECT:
-            hint = wrong_scheme(said, asked.base) or "is the server running, and is the base URL right?"
-            return failed(said, hint, retry_after=0.0)
+            hint = wrong_scheme(text, callee.base) or "is the server running, and is the base URL right?"
+            return failed(text, hint, retry_after=0.0)
         case FailureKind.HTTP_PROTOCOL:
-            may_be = "; if it speaks TLS, write https://" * asked.base.startswith("http:")
-            return failed(said, f"{error.hint}{may_be}", retry_after=0.0)
+            may_be = "; if it speaks TLS, write https://" * callee.base.startswith("http:")
+            return failed(text, f"{error.hint}{may_be}", retry_after=0.0)
         case FailureKind.OUTPUT_TOO_LARGE:
-            return failed(f"{asked.name} answered too much: {said}", "let it write less (max_tokens)")
-    error.message = said
+            return failed(f"{callee.name} answered too much: {text}", "let it write less (max_tokens)")
+    error.message = text
     return error

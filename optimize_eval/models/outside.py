@@ -70,13 +70,13 @@ class ThroughLitellm:
 
     def _told(self, answer: Any) -> dict[str, Any]:
         """Give what the server said; where it reported no usage, litellm says 0, and we say nothing."""
-        told: dict[str, Any] = answer.model_dump(mode="json")
-        usage = told.get("usage") or {}
+        reply: dict[str, Any] = answer.model_dump(mode="json")
+        usage = reply.get("usage") or {}
         if not any(isinstance(count, int) and count for count in usage.values()):
-            return {key: value for key, value in told.items() if key != "usage"}
+            return {key: value for key, value in reply.items() if key != "usage"}
         with suppress(Exception):  # it has no price for most models
             usage.setdefault("cost", self._litellm.completion_cost(completion_response=answer) or None)
-        return told
+        return reply
 
     def _response(self, error: Exception) -> Response:
         """Make of an exception what the server had answered."""

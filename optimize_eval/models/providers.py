@@ -85,8 +85,8 @@ def apart(text: str) -> tuple[str, str]:
     >>> apart("openai/qwen@http://127.0.0.1:8001/v1")
     ('openai/qwen', 'http://127.0.0.1:8001/v1')
     """
-    found = _BEHIND.fullmatch(text.strip())
-    return (found[1], found[2]) if found else (text, "")
+    match = _BEHIND.fullmatch(text.strip())
+    return (match[1], match[2]) if match else (text, "")
 
 
 def check_one_provider(names: Iterable[str]) -> None:
@@ -153,8 +153,8 @@ def _base_of_variable(name: str) -> str:
     """Read the base that the environment names for a provider."""
     variables = (f"{_as_variable(name)}_BASE_URL", _OTHER_VARIABLES.get(name, ""))
     for variable in filter(None, variables):
-        if said := os.environ.get(variable, "").strip():
-            base = _FORMS.get(variable, str)(said)
+        if value := os.environ.get(variable, "").strip():
+            base = _FORMS.get(variable, str)(value)
             if not _URL.match(base):
                 hint = "write it as http://HOST:PORT/v1"
                 raise UsageError(f"the value of {variable} is not a base URL", hint=hint)

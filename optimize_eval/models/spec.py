@@ -77,7 +77,7 @@ class Reply:
     @property
     def known(self) -> dict[str, Any]:
         """Give what the server sent besides text and thoughts, by name."""
-        told = {
+        fields = {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "cached_tokens": self.cached_tokens,
@@ -87,7 +87,7 @@ class Reply:
             "answered_by": self.model,
             "fingerprint": self.fingerprint,
         }
-        return {key: said for key, said in told.items() if said is not None}
+        return {key: value for key, value in fields.items() if value is not None}
 
 
 def _check_base(base: str) -> None:

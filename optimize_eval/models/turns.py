@@ -213,12 +213,12 @@ class Turns:
         return _Turn(number, tokens)
 
 
-def _pause(told: float | None, refusals: int) -> float:
+def _pause(wait: float | None, refusals: int) -> float:
     """Take the server's wait, and at least a growing moment: some waits are useless."""
     doubled = 2.0 ** min(refusals, _MOST_DOUBLINGS)
-    if told is None:
+    if wait is None:
         return min(_LONGEST_PAUSE, doubled)
-    return max(told, min(_LONGEST_FLOOR, _SHORTEST_PAUSE * doubled))
+    return max(wait, min(_LONGEST_FLOOR, _SHORTEST_PAUSE * doubled))
 
 
 def _out_of_patience(refusal: NoRoom, wait: float, patience: float) -> NoRoom:

@@ -23,9 +23,9 @@ def loads(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = _PLACE.fullmatch(str(error))
+        place = _PLACE.fullmatch(str(error))
         raise (
-            TomlFault(found[1], int(found[2]), int(found[3])) if found else TomlFault(str(error))
+            TomlFault(place[1], int(place[2]), int(place[3])) if place else TomlFault(str(error))
         ) from None
     except RecursionError:
         raise TomlFault("nested too deeply") from None

@@ -184,9 +184,9 @@ def llm_judge_evaluator(
         "shows": shows,
         "hides": hides,
     }
-    said = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
-    said |= {key: value for key, value in given.items() if value is not None}
-    judge = replace(read_rubric(said, source), api_base=api_base or "")
+    rubric_keys = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
+    rubric_keys |= {key: value for key, value in given.items() if value is not None}
+    judge = replace(read_rubric(rubric_keys, source), api_base=api_base or "")
     _check_model(model)
     defaults = EvaluatorSpec(
         timeout=timeout, score_range=parse_score_range(score_range), retries=retries, target=judge

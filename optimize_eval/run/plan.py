@@ -70,14 +70,14 @@ class Plan:
 
     def unit(self, number: int) -> Unit:
         place = self.layout.place(number)
-        asked = self._asked[place.cell]
-        example = asked.examples[place.example]
+        contents = self._asked[place.cell]
+        example = contents.examples[place.example]
         repeat = place.repeat + 1
-        text = example.texts[asked.candidate] if example.texts else asked.text
-        sha256 = _sha256(text.encode()) if example.texts else asked.sha256
+        text = example.texts[contents.candidate] if example.texts else contents.text
+        sha256 = _sha256(text.encode()) if example.texts else contents.sha256
         cell = self.layout.cells[place.cell]
         of_example = cell.split, example.line, example.sha256, repeat
-        key = key_of(asked.identity, sha256, cell.task_model, *of_example)
+        key = key_of(contents.identity, sha256, cell.task_model, *of_example)
         payload = Payload(
             candidate=text,
             example=example.raw,
@@ -86,14 +86,14 @@ class Plan:
             repeat=repeat,
         )
         of_unit = {"repeat": repeat} if example.line is None else {"line": example.line, "repeat": repeat}
-        return Unit(number, key, asked.evaluator, payload, {**asked.coordinates, **of_unit})
+        return Unit(number, key, contents.evaluator, payload, {**contents.coordinates, **of_unit})
 
     @cached_property
     def digest(self) -> str:
         """Digest what makes two runs the same run."""
         layout = self.layout
         parts = [
-            [(one.name, one.sha256) for one in self.identities],
+            [(identity.name, identity.sha256) for identity in self.identities],
             layout.score_ranges,
             self.candidate_digests,
             layout.task_models,
@@ -126,7 +126,7 @@ class Plan:
     def _cell(
         self, evaluator: int, candidate: int, task_model: str | None, split: int, cell: Cell
     ) -> "_CellContents":
-        told = {"evaluator": cell.evaluator, "candidate": cell.candidate, "task_model": task_model}
+        coordinates = {"evaluator": cell.evaluator, "candidate": cell.candidate, "task_model": task_model}
         return _CellContents(
             evaluator,
             candidate,
@@ -134,7 +134,7 @@ class Plan:
             self.candidates[candidate].text,
             self._candidate_digests[candidate],
             self.examples[split],
-            {key: value for key, value in {**told, "split": cell.split}.items() if value is not None},
+            {key: value for key, value in {**coordinates, "split": cell.split}.items() if value is not None},
         )
 
 
@@ -164,7 +164,7 @@ def plan_run(
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
     check_sight(sources, specs)
-    hidden = [*(one.field for one in candidates if one.field), *humans_of(specs)]
+    hidden = [*(candidate.field for candidate in candidates if candidate.field), *humans_of(specs)]
     specs = [spec.hiding(hidden) for spec in specs]
     if not sources and any(candidate.field for candidate in candidates):
         raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")

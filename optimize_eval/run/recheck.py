@@ -61,19 +61,19 @@ def recheck(
     with part.reader(run.folder / JOURNAL) as reader:
         records = [reader.record(unit.number) for unit, _ in answers]
         before = [record["score"] for record in records if record]
-    told = _compared(answers, before, sum(map(len, chosen)))
-    _note(run, told)
-    return told
+    result = _compared(answers, before, sum(map(len, chosen)))
+    _note(run, result)
+    return result
 
 
 def chosen_again(layout: Layout, part: View, wanted: int) -> list[list[int]]:
     """Choose scored units by the run's seed, as many of each evaluator as there are enough of."""
-    known = [part.scored(layout.units_of(name)) for name in layout.evaluators]
-    shares = _shares([len(units) for units in known], wanted)
+    scored = [part.scored(layout.units_of(name)) for name in layout.evaluators]
+    shares = _shares([len(units) for units in scored], wanted)
     draw = random.Random(f"{layout.seed} recheck")  # noqa: S311  a sample, no secret
     return [
         [units[place] for place in sorted(draw.sample(range(len(units)), share))]
-        for units, share in zip(known, shares, strict=True)
+        for units, share in zip(scored, shares, strict=True)
     ]
 
 
@@ -106,19 +106,19 @@ def _ask(
             answers.append(answer)
             progress.count(outcome, unit.coordinates)
         if isinstance(outcome, Failed) and outcome.retry_after:
-            asked.rest(unit.evaluator, min(outcome.retry_after, plan.specs[unit.evaluator].timeout))
+            live.rest(unit.evaluator, min(outcome.retry_after, plan.specs[unit.evaluator].timeout))
 
     def tick() -> None:
-        asked.end_if_over()
+        live.end_if_over()
         watch([progress])
 
-    with LiveEvaluators(plan.specs, stop) as asked:
+    with LiveEvaluators(plan.specs, stop) as live:
         lanes = [
-            Lane(units=units, capacity=partial(asked.capacity, place)) for place, units in enumerate(chosen)
+            Lane(units=units, capacity=partial(live.capacity, place)) for place, units in enumerate(chosen)
         ]
         LocalEngine(slots, tick).run(
             lanes,
-            lambda numbers: asked.answers([plan.unit(number) for number in numbers]),
+            lambda numbers: live.answers([plan.unit(number) for number in numbers]),
             done,
             lambda: stop.is_asked,
             lambda answer: crowded_out(*answer),
@@ -140,9 +140,9 @@ def _compared(answers: Sequence[Answer], before: Iterable[float], chosen: int) -
     )
 
 
-def _note(run: StoredRun, told: Rechecked) -> None:
+def _note(run: StoredRun, result: Rechecked) -> None:
     with contextlib.closing(journal.Journal(run.folder / JOURNAL, run.ledger.ledger.end)) as noted:
-        noted.append(journal.sealed({"recheck": told.to_dict()}))
+        noted.append(journal.sealed({"recheck": result.to_dict()}))
     run.ledger.ledger.end = noted.end
 
 

@@ -96,29 +96,29 @@ def _source(
 
 
 def _candidates(
-    manifest: Manifest, found: Sequence[Candidate], lose: Callable[[MissingInput], None]
+    manifest: Manifest, loaded: Sequence[Candidate], lose: Callable[[MissingInput], None]
 ) -> tuple[Candidate, ...]:
-    by_digest = {_sha256(one.text.encode()): one.text for one in found}
-    names = {one.name for one in found}
-    return tuple(_candidate(one, by_digest, names, lose) for one in manifest["candidates"])
+    by_digest = {_sha256(candidate.text.encode()): candidate.text for candidate in loaded}
+    names = {candidate.name for candidate in loaded}
+    return tuple(_candidate(candidate, by_digest, names, lose) for candidate in manifest["candidates"])
 
 
 def _candidate(
-    known: Mapping[str, Any],
+    entry: Mapping[str, Any],
     by_digest: Mapping[str, str],
     names: set[str],
     lose: Callable[[MissingInput], None],
 ) -> Candidate:
     """Find a text by its digest, under any name; run.json has the small ones itself."""
-    name = known["name"]
-    if known.get("field"):
-        return Candidate(name=name, field=known["field"])
-    text = by_digest.get(known.get("sha256", ""))
+    name = entry["name"]
+    if entry.get("field"):
+        return Candidate(name=name, field=entry["field"])
+    text = by_digest.get(entry.get("sha256", ""))
     if text is None and name in names:
         lose(MissingInput(f"candidate {name} has changed since the run", _CANDIDATES))
     elif text is None:
-        text = known.get("text")
-        if text is None or _sha256(text.encode()) != known.get("sha256"):
+        text = entry.get("text")
+        if text is None or _sha256(text.encode()) != entry.get("sha256"):
             lose(
                 MissingInput(
                     f"candidate {name} is missing, and was too long to be kept in run.json", _CANDIDATES
@@ -128,10 +128,10 @@ def _candidate(
 
 
 def _not_the_same(lost: Sequence[MissingInput]) -> UsageError:
-    lines = [f"  {one.what}" for one in lost[:_SHOWN]]
+    lines = [f"  {missing.what}" for missing in lost[:_SHOWN]]
     if len(lost) > _SHOWN:
         lines.append(f"  … and {len(lost) - _SHOWN:,} more")
-    options = ", ".join(dict.fromkeys(one.option for one in lost))
+    options = ", ".join(dict.fromkeys(missing.option for missing in lost))
     return UsageError(
         "\n".join(["the inputs have changed since this run; nothing was called:", *lines]),
         hint=f"restore the inputs, or say where they are now: {options}",

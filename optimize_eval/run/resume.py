@@ -33,7 +33,9 @@ def recorded_sample(folder: Path | None, limit: int | None, sample: int | None, 
     settings, chosen = document.get("settings", {}), document["selection"]
     is_same = (settings.get("limit"), settings.get("sample"), chosen["seed"]) == (limit, sample, seed)
     is_of_first = document.get("upgraded") or (folder / f"{MANIFEST}.v1").exists()
-    return {one["name"]: set(one["lines"]) for one in chosen["splits"]} if is_same and is_of_first else {}
+    return (
+        {split["name"]: set(split["lines"]) for split in chosen["splits"]} if is_same and is_of_first else {}
+    )
 
 
 def open_run(
@@ -51,8 +53,8 @@ def look_at(
 ) -> StoredRun:
     """Find what of a plan is known, and write nothing."""
     _check_named(plan, replace)
-    known = None if fresh else known_document(folder)
-    return look(folder, known, manifest, plan.about.tell, replace=replace)
+    document = None if fresh else known_document(folder)
+    return look(folder, document, manifest, plan.about.tell, replace=replace)
 
 
 def _check_named(plan: Plan, replace: Collection[str]) -> None:

@@ -76,22 +76,26 @@ class _Reuse:
         finally:
             written.close()
         view.ledger.end = written.end
-        for run in {one.run.folder: one.run for one in self.found.values()}.values():
+        for run in {source.run.folder: source.run for source in self.found.values()}.values():
             self._copy_replies(run)
-            many = sum(one.run.folder == run.folder for one in self.found.values())
+            many = sum(source.run.folder == run.folder for source in self.found.values())
             self.notes.append(f"{many:,} scored call{'s' * (many != 1)} of {run.folder} reused")
 
     def _line(self, number: int) -> bytes | None:
         """Write a record as this run's own; None where its score is none here."""
-        found, unit = self.found[number], self.plan.unit(number)
-        with (found.run.folder / JOURNAL).open("rb") as file:
-            line = os.pread(file.fileno(), found.length, found.offset)
+        source, unit = self.found[number], self.plan.unit(number)
+        with (source.run.folder / JOURNAL).open("rb") as file:
+            line = os.pread(file.fileno(), source.length, source.offset)
         record = journal.decode(line)
         answer = {**record.get("side_info", {}), "score": record.get("score")}
         if validate_evaluator_payload(answer, self.plan.specs[unit.evaluator].score_range):
             return None
-        told = {"key": unit.key, **unit.coordinates, **{key: record[key] for key in _COPIED if key in record}}
-        return journal.sealed({**told, "reused_from": found.run.folder.name})
+        fields = {
+            "key": unit.key,
+            **unit.coordinates,
+            **{key: record[key] for key in _COPIED if key in record},
+        }
+        return journal.sealed({**fields, "reused_from": source.run.folder.name})
 
     def _copy_replies(self, other: StoredRun) -> None:
         """Copy what the same models replied there, so that another evaluator can score it here, too."""
@@ -100,11 +104,11 @@ class _Reuse:
             return
         mine = self.run.folder / OUTPUTS
         entries = list(journal.entries(mine)) if mine.exists() else []
-        known = {journal.decode(entry.line).get("key") for entry in entries}
+        present = {journal.decode(entry.line).get("key") for entry in entries}
         lines = [
             entry.line
             for entry in journal.entries(other.folder / OUTPUTS)
-            if _is_wanted(journal.decode(entry.line), models, known, is_header=not entries)
+            if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
         ]
         end = entries[-1].offset + entries[-1].length if entries else 0
         written = journal.Journal(mine, end)
@@ -141,13 +145,17 @@ def check_reuse(named: Sequence[str], *, fresh: bool) -> None:
     """Refuse what contradicts itself, before there is a run."""
     if fresh and named:
         raise UsageError("--fresh starts over and --reuse takes what is there", hint="give one of the two")
-    for one in named:
-        if one != AUTO:
-            open_stored(one)
+    for name_or_path in named:
+        if name_or_path != AUTO:
+            open_stored(name_or_path)
 
 
 def _folders(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
-    yield from ((Path(one), True) for one in named if one != AUTO and Path(one).resolve() != own.resolve())
+    yield from (
+        (Path(name_or_path), True)
+        for name_or_path in named
+        if name_or_path != AUTO and Path(name_or_path).resolve() != own.resolve()
+    )
     if AUTO in named:
         yield from ((folder, False) for folder in runs_beside(own))
 
@@ -171,9 +179,15 @@ def _opened(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | No
 
 def _programs(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Give by name the programs whose scores a run has; one that changed meanwhile is none."""
-    for name in {str(one["name"]) for one in run.document["evaluators"]} - run.ledger.ledger.changed:
-        entries = [one for one in run.document["evaluators"] if one["name"] == name and not one.get("since")]
-        yield name, [(str(one.get("sha256")), str(one["score_range"])) for one in entries]
+    for name in {
+        str(evaluator["name"]) for evaluator in run.document["evaluators"]
+    } - run.ledger.ledger.changed:
+        entries = [
+            evaluator
+            for evaluator in run.document["evaluators"]
+            if evaluator["name"] == name and not evaluator.get("since")
+        ]
+        yield name, [(str(entry.get("sha256")), str(entry["score_range"])) for entry in entries]
 
 
 def _models(plan: Plan, other: StoredRun) -> set[str]:
@@ -184,7 +198,7 @@ def _models(plan: Plan, other: StoredRun) -> set[str]:
     return {text for text in texts if len({one.get("sha256") for one in there if one["text"] == text}) == 1}
 
 
-def _is_wanted(record: Mapping[str, Any], models: set[str], known: set[Any], *, is_header: bool) -> bool:
+def _is_wanted(record: Mapping[str, Any], models: set[str], present: set[Any], *, is_header: bool) -> bool:
     if "schema" in record:
         return is_header
-    return record.get("model") in models and record.get("key") not in known
+    return record.get("model") in models and record.get("key") not in present

@@ -147,15 +147,15 @@ class Runner:
 
     def _footer(self, status: Status) -> dict[str, Any]:
         """Say how the session ended, and which evaluators' files changed meanwhile."""
-        asked = [place for place, progress in enumerate(self._progress) if progress.asked]
+        called = [place for place, progress in enumerate(self._progress) if progress.asked]
         changed = [
             self._progress[place].name
-            for place in asked
+            for place in called
             if has_changed(self._specs[place], self._plan.identities[place])
         ]
         self._ledger.changed.update(changed)
-        told = {"changed": changed} if changed else {}
-        return {"ended_at": self._clock.now(), "status": str(status), **told}
+        notes = {"changed": changed} if changed else {}
+        return {"ended_at": self._clock.now(), "status": str(status), **notes}
 
     def _header(self) -> dict[str, Any]:
         return {"schema": journal.SCHEMA, "plan": self._ledger.table.run, "started_at": self._clock.now()}
@@ -178,9 +178,11 @@ class Runner:
     def _first_units(self, place: int, number: int) -> list[int]:
         """Choose a unit of each split, first as the run begins, then of other examples and candidates."""
         layout = self._plan.layout
-        asked = layout.evaluators[place], layout.candidates[number % len(layout.candidates)]
+        first_cell = layout.evaluators[place], layout.candidates[number % len(layout.candidates)]
         firsts = {
-            cell.split: cell for cell in reversed(layout.cells) if (cell.evaluator, cell.candidate) == asked
+            cell.split: cell
+            for cell in reversed(layout.cells)
+            if (cell.evaluator, cell.candidate) == first_cell
         }
         owed = self._owed(place)
         starts = {
@@ -288,5 +290,5 @@ class Runner:
 
     def _begin(self, name: str) -> Progress:
         units = self._plan.layout.units_of(name)
-        known = self._part.count(SCORED, units) + self._part.count(SKIPPED, units)
-        return Progress(name, total=len(units), done=known)
+        done = self._part.count(SCORED, units) + self._part.count(SKIPPED, units)
+        return Progress(name, total=len(units), done=done)

@@ -45,21 +45,21 @@ class ExampleLabels:
 
     def __init__(self, sources: Sequence[SplitSource], candidates: Sequence[Candidate]) -> None:
         self._sources = tuple(sources)
-        self._fields = {one.name: one.field for one in candidates if one.field}
+        self._fields = {candidate.name: candidate.field for candidate in candidates if candidate.field}
 
     def tell(self) -> ExampleTexts:
         """Name the examples, give the starts of their inputs, and digest the candidates that are in them."""
-        hidden = {part for one in self._fields.values() for part in (one, one.partition(".")[0])}
+        hidden = {part for field in self._fields.values() for part in (field, field.partition(".")[0])}
         if not self._sources:
             return ExampleTexts(names={SINGLE: ()}, inputs={SINGLE: ()}, texts={})
         return ExampleTexts(
             names={
-                one.name: [name_of(example.value, hidden) for example in one.examples]
-                for one in self._sources
+                source.name: [name_of(example.value, hidden) for example in source.examples]
+                for source in self._sources
             },
-            inputs={one.name: list(inputs_of(one, hidden)) for one in self._sources},
+            inputs={source.name: list(inputs_of(source, hidden)) for source in self._sources},
             texts={
-                name: {one.name: _digests(one, field) for one in self._sources}
+                name: {source.name: _digests(source, field) for source in self._sources}
                 for name, field in self._fields.items()
             },
         )
@@ -155,10 +155,10 @@ def has_path(value: Any, path: str) -> bool:
 
 
 def label_at(value: Any, path: str) -> str:
-    found = value_at(value, path)
-    if isinstance(found, str):
-        return found
-    return strict_json.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
+    label = value_at(value, path)
+    if isinstance(label, str):
+        return label
+    return strict_json.dumps(label).decode() if isinstance(label, bool | int | float) else NO_VALUE
 
 
 def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
@@ -170,10 +170,10 @@ def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
     'team=billing'
     """
     for key in _NAMES:
-        if shown := _short(example.get(key)):
-            return shown
+        if text := _short(example.get(key)):
+            return text
     others = (key for key in example if key not in fields and key != _input_key(example, fields))
-    named = (f"{key}={shown}" for key in others if (shown := _short(example[key])))
+    named = (f"{key}={text}" for key in others if (text := _short(example[key])))
     return next((name for name in named if len(name) <= LONGEST_NAME), "")
 
 
@@ -196,15 +196,15 @@ def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None
 def _short(value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
         return ""
-    shown = _start(value, LONGEST_NAME + 1)
-    return shown if len(shown) <= LONGEST_NAME else ""
+    text = _start(value, LONGEST_NAME + 1)
+    return text if len(text) <= LONGEST_NAME else ""
 
 
 def _start(value: Any, most: int) -> str:
     """Write the start of a value on one line."""
     text = value if isinstance(value, str) else strict_json.dumps(value).decode()
-    shown = " ".join(text[:_MOST_READ].split())
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    line = " ".join(text[:_MOST_READ].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def _digests(source: SplitSource, field: str) -> list[str]:

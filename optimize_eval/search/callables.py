@@ -42,8 +42,8 @@ class FunctionEvaluator:
         except EvaluationError:
             raise
         except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            raise EvaluationError(FailureKind.REPORTED, said, hint="the function raised this") from error
+            message = f"{type(error).__name__}: {error}"
+            raise EvaluationError(FailureKind.REPORTED, message, hint="the function raised this") from error
         return judge_answer(_answer(returned), self._score_range)
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:

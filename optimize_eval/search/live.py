@@ -114,7 +114,7 @@ class LiveScorer:
         of_example = pair.split, pair.line, "" if raw is None else _sha256(raw), 1
         candidate = _sha256(pair.text.encode())
         key = key_of(self._identities[place].sha256, candidate, self._task_model, *of_example)
-        told = {
+        coordinates = {
             "evaluator": self._specs[place].name,
             "candidate": candidate[:8],
             "task_model": self._task_model,
@@ -123,7 +123,9 @@ class LiveScorer:
             "repeat": 1,
         }
         payload = Payload(candidate=pair.text, example=raw, task_model=self._task_model, line=pair.line)
-        return Unit(number, key, place, payload, {name: one for name, one in told.items() if one is not None})
+        return Unit(
+            number, key, place, payload, {name: one for name, one in coordinates.items() if one is not None}
+        )
 
     def _call(self, owed: Sequence[Unit]) -> None:
         self._units = {unit.number: unit for unit in owed}
@@ -178,13 +180,13 @@ class LiveScorer:
 
 def scored_in(path: Path) -> dict[str, dict[str, Any]]:
     """Read the scored records of a journal, by key."""
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     with suppress(FileNotFoundError):
         for entry in journal.entries(path):
             record = journal.decode(entry.line)
             if record.get("outcome") == "scored":
-                found[record["key"]] = record
-    return found
+                records[record["key"]] = record
+    return records
 
 
 def _outcome(record: Mapping[str, Any]) -> Outcome:

@@ -60,12 +60,12 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
     """Search, compare the best with the seed on all examples, and say what that shows."""
     check(task.plan)
     refuse_foreign(task.folder)
-    found = _search(task, host, connecting)
-    finished = _final(task, found, host, connecting)
-    result = _result(task, found, finished)
-    told = document(
+    outcome = _search(task, host, connecting)
+    finished = _final(task, outcome, host, connecting)
+    result = _result(task, outcome, finished)
+    result_document = document(
         result,
-        found,
+        outcome,
         task.plan.goal,
         seed=task.seed_name,
         split=deciding(task),
@@ -73,8 +73,8 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
         final_calls=_beyond_search(finished),
         summary=finished.summary if finished else None,
     )
-    write_json(task.folder / FILE, told)
-    return Optimized(found=found, result=result, finished=finished, document=told)
+    write_json(task.folder / FILE, result_document)
+    return Optimized(found=outcome, result=result, finished=finished, document=result_document)
 
 
 def deciding(task: SearchTask) -> str:
@@ -104,12 +104,12 @@ def _search(task: SearchTask, host: Host, connecting: Connecting) -> SearchOutco
                 connecting=connecting,
                 watch=lambda calls: _show(progress, calls, watch),
             ) as scorer:
-                found = search(task.plan, scorer, state, task.limits, host.stop)
+                outcome = search(task.plan, scorer, state, task.limits, host.stop)
         finally:
             state.close()
-        if found.why is Why.EVALUATOR and not found.nodes:
+        if outcome.why is Why.EVALUATOR and not outcome.nodes:
             _forget_failures(task.folder)
-    return found
+    return outcome
 
 
 def _forget_failures(folder: Path) -> None:
@@ -129,34 +129,34 @@ def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], 
     watch([progress])
 
 
-def _final(task: SearchTask, found: SearchOutcome, host: Host, connecting: Connecting) -> Finished | None:
+def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Connecting) -> Finished | None:
     """Sweep, unless there is nothing to compare, or the search was cut off."""
-    if not found.nodes or found.why in {*FAILED, Why.INTERRUPTED}:
+    if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED}:
         return None
-    chosen = finalists(found, task.plan.top)
+    chosen = finalists(outcome, task.plan.top)
     if not chosen:
         return None
-    seed = Candidate(name=task.seed_name, text=found.seed.text)
+    seed = Candidate(name=task.seed_name, text=outcome.seed.text)
     return sweep_finalists(task.comparison, chosen, seed, task.folder, task.handling, host, connecting)
 
 
-def _result(task: SearchTask, found: SearchOutcome, finished: Finished | None) -> Result | None:
-    if not found.nodes:
+def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None) -> Result | None:
+    if not outcome.nodes:
         return None
     if finished is None or finished.status is not Status.DONE:
-        best = found.best
-        return Result(best=best, state=state_of(found, best, None, is_worse_held_out=False))
+        best = outcome.best
+        return Result(best=best, state=state_of(outcome, best, None, is_worse_held_out=False))
     split = deciding(task)
     means = measured(finished.stored, task.plan.goal, split)
-    nodes = {node.name: node for node in found.nodes if node.name in means}
+    nodes = {node.name: node for node in outcome.nodes if node.name in means}
     ranked = sorted(nodes.values(), key=lambda node: (-(means[node.name].mean or 0.0), node.number))
     ahead = ranked[0]
     seed_mean = means[task.seed_name].mean or 0.0
-    judgement = _judge(task, found, finished, ahead, means)
+    judgement = _judge(task, outcome, finished, ahead, means)
     is_ahead = (means[ahead.name].mean or 0.0) > seed_mean
-    best = ahead if is_ahead else found.seed
-    is_worse = not is_ahead and found.best.number > 0
-    state = state_of(found, best, judgement if is_ahead else None, is_worse_held_out=is_worse)
+    best = ahead if is_ahead else outcome.seed
+    is_worse = not is_ahead and outcome.best.number > 0
+    state = state_of(outcome, best, judgement if is_ahead else None, is_worse_held_out=is_worse)
     row = _row(finished, ahead, task.plan)
     return Result(
         best=best,
@@ -170,14 +170,15 @@ def _result(task: SearchTask, found: SearchOutcome, finished: Finished | None) -
 
 
 def _judge(
-    task: SearchTask, found: SearchOutcome, finished: Finished, best: Node, means: Mapping[str, Measured]
+    task: SearchTask, outcome: SearchOutcome, finished: Finished, best: Node, means: Mapping[str, Measured]
 ) -> Judged:
-    others = {node.text: node for node in found.nodes[1:] if node.text != found.seed.text}
-    ids = list(found.seed.values)
+    others = {node.text: node for node in outcome.nodes[1:] if node.text != outcome.seed.text}
+    ids = list(outcome.seed.values)
     gains = {
-        node.name: [node.values[one] - found.seed.values[one] for one in ids] for node in others.values()
+        node.name: [node.values[identity] - outcome.seed.values[identity] for identity in ids]
+        for node in others.values()
     }
-    split = next(one for one in finished.stored.layout.splits if one.name == deciding(task))
+    split = next(split for split in finished.stored.layout.splits if split.name == deciding(task))
     return judged(
         means[best.name],
         means[task.seed_name],
@@ -200,9 +201,9 @@ def _beyond_search(finished: Finished | None) -> int:
     """Count the calls of a final sweep that the search had not made, whichever session made them."""
     if finished is None:
         return 0
-    known = scored_in(finished.stored.folder / EVALUATIONS).keys()
+    recorded = scored_in(finished.stored.folder / EVALUATIONS).keys()
     plans = [called.plan for called in finished.calls if called.plan]
-    return sum(plan.unit(number).key not in known for plan in plans for number in range(plan.layout.size))
+    return sum(plan.unit(number).key not in recorded for plan in plans for number in range(plan.layout.size))
 
 
 def begin_anew(folder: Path) -> None:

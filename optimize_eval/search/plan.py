@@ -77,11 +77,11 @@ class SearchPlan:
         """Name everything that leads the search, each by its own word."""
         return {
             "seed candidate": _digest(dict(self.seed)) if not self.from_scratch else "from scratch",
-            "further candidates": _digest([dict(one) for one in self.others]),
+            "further candidates": _digest([dict(other) for other in self.others]),
             "dataset": self.train.sha256,
             "valset": self.deciding.sha256,
             "evaluators": _digest([self.evaluators, self.goal.names, self.goal.weights]),
-            "proposers": _digest([one.identity for one in self.proposers]),
+            "proposers": _digest([proposer.identity for proposer in self.proposers]),
             "objective": _digest([self.objective, self.background]),
             "--seed": self.random_seed,
             "--minibatch": self.minibatch,
@@ -95,9 +95,9 @@ class SearchPlan:
 
 def selection_of(name: str) -> Selection:
     """Take a selection by its name; raises UsageError where there is none of it."""
-    for known in get_args(Selection):
-        if name == known:
-            return known  # type: ignore[no-any-return]
+    for selection in get_args(Selection):
+        if name == selection:
+            return selection  # type: ignore[no-any-return]
     raise UsageError(f"unknown selection {name!r}", hint=f"use one of: {', '.join(get_args(Selection))}")
 
 
@@ -124,7 +124,7 @@ def sampled(split: SearchSplit, most: int | None, seed: int) -> SearchSplit:
         return hashlib.sha256(f"{seed} {split.name} {one[0]}".encode()).digest()
 
     chosen = {line for line, _ in sorted(split.examples, key=rank)[:most]}
-    kept = tuple(one for one in split.examples if one[0] in chosen)
+    kept = tuple(example for example in split.examples if example[0] in chosen)
     return replace(split, examples=kept, sha256=f"{split.sha256} {most}")
 
 
@@ -141,8 +141,8 @@ def shared(examples: Sequence[Example], share: float, seed: int) -> tuple[list[E
             held_out.add(raw)
             taken += len(by_bytes[raw])
     return (
-        [one for one in examples if one.raw not in held_out],
-        [one for one in examples if one.raw in held_out],
+        [example for example in examples if example.raw not in held_out],
+        [example for example in examples if example.raw in held_out],
     )
 
 

@@ -62,7 +62,9 @@ class SearchState:
         """Put a step in its place; what was recorded from there on belongs to an abandoned path."""
         del self._steps[place:]
         self._steps.append(step)
-        self._failed = {known: failed for known, failed in self._failed.items() if known < place}
+        self._failed = {
+            step_number: failed for step_number, failed in self._failed.items() if step_number < place
+        }
 
     def failed(self, step: int) -> list[dict[str, Any]] | None:
         """List the failures that a step found; None where it was not seen to its end."""
@@ -124,8 +126,8 @@ class SearchState:
                 if "candidate" in record:
                     failed_in_a_row.clear()
 
-    def _check(self, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        if changed := [key for key in {**known, **wanted} if known.get(key) != wanted.get(key)]:
+    def _check(self, recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        if changed := [key for key in {**recorded, **wanted} if recorded.get(key) != wanted.get(key)]:
             raise UsageError(
                 f"the search in {(self._path or Path()).parent} had another {', '.join(sorted(changed))}",
                 hint="name another folder with --out, or start over with --fresh",

@@ -107,13 +107,13 @@ class SearchArguments:
     def _plan(
         self, goal: Goal, specs: Sequence[EvaluatorSpec], train: SearchSplit, deciding: SearchSplit
     ) -> SearchPlan:
-        read = [of_json(one.text, one.name) if self.components else plain(one.text) for one in self.seeds]
+        read = [of_json(seed.text, seed.name) if self.components else plain(seed.text) for seed in self.seeds]
         if not read and not self.from_scratch:
             raise UsageError(
                 "there is no candidate to improve",
                 hint="name one: optimize-eval optimize prompt.txt …; without one: --from-scratch",
             )
-        if any(one.keys() != read[0].keys() for one in read):
+        if any(item.keys() != read[0].keys() for item in read):
             raise UsageError("the candidates have different components", hint="name the same in each")
         return SearchPlan(
             seed=plain("") if self.from_scratch else read[0],
@@ -153,7 +153,7 @@ def _ordered(
 ) -> tuple[Goal, tuple[EvaluatorSpec, ...]]:
     """Put what is climbed first: the final sweep's verdict is about its first evaluator."""
     goal = make_goal(
-        [one.name for one in specs], [one.score_range for one in specs], climb=climb, weights=weights
+        [spec.name for spec in specs], [spec.score_range for spec in specs], climb=climb, weights=weights
     )
     places = sorted(range(len(specs)), key=lambda place: -goal.weights[place])
     ordered = tuple(specs[place] for place in places)

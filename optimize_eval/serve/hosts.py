@@ -51,8 +51,8 @@ def is_of_another_site(headers: Mapping[str, str]) -> bool:
 
 def _name_of(host: str) -> str:
     """Take the name out of a Host header, without its port; "" where there is none."""
-    found = _HOST.fullmatch(host)
-    return (found[1] or found[2]).lower().removesuffix(".") if found else ""
+    match = _HOST.fullmatch(host)
+    return (match[1] or match[2]).lower().removesuffix(".") if match else ""
 
 
 def _address_of(name: str) -> IPv4Address | IPv6Address | None:

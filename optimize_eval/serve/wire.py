@@ -174,12 +174,12 @@ class Channel:
     def _body_size(self, headers: Mapping[str, str]) -> int:
         if "transfer-encoding" in headers:
             raise BadRequest(411, "send the body in one piece, with a Content-Length")
-        said = headers.get("content-length", "0")
-        if not _LENGTH.fullmatch(said):
+        length = headers.get("content-length", "0")
+        if not _LENGTH.fullmatch(length):
             raise BadRequest(400, "the Content-Length is not a number")
-        if int(said) > self._limits.body:
+        if int(length) > self._limits.body:
             raise BadRequest(413, f"the body is larger than {self._limits.body:,} bytes")
-        return int(said)
+        return int(length)
 
     def _read_body(self, size: int, deadline: float) -> bytes:
         while len(self._buffer) < size:

@@ -77,8 +77,8 @@ def call(
             host.say("recheck: skipped; it calls again once a run is done")
             return CallSpan(ended=ended, plan=plan)
         with host.watching(is_recheck=True) as watch:
-            found = recheck(plan, stored, again, slots=settings.slots, stop=host.stop, watch=watch)
-    return CallSpan(ended=ended, plan=plan, rechecked=found)
+            rechecked = recheck(plan, stored, again, slots=settings.slots, stop=host.stop, watch=watch)
+    return CallSpan(ended=ended, plan=plan, rechecked=rechecked)
 
 
 def summarise(run: StoredRun) -> "Summary":

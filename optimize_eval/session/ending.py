@@ -31,7 +31,7 @@ _LONG = "with the candidate, -e and --example FILE:LINE"
 def exit_code(finished: Finished) -> int:
     """Give the code of the first span of calls that did not end well; then gates may be missed."""
     codes = [
-        COULD_NOT_GO_ON if one.ended.changed else OF_A_STATUS[one.ended.status] for one in finished.calls
+        COULD_NOT_GO_ON if call.ended.changed else OF_A_STATUS[call.ended.status] for call in finished.calls
     ]
     codes.append(TOO_MANY_FAILURES if finished.off_scale else DONE)
     codes.append(DONE if all(gate.is_met for gate in finished.gates) else MISSED)
@@ -93,7 +93,7 @@ def _mostly_failed(progress: Progress) -> str:
 
 def _half_scored(ended: SessionEnd, plan: Plan) -> list[str]:
     """Name the evaluators that failed and scored, and would not be the same ones once their files change."""
-    files = {one.name: one.files for one in plan.identities}
+    files = {identity.name: identity.files for identity in plan.identities}
     failed = [one for one in ended.progress if one.failed and one not in ended.broken]
     return [one.name for one in failed if files[one.name]]
 

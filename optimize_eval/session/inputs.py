@@ -132,12 +132,12 @@ def stored_paths(splits: Mapping[str, str], candidates: Sequence[CandidatePath])
 
 def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str, ParsedFile | None]:
     """Read the files of a run's splits, where an option names them or where they were."""
-    known = _paths(manifest).get("splits") or {}
+    paths = _paths(manifest).get("splits") or {}
     splits = [split["name"] for split in manifest["splits"]]
     for split, path in named.items():
         if path is not None and split not in splits:
             raise UsageError(f"{path}: the run has no {split} examples", hint="omit the option")
-    files = {split: named.get(split) or known.get(split) for split in splits}
+    files = {split: named.get(split) or paths.get(split) for split in splits}
     return {split: None if path is None else read_dataset(path, most=None) for split, path in files.items()}
 
 
@@ -145,12 +145,12 @@ def load_candidates_again(
     manifest: Manifest, paths: Sequence[str], lists: Sequence[str]
 ) -> tuple[Candidate, ...]:
     """Load candidates that options name, then what still can be loaded from where they were."""
-    if (paths or lists) and any(one.get("field") for one in manifest["candidates"]):
+    if (paths or lists) and any(candidate.get("field") for candidate in manifest["candidates"]):
         raise UsageError("the run's candidates are fields of its examples", hint="omit the options")
-    known = _paths(manifest)
-    were = [path for path in known.get("candidate") or () if path != STDIN]
+    stored = _paths(manifest)
+    were = [path for path in stored.get("candidate") or () if path != STDIN]
     here = load_candidates(_named(paths, lists))
-    return (*here, *_still_there(_named(were, known.get("candidates") or ())))
+    return (*here, *_still_there(_named(were, stored.get("candidates") or ())))
 
 
 def _named(paths: Iterable[str], lists: Iterable[str]) -> list[CandidatePath]:
@@ -162,11 +162,11 @@ def _still_there(named: Sequence[CandidatePath]) -> tuple[Candidate, ...]:
         return load_candidates(named)  # together, so that they are named as they were
     except UsageError:
         pass
-    found: list[Candidate] = []
-    for one in named:
+    candidates: list[Candidate] = []
+    for name_or_path in named:
         with suppress(UsageError):
-            found += load_candidates([one])
-    return tuple(found)
+            candidates += load_candidates([name_or_path])
+    return tuple(candidates)
 
 
 def _paths(manifest: Manifest) -> Mapping[str, Any]:

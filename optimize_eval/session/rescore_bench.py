@@ -55,7 +55,7 @@ class Bench:
     def board(self, run: StoredRun, evaluators: Sequence[str]) -> Board | None:
         """Make a leaderboard by the new scores, which `evaluators` gave, one for each model."""
         name = self._scorer.name
-        called = dict(zip(evaluators, [one["name"] for one in self._models], strict=True))
+        called = dict(zip(evaluators, [model["name"] for model in self._models], strict=True))
         settings = {**self._manifest["settings"], "scorer": name}
         return make_board(run, self._files, called, self.path, settings=settings, metric=name)
 

@@ -62,7 +62,7 @@ def prepare_rescoring(
 ) -> Rescoring:
     """Open a run; `given` are the names that evaluators were given in so many words."""
     opened = open_stored(run)
-    fields = [one["field"] for one in opened.manifest["candidates"] if one.get("field")]
+    fields = [candidate["field"] for candidate in opened.manifest["candidates"] if candidate.get("field")]
     fields += [*humans_in(opened.manifest), *humans_of(specs)]
     wanted = [
         WantedEvaluator(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)

@@ -69,24 +69,24 @@ def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[
         file.name: [Example(raw=task.raw, line=task.line, value=fields(task)) for task in file.tasks]
         for file in files
     }
-    found = selection.of(every)
-    for note in selection.notes({file.name: file.path for file in files}, every, found):
+    chosen = selection.of(every)
+    for note in selection.notes({file.name: file.path for file in files}, every, chosen):
         say(f"note: {note}")
-    return {(name, example.line) for name, examples in found.items() for example in examples}
+    return {(name, example.line) for name, examples in chosen.items() for example in examples}
 
 
 def find_task(files: Sequence[TaskFile], wanted: str) -> tuple[TaskFile, Task]:
     """Find a task by its id, or by FILE:ID where several files have it."""
-    found = [
+    matches = [
         (file, task)
         for file in files
         for task in file.tasks
         if wanted in {task.id, f"{file.name}:{task.id}", f"{file.path}:{task.id}"}
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(f"{file.name}:{task.id}" for file, task in found)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = ", ".join(f"{file.name}:{task.id}" for file, task in matches)
         raise UsageError(f"several files have a task {wanted!r}", hint=f"name one of {names}")
     ids = [task.id for file in files for task in file.tasks]
     raise UsageError(f"no task has the id {wanted!r}", hint=_nearest(wanted, ids))
@@ -103,8 +103,8 @@ def _files(name: str) -> list[Path]:
     path = Path(name)
     if not path.is_dir():
         return [path]
-    if found := sorted(path.glob(f"*{_SUFFIX}")):
-        return found
+    if files := sorted(path.glob(f"*{_SUFFIX}")):
+        return files
     raise UsageError(f"the folder {name} has no task file (*{_SUFFIX})", hint="name a folder that has some")
 
 

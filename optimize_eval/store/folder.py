@@ -166,8 +166,12 @@ def read_document(folder: Path) -> Document | None:
             f"{folder / MANIFEST} cannot be read: {reason}", hint="choose another folder with --out"
         ) from None
     if not isinstance(document, dict) or document.get("schema") not in (SCHEMA, FIRST_SCHEMA):
-        told = document.get("schema") if isinstance(document, dict) else None
-        what = f"of another version ({told})" if str(told).startswith(_OURS) else "not a run of optimize-eval"
+        schema = document.get("schema") if isinstance(document, dict) else None
+        what = (
+            f"of another version ({schema})"
+            if str(schema).startswith(_OURS)
+            else "not a run of optimize-eval"
+        )
         raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
     return upgraded(document)
 
@@ -196,7 +200,7 @@ def _written(document: Document) -> bytes:
         return f"{mark}{len(long) - 1}"
 
     text = _indented(shortened(document))
-    return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda found: long[int(found[1])], text)
+    return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda match: long[int(match[1])], text)
 
 
 def has_our_files(folder: Path) -> bool:

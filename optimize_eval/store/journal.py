@@ -120,10 +120,10 @@ def _refuse(constant: str) -> Never:
 
 def check_schema(record: Mapping[str, Any], known: str, place: str) -> None:
     """Refuse a header or footer of a schema that this version does not know, by that schema's name."""
-    told = record.get("schema", known)
-    if told != known:
+    schema = record.get("schema", known)
+    if schema != known:
         raise UnknownSchema(
-            f"{place}: its schema is {str(told)[:_LONGEST_NAME]!r}, and this version knows {known} only",
+            f"{place}: its schema is {str(schema)[:_LONGEST_NAME]!r}, and this version knows {known} only",
             hint="use the version of optimize-eval that wrote it; nothing was changed",
         )
 

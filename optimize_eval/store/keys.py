@@ -84,7 +84,7 @@ class Versions:
 def versions_of(document: Mapping[str, Any]) -> Versions | None:
     """Read the versions off a run's document; None where nothing was ever replaced."""
     axes = [*document["evaluators"], *document["candidates"]]
-    replaced = {str(one["name"]) for one in axes if one.get("superseded") or "sound_since" in one}
+    replaced = {str(axis["name"]) for axis in axes if axis.get("superseded") or "sound_since" in axis}
     replaced |= {str(split["name"]) for split in document["splits"] if split.get("superseded")}
     if not replaced:
         return None
@@ -101,13 +101,15 @@ def versions_of(document: Mapping[str, Any]) -> Versions | None:
 
 
 def _by_name(entries: Sequence[Mapping[str, Any]], digest: Any, lines: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, list[Version]] = {}
+    versions: dict[str, list[Version]] = {}
     for one in sorted(entries, key=lambda entry: bool(entry.get("superseded"))):  # current ones first
         name = str(one["name"])
-        shown = shown_as(name, digest(one)) if one.get("superseded") else name
+        cell_name = shown_as(name, digest(one)) if one.get("superseded") else name
         texts = dict(_texts(one, lines))
-        found.setdefault(name, []).append(Version(shown, "" if texts else str(one.get("sha256", "")), texts))
-    return found
+        versions.setdefault(name, []).append(
+            Version(cell_name, "" if texts else str(one.get("sha256", "")), texts)
+        )
+    return versions
 
 
 def _texts(entry: Mapping[str, Any], lines: Mapping[str, Any]) -> Iterator[tuple[str, dict[int | None, str]]]:

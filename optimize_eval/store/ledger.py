@@ -78,14 +78,14 @@ class Ledger:
 
     def start(self, cell: CellName) -> int:
         """Find where a cell's units begin; one that is not there yet comes to the end, all its units owed."""
-        found = self._starts.get(cell)
-        if found is None:
-            found = self._starts[cell] = len(self.states)
+        begin = self._starts.get(cell)
+        if begin is None:
+            begin = self._starts[cell] = len(self.states)
             size = self._size(cell)
             self.states.extend(bytes(size))
             self._offsets.extend(array("q", [0]) * size)
             self._lengths.extend(array("I", [0]) * size)
-        return found
+        return begin
 
     def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
         """Note where the newest record of a unit is."""
@@ -113,10 +113,10 @@ class Ledger:
 
     def places(self, split: str, lines: Sequence[int | None], repeats: int) -> Sequence[int]:
         """Give the places that examples' units have in a cell, a range if they stand together."""
-        every, known = self.table.repeats, self.table.lines[split]
-        if repeats == every and len(lines) == len(known) and all(map(eq, lines, known)):
+        every, by_line = self.table.repeats, self.table.lines[split]
+        if repeats == every and len(lines) == len(by_line) and all(map(eq, lines, by_line)):
             return range(len(lines) * repeats)
-        return array("I", (known[line] * every + repeat for line in lines for repeat in range(repeats)))
+        return array("I", (by_line[line] * every + repeat for line in lines for repeat in range(repeats)))
 
     def _size(self, cell: CellName) -> int:
         return len(self.table.lines[cell[3]]) * self.table.repeats

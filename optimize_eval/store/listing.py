@@ -94,10 +94,10 @@ def list_runs(folder: Path) -> list[ListedRun]:
         raise UsageError(
             f"{folder} cannot be listed: {error.strerror}", hint="name a folder that holds runs"
         ) from None
-    found = [run for path in paths if (run := _listed(path))]
-    if not found and (itself := _listed(folder)):
+    runs = [run for path in paths if (run := _listed(path))]
+    if not runs and (itself := _listed(folder)):
         return [itself]
-    return sorted(found, key=lambda run: -run.changed_at)
+    return sorted(runs, key=lambda run: -run.changed_at)
 
 
 def state_of(folder: Path) -> State:
@@ -215,7 +215,7 @@ def _known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
     if state not in _ENDED or "ended_at" not in manifest:
         return {"total": layout.size}
     names = {cell[:4] for cell in layout.cells}
-    owed = sum(one["owed"] for one in manifest["cells"] if cell_name(one) in names)
+    owed = sum(cell["owed"] for cell in manifest["cells"] if cell_name(cell) in names)
     return {"total": layout.size, "owed": owed}
 
 

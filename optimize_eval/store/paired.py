@@ -112,9 +112,11 @@ def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
     """Refuse a run over other inputs or by other evaluators than the manifest's, or sharing nothing."""
     evaluators, examples = _differences(a.manifest, manifest)
     if evaluators or examples:
-        found = listed([*evaluators, *examples])
+        differences = listed([*evaluators, *examples])
         raise UsageError(
-            "\n".join([f"{a.folder} and {folder} were not run on the same inputs; in the second:", *found]),
+            "\n".join(
+                [f"{a.folder} and {folder} were not run on the same inputs; in the second:", *differences]
+            ),
             hint="run both on the same inputs; `optimize-eval diff --force` compares what they share",
         )
     _in_common(a, _Planned(folder, layout_of(manifest)))
@@ -163,8 +165,8 @@ def _nothing_common(axis: str, a: RunAxes, b: RunAxes) -> UsageError:
 
 
 def _some(names: Sequence[str | None]) -> str:
-    shown = [name or "none" for name in names[:_NAMED]]
-    return ", ".join([*shown, f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else shown)
+    some = [name or "none" for name in names[:_NAMED]]
+    return ", ".join([*some, f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else some)
 
 
 def _candidates(common: Mapping[str, tuple[Any, ...]], a: RunAxes, b: RunAxes) -> tuple[tuple[str, str], ...]:

@@ -83,8 +83,8 @@ def _planned(folder: Path, *, is_held: bool = False) -> Removal:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    found = [path for pattern in _PATTERNS for path in sorted(folder.glob(pattern))]
-    for path in (*found, *(folder / name for name in _NAMES)):
+    paths = [path for pattern in _PATTERNS for path in sorted(folder.glob(pattern))]
+    for path in (*paths, *(folder / name for name in _NAMES)):
         if path.is_symlink():
             raise UsageError(f"{path} is a link out of the run", hint="remove the link itself first")
         if path.is_file():

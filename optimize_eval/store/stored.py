@@ -104,8 +104,8 @@ class StoredRun:
         cells = [cell_of(name, (*counts(name), owed.get(name, 0))) for name in names]
         is_open = "joining" in self.document or self.document.get("ended_at", "") is None
         if is_open or cells != self.document["cells"]:
-            told = {"ended_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": cells}
-            self.document.update(told)
+            update = {"ended_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": cells}
+            self.document.update(update)
             write_document(self.folder, settled(self.document))
 
 
@@ -122,8 +122,8 @@ def open_stored(run: str | Path) -> StoredRun:
     except NotARun as error:
         if not error.message.startswith(MANIFEST):
             raise
-        told = error.message.removeprefix(MANIFEST)
-        raise NotARun(f"{folder / MANIFEST}{told}", hint=error.hint) from None
+        rest = error.message.removeprefix(MANIFEST)
+        raise NotARun(f"{folder / MANIFEST}{rest}", hint=error.hint) from None
 
 
 def read_run(folder: Path, document: Document, notes: tuple[str, ...] = ()) -> StoredRun:

@@ -54,7 +54,7 @@ def apart(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     parts = content if isinstance(content, list) else ()
     thought = [_of_part(part) for part in parts if is_thought(part)]
-    fields = [said for key in _FIELDS if isinstance(said := message.get(key), str)]
+    fields = [text for key in _FIELDS if isinstance(text := message.get(key), str)]
     return joined(*fields, *thought)
 
 
@@ -64,12 +64,12 @@ def is_thought(part: object) -> bool:
 
 def joined(*thoughts: str) -> str:
     """Put thoughts one after the other, each once: some servers tell them in two places."""
-    return "\n\n".join(dict.fromkeys(one.strip() for one in thoughts if one.strip()))
+    return "\n\n".join(dict.fromkeys(thought.strip() for thought in thoughts if thought.strip()))
 
 
 def _of_part(part: Mapping[str, Any]) -> str:
-    said = next((part[key] for key in (*_PARTS, "text") if part.get(key)), "")
-    inner = said if isinstance(said, list) else [{"text": said}]
+    thought = next((part[key] for key in (*_PARTS, "text") if part.get(key)), "")
+    inner = thought if isinstance(thought, list) else [{"text": thought}]
     texts = [one.get("text") for one in inner if isinstance(one, dict)]
     return "".join(text for text in texts if isinstance(text, str))
 

@@ -118,52 +118,52 @@ class Adapter:
         if not step:  # the seed on all deciding examples: who scores none of the first ones is broken
             first = distinct[:PROBES]
             self._refuse_broken(dict(zip(first, self._scorer.score(first), strict=True)))
-        found = dict(zip(distinct, self._scorer.score(distinct), strict=True))
-        self._keep_failures(step, found)
+        outcomes = dict(zip(distinct, self._scorer.score(distinct), strict=True))
+        self._keep_failures(step, outcomes)
         if not step:
-            self._refuse_skipped(found)
-        self._count(found)
-        return [found[pair] for pair in pairs]
+            self._refuse_skipped(outcomes)
+        self._count(outcomes)
+        return [outcomes[pair] for pair in pairs]
 
-    def _keep_failures(self, step: int, found: dict[Trial, Outcomes]) -> None:
-        pairs = list(found)
-        known = self._state.failed(step)
-        if known is None:
+    def _keep_failures(self, step: int, scored: dict[Trial, Outcomes]) -> None:
+        pairs = list(scored)
+        recorded = self._state.failed(step)
+        if recorded is None:
             failed = [
                 {"pair": place, "evaluator": name, "kind": str(one.kind), "message": one.message}
                 | {"stderr": one.stderr, "side_info": dict(one.side_info)}
                 for place, pair in enumerate(pairs)
-                for name, one in enumerate(found[pair])
+                for name, one in enumerate(scored[pair])
                 if isinstance(one, Failed)
             ]
             if failed:
                 self._state.fail(step, failed)
             return
-        for one in known:
-            pair, place = pairs[one["pair"]], one["evaluator"]
-            outcomes = list(found[pair])
-            outcomes[place] = _failed(one)
-            found[pair] = tuple(outcomes)
+        for failure in recorded:
+            pair, place = pairs[failure["pair"]], failure["evaluator"]
+            outcomes = list(scored[pair])
+            outcomes[place] = _failed(failure)
+            scored[pair] = tuple(outcomes)
 
-    def _refuse_broken(self, found: Mapping[Trial, Outcomes]) -> None:
+    def _refuse_broken(self, scored: Mapping[Trial, Outcomes]) -> None:
         """End where an evaluator has scored none of its first calls."""
         for place, name in enumerate(self._goal.names):
-            outcomes = [outcomes[place] for outcomes in found.values()]
-            failed = [one for one in outcomes if isinstance(one, Failed)]
+            outcomes = [outcomes[place] for outcomes in scored.values()]
+            failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
             if failed and len(failed) == len(outcomes):
                 calls = f"its first {len(failed)} calls" if len(failed) > 1 else "its first call"
-                said = f"{failed[0].kind}: {failed[0].message}"
-                raise Over(Why.EVALUATOR, f"{name} scored none of {calls}; the first: {said}")
+                reason = f"{failed[0].kind}: {failed[0].message}"
+                raise Over(Why.EVALUATOR, f"{name} scored none of {calls}; the first: {reason}")
 
-    def _refuse_skipped(self, found: Mapping[Trial, Outcomes]) -> None:
+    def _refuse_skipped(self, scored: Mapping[Trial, Outcomes]) -> None:
         """End where there is nothing to improve."""
-        if all(isinstance(self._goal.value(outcomes), Skipped) for outcomes in found.values()):
+        if all(isinstance(self._goal.value(outcomes), Skipped) for outcomes in scored.values()):
             raise Over(Why.EVALUATOR, f"{self._goal.name} skipped all examples: there is nothing to improve")
 
     def _batch(self, items: Sequence[Item], outcomes: Sequence[Outcomes], capture: bool) -> Batch:  # noqa: FBT001
-        values = [self._goal.value(one) for one in outcomes]
+        values = [self._goal.value(outcome) for outcome in outcomes]
         by_name = {
-            name: self._numbers(1 + place, [_value(one[place]) for one in outcomes])
+            name: self._numbers(1 + place, [_value(outcome[place]) for outcome in outcomes])
             for place, name in enumerate(self._goal.names)
         }
         scores = self._numbers(0, values)
@@ -194,8 +194,8 @@ class Adapter:
         worth = partial(_worth, penalty=penalty, mean=mean)
         return [worth(value) for value in values]
 
-    def _count(self, found: Mapping[Trial, Outcomes]) -> None:
-        for pair, outcomes in found.items():
+    def _count(self, scored: Mapping[Trial, Outcomes]) -> None:
+        for pair, outcomes in scored.items():
             value = self._goal.value(outcomes)
             if isinstance(value, Failed) and pair not in self._failed:
                 self._failed.add(pair)

@@ -33,7 +33,7 @@ class _Loader:
         return list(self._items)
 
     def fetch(self, ids: Sequence[Label]) -> list[Item]:
-        return [self._items[one] for one in ids]
+        return [self._items[identity] for identity in ids]
 
     def __len__(self) -> int:
         return len(self._items)

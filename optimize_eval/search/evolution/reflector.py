@@ -49,10 +49,12 @@ class Reflector:
     def reflect_many(self, jobs: list[ReflectionJob]) -> list[tuple[ReflectionProposal, ReflectionLM]]:
         """Put all requests of an iteration to the panel at once."""
         given = [self._given.popleft() for _ in jobs[: len(self._given)]]
-        replies = [ProposerReply(proposer="given", proposal=Proposal(candidate=shown(one))) for one in given]
+        replies = [
+            ProposerReply(proposer="given", proposal=Proposal(candidate=shown(text))) for text in given
+        ]
         try:
-            if asked := jobs[len(given) :]:
-                replies += self._panel.ask([self._request(*job) for job in asked])
+            if pending := jobs[len(given) :]:
+                replies += self._panel.ask([self._request(*job) for job in pending])
         except Exception as error:
             raise OwnError(error) from error
         return [(self._screened(reply, job[0]), self) for reply, job in zip(replies, jobs, strict=True)]

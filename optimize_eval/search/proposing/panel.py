@@ -131,13 +131,13 @@ def _words(error: EvaluationError) -> str:
 
 def _told(reply: ProposerReply) -> dict[str, Any]:
     """Write a reply down; a text that UTF-8 cannot hold is kept as what it is refused for."""
-    told: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
+    record: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
     proposal = reply.proposal
     if proposal is None:
-        return told | {"failure": reply.failure.encode(errors="replace").decode()}
-    told |= {"candidate": _safe(proposal.candidate), "note": _safe(proposal.note)}
-    told |= {name: True for name in ("is_cut_off", "is_skip") if getattr(proposal, name)}
-    return told | ({} if proposal.tokens is None else {"tokens": proposal.tokens})
+        return record | {"failure": reply.failure.encode(errors="replace").decode()}
+    record |= {"candidate": _safe(proposal.candidate), "note": _safe(proposal.note)}
+    record |= {name: True for name in ("is_cut_off", "is_skip") if getattr(proposal, name)}
+    return record | ({} if proposal.tokens is None else {"tokens": proposal.tokens})
 
 
 def _safe(value: Any) -> Any:

@@ -36,7 +36,7 @@ class ProposalRequest:
     task_model: None = None  # programs get one in their environment; proposers have none
 
     def to_dict(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "_protocol_version": PROTOCOL_VERSION,
             "candidate": shown(self.texts),
             "objective": self.objective,
@@ -44,11 +44,13 @@ class ProposalRequest:
             "components": list(self.components),
             "records": list(self.records),
         }
-        return {key: value for key, value in told.items() if value or key not in {"background", "components"}}
+        return {
+            key: value for key, value in fields.items() if value or key not in {"background", "components"}
+        }
 
     def line(self, identity: str | None = None) -> bytes:
-        told = self.to_dict() | ({} if identity is None else {"_id": identity})
-        return strict_json.dumps(told) + b"\n"
+        fields = self.to_dict() | ({} if identity is None else {"_id": identity})
+        return strict_json.dumps(fields) + b"\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +108,8 @@ _HINT = f"print {SAMPLE}"
 
 def _declared(declared: Any) -> Capabilities:
     """Take that a proposer may be kept alive; it is sent one request at a time."""
-    known = Capabilities.from_json(declared)
-    return Capabilities(persistent=known.persistent, concurrency=known.concurrency)
+    capabilities = Capabilities.from_json(declared)
+    return Capabilities(persistent=capabilities.persistent, concurrency=capabilities.concurrency)
 
 
 def _no_batches(_answer: Mapping[str, Any], _size: int) -> list[Proposal | EvaluationError]:

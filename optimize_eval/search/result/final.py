@@ -28,11 +28,11 @@ from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.stored import StoredRun
 
 
-def finalists(found: SearchOutcome, top: int) -> tuple[Node, ...]:
+def finalists(outcome: SearchOutcome, top: int) -> tuple[Node, ...]:
     """Choose who is compared with the seed at the end: the best means of the search, each text once."""
     chosen: dict[str, Node] = {}
-    for node in found.top(len(found.nodes)):
-        if node.text != found.seed.text:
+    for node in outcome.top(len(outcome.nodes)):
+        if node.text != outcome.seed.text:
             chosen.setdefault(node.text, node)
     return tuple(chosen.values())[:top]
 
@@ -71,18 +71,18 @@ def _say_nothing(_note: str) -> None:
     """Be silent: what an earlier sweep compared is of no interest to who searches on."""
 
 
-def _plant(stored: StoredRun, plan: Plan, known: Mapping[str, Mapping[str, Any]]) -> None:
+def _plant(stored: StoredRun, plan: Plan, records: Mapping[str, Mapping[str, Any]]) -> None:
     """Write what is known of owed units into the journal, by the names that they have there."""
     view = stored.ledger
     owed = [plan.unit(number) for number in view.owed(range(plan.layout.size))]
-    planted = [unit for unit in owed if unit.key in known]
+    planted = [unit for unit in owed if unit.key in records]
     if not planted:
         return
     with closing(journal.Journal(stored.folder / JOURNAL, view.ledger.end)) as written:
         header = {"schema": journal.SCHEMA, "plan": view.ledger.table.run, "started_at": Clock().now()}
         written.append(journal.sealed(header))
         for unit in planted:
-            line = journal.sealed({"key": unit.key, **unit.coordinates, **_told(known[unit.key])})
+            line = journal.sealed({"key": unit.key, **unit.coordinates, **_told(records[unit.key])})
             view.enter(unit.number, "scored", written.append(line), len(line))
     view.ledger.end = written.end
 

@@ -31,30 +31,30 @@ class Elsewhere(NamedTuple):
 
 def runs_beside(own: Path) -> list[Path]:
     """List the other runs in the folder that a run is in, the newest first."""
-    found: list[tuple[float, Path]] = []
+    runs: list[tuple[float, Path]] = []
     try:
         for _, path in zip(range(_MOST_FILES), own.parent.iterdir(), strict=False):
             if path.name != own.name and (path / MANIFEST).is_file() and (path / JOURNAL).is_file():
-                found.append((-(path / JOURNAL).stat().st_mtime, path))
+                runs.append((-(path / JOURNAL).stat().st_mtime, path))
     except OSError:
         return []
-    return [path for _, path in sorted(found)[:_MOST_RUNS]]
+    return [path for _, path in sorted(runs)[:_MOST_RUNS]]
 
 
 def known_elsewhere(own: Path, document: Document, owed: Callable[[], Owed]) -> Elsewhere | None:
     """Find the run that has scored most of what is owed, which is listed only where there is another run."""
     documents = list(_documents(own))
     wanted = owed() if documents else {}
-    found = [Elsewhere(folder, *_known(there, document, wanted)) for folder, there in documents]
-    best = max(found, key=lambda one: one.calls, default=None)
+    others = [Elsewhere(folder, *_known(there, document, wanted)) for folder, there in documents]
+    best = max(others, key=lambda one: one.calls, default=None)
     return best if best and best.calls else None
 
 
 def _documents(own: Path) -> Iterator[tuple[Path, Document]]:
     for folder in runs_beside(own):
         try:
-            if (folder / MANIFEST).stat().st_size <= _MOST_BYTES and (found := read_document(folder)):
-                yield folder, found
+            if (folder / MANIFEST).stat().st_size <= _MOST_BYTES and (document := read_document(folder)):
+                yield folder, document
         except (OptimizeEvalError, OSError):
             continue
 
@@ -63,7 +63,7 @@ def _known(there: Document, here: Document, owed: Owed) -> tuple[int, bool]:
     """Count calls that are scored there and owed here, and say whether the cells there are all scored."""
     try:
         cells, shared, repeats = _cells(there), _shared(there, here), there["repeats"]
-        sizes = {one["name"]: len(one["lines"]) * repeats for one in there["splits"]}
+        sizes = {split["name"]: len(split["lines"]) * repeats for split in there["splits"]}
         calls, is_exact = 0, True
         for name, places in owed.items():
             cell = cells.get(_essence(here, name))
@@ -86,8 +86,14 @@ def _essence(document: Document, name: CellName) -> tuple[Any, ...]:
 
 def _cells(document: Document) -> Cells:
     """Find cells by what they are, not by how they are called."""
-    programs = {_shown(one, str(one.get("sha256"))): _program(one) for one in document["evaluators"]}
-    texts = {_shown(one, digest_of_candidate(one)): _text(one) for one in document["candidates"]}
+    programs = {
+        _shown(evaluator, str(evaluator.get("sha256"))): _program(evaluator)
+        for evaluator in document["evaluators"]
+    }
+    texts = {
+        _shown(candidate, digest_of_candidate(candidate)): _text(candidate)
+        for candidate in document["candidates"]
+    }
     return {
         (*programs[cell["evaluator"]], texts[cell["candidate"]], cell["task_model"], cell["split"]): cell
         for cell in document["cells"]
@@ -96,14 +102,16 @@ def _cells(document: Document) -> Cells:
 
 def _shared(there: Document, here: Document) -> dict[str, set[int | None]]:
     """Find the lines of examples that are the same in both."""
-    lines = {one["name"]: set(zip(one["lines"], one["sha256"], strict=True)) for one in there["splits"]}
+    lines = {
+        split["name"]: set(zip(split["lines"], split["sha256"], strict=True)) for split in there["splits"]
+    }
     return {
-        one["name"]: {
+        split["name"]: {
             line
-            for line, digest in zip(one["lines"], one["sha256"], strict=True)
-            if (line, digest) in lines.get(one["name"], ())
+            for line, digest in zip(split["lines"], split["sha256"], strict=True)
+            if (line, digest) in lines.get(split["name"], ())
         }
-        for one in here["splits"]
+        for split in here["splits"]
     }
 
 

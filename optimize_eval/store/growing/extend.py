@@ -53,18 +53,18 @@ class Growth:
         entries = list(self.known["evaluators"])
         now = current(entries)
         refused: dict[str, str] = {}
-        for one in self.wanted["evaluators"]:
-            name = one["name"]
+        for evaluator in self.wanted["evaluators"]:
+            name = evaluator["name"]
             old = now.get(name)
             if old is None:
-                entries.append(one)
-            elif _is_same_evaluator(old, one) and not self._is_to_be_called_anew(name):
+                entries.append(evaluator)
+            elif _is_same_evaluator(old, evaluator) and not self._is_to_be_called_anew(name):
                 if self._is_replaced(name):
                     self.notes.append(f"{name} is what the run has already: --replace calls none of it again")
             elif self._is_replaced(name) or self.past().is_unused(name):
-                entries = self._with_evaluator(entries, old, one)
+                entries = self._with_evaluator(entries, old, evaluator)
             else:
-                refused[name] = f"evaluator {name} {evaluator_change(old, one)}"
+                refused[name] = f"evaluator {name} {evaluator_change(old, evaluator)}"
         if refused:
             raise _contradiction(refused)
         return entries
@@ -98,7 +98,10 @@ class Growth:
         return [*others, {**one, ("sound_since" if stays and not again else "since"): ledger.end}]
 
     def _candidates(self) -> list[Entry]:
-        entries = {(one["name"], digest_of_candidate(one)): one for one in self.known["candidates"]}
+        entries = {
+            (candidate["name"], digest_of_candidate(candidate)): candidate
+            for candidate in self.known["candidates"]
+        }
         now = current(self.known["candidates"])
         for one in self.wanted["candidates"]:
             old = now.get(one["name"])
@@ -180,8 +183,8 @@ def _in_force(entry: Entry) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "superseded"}
 
 
-def _union(known: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
-    return [*known, *(one for one in wanted if one not in known)]
+def _union(present: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
+    return [*present, *(item for item in wanted if item not in present)]
 
 
 def _about_evaluator(name: str, *, has_scored: bool, is_other: bool) -> str:
@@ -208,11 +211,11 @@ def _check_kind(known: str, wanted: str) -> None:
 def _check_names(document: Document) -> None:
     """Refuse a candidate with the name of what another was: their cells would be the same."""
     now = current(document["candidates"])
-    for one in document["candidates"]:
-        shown = shown_as(one["name"], digest_of_candidate(one))
-        if one.get("superseded") and shown in now:
+    for candidate in document["candidates"]:
+        name = shown_as(candidate["name"], digest_of_candidate(candidate))
+        if candidate.get("superseded") and name in now:
             raise UsageError(
-                f"candidate {shown}: so the run calls what {one['name']} was earlier",
+                f"candidate {name}: so the run calls what {candidate['name']} was earlier",
                 hint="give the candidate another name, or choose another folder with --out",
             )
 
@@ -222,9 +225,9 @@ def _check_size(units: int) -> None:
         raise UsageError(f"{units:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
 
 
-def _contradiction(found: Mapping[str, str]) -> UsageError:
-    options = " ".join(f"--replace {shlex.quote(name)}" for name in found)
+def _contradiction(changes: Mapping[str, str]) -> UsageError:
+    options = " ".join(f"--replace {shlex.quote(name)}" for name in changes)
     return UsageError(
-        "\n".join(["the run has scores by another program of the same name:", *listed([*found.values()])]),
+        "\n".join(["the run has scores by another program of the same name:", *listed([*changes.values()])]),
         hint=f"call the new one with {options}, choose another folder with --out, or start over with --fresh",
     )

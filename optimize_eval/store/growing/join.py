@@ -31,7 +31,7 @@ def join(
     if not document.get(_JOINING):
         document[_JOINING] = True
         write_document(folder, document)
-    names = [one["name"] for one in candidates]
+    names = [candidate["name"] for candidate in candidates]
     splits = [split.name for split in layout.splits]
     cells = list(product(layout.evaluators, names, layout.task_models, splits))
     for cell in cells:
@@ -46,13 +46,15 @@ def known_document(folder: Path) -> Document | None:
     document = read_document(folder)
     if document is None or not document.pop(_JOINING, False):
         return document
-    names = {one["name"] for one in document["candidates"]}
-    there = {cell_name(one) for one in document["cells"]}
+    names = {candidate["name"] for candidate in document["candidates"]}
+    there = {cell_name(cell) for cell in document["cells"]}
     for entry in journal.entries(folder / JOURNAL):
         if entry.line.startswith(_JOINED):
             told = journal.decode(entry.line)["joined"]
             cells = [cell_of(cell, _NOTHING) for cell in map(tuple, told["cells"]) if cell not in there]
-            document["candidates"] += [one for one in told["candidates"] if one["name"] not in names]
+            document["candidates"] += [
+                candidate for candidate in told["candidates"] if candidate["name"] not in names
+            ]
             document["cells"] += cells
     return document
 

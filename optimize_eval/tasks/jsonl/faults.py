@@ -106,6 +106,6 @@ def check_object(field: str, value: object) -> Iterator[Fault]:
         yield Fault("bad_type", field, f"must be an object, this is {describe(value)}")
 
 
-def check_choice(field: str, value: object, known: Sequence[str]) -> Iterator[Fault]:
-    if not isinstance(value, str) or value not in known:
-        yield Fault("bad_value", field, f"must be one of {', '.join(known)}; this is {describe(value)}")
+def check_choice(field: str, value: object, choices: Sequence[str]) -> Iterator[Fault]:
+    if not isinstance(value, str) or value not in choices:
+        yield Fault("bad_value", field, f"must be one of {', '.join(choices)}; this is {describe(value)}")

@@ -114,9 +114,9 @@ def read_record(raw: bytes, number: int) -> Task | TaskError:
 
 def dialect_of(values: Iterable[Any]) -> str:
     """Tell the dialect by the first record that shows one, and not both."""
-    shown = (_shown(value) for value in values if isinstance(value, dict))
+    guesses = (_shown(value) for value in values if isinstance(value, dict))
     both = DATASET
-    for dialects in shown:
+    for dialects in guesses:
         if len(dialects) == 1:
             return dialects[0]
         both = dialects[0] if dialects else both
@@ -136,8 +136,8 @@ def _read(data: bytes, dialect: str | None) -> tuple[str, list[tuple[Line, _Reco
             f"no format of task files is called {chosen!r}", hint=f"name one of {', '.join(_READERS)}"
         )
     read = list(_READERS[chosen](lines))
-    errors = [one for one in read if isinstance(one, TaskError)]
-    return chosen, [one for one in read if not isinstance(one, TaskError)], errors
+    errors = [item for item in read if isinstance(item, TaskError)]
+    return chosen, [item for item in read if not isinstance(item, TaskError)], errors
 
 
 def _read_dataset(lines: Iterable[Line]) -> Iterator[tuple[Line, _Record] | TaskError]:
