@@ -42,7 +42,7 @@ class Way(Protocol):
         ...
 
     @property
-    def asked(self) -> Callee:
+    def callee(self) -> Callee:
         """Whom they reach, for the words of failures."""
         ...
 
@@ -68,7 +68,7 @@ class Model:
         self.spec = spec
         place = providers.find(spec)
         self._way: Way = _OverHttp(spec, place, headers, hidden) if place else _outside(spec)
-        self._turns = Turns(self._way.asked.base, self._way.asked.model, manners)
+        self._turns = Turns(self._way.callee.base, self._way.callee.model, manners)
         self._prices = known_prices([spec.name], manners.prices) if manners.seeks_prices else manners.prices
         self.stop_waiting = self._turns.stop
         self._lock = threading.Lock()
@@ -117,7 +117,7 @@ class Model:
 
     def _once(self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float) -> Reply:
         """Call, and take down what that used, also where it failed."""
-        began, callee = time.monotonic(), self._way.asked
+        began, callee = time.monotonic(), self._way.callee
         response = self._attempt(body, schema, deadline)
         if isinstance(response, EvaluationError):
             explained = _explained(response, callee)
@@ -147,7 +147,7 @@ class Model:
 
     def _body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         system = [{"role": "system", "content": self.spec.system}] if self.spec.system else []
-        return {"model": self._way.asked.model, "messages": [*system, *messages], **self.spec.options}
+        return {"model": self._way.callee.model, "messages": [*system, *messages], **self.spec.options}
 
     def _attempt(
         self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float
@@ -194,7 +194,7 @@ class _OverHttp:
             self._headers |= anthropic.headers_with(place.key)
         elif place.key:
             self._headers["Authorization"] = f"Bearer {place.key}"
-        self.asked = Callee(
+        self.callee = Callee(
             name=spec.name,
             model=place.model,
             base=shown(place.url).removesuffix(providers.PATH).removesuffix(anthropic.PATH),

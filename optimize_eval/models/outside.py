@@ -40,7 +40,7 @@ class ThroughLitellm:
         self._litellm = _imported()
         if not knows(spec):
             raise providers.unknown(spec.name, "litellm does not know it either")
-        self.asked = Callee(
+        self.callee = Callee(
             name=spec.name,
             model=model,
             base=spec.api_base or f"{provider} (through litellm)",
@@ -63,12 +63,14 @@ class ThroughLitellm:
             answer = self._litellm.completion(**options)
         except Exception as error:  # noqa: BLE001  its exceptions have no root of their own
             return self._response(error)
-        return Response(status=200, retry_after=None, location=None, body=orjson.dumps(self._told(answer)))
+        return Response(
+            status=200, retry_after=None, location=None, body=orjson.dumps(self._reply_of(answer))
+        )
 
     def close(self) -> None:
         """Leave its connections to it: it shares them."""
 
-    def _told(self, answer: Any) -> dict[str, Any]:
+    def _reply_of(self, answer: Any) -> dict[str, Any]:
         """Give what the server said; where it reported no usage, litellm says 0, and we say nothing."""
         reply: dict[str, Any] = answer.model_dump(mode="json")
         usage = reply.get("usage") or {}

@@ -35,7 +35,7 @@ def attempt(
 
     answer: Answer | EvaluationError
     try:
-        answer = ask(call, payload, started + timeout, retries, pause)
+        answer = call_with_retries(call, payload, started + timeout, retries, pause)
     except EvaluationError as error:
         answer = error
     else:
@@ -83,7 +83,7 @@ def attempt_many(
     return outcomes
 
 
-def ask(
+def call_with_retries(
     call: Callable[[Payload, float], Answer],
     payload: Payload,
     deadline: float,

@@ -20,7 +20,7 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.programs.targets import split_command
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
 from optimize_eval.rows.datasets import Example, make_example
-from optimize_eval.run.attempt import ask
+from optimize_eval.run.attempt import call_with_retries
 
 
 class PlainEvaluator:
@@ -43,7 +43,7 @@ class PlainEvaluator:
         payload = Payload(candidate=candidate, example=_bytes_of(example), task_model=self._task_model)
         deadline = time.monotonic() + self._spec.timeout
         try:
-            answer = ask(self._evaluator.call, payload, deadline, self._spec.retries or 0)
+            answer = call_with_retries(self._evaluator.call, payload, deadline, self._spec.retries or 0)
         except EvaluationError as error:
             if self._on_failure is None:
                 raise

@@ -91,7 +91,7 @@ class LiveEvaluators:
 
     def end_if_over(self) -> None:
         """After a stop let nothing wait for a server, and end what is in flight once it has no more time."""
-        if self._stop.is_asked:
+        if self._stop.is_requested:
             self.stop_waiting()
         if self._stop.is_over:
             self._close()

@@ -1,5 +1,9 @@
-"""What became of a unit: scored, failed, or skipped on purpose. Three types, all the way to the reports."""
+"""What became of a unit: scored, failed, or skipped on purpose; and how many of an evaluator's units so far.
 
+An outcome is one of three types, all the way to the reports; Progress has counts, no mean.
+"""
+
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,3 +70,30 @@ class Skipped:
 
 
 Outcome = Scored | Failed | Skipped
+
+
+@dataclass(slots=True)
+class Progress:
+    """One evaluator's part of a run; `done` counts what an earlier session scored, too."""
+
+    name: str
+    total: int
+    done: int
+    called: int = 0  # in this session
+    failed: int = 0
+    failed_at: float = 0.0  # the last one
+    last_failure: Failed | None = None
+    last_place: dict[str, Any] = field(default_factory=dict)
+
+    def count(self, outcome: Scored | Failed, coordinates: dict[str, Any]) -> None:
+        self.called += 1
+        self.done += 1
+        if isinstance(outcome, Failed):
+            self.failed += 1
+            self.failed_at = time.monotonic()
+            self.last_place, self.last_failure = coordinates, outcome
+
+    @property
+    def asked(self) -> int:
+        """The former name of `called`."""
+        return self.called

@@ -23,7 +23,7 @@ from optimize_eval.protocol import Payload
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import value_at
 from optimize_eval.run.splits import (
-    ExampleLabels,
+    PlanExamples,
     SplitSource,
     check_fields,
     check_labels,
@@ -66,11 +66,11 @@ class Plan:
     candidates: tuple[Candidate, ...]
     examples: tuple[tuple[PlannedExample, ...], ...]  # by split
     layout: Layout
-    about: ExampleLabels  # what run.json says of the examples
+    about: PlanExamples  # what run.json says of the examples
 
     def unit(self, number: int) -> Unit:
         place = self.layout.place(number)
-        contents = self._asked[place.cell]
+        contents = self._contents[place.cell]
         example = contents.examples[place.example]
         repeat = place.repeat + 1
         text = example.texts[contents.candidate] if example.texts else contents.text
@@ -113,7 +113,7 @@ class Plan:
         return tuple(_sha256(candidate.text.encode()) for candidate in self.candidates)
 
     @cached_property
-    def _asked(self) -> list["_CellContents"]:
+    def _contents(self) -> list["_CellContents"]:
         layout = self.layout
         axes = product(
             range(len(layout.evaluators)),
@@ -201,7 +201,7 @@ def plan_run(
         candidates=tuple(candidates),
         examples=examples or (_WITHOUT_EXAMPLES,),
         layout=layout,
-        about=ExampleLabels(sources, candidates),
+        about=PlanExamples(sources, candidates),
     )
 
 

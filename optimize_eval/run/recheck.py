@@ -15,9 +15,8 @@ from typing import Any
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.run.live import LiveEvaluators, crowded_out
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.outcome import Failed, Progress, Scored
 from optimize_eval.run.plan import Plan, Unit
-from optimize_eval.run.progress import Progress
 from optimize_eval.run.stop import Stop
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
@@ -57,7 +56,7 @@ def recheck(
     """Call so many scored units again, or all if there are fewer; the run's session is over."""
     part = run.ledger.of(plan.layout)
     chosen = chosen_again(plan.layout, part, wanted)
-    answers = sorted(_ask(plan, chosen, slots, stop, watch), key=lambda answer: answer[0].number)
+    answers = sorted(_call_again(plan, chosen, slots, stop, watch), key=lambda answer: answer[0].number)
     with part.reader(run.folder / JOURNAL) as reader:
         records = [reader.record(unit.number) for unit, _ in answers]
         before = [record["score"] for record in records if record]
@@ -88,7 +87,7 @@ def _shares(sizes: Sequence[int], wanted: int) -> list[int]:
     return shares
 
 
-def _ask(
+def _call_again(
     plan: Plan,
     chosen: Sequence[Sequence[int]],
     slots: int,
@@ -120,7 +119,7 @@ def _ask(
             lanes,
             lambda numbers: live.answers([plan.unit(number) for number in numbers]),
             done,
-            lambda: stop.is_asked,
+            lambda: stop.is_requested,
             lambda answer: crowded_out(*answer),
         )
     return answers

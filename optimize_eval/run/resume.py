@@ -43,7 +43,7 @@ def open_run(
 ) -> StoredRun:
     """Make a locked folder ready for a session of this plan; the result says what is already scored."""
     _check_named(plan, replace)
-    run = extend(folder, manifest, plan.about.tell, fresh=fresh, replace=replace)
+    run = extend(folder, manifest, plan.about.describe, fresh=fresh, replace=replace)
     plan.about.forget()
     return run
 
@@ -54,7 +54,7 @@ def look_at(
     """Find what of a plan is known, and write nothing."""
     _check_named(plan, replace)
     document = None if fresh else known_document(folder)
-    return look(folder, document, manifest, plan.about.tell, replace=replace)
+    return look(folder, document, manifest, plan.about.describe, replace=replace)
 
 
 def _check_named(plan: Plan, replace: Collection[str]) -> None:

@@ -17,9 +17,8 @@ from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.kinds.table import connect, has_changed
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.outcome import Failed, Progress, Scored
 from optimize_eval.run.plan import Plan, Unit
-from optimize_eval.run.progress import Progress
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
 from optimize_eval.spent import Spending
@@ -106,7 +105,7 @@ class Runner:
         self._watch = watch
         self._engine: Engine = LocalEngine(settings.slots, self._tick)
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
-        self._asked = LiveEvaluators(self._specs, stop, connecting)
+        self._live = LiveEvaluators(self._specs, stop, connecting)
         self._probed: set[int] = set()
         self._reason = ""  # why the run stops early
         self._over = ""  # which budget is used up
@@ -120,15 +119,15 @@ class Runner:
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
-            with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._asked:
+            with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._live:
                 self._journal.append(journal.sealed(self._header()))
                 if self._settings.probe:
                     self._probe()
-                self._ask(everyone, [self._owed(place) for place in everyone])
+                self._call(everyone, [self._owed(place) for place in everyone])
             status = self._status()
             self._journal.append(journal.sealed(self._footer(status)))
         self._ledger.end = self._journal.end
-        notes = [*self._asked.notes, *filter(None, [self._engine.note])]
+        notes = [*self._live.notes, *filter(None, [self._engine.note])]
         return self._ended(status, tuple(notes))
 
     def _ended(self, status: Status, notes: tuple[str, ...]) -> SessionEnd:
@@ -147,7 +146,7 @@ class Runner:
 
     def _footer(self, status: Status) -> dict[str, Any]:
         """Say how the session ended, and which evaluators' files changed meanwhile."""
-        called = [place for place, progress in enumerate(self._progress) if progress.asked]
+        called = [place for place, progress in enumerate(self._progress) if progress.called]
         changed = [
             self._progress[place].name
             for place in called
@@ -166,7 +165,7 @@ class Runner:
             unproven = self._unproven()
             units = [self._first_units(place, number) for place in unproven]
             self._probed.update(unit for chosen in units for unit in chosen)
-            self._ask(unproven, units)
+            self._call(unproven, units)
             if self._is_stopped():
                 return
         for place in self._unproven():
@@ -214,11 +213,11 @@ class Runner:
     def _units(self) -> list[range]:
         return [self._plan.layout.units_of(name) for name in self._plan.layout.evaluators]
 
-    def _ask(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
+    def _call(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
         lanes = [
             Lane(
                 units=owed,
-                capacity=partial(self._asked.capacity, place),
+                capacity=partial(self._live.capacity, place),
                 weight=self._plan.specs[place].weight,
             )
             for place, owed in zip(places, units, strict=True)
@@ -236,7 +235,7 @@ class Runner:
         """Call one evaluator about units; those that the end of the run cut off stay owed."""
         units = [self._plan.unit(number) for number in numbers]
         started_at = self._clock.now()
-        return [record_of(*pair, started_at) for pair in self._asked.answers(units)]
+        return [record_of(*pair, started_at) for pair in self._live.answers(units)]
 
     def _done(self, record: Record) -> None:
         self._scribe.put(record)
@@ -267,16 +266,16 @@ class Runner:
             limit = "--on-failure abort" if self._settings.abort_on_failure else "--max-failures"
             self._reason = f"{calls} ({limit})"
         if failed.retry_after:
-            self._asked.rest(place, min(failed.retry_after, self._specs[place].timeout))
+            self._live.rest(place, min(failed.retry_after, self._specs[place].timeout))
 
     def _tick(self) -> None:
         if self._over:
-            self._asked.stop_waiting()
-        self._asked.end_if_over()
+            self._live.stop_waiting()
+        self._live.end_if_over()
         self._watch(self._progress)
 
     def _is_stopped(self) -> bool:
-        return bool(self._reason or self._over) or self._stop.is_asked
+        return bool(self._reason or self._over) or self._stop.is_requested
 
     def _status(self) -> Status:
         if self._reason:

@@ -14,7 +14,7 @@ from optimize_eval.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import value_at
-from optimize_eval.store.growing.told import ExampleTexts
+from optimize_eval.store.growing.example_texts import ExampleTexts
 from optimize_eval.store.layout import NO_VALUE, SINGLE
 
 MOST_GROUPS = 100
@@ -37,7 +37,7 @@ class SplitSource:
     examples: tuple[Example, ...]
 
 
-class ExampleLabels:
+class PlanExamples:
     """The examples of a plan, until run.json is written, which is rarely, or they are let go.
 
     They are decoded, which a run does not need; so they are let go once the run is open.
@@ -47,7 +47,7 @@ class ExampleLabels:
         self._sources = tuple(sources)
         self._fields = {candidate.name: candidate.field for candidate in candidates if candidate.field}
 
-    def tell(self) -> ExampleTexts:
+    def describe(self) -> ExampleTexts:
         """Name the examples, give the starts of their inputs, and digest the candidates that are in them."""
         hidden = {part for field in self._fields.values() for part in (field, field.partition(".")[0])}
         if not self._sources:

@@ -36,7 +36,7 @@ class Stop:
         """Let the clock request the stop at an instant, unless somebody does before."""
         self._ends_at = instant
 
-    def ask(self) -> None:
+    def request(self) -> None:
         if self._at is not None:
             self._is_urgent = True
             return
@@ -44,13 +44,13 @@ class Stop:
         self._wake.set()
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         return self._at is not None or self._is_due()
 
     @property
     def is_over(self) -> bool:
         """Return True if what is in flight is to be ended."""
-        return self._is_urgent or (self.is_asked and self._clock() - (self._at or 0.0) > GRACE)
+        return self._is_urgent or (self.is_requested and self._clock() - (self._at or 0.0) > GRACE)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not on after a stop: then the unit is given up and stays owed."""

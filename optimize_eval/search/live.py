@@ -58,7 +58,7 @@ class LiveScorer:
         self._stop = stop
         self._task_model = task_model
         self._watch = watch
-        self._asked = LiveEvaluators(self._specs, stop, connecting)
+        self._live = LiveEvaluators(self._specs, stop, connecting)
         self._engine = LocalEngine(slots, self._tick)
         self._clock = Clock()
         self._known: dict[str, Outcome] = {}
@@ -71,7 +71,7 @@ class LiveScorer:
         if self._path:
             self._journal = journal.Journal(self._path, self._read(self._path))
         try:
-            self._asked.__enter__()
+            self._live.__enter__()
         except BaseException:
             self._close_journal()
             raise
@@ -81,13 +81,13 @@ class LiveScorer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._asked.__exit__(kind, error, trace)
+            self._live.__exit__(kind, error, trace)
         finally:
             self._close_journal()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self._asked.notes, *filter(None, [self._engine.note]))
+        return (*self._live.notes, *filter(None, [self._engine.note]))
 
     def owed(self, pairs: Sequence[Trial]) -> int:
         return sum(unit.key not in self._known for units in self._planned(pairs) for unit in units)
@@ -132,7 +132,7 @@ class LiveScorer:
         lanes = [
             Lane(
                 units=[unit.number for unit in owed if unit.evaluator == place],
-                capacity=partial(self._asked.capacity, place),
+                capacity=partial(self._live.capacity, place),
                 weight=spec.weight,
             )
             for place, spec in enumerate(self._specs)
@@ -141,13 +141,13 @@ class LiveScorer:
             lanes,
             self._attempt,
             self._done,
-            lambda: self._stop.is_asked,
+            lambda: self._stop.is_requested,
             lambda record: crowded_out(record.unit, record.outcome),
         )
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
         started_at = self._clock.now()
-        answers = self._asked.answers([self._units[number] for number in numbers])
+        answers = self._live.answers([self._units[number] for number in numbers])
         return [record_of(unit, outcome, started_at) for unit, outcome in answers]
 
     def _done(self, record: Record) -> None:
@@ -156,10 +156,10 @@ class LiveScorer:
         self._known[record.unit.key] = record.outcome
         self.calls += 1
         if isinstance(record.outcome, Failed) and record.outcome.retry_after:
-            self._asked.rest(record.unit.evaluator, record.outcome.retry_after)
+            self._live.rest(record.unit.evaluator, record.outcome.retry_after)
 
     def _tick(self) -> None:
-        self._asked.end_if_over()
+        self._live.end_if_over()
         self._watch(self.calls)
 
     def _read(self, path: Path) -> int:

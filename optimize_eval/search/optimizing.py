@@ -10,7 +10,7 @@ from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.kinds.table import connect, identify
 from optimize_eval.run.live import Connecting
-from optimize_eval.run.progress import Progress
+from optimize_eval.run.outcome import Progress
 from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.live import FILE as EVALUATIONS
@@ -24,7 +24,7 @@ from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import FILE as STATE
 from optimize_eval.search.state import SearchState
 from optimize_eval.search.tree import Node, SearchOutcome
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs
@@ -125,7 +125,7 @@ def _forget_failures(folder: Path) -> None:
 
 
 def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], None]) -> None:
-    progress.done = progress.asked = calls
+    progress.done = progress.called = calls
     watch([progress])
 
 

@@ -124,7 +124,7 @@ def _first_text(plan: SearchPlan, panel: Panel, screen: Screen) -> Texts:
     request = ProposalRequest(texts=plain(""), objective=plan.objective, background=plan.background)
     why = ""
     for _ in range(3):
-        reply = panel.ask([request])[0]
+        reply = panel.propose([request])[0]
         if reply.proposal is None:
             why = reply.failure
             continue

@@ -10,7 +10,7 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.protocol import Payload
 from optimize_eval.retrying import GivenUp
-from optimize_eval.run.attempt import ask
+from optimize_eval.run.attempt import call_with_retries
 from optimize_eval.run.stop import Stop
 from optimize_eval.serve import replies
 from optimize_eval.serve.hosts import Hosts, is_of_another_site
@@ -99,13 +99,13 @@ class Service:
             if self._is_full() and self._waiting >= _MOST_WAITING:
                 return replies.overloaded(self._waiting)
             self._await_turn()
-            if self._stop.is_asked:
+            if self._stop.is_requested:
                 return replies.stopping()
             if self._is_full():
                 return replies.busy(self._spec.timeout)
             self._in_flight += 1
         try:
-            return self._ask(payload)
+            return self._call(payload)
         finally:
             with self._room:
                 self._in_flight -= 1
@@ -117,13 +117,13 @@ class Service:
     def _await_turn(self) -> None:
         """Wait for room, for as long as a call may take."""
         self._waiting += 1
-        self._room.wait_for(lambda: self._stop.is_asked or not self._is_full(), self._spec.timeout)
+        self._room.wait_for(lambda: self._stop.is_requested or not self._is_full(), self._spec.timeout)
         self._waiting -= 1
 
-    def _ask(self, payload: Payload) -> HttpReply:
+    def _call(self, payload: Payload) -> HttpReply:
         started = time.monotonic()
         try:
-            answer = ask(
+            answer = call_with_retries(
                 self._evaluator.call,
                 payload,
                 started + self._spec.timeout,

@@ -11,7 +11,7 @@ from dataclasses import replace
 from threading import Lock, Thread
 from typing import Generic, TypeVar
 
-from optimize_eval.run.progress import Progress
+from optimize_eval.run.outcome import Progress
 from optimize_eval.run.stop import Stop
 from optimize_eval.session.host import Watch
 
@@ -89,17 +89,17 @@ class _Doing(Generic[T]):
 
     def end(self) -> None:
         """Stop the work and wait for its end; interrupted once more, it is ended at once."""
-        self._stop.ask()
+        self._stop.request()
         is_begun = self.thread.ident is not None  # else it sees the stop before anything else
         while is_begun and not self._is_done:
             try:
                 self.is_done(-1)
             except KeyboardInterrupt:
-                self._stop.ask()
+                self._stop.request()
 
     def _do(self) -> None:
         try:
-            if not self._stop.is_asked:
+            if not self._stop.is_requested:
                 self._results.append(self._work())
         except BaseException as error:  # noqa: BLE001  raised where it is waited for
             self._error = error

@@ -22,8 +22,7 @@ from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.session.boards import drop_outdated, make_board, path_of
-from optimize_eval.session.calling import CallSpan, call, reachable, summarise
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
 from optimize_eval.session.opening import folder_of, opened

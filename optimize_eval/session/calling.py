@@ -1,15 +1,16 @@
-"""The calls of a session: what is owed of a plan, then the recheck if there is to be one; and its summary.
+"""The calls of a session: what is owed of a plan, then the recheck if there is to be one; and what it leaves.
 
 What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.findings.board.stored import Board
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
@@ -21,6 +22,7 @@ from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
     from optimize_eval.findings.shapes.summary import Summary
+    from optimize_eval.findings.summary.gates import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +32,28 @@ class CallSpan:
     ended: SessionEnd
     plan: Plan | None = None
     rechecked: Rechecked | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A session that came to an end, be it before all was called.
+
+    A bench has several spans of calls, one for its models and one for each metric of its own. `boards` are
+    leaderboards by the names of such metrics, the bench's own without one; empty while calls are owed.
+    """
+
+    stored: StoredRun
+    summary: "Summary"
+    calls: tuple[CallSpan, ...]
+    boards: Mapping[str, Board] = field(default_factory=dict)
+    gates: "tuple[Gate, ...]" = ()
+    off_scale: tuple[str, ...] = ()  # words for judges whose scores were on another scale too often
+
+    @property
+    def status(self) -> Status:
+        """Say how it ended: the first span that did not come to its end speaks for all."""
+        ends = (called.ended.status for called in self.calls)
+        return next((status for status in ends if status is not Status.DONE), Status.DONE)
 
 
 @contextmanager

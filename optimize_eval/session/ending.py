@@ -5,11 +5,10 @@ from pathlib import Path
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.kinds import reproduce
+from optimize_eval.run.outcome import Progress
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.progress import Progress
 from optimize_eval.run.runner import SessionEnd, Status
-from optimize_eval.session.calling import CallSpan
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import CallSpan, Finished
 
 DONE, MISSED, COULD_NOT_GO_ON, TOO_MANY_FAILURES, INTERRUPTED = 0, 1, 3, 4, 130
 

@@ -16,8 +16,7 @@ from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import Settled, WantedEvaluator, add, humans_in, is_owed, settle
 from optimize_eval.run.runner import SessionEnd, Status
 from optimize_eval.run.splits import humans_of
-from optimize_eval.session.calling import CallSpan, call, off_scale, reachable, summarise
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import CallSpan, Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
 from optimize_eval.session.rescore_bench import Bench

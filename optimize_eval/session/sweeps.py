@@ -14,8 +14,7 @@ from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import look_at
-from optimize_eval.session.calling import call, off_scale, reachable, summarise
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened

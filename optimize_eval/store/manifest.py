@@ -122,7 +122,7 @@ def changed_splits(old: Manifest, new: Manifest) -> list[str]:
     return list(_changed("split", old, new, _split_change))
 
 
-def told(find: Differences, old: Manifest, new: Manifest) -> list[str]:
+def differences(find: Differences, old: Manifest, new: Manifest) -> list[str]:
     """Find differences, also where a manifest is not what this version writes."""
     try:
         return find(old, new)

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store.layout import Cell, Label, Layout, Split
-from optimize_eval.store.manifest import Manifest, changed_evaluators, changed_splits, layout_of, listed, told
+from optimize_eval.store.manifest import (
+    Manifest,
+    changed_evaluators,
+    changed_splits,
+    differences,
+    layout_of,
+    listed,
+)
 from optimize_eval.store.stored import StoredRun
 
 _AXES = ("evaluators", "candidates", "task_models", "splits")
@@ -130,7 +137,7 @@ def _in_common(a: RunAxes, b: RunAxes) -> tuple[dict[str, tuple[Any, ...]], tupl
 
 def _differences(a: Manifest, b: Manifest) -> tuple[list[str], list[str]]:
     """Say which evaluators and which examples are not the same."""
-    return told(changed_evaluators, a, b), told(changed_splits, a, b)
+    return differences(changed_evaluators, a, b), differences(changed_splits, a, b)
 
 
 def _common(axis: str, a: RunAxes, b: RunAxes) -> tuple[Any, ...]:

@@ -29,9 +29,9 @@ from optimize_eval.store.folder import (
     SUMMARY,
     write_document,
 )
+from optimize_eval.store.growing.example_texts import ExampleTexts, with_texts
 from optimize_eval.store.growing.extend import Growth
 from optimize_eval.store.growing.join import join, known_document, settled
-from optimize_eval.store.growing.told import ExampleTexts, with_told
 from optimize_eval.store.keys import CellName
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.ledger import OWED, Ledger, UnitTable
@@ -145,12 +145,12 @@ def _run(
 def extend(
     folder: Path,
     manifest: Manifest,
-    tell: Callable[[], ExampleTexts] | None,
+    describe: Callable[[], ExampleTexts] | None,
     *,
     fresh: bool = False,
     replace: Collection[str] = (),
 ) -> StoredRun:
-    """Make a locked folder ready for a session of what a manifest says, and tell what of it is known."""
+    """Make a locked folder ready for a session of what a manifest says, and say what of it is known."""
     if fresh:
         made = folder.glob(BOARDS)
         old = SUMMARY, OUTPUTS, JOURNAL, MANIFEST, f"{MANIFEST}.v1"
@@ -159,7 +159,7 @@ def extend(
     known = known_document(folder)
     if known is None and (folder / JOURNAL).exists():
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts over")
-    run = look(folder, known, manifest, tell, replace=replace)
+    run = look(folder, known, manifest, describe, replace=replace)
     if run.document != known:
         if known is not None:  # until the session's end, the word of an earlier one is of something else
             run.document["ended_at"] = None
@@ -171,17 +171,17 @@ def look(
     folder: Path,
     known: Document | None,
     manifest: Manifest,
-    tell: Callable[[], ExampleTexts] | None = None,
+    describe: Callable[[], ExampleTexts] | None = None,
     *,
     replace: Collection[str] = (),
 ) -> StoredRun:
     """Look at a run, of which run.json is known if there is one, as it is when it is extended so."""
     if known is None:
-        return _run(folder, with_told(document_of(manifest), None, tell), Ledger)
+        return _run(folder, with_texts(document_of(manifest), None, describe), Ledger)
     past = cache(lambda: Ledger.read(folder / JOURNAL, table_of(known)))
     growth = Growth(known=known, wanted=document_of(manifest), past=past, replace=replace)
     try:
-        document = with_told(growth.document(), known, tell)
+        document = with_texts(growth.document(), known, describe)
     except UsageError:
         raise
     except MISSHAPEN as error:

@@ -176,13 +176,13 @@ def test_of_lines_written_together_those_that_fit_stay(tmp_path: Path) -> None:
 
 def test_a_second_signal_within_the_first_does_not_hang() -> None:
     stop = Stop()
-    former = signal.signal(signal.SIGUSR1, lambda *_: stop.ask())
+    former = signal.signal(signal.SIGUSR1, lambda *_: stop.request())
     try:
         for _ in range(50):
             signal.raise_signal(signal.SIGUSR1)
     finally:
         signal.signal(signal.SIGUSR1, former)
-    assert stop.is_asked
+    assert stop.is_requested
     assert stop.is_over
 
 

@@ -15,7 +15,7 @@ import pytest
 from optimize_eval import EvaluationError
 from optimize_eval.models import Manners, chat
 from optimize_eval.models.turns import Rate, Room
-from optimize_eval.models.waits import wait_told
+from optimize_eval.models.waits import longest_wait
 from optimize_eval.retrying import GivenUp
 from tests.fake_model import StartModel
 from tests.front_door import Cli
@@ -63,7 +63,7 @@ def verdict(score: float = 1.0) -> dict[str, Any]:
     ids=str,
 )
 def test_the_wait_is_the_largest_that_headers_tell(headers: dict[str, str], wait: float | None) -> None:
-    assert wait_told(headers) == wait
+    assert longest_wait(headers) == wait
 
 
 INSTANTS: dict[str, Callable[[datetime], str]] = {
@@ -77,7 +77,7 @@ INSTANTS: dict[str, Callable[[datetime], str]] = {
 
 @pytest.mark.parametrize("name", INSTANTS)
 def test_an_instant_is_a_wait_until_then(name: str) -> None:
-    wait = wait_told({name: INSTANTS[name](datetime.now(UTC) + timedelta(seconds=3000))})
+    wait = longest_wait({name: INSTANTS[name](datetime.now(UTC) + timedelta(seconds=3000))})
     assert wait is not None
     assert 2900 < wait <= 3001
 

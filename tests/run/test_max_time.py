@@ -85,7 +85,7 @@ class Hosted(ProgramHost):
     def _look(self) -> None:
         if self._awaited <= self._made.asked().keys():
             self.clock.now = self._instant
-        if self.stop.is_asked:
+        if self.stop.is_requested:
             Path(f"{self._made.counted}.go").touch()
 
 
@@ -173,11 +173,11 @@ def test_the_clock_asks_to_stop_once_and_whoever_came_first_counts() -> None:
     by_time, by_hand = Stop(clock), Stop(clock)
     for stop in (by_time, by_hand):
         stop.end_at(110.0)
-    by_hand.ask()
-    assert (by_time.is_asked, by_hand.is_asked) == (False, True)
+    by_hand.request()
+    assert (by_time.is_requested, by_hand.is_requested) == (False, True)
     clock.now = 110.0
-    assert (by_time.is_asked, by_time.is_over, by_time.is_out_of_time) == (True, False, True)
-    assert (by_hand.is_asked, by_hand.is_out_of_time) == (True, False)
+    assert (by_time.is_requested, by_time.is_over, by_time.is_out_of_time) == (True, False, True)
+    assert (by_hand.is_requested, by_hand.is_out_of_time) == (True, False)
     clock.now = 110.1 + GRACE
     assert by_time.is_over
 
@@ -186,6 +186,6 @@ def test_after_the_time_is_up_ctrl_c_ends_at_once() -> None:
     clock = Clock()
     stop = Stop(clock)
     stop.end_at(99.0)
-    assert (stop.is_asked, stop.is_over) == (True, False)
-    stop.ask()
+    assert (stop.is_requested, stop.is_over) == (True, False)
+    stop.request()
     assert (stop.is_over, stop.is_out_of_time) == (True, True)

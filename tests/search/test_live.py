@@ -86,7 +86,7 @@ def test_several_evaluators_answer_in_their_order(project: Project) -> None:
 
 def test_a_stop_ends_the_scoring_and_what_was_scored_stays(project: Project) -> None:
     stop = Stop()
-    stop.ask()
+    stop.request()
     with scorer(project, stop=stop) as live, pytest.raises(Over) as raised:
         live.score(PAIRS)
 

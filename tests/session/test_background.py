@@ -28,7 +28,7 @@ def test_each_interrupt_is_a_wish_to_stop_and_goes_on_when_the_work_has_ended(in
 
     def work() -> None:
         interrupt()
-        await_that(lambda: host.stop.is_asked)
+        await_that(lambda: host.stop.is_requested)
         if interrupts > 1:
             interrupt()
             await_that(lambda: host.stop.is_over, GRACE / 2)

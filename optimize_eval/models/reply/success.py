@@ -31,7 +31,7 @@ def parse_reply(response: Response, callee: Callee, left: float, *, keep_thought
         raise error_inside(error, callee, left)
     choice, message = _first_choice(answer, callee, left)
     reason = choice.get("finish_reason")
-    parts = _told(message, reason, callee, keep_thoughts=keep_thoughts)
+    parts = _split_text(message, reason, callee, keep_thoughts=keep_thoughts)
     return Reply(
         text=redact(parts.answer, callee.hidden),
         reasoning=redact(parts.thoughts, callee.hidden),
@@ -100,7 +100,9 @@ def _first_choice(
     )
 
 
-def _told(message: Mapping[str, Any], reason: object, callee: Callee, *, keep_thoughts: bool) -> SplitText:
+def _split_text(
+    message: Mapping[str, Any], reason: object, callee: Callee, *, keep_thoughts: bool
+) -> SplitText:
     """Take text and thoughts of a message; what has no text says why."""
     text, refusal = _content(message.get("content")), _refusal(message)
     if refusal:

@@ -54,7 +54,7 @@ class Reflector:
         ]
         try:
             if pending := jobs[len(given) :]:
-                replies += self._panel.ask([self._request(*job) for job in pending])
+                replies += self._panel.propose([self._request(*job) for job in pending])
         except Exception as error:
             raise OwnError(error) from error
         return [(self._screened(reply, job[0]), self) for reply, job in zip(replies, jobs, strict=True)]
@@ -74,7 +74,7 @@ class Reflector:
         if reply.proposal is None:
             return ReflectionProposal(new_texts={})
         self.proposed += 1
-        self._brakes.asked()
+        self._brakes.count_request()
         before = {str(name): text for name, text in parent.items()}
         texts = self._screen.admit(reply.proposal, before)
         if isinstance(texts, Refusal):

@@ -62,7 +62,7 @@ class Panel:
     ) -> None:
         self._close()
 
-    def ask(self, requests: Sequence[ProposalRequest]) -> list[ProposerReply]:
+    def propose(self, requests: Sequence[ProposalRequest]) -> list[ProposerReply]:
         """Get a reply to each request; raises Over after three failures in a row."""
         turns = [self._turn(request) for request in requests]
         with ThreadPoolExecutor(len(turns), thread_name_prefix="proposer") as pool:
@@ -94,7 +94,7 @@ class Panel:
     def _note(self, turn: _Assignment, reply: ProposerReply) -> None:
         self.calls += 1
         if not reply.is_recorded:
-            self._state.add_reply(turn.digest, _told(reply))
+            self._state.add_reply(turn.digest, _record_of(reply))
         if reply.proposal:
             self._in_a_row = 0
             self.tokens += reply.proposal.tokens or 0
@@ -129,7 +129,7 @@ def _words(error: EvaluationError) -> str:
     return ": ".join([f"{error.kind}: {error.message}", *last])
 
 
-def _told(reply: ProposerReply) -> dict[str, Any]:
+def _record_of(reply: ProposerReply) -> dict[str, Any]:
     """Write a reply down; a text that UTF-8 cannot hold is kept as what it is refused for."""
     record: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
     proposal = reply.proposal

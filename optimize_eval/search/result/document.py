@@ -61,7 +61,7 @@ def document(
             "tokens": outcome.counts.tokens,
         },
         "goal": {name: weight for name, weight in zip(goal.names, goal.weights, strict=True) if weight},
-        "candidates": [_told(node, seed) for node in outcome.nodes],
+        "candidates": [_node_fields(node, seed) for node in outcome.nodes],
         "lineage": [_name(node, seed) for node in outcome.lineage(best)] if best else [],
         "curve": [{"calls": step.calls, "best": step.best} for step in outcome.curve],
         "diff": unified_diff(outcome.seed, best, seed) if best and best.number else "",
@@ -164,7 +164,7 @@ def _name(node: Node | None, seed: str) -> str | None:
     return None if node is None else node.name if node.number else seed
 
 
-def _told(node: Node, seed: str) -> dict[str, Any]:
+def _node_fields(node: Node, seed: str) -> dict[str, Any]:
     fields = node.to_dict()
     parents = [seed if parent == "seed" else parent for parent in fields["parents"]]
     return fields | {"name": _name(node, seed), "parents": parents}

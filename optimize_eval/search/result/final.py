@@ -17,8 +17,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.search.live import FILE, scored_in
 from optimize_eval.search.tree import Node, SearchOutcome
-from optimize_eval.session.calling import call, reachable, summarise
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import Finished, call, reachable, summarise
 from optimize_eval.session.host import Host
 from optimize_eval.session.opening import opened
 from optimize_eval.session.settings import Handling
@@ -82,12 +81,12 @@ def _plant(stored: StoredRun, plan: Plan, records: Mapping[str, Mapping[str, Any
         header = {"schema": journal.SCHEMA, "plan": view.ledger.table.run, "started_at": Clock().now()}
         written.append(journal.sealed(header))
         for unit in planted:
-            line = journal.sealed({"key": unit.key, **unit.coordinates, **_told(records[unit.key])})
+            line = journal.sealed({"key": unit.key, **unit.coordinates, **_record_of(records[unit.key])})
             view.enter(unit.number, "scored", written.append(line), len(line))
     view.ledger.end = written.end
 
 
-def _told(record: Mapping[str, Any]) -> dict[str, Any]:
+def _record_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in _OF_ITS_PLACE}
 
 

@@ -21,18 +21,18 @@ class ExampleTexts:
     texts: Mapping[str, Mapping[str, Sequence[str]]]  # by candidate that is a field, then by split
 
 
-def with_told(
-    document: Document, known: Document | None, tell: Callable[[], ExampleTexts] | None
+def with_texts(
+    document: Document, known: Document | None, describe: Callable[[], ExampleTexts] | None
 ) -> Document:
     """Put into a document what it has of examples besides digests, made only where that is not known."""
     chosen = document["selection"]
-    if tell is None or all("names" in split for split in chosen["splits"]):
+    if describe is None or all("names" in split for split in chosen["splits"]):
         return document
-    if known and _is_told(known, document):
+    if known and _has_all_texts(known, document):
         pairs = zip(chosen["splits"], known["selection"]["splits"], strict=True)
         splits = [{**one, "names": old["names"], "inputs": old["inputs"]} for one, old in pairs]
         return {**document, "selection": {**chosen, "splits": splits}}
-    texts = tell()
+    texts = describe()
     splits = [
         {**split, "names": list(texts.names[split["name"]]), "inputs": list(texts.inputs[split["name"]])}
         for split in chosen["splits"]
@@ -50,7 +50,7 @@ def with_told(
     return {**document, "candidates": candidates, "selection": {**chosen, "splits": splits}}
 
 
-def _is_told(known: Document, document: Document) -> bool:
+def _has_all_texts(known: Document, document: Document) -> bool:
     """Return True if all that a document has of examples is what was known of them already."""
     before, now = (
         [(split["name"], split["lines"]) for split in each["selection"]["splits"]]
