@@ -6,8 +6,7 @@ from pathlib import Path
 
 from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import Plan
-from optimize_eval.store.folder import MANIFEST
-from optimize_eval.store.growing.join import known_document
+from optimize_eval.store.folder import MANIFEST, read_document
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun, extend, look
 
@@ -28,7 +27,7 @@ def former_folder(stem: str, plan: Plan) -> Path | None:
 
 def recorded_sample(folder: Path | None, limit: int | None, sample: int | None, seed: int) -> Lines:
     """Give the lines of the same sample in a run that began with an earlier version, by split."""
-    if folder is None or sample is None or not (document := known_document(folder)):
+    if folder is None or sample is None or not (document := read_document(folder)):
         return {}
     settings, chosen = document.get("settings", {}), document["selection"]
     is_same = (settings.get("limit"), settings.get("sample"), chosen["seed"]) == (limit, sample, seed)
@@ -53,7 +52,7 @@ def look_at(
 ) -> StoredRun:
     """Find what of a plan is known, and write nothing."""
     _check_named(plan, replace)
-    document = None if fresh else known_document(folder)
+    document = None if fresh else read_document(folder)
     return look(folder, document, manifest, plan.about.describe, replace=replace)
 
 

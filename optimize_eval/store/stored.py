@@ -4,13 +4,12 @@ Reading needs the folder and nothing else: no evaluator, no dataset. A command t
 what it is about itself, which joins what is there.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store.document import (
@@ -27,11 +26,11 @@ from optimize_eval.store.folder import (
     MANIFEST,
     OUTPUTS,
     SUMMARY,
+    read_document,
     write_document,
 )
 from optimize_eval.store.growing.example_texts import ExampleTexts, with_texts
 from optimize_eval.store.growing.extend import Growth
-from optimize_eval.store.growing.join import join, known_document, settled
 from optimize_eval.store.keys import CellName
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.ledger import OWED, Ledger, UnitTable
@@ -92,28 +91,24 @@ class StoredRun:
             for cell in self.layout.cells
         }
 
-    def join(self, candidates: Sequence[Mapping[str, Any]], layout: Layout) -> bytes:
-        """Let candidates join the run while it is open, for what a layout has besides; see growing.join."""
-        return join(self.folder, self.document, self.ledger.ledger, candidates, layout)
-
     def note_counts(self) -> None:
         """Write down what a session has come to, cell by cell, where that is not what is written already."""
         owed = self.owed_by_cell
         counts = self.ledger.ledger.counts
         names = map(cell_name, self.document["cells"])
         cells = [cell_of(name, (*counts(name), owed.get(name, 0))) for name in names]
-        is_open = "joining" in self.document or self.document.get("ended_at", "") is None
+        is_open = self.document.get("ended_at", "") is None
         if is_open or cells != self.document["cells"]:
             update = {"ended_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": cells}
             self.document.update(update)
-            write_document(self.folder, settled(self.document))
+            write_document(self.folder, self.document)
 
 
 def open_stored(run: str | Path) -> StoredRun:
     """Open a run by its folder or by its run.json; raises UsageError where there is none."""
     folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
     try:
-        document = known_document(folder)
+        document = read_document(folder)
         if document is None or not (folder / JOURNAL).exists():
             raise UsageError(
                 f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
@@ -156,7 +151,7 @@ def extend(
         old = SUMMARY, OUTPUTS, JOURNAL, MANIFEST, f"{MANIFEST}.v1"
         for path in (*made, *(folder / name for name in old)):
             path.unlink(missing_ok=True)
-    known = known_document(folder)
+    known = read_document(folder)
     if known is None and (folder / JOURNAL).exists():
         raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts over")
     run = look(folder, known, manifest, describe, replace=replace)

@@ -150,30 +150,5 @@ def test_the_summary_is_that_of_the_last_command_alone(
         assert not list(differences(told, expected(read(grown)), Counter()))
 
 
-def test_candidates_join_an_open_run_and_are_found_again_after_a_kill(tmp_path: Path) -> None:
-    command = Command({"e": 0}, {"a": 0}, (None,), {"train": (3, 0)}, 1, fields=False, clusters=False)
-    carry_out(tmp_path, command)
-    wider = replace(command, candidates={"b": 0, "c": 1})
-    plan = plan_of(wider)
-    run = open_stored(tmp_path)
-    entries = manifest_of(plan, {}, {})["candidates"]
-    with (tmp_path / JOURNAL).open("ab") as file:
-        for one in entries:
-            size = (tmp_path / "run.json").stat().st_size
-            file.write(run.join([one], plan.layout))
-            assert one is entries[0] or (tmp_path / "run.json").stat().st_size == size, "written once"
-        view = run.ledger.of(plan.layout)
-        owed = view.owed(range(plan.layout.size))
-        assert len(owed) == 6
-        file.writelines(called(plan.unit(number)) for number in owed[:4])
-    again = open_stored(tmp_path)  # run.json was not written at the end
-    assert again.manifest["candidates"] == run.manifest["candidates"], "what was named is what it was"
-    assert len(again.ledger.of(plan.layout).owed(range(6))) >= 2
-    changed = replace(command, candidates={"b": 1, "c": 1})
-    assert len(carry_out(tmp_path, changed)) >= 3, "b has another text than the one that joined"
-    assert carry_out(tmp_path, replace(command, candidates={"c": 1})) == []
-    assert "joining" not in open_stored(tmp_path).document
-
-
 def test_an_example_is_made_as_datasets_are() -> None:
     assert isinstance(source("train", 2, 0).examples[0], Example)
