@@ -182,7 +182,12 @@ def write_document(folder: Path, document: Document) -> None:
     first = path.with_name(f"{MANIFEST}.v1")
     if document.pop("upgraded", False) and path.exists() and not first.exists():
         _put(first, path.read_bytes().removesuffix(b"\n"))  # no link: not every file system has them
-    _put(path, _written(document))
+    write_manifest(folder, document)
+
+
+def write_manifest(folder: Path, document: Document) -> None:
+    """Write run.json as it is, of any version."""
+    _put(folder / MANIFEST, _written(document))
 
 
 def _written(document: Document) -> bytes:

@@ -8,7 +8,7 @@ import orjson
 
 from optimize_eval.errors import UsageError
 from optimize_eval.reading import files
-from optimize_eval.store.folder import MANIFEST, locked, read_manifest, write_json
+from optimize_eval.store.folder import MANIFEST, locked, read_manifest, write_manifest
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 
@@ -54,7 +54,7 @@ def check_note(text: str | None) -> str | None:
 def _write(folder: Path, text: str) -> None:
     """Change the note in run.json, of any version, and nothing else."""
     document = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
-    write_json(folder / MANIFEST, _noted(document, text))
+    write_manifest(folder, _noted(document, text))
 
 
 def _noted(manifest: Manifest, text: str) -> Manifest:
