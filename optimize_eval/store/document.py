@@ -5,10 +5,10 @@ says which of their products there are, with the counts at the end of the last s
 the last command named, in its order. What a command is about, a manifest, is made of these.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.store.keys import CellName, digest_of_candidate, shown_as, versions_of
+from optimize_eval.store.keys import CellName, name_in_cells, versions_of
 from optimize_eval.store.ledger import UnitTable
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, edited, kind_of
 from optimize_eval.store.manifest_shape import check_document, check_shape
@@ -20,7 +20,6 @@ Document = dict[str, Any]
 
 _COUNTS = ("scored", "failed", "skipped", "owed")
 _KEPT = ("version", "protocol", "kind", "created_at", "ended_at", "note")
-_OF_LABELS = ("file", "clusters", "groups", "names", "inputs")
 
 
 def current(entries: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -59,9 +58,9 @@ def everything(document: Document) -> Manifest:
     ]
     return {
         **selected(document),
-        "evaluators": list(_named_apart(document["evaluators"], lambda one: str(one.get("sha256", "")))),
+        "evaluators": [{**entry, "name": name_in_cells(entry)} for entry in document["evaluators"]],
         "additions": [],
-        "candidates": list(_named_apart(document["candidates"], digest_of_candidate)),
+        "candidates": [{**entry, "name": name_in_cells(entry)} for entry in document["candidates"]],
         "task_models": document["task_models"],
         "splits": splits,
         "repeats": document["repeats"],
@@ -168,9 +167,3 @@ def _all_of(split: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, An
         "clusters": None,
         "groups": {},
     }
-
-
-def _named_apart(entries: Sequence[Mapping[str, Any]], digest: Any) -> Iterator[dict[str, Any]]:
-    for entry in entries:
-        name = shown_as(entry["name"], digest(entry)) if entry.get("superseded") else entry["name"]
-        yield {**entry, "name": name}

@@ -43,8 +43,14 @@ def shown_as(name: str, digest: str) -> str:
     return f"{name}@{digest[:_SHOWN]}"
 
 
-def digest_of_candidate(entry: Mapping[str, Any]) -> str:
-    """Digest what a candidate of run.json is: its text, or which field has it."""
+def name_in_cells(entry: Mapping[str, Any]) -> str:
+    """Name an evaluator or candidate of run.json as cells do: a superseded one has a name of its own."""
+    name = str(entry["name"])
+    return shown_as(name, digest_of(entry)) if entry.get("superseded") else name
+
+
+def digest_of(entry: Mapping[str, Any]) -> str:
+    """Digest what an evaluator or candidate of run.json is: its program, its text, or which field has it."""
     if entry.get("field"):
         return hashlib.sha256(f"field {entry['field']}".encode()).hexdigest()
     return str(entry.get("sha256", ""))
@@ -93,22 +99,19 @@ def versions_of(document: Mapping[str, Any]) -> Versions | None:
     }
     lines = {split["name"]: split["lines"] for split in document["splits"]}
     return Versions(
-        evaluators=_by_name(document["evaluators"], lambda one: str(one.get("sha256", "")), {}),
-        candidates=_by_name(document["candidates"], digest_of_candidate, lines),
+        evaluators=_by_name(document["evaluators"], {}),
+        candidates=_by_name(document["candidates"], lines),
         examples=examples,
         replaced=frozenset(replaced),
     )
 
 
-def _by_name(entries: Sequence[Mapping[str, Any]], digest: Any, lines: Mapping[str, Any]) -> dict[str, Any]:
+def _by_name(entries: Sequence[Mapping[str, Any]], lines: Mapping[str, Any]) -> dict[str, Any]:
     versions: dict[str, list[Version]] = {}
-    for one in sorted(entries, key=lambda entry: bool(entry.get("superseded"))):  # current ones first
-        name = str(one["name"])
-        cell_name = shown_as(name, digest(one)) if one.get("superseded") else name
-        texts = dict(_texts(one, lines))
-        versions.setdefault(name, []).append(
-            Version(cell_name, "" if texts else str(one.get("sha256", "")), texts)
-        )
+    for entry in sorted(entries, key=lambda one: bool(one.get("superseded"))):  # current ones first
+        texts = dict(_texts(entry, lines))
+        sha256 = "" if texts else str(entry.get("sha256", ""))
+        versions.setdefault(str(entry["name"]), []).append(Version(name_in_cells(entry), sha256, texts))
     return versions
 
 

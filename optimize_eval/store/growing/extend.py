@@ -12,7 +12,7 @@ from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store.document import Document, cell_name, cell_of, current
-from optimize_eval.store.keys import digest_of_candidate, shown_as
+from optimize_eval.store.keys import digest_of, shown_as
 from optimize_eval.store.layout import MOST_UNITS
 from optimize_eval.store.ledger import Ledger
 from optimize_eval.store.manifest import evaluator_change, listed
@@ -99,21 +99,20 @@ class Growth:
 
     def _candidates(self) -> list[Entry]:
         entries = {
-            (candidate["name"], digest_of_candidate(candidate)): candidate
-            for candidate in self.known["candidates"]
+            (candidate["name"], digest_of(candidate)): candidate for candidate in self.known["candidates"]
         }
         now = current(self.known["candidates"])
         for one in self.wanted["candidates"]:
             old = now.get(one["name"])
             if old is None:
-                entries[one["name"], digest_of_candidate(one)] = one
-            elif digest_of_candidate(old) != digest_of_candidate(one):
+                entries[one["name"], digest_of(one)] = one
+            elif digest_of(old) != digest_of(one):
                 self._supersede(entries, old, one)
         return [*entries.values()]
 
     def _supersede(self, entries: dict[tuple[str, str], Entry], old: Entry, one: Entry) -> None:
         """Let new bytes supersede a candidate; bytes that were there before find their records again."""
-        name, digest, before = one["name"], digest_of_candidate(one), digest_of_candidate(old)
+        name, digest, before = one["name"], digest_of(one), digest_of(old)
         former = shown_as(name, before)
         again = entries.pop((name, digest), None)
         self.renamed["candidate", name] = former
@@ -212,7 +211,7 @@ def _check_names(document: Document) -> None:
     """Refuse a candidate with the name of what another was: their cells would be the same."""
     now = current(document["candidates"])
     for candidate in document["candidates"]:
-        name = shown_as(candidate["name"], digest_of_candidate(candidate))
+        name = shown_as(candidate["name"], digest_of(candidate))
         if candidate.get("superseded") and name in now:
             raise UsageError(
                 f"candidate {name}: so the run calls what {candidate['name']} was earlier",
