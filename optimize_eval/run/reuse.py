@@ -5,8 +5,11 @@ and each says which run it is from. Which other runs have something is growing.e
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +28,7 @@ _MANY = 500  # lines that are written at once
 _COPIED = ("outcome", "score", "side_info", "stderr", "seconds", "attempts", "started_at")
 
 
-class _Found(NamedTuple):
+class _Source(NamedTuple):
     """Where the newest record of a unit stands in another run."""
 
     started_at: str
@@ -39,7 +42,8 @@ class _Reuse:
     plan: Plan
     run: StoredRun
     wanted: Mapping[str, Sequence[int]]  # by key the numbers of units that are owed
-    found: dict[int, _Found] = field(default_factory=dict)
+    found: dict[int, _Source] = field(default_factory=dict)
+    copied: Counter[Path] = field(default_factory=Counter)  # records, by the run that they are of
     notes: list[str] = field(default_factory=list)
 
     def look_into(self, other: StoredRun, *, is_named: bool) -> None:
@@ -55,7 +59,7 @@ class _Reuse:
                 is_newer = number not in self.found or self.found[number].started_at < started_at
                 is_same = self._program(place) in programs.get(str(record["evaluator"]), ())
                 if is_newer and is_same and (is_named or not is_served(self.plan.specs[place])):
-                    self.found[number] = _Found(started_at, other, entry.offset, entry.length)
+                    self.found[number] = _Source(started_at, other, entry.offset, entry.length)
 
     def write(self) -> None:
         """Copy what was found into the run's journal."""
@@ -64,9 +68,7 @@ class _Reuse:
         try:
             header = {"schema": journal.SCHEMA, "plan": self.run.document["id"], "started_at": clock.now()}
             written.append(journal.sealed(header))
-            numbers = sorted(self.found)
-            for start in range(0, len(numbers), _MANY):
-                lines = [(n, line) for n in numbers[start : start + _MANY] if (line := self._line(n))]
+            for lines in _batches(self._lines()):
                 offset = written.append(b"".join(line for _, line in lines))
                 for number, line in lines:
                     view.enter(number, "scored", offset, len(line))
@@ -78,15 +80,33 @@ class _Reuse:
         view.ledger.end = written.end
         for run in {source.run.folder: source.run for source in self.found.values()}.values():
             self._copy_replies(run)
-            many = sum(source.run.folder == run.folder for source in self.found.values())
-            self.notes.append(f"{many:,} scored call{'s' * (many != 1)} of {run.folder} reused")
+        self._note_copied("reused")
 
-    def _line(self, number: int) -> bytes | None:
-        """Write a record as this run's own; None where its score is none here."""
-        source, unit = self.found[number], self.plan.unit(number)
-        with (source.run.folder / JOURNAL).open("rb") as file:
-            line = os.pread(file.fileno(), source.length, source.offset)
-        record = journal.decode(line)
+    def pretend(self) -> None:
+        """Count what was found as scored, and write nothing."""
+        view = self.run.ledger.of(self.plan.layout)
+        for number, line in self._lines():
+            view.enter(number, "scored", 0, len(line))
+        self._note_copied("would be reused")
+
+    def _note_copied(self, what: str) -> None:
+        for folder, many in self.copied.items():
+            self.notes.append(f"{many:,} scored call{'s' * (many != 1)} of {folder} {what}")
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """Give the records that were found as this run's own, in the order of units."""
+        with ExitStack() as stack:
+            runs = {source.run.folder for source in self.found.values()}
+            files = {folder: stack.enter_context((folder / JOURNAL).open("rb")) for folder in runs}
+            for number, source in sorted(self.found.items()):
+                descriptor = files[source.run.folder].fileno()
+                if line := self._line(number, os.pread(descriptor, source.length, source.offset)):
+                    self.copied[source.run.folder] += 1
+                    yield number, line
+
+    def _line(self, number: int, line: bytes) -> bytes | None:
+        """Write a record as this run's own; None where its score is not one here."""
+        unit, record = self.plan.unit(number), journal.decode(line)
         answer = {**record.get("side_info", {}), "score": record.get("score")}
         if validate_evaluator_payload(answer, self.plan.specs[unit.evaluator].score_range):
             return None
@@ -95,7 +115,7 @@ class _Reuse:
             **unit.coordinates,
             **{key: record[key] for key in _COPIED if key in record},
         }
-        return journal.sealed({**fields, "reused_from": source.run.folder.name})
+        return journal.sealed({**fields, "reused_from": self.found[number].run.folder.name})
 
     def _copy_replies(self, other: StoredRun) -> None:
         """Copy what the same models replied there, so that another evaluator can score it here, too."""
@@ -126,19 +146,34 @@ class _Reuse:
 
 def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
     """Copy into a run that is open what the named runs have of it; `auto` stands for all runs beside it."""
-    if not named:
-        return []
+    reused = _search(plan, run, named)
+    if reused.found:
+        reused.write()
+    return reused.notes
+
+
+def look_for_reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
+    """Count as scored what `reuse` would copy, and write nothing."""
+    reused = _search(plan, run, named)
+    reused.pretend()
+    return reused.notes
+
+
+def _search(plan: Plan, run: StoredRun, named: Sequence[str]) -> _Reuse:
     view = run.ledger.of(plan.layout)
     wanted: dict[str, list[int]] = {}
-    for number in view.owed(range(plan.layout.size)):
+    for number in view.owed(range(plan.layout.size)) if named else ():
         wanted.setdefault(plan.unit(number).key, []).append(number)
-    found = _Reuse(plan, run, wanted)
+    reused = _Reuse(plan, run, wanted)
     for folder, is_named in _folders(run.folder, named) if wanted else ():
-        if (other := _opened(folder, found.notes, is_named=is_named)) is not None:
-            found.look_into(other, is_named=is_named)
-    if found.found:
-        found.write()
-    return found.notes
+        if (other := _opened(folder, reused.notes, is_named=is_named)) is not None:
+            reused.look_into(other, is_named=is_named)
+    return reused
+
+
+def _batches(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    while batch := list(islice(lines, _MANY)):
+        yield batch
 
 
 def check_reuse(named: Sequence[str], *, fresh: bool) -> None:

@@ -14,6 +14,7 @@ from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import look_at
+from optimize_eval.run.reuse import look_for_reuse
 from optimize_eval.session.calling import Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
@@ -135,10 +136,12 @@ def prepare(
 
 
 def look(prepared: Prepared, say: Say) -> StoredRun:
-    """Find what is known of a run as it is to be; writes nothing."""
+    """Find what is scored of a run as it is to be, with --reuse also in other runs; writes nothing."""
     fresh, replaced = prepared.handling.fresh, prepared.handling.replace
     run = look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=fresh, replace=replaced)
     note_changes(run, say)
+    for note in look_for_reuse(prepared.plan, run, prepared.handling.reuse):
+        say(f"note: {note}")
     return run
 
 
