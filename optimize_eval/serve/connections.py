@@ -115,10 +115,12 @@ class Acceptor:
         poller = select.poll()
         for one in (self._listener, self._woken):
             poller.register(one, select.POLLIN)
-        while self._make_room():
+        while True:
             poller.poll()
             if self._is_stopping:
                 return
+            if not self._has_room():
+                continue
             try:
                 connection, _ = self._listener.accept()
             except OSError as error:
@@ -127,21 +129,21 @@ class Acceptor:
             else:
                 self._admit(connection)
 
-    def _make_room(self) -> bool:
-        """Wait until there is a place; false when it is time to stop."""
+    def _has_room(self) -> bool:
+        """Return True if there is a place for who waits for one; else make one, and wait a moment."""
         with self._changed:
-            while len(self._open) >= self._limits.connections and not self._is_stopping:
-                self._send_one_away()
-                self._changed.wait(_LOOK_EVERY)
-            return not self._is_stopping
+            if len(self._open) < self._limits.connections:
+                return True
+            self._send_one_away()
+            self._changed.wait(_LOOK_EVERY)
+            return False
 
     def _send_one_away(self) -> None:
         """Hang up on who has been idle the longest, else on who has begun a request and does not end it."""
         pauses = {pause: one for one, _ in self._open.values() if (pause := one.pause)}
         least = min(pauses, default=None)
-        if (
-            least and time.monotonic() - least.since >= self._limits.patience
-        ):  # else its request is about to come
+        is_over = least and time.monotonic() - least.since >= self._limits.patience
+        if least and is_over:  # else its request is about to come
             pauses[least].send_away()
 
     def _rest(self) -> None:

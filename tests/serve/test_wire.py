@@ -240,6 +240,33 @@ def test_where_all_places_are_taken_the_idle_one_gives_way() -> None:
             assert one_reply(client).endswith(b"/3 ")
 
 
+def test_where_all_places_are_taken_those_in_the_middle_of_a_request_come_after_the_idle_one() -> None:
+    with opened(Limits(connections=3, patience=0.1)) as connect:
+        idle, *busy = [connect() for _ in range(3)]
+        for client in busy:
+            client.sendall((GET % 3)[:8])
+        idle.sendall(GET % 1)
+        one_reply(idle)
+        late = connect()
+        late.sendall(GET % 2)
+        assert one_reply(late).endswith(b"/2 ")
+        assert idle.recv(1) == b""
+        for client in busy:
+            client.sendall((GET % 3)[8:])
+            assert one_reply(client).endswith(b"/3 ")
+
+
+def test_nobody_is_sent_away_while_nobody_waits_for_a_place() -> None:
+    with opened(Limits(connections=2, patience=0.05)) as connect:
+        clients = [connect() for _ in range(2)]
+        for client in clients:
+            client.sendall((GET % 3)[:8])
+        assert not select.select(clients, [], [], 0.3)[0]
+        for client in clients:
+            client.sendall((GET % 3)[8:])
+            assert one_reply(client).endswith(b"/3 ")
+
+
 def test_who_comes_when_all_are_busy_waits_and_is_answered() -> None:
     with opened(Limits(connections=2)) as connect:
         clients = [connect() for _ in range(40)]
