@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ OUTPUTS = "outputs.jsonl"  # of the models that tasks call
 LOCK = "lock"
 BOARDS = "leaderboard*.json"  # made from a run of tasks, and made again at its end
 
+_USUAL = "runs"  # where commands make the folders of runs
 _LONG = 20  # items of a list that stand on a line each
 _PLAIN = frozenset({str, int, type(None)})
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
@@ -206,6 +208,13 @@ def _written(document: Document) -> bytes:
 
     text = _indented(shortened(document))
     return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda match: long[int(match[1])], text)
+
+
+def hint_for_missing(run: str | Path) -> str:
+    """Say what to name where a path holds no run: it may be a name alone, as `runs` lists them."""
+    if (Path(_USUAL) / run / MANIFEST).is_file():
+        return f"name its folder: {shlex.quote(str(Path(_USUAL) / run))}"
+    return f"name a run's folder, such as {_USUAL}/NAME: `optimize-eval runs` lists the names in {_USUAL}/"
 
 
 def has_our_files(folder: Path) -> bool:

@@ -8,7 +8,7 @@ import orjson
 
 from optimize_eval.errors import UsageError
 from optimize_eval.reading import files
-from optimize_eval.store.folder import MANIFEST, locked, read_manifest, write_manifest
+from optimize_eval.store.folder import MANIFEST, hint_for_missing, locked, read_manifest, write_manifest
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 
@@ -27,7 +27,7 @@ def write_note(run: str, text: str) -> None:
     check_note(text)
     folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
     if read_manifest(folder) is None:  # a folder without a run is not made one by locking it
-        raise UsageError(f"there is no run in {run!r}", hint="`optimize-eval runs` lists what there is")
+        raise UsageError(f"there is no run in {run!r}", hint=hint_for_missing(run))
     with locked(folder):
         _write(folder, text)
 

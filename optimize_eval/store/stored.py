@@ -26,6 +26,7 @@ from optimize_eval.store.folder import (
     MANIFEST,
     OUTPUTS,
     SUMMARY,
+    hint_for_missing,
     read_document,
     write_document,
 )
@@ -110,9 +111,7 @@ def open_stored(run: str | Path) -> StoredRun:
     try:
         document = read_document(folder)
         if document is None or not (folder / JOURNAL).exists():
-            raise UsageError(
-                f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
-            )
+            raise UsageError(f"there is no run in {str(run)!r}", hint=hint_for_missing(run))
         return read_run(folder, document)
     except NotARun as error:
         if not error.message.startswith(MANIFEST):

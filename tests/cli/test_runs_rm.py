@@ -37,6 +37,21 @@ def test_a_run_that_was_made_goes_with_all_its_files(cli: Cli, tmp_path: Path) -
     assert removed["bytes"] >= sum(there.values())  # the lock has a number by then
 
 
+@pytest.mark.parametrize("command", [("report",), ("runs", "rm"), ("runs", "note")])
+def test_a_name_as_it_is_listed_leads_to_its_folder(cli: Cli, runs: Path, command: tuple[str, ...]) -> None:
+    make(runs / "nightly")
+    note = ("text",) if "note" in command else ()
+    done = cli(*command, "nightly", *note)
+    assert (done.status, done.stderr) == (
+        2,
+        "error: there is no run in 'nightly'\n  try: name its folder: runs/nightly\n",
+    )
+    unknown = cli(*command, "weekly", *note)
+    assert (
+        "try: name a run's folder, such as runs/NAME: `optimize-eval runs` lists the names" in unknown.stderr
+    )
+
+
 def test_several_go_at_once_and_each_is_told_with_its_size(cli: Cli, runs: Path) -> None:
     for name in "abc":
         make(runs / name)
