@@ -164,18 +164,9 @@ def plan_run(
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
     check_sight(sources, specs)
+    _check_axes(candidates, sources, task_models, seed)
     hidden = [*(candidate.field for candidate in candidates if candidate.field), *humans_of(specs)]
     specs = [spec.hiding(hidden) for spec in specs]
-    if not sources and any(candidate.field for candidate in candidates):
-        raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")
-    if not candidates:
-        raise UsageError("there is no candidate", hint="name one: --candidate prompt.txt")
-    if repeated := [model for model in task_models if task_models.count(model) > 1]:
-        raise UsageError(
-            f"the task model {repeated[0]} is given twice", hint="to call more often, use --repeats"
-        )
-    if abs(seed) > _LARGEST_SEED:
-        raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)
     examples = tuple(_planned(source, candidates) for source in sources)
@@ -203,6 +194,24 @@ def plan_run(
         layout=layout,
         about=PlanExamples(sources, candidates),
     )
+
+
+def _check_axes(
+    candidates: Sequence[Candidate],
+    sources: Sequence[SplitSource],
+    task_models: Sequence[str | None],
+    seed: int,
+) -> None:
+    if not sources and any(candidate.field for candidate in candidates):
+        raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")
+    if not candidates:
+        raise UsageError("there is no candidate", hint="name one: --candidate prompt.txt")
+    if repeated := [model for model in task_models if task_models.count(model) > 1]:
+        raise UsageError(
+            f"the task model {repeated[0]} is given twice", hint="to call more often, use --repeats"
+        )
+    if abs(seed) > _LARGEST_SEED:
+        raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
 
 
 def choose(

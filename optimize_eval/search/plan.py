@@ -74,7 +74,7 @@ class SearchPlan:
         )
 
     def settings(self) -> dict[str, Any]:
-        """Name everything that leads the search, each by its own word."""
+        """Name everything that decides the course of the search."""
         return {
             "seed candidate": _digest(dict(self.seed)) if not self.from_scratch else "from scratch",
             "further candidates": _digest([dict(other) for other in self.others]),

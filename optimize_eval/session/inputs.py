@@ -7,6 +7,7 @@ same is checked by run.replan.
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,34 +64,28 @@ def load_splits(
     """
     files = {split: path for split, path in named.items() if path is not None}
     is_whole = limit is sample is None and not selection
-    every = dict(
-        zip(files, load_examples(files.values(), most=MAX_RECORDS if is_whole else None), strict=True)
-    )
+    examples = load_examples(files.values(), most=MAX_RECORDS if is_whole else None)
+    every = dict(zip(files, examples, strict=True))
     selected = selection.of(every)
     for note in selection.notes(files, every, selected):
         say(f"note: {note}")
     recorded = recorded_sample(None if out is None else Path(out), limit, sample, seed)
+    take = partial(choose, limit=limit, sample=sample, seed=seed)
     sources = tuple(
         SplitSource(
             name=split,
             file=files[split],
-            examples=choose(
-                examples, split=split, limit=limit, sample=sample, seed=seed, recorded=recorded.get(split, ())
-            ),
+            examples=take(there, split=split, recorded=recorded.get(split, ())),
         )
-        for split, examples in selected.items()
-        if examples
+        for split, there in selected.items()
+        if there
     )
     for source in sources:
         _check_size(source)
         _note_copies(source, say)
+    paths = (*named.values(),)
     return Examples(
-        files=files,
-        paths=(*named.values(),),
-        limit=limit,
-        sample=sample,
-        selection=selection,
-        sources=sources,
+        files=files, paths=paths, limit=limit, sample=sample, selection=selection, sources=sources
     )
 
 

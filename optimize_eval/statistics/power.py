@@ -1,6 +1,6 @@
 """Power: which difference would be found in 80 of 100 runs, and how many examples a difference takes.
 
-Planning asks with a guess of the standard deviation, a verdict with the standard error that was observed.
+Planning uses a guess of the standard deviation, a verdict with the standard error that was observed.
 "Found" means: called better by the two-sided test at `ALPHA`, after Holm's correction for `comparisons` that
 are made together (the first step of Holm, so never too hopeful). Three tests, three ways of computing:
 

@@ -142,7 +142,7 @@ FAILURES = {
     "not_json": ("is not JSON: <html>a proxy was here</html>$", "base URL", None),
     "empty_body": ("is not JSON: it is empty$", "base URL", None),
     "not_an_object": (r"is JSON, but no object: \[1, 2\]$", "base URL", None),
-    "no_choices": ("no chat completion: it has no choice with a message$", "base URL", None),
+    "no_choices": ("not a chat completion: it has no choice with a message$", "base URL", None),
     "empty_choices": ("an empty list of choices$", "call it again", 0.0),
     "null_content": (r"no content \(null\)$", "call it again", None),
     "lone_surrogate": ("is not JSON: .*surrogate", "call it again", 0.0),

@@ -35,7 +35,7 @@ _TUNABLE = ("temperature", "seed", "max_completion_tokens", "max_tokens")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callee:
-    """Whom we asked, for the words of a failure."""
+    """The model that was called and where, for the words of a failure."""
 
     name: str
     model: str

@@ -96,7 +96,7 @@ def _first_choice(
         case []:
             raise failed(f"{callee.name} answered with an empty list of choices", _ODD, 0.0)
     raise failed(
-        f"the answer of {callee.name} is no chat completion: it has no choice with a message", _WRONG_BASE
+        f"the answer of {callee.name} is not a chat completion: it has no choice with a message", _WRONG_BASE
     )
 
 

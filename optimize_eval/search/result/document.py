@@ -30,7 +30,7 @@ def document(
     summary: Summary | None,
 ) -> dict[str, Any]:
     """Make it; `summary` is the final sweep's."""
-    best = result.best if result else None
+    best, calls = result.best if result else None, outcome.counts.calls
     is_plateau, guidance = findings.plateau(outcome)
     fields = {
         "schema": SCHEMA,
@@ -41,25 +41,17 @@ def document(
         "verdict": _verdict(result, outcome, goal, seed, split),
         "best_artifact": shown(best.texts) if best else None,
         "best": _name(best, seed),
-        "calls": {"search": outcome.counts.calls, "final": final_calls},
-        "total_metric_calls": outcome.counts.calls,
+        "calls": {"search": calls, "final": final_calls},
+        "total_metric_calls": calls,
         "budget": outcome.counts.budget,
-        "budget_utilization": outcome.counts.calls / outcome.counts.budget if outcome.counts.budget else None,
+        "budget_utilization": calls / outcome.counts.budget if outcome.counts.budget else None,
         "score_summary": _scores(outcome),
         "top_diagnostics": _diagnostics(summary, _name(best, seed), goal),
         "plateau_detected": is_plateau,
         "plateau_guidance": guidance,
         "early_stopped": outcome.why is Why.PLATEAU,
         "stopped_at_iteration": outcome.counts.iterations if outcome.why is Why.PLATEAU else None,
-        "proposals": {
-            "calls": outcome.counts.proposer_calls,
-            "failed": outcome.counts.proposer_failures,
-            "proposed": outcome.counts.proposals,
-            "refused": dict(outcome.counts.refused),
-            "rejected": outcome.counts.rejected,
-            "accepted": max(0, len(outcome.nodes) - 1),
-            "tokens": outcome.counts.tokens,
-        },
+        "proposals": _proposals(outcome),
         "goal": {name: weight for name, weight in zip(goal.names, goal.weights, strict=True) if weight},
         "candidates": [_node_fields(node, seed) for node in outcome.nodes],
         "lineage": [_name(node, seed) for node in outcome.lineage(best)] if best else [],
@@ -69,6 +61,18 @@ def document(
     }
     signal = failure_signal(result, outcome)
     return fields | ({"evaluator_failure_signal": signal} if signal else {})
+
+
+def _proposals(outcome: SearchOutcome) -> dict[str, Any]:
+    return {
+        "calls": outcome.counts.proposer_calls,
+        "failed": outcome.counts.proposer_failures,
+        "proposed": outcome.counts.proposals,
+        "refused": dict(outcome.counts.refused),
+        "rejected": outcome.counts.rejected,
+        "accepted": max(0, len(outcome.nodes) - 1),
+        "tokens": outcome.counts.tokens,
+    }
 
 
 def unified_diff(seed: Node, best: Node, name: str) -> str:
