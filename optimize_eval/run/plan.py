@@ -163,10 +163,8 @@ def plan_run(
     group_by: Sequence[str] = (),
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
-    check_sight(sources, specs)
+    specs = _with_sight(specs, candidates, sources)
     _check_axes(candidates, sources, task_models, seed)
-    hidden = [*(candidate.field for candidate in candidates if candidate.field), *humans_of(specs)]
-    specs = [spec.hiding(hidden) for spec in specs]
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)
     examples = tuple(_planned(source, candidates) for source in sources)
@@ -183,17 +181,29 @@ def plan_run(
         cluster_by=cluster_by,
         group_by=tuple(group_by),
     )
-    if layout.size > MOST_UNITS:
-        raise UsageError(f"{layout.size:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
-    identities = tuple(identify(spec) for spec in specs)
+    _check_size(layout)
     return Plan(
         specs=tuple(specs),
-        identities=identities,
+        identities=tuple(identify(spec) for spec in specs),
         candidates=tuple(candidates),
         examples=examples or (_WITHOUT_EXAMPLES,),
         layout=layout,
         about=PlanExamples(sources, candidates),
     )
+
+
+def _with_sight(
+    specs: Sequence[EvaluatorSpec], candidates: Sequence[Candidate], sources: Sequence[SplitSource]
+) -> list[EvaluatorSpec]:
+    """Hide from judges the fields that are candidates, and those in which people judged."""
+    check_sight(sources, specs)
+    hidden = [*(candidate.field for candidate in candidates if candidate.field), *humans_of(specs)]
+    return [spec.hiding(hidden) for spec in specs]
+
+
+def _check_size(layout: Layout) -> None:
+    if layout.size > MOST_UNITS:
+        raise UsageError(f"{layout.size:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
 
 
 def _check_axes(

@@ -31,7 +31,6 @@ def document(
 ) -> dict[str, Any]:
     """Make it; `summary` is the final sweep's."""
     best, calls = result.best if result else None, outcome.counts.calls
-    is_plateau, guidance = findings.plateau(outcome)
     fields = {
         "schema": SCHEMA,
         "run": folder,
@@ -47,10 +46,7 @@ def document(
         "budget_utilization": calls / outcome.counts.budget if outcome.counts.budget else None,
         "score_summary": _scores(outcome),
         "top_diagnostics": _diagnostics(summary, _name(best, seed), goal),
-        "plateau_detected": is_plateau,
-        "plateau_guidance": guidance,
-        "early_stopped": outcome.why is Why.PLATEAU,
-        "stopped_at_iteration": outcome.counts.iterations if outcome.why is Why.PLATEAU else None,
+        **_plateau(outcome),
         "proposals": _proposals(outcome),
         "goal": {name: weight for name, weight in zip(goal.names, goal.weights, strict=True) if weight},
         "candidates": [_node_fields(node, seed) for node in outcome.nodes],
@@ -61,6 +57,17 @@ def document(
     }
     signal = failure_signal(result, outcome)
     return fields | ({"evaluator_failure_signal": signal} if signal else {})
+
+
+def _plateau(outcome: SearchOutcome) -> dict[str, Any]:
+    is_plateau, guidance = findings.plateau(outcome)
+    is_stopped = outcome.why is Why.PLATEAU
+    return {
+        "plateau_detected": is_plateau,
+        "plateau_guidance": guidance,
+        "early_stopped": is_stopped,
+        "stopped_at_iteration": outcome.counts.iterations if is_stopped else None,
+    }
 
 
 def _proposals(outcome: SearchOutcome) -> dict[str, Any]:
