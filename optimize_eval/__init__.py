@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from optimize_eval.results import Run, RunResults, load_run
     from optimize_eval.rows.datasets import load_dataset
     from optimize_eval.run.callables import command_evaluator, http_evaluator, llm_judge_evaluator
-    from optimize_eval.run.progress import Progress
+    from optimize_eval.run.outcome import Progress
     from optimize_eval.search.python import Search, optimize
     from optimize_eval.session.python import bench, sweep
     from optimize_eval.store.records import RunRecord
@@ -52,7 +52,7 @@ _HOMES = {
     "EvaluationError": "errors",
     "FailureKind": "errors",
     "OptimizeEvalError": "errors",
-    "Progress": "run.progress",
+    "Progress": "run.outcome",
     "Run": "results",
     "RunRecord": "store.records",
     "RunResults": "results",

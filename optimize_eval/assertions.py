@@ -24,8 +24,8 @@ def evaluate(predictions: Sequence[str], gold: Sequence[str], mode: str) -> floa
         raise ValueError(f"unknown mode: {mode!r} is neither 'exact' nor 'contains'")
     if len(predictions) != len(gold):
         raise ValueError(f"{len(predictions)} predictions cannot be compared with {len(gold)} gold answers")
-    pairs = [(_plain(said), _plain(wanted)) for said, wanted in zip(predictions, gold, strict=True)]
-    right = sum(wanted == said if mode == "exact" else wanted in said for said, wanted in pairs)
+    pairs = [(_plain(output), _plain(wanted)) for output, wanted in zip(predictions, gold, strict=True)]
+    right = sum(wanted == output if mode == "exact" else wanted in output for output, wanted in pairs)
     return round(right / len(pairs), _PLACES) if pairs else 0.0
 
 
@@ -41,7 +41,7 @@ def label_in_set(outputs: Iterable[str], allowed: Iterable[str]) -> dict[str, in
 
 
 def has_forbidden(text: str, patterns: Iterable[str]) -> bool:
-    """Tell whether any of the regular expressions is found in a text.
+    """Return True if any of the regular expressions is found in a text.
 
     >>> has_forbidden("Sorry, as an AI I cannot.", ["as an AI"])
     True
@@ -66,5 +66,5 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise UsageError(
-            f"{pattern!r} is no regular expression: {error}", hint="re.escape(text) makes a plain text one"
+            f"{pattern!r} is not a regular expression: {error}", hint="re.escape(text) makes a plain text one"
         ) from error

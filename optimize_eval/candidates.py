@@ -28,16 +28,16 @@ class Candidate:
     field: str = ""
 
 
-class Named(NamedTuple):
+class CandidatePath(NamedTuple):
     """Where candidates are: a file, a glob of files or - for stdin; or a JSONL list of them."""
 
     path: str
     is_list: bool = False
 
 
-def load_candidates(named: Iterable[Named | Candidate]) -> tuple[Candidate, ...]:
+def load_candidates(named: Iterable[CandidatePath | Candidate]) -> tuple[Candidate, ...]:
     """Load files and lists in the order in which they are named; the files of a glob are sorted."""
-    return _named_apart([loaded for one in named for loaded in _load(one)])
+    return _named_apart([loaded for name_or_path in named for loaded in _load(name_or_path)])
 
 
 def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
@@ -58,7 +58,7 @@ def load_candidate(path: str) -> str:
         raise DataError([Problem(path=name, rule="bad_utf8", reason=reason)]) from None
 
 
-def _load(named: Named | Candidate) -> Iterable[Candidate]:
+def _load(named: CandidatePath | Candidate) -> Iterable[Candidate]:
     if isinstance(named, Candidate):
         return [named]
     return _load_list(named.path) if named.is_list else _load_files(named.path)
@@ -77,8 +77,8 @@ def _files(pattern: str) -> list[str]:
     """Expand a glob; a file whose name looks like one is that file."""
     if not glob.has_magic(pattern) or _exists(pattern):
         return [pattern]
-    found = glob.glob(pattern, recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
-    matches = sorted(path for path in found if Path(path).is_file())
+    paths = glob.glob(pattern, recursive=True)  # noqa: PTH207  Path.glob takes no absolute pattern
+    matches = sorted(path for path in paths if Path(path).is_file())
     if not matches:
         raise UsageError(f"no file matches {pattern!r}", hint="look at the folder and the pattern")
     return matches

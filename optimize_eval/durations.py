@@ -18,8 +18,8 @@ def parse_duration(text: str) -> float:
     """
     if re.fullmatch(_NUMBER, text):
         seconds = float(text)
-    elif text and (found := _DURATION.fullmatch(text)):
-        pairs = zip(found.groups(), _UNITS.values(), strict=True)
+    elif text and (match := _DURATION.fullmatch(text)):
+        pairs = zip(match.groups(), _UNITS.values(), strict=True)
         seconds = math.fsum(float(many) * size for many, size in pairs if many)
     else:
         raise ValueError(HINT)

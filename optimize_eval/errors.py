@@ -7,7 +7,7 @@
     ├── CannotGoOn          the disk or the journal does not let a run go on (exit 3)
     │   ├── Damaged         (journal) a line is not what was written
     │   └── UnknownSchema   (journal) another version wrote it
-    └── EvaluationError     an evaluator was asked and gave no usable answer; has a FailureKind
+    └── EvaluationError     an evaluator was called and gave no usable answer; has a FailureKind
 
 Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with
 them (exit code, layout) is decided in cli. Of ours this module imports only what answers spend.
@@ -61,7 +61,7 @@ class OptimizeEvalError(Exception):
 
 
 class UsageError(OptimizeEvalError, ValueError):
-    """What was asked for cannot be done as it was asked; a ValueError, as programs that call us expect."""
+    """The request cannot be carried out as given; a ValueError, as programs that call us expect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class CannotGoOn(OptimizeEvalError):
 class EvaluationError(OptimizeEvalError):
     """One evaluation failed: its kind, what happened, what the evaluator itself wrote, what to do next.
 
-    `retry_after` is None where asking again is pointless, else the seconds to wait before. `answered` is
+    `retry_after` is None where a retry is pointless, else the seconds to wait before. `answered` is
     what was answered, as it came, where a program ended well and its answer is what is wrong; `side_info`
     is what such an answer says besides. `no_room` is what this machine has too few of, where that alone is
     why a program was not started. `spent` is what was spent on models in vain.

@@ -66,7 +66,7 @@ class Payload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Capabilities:
-    """What an evaluator declares of itself: to be kept alive, asked several things at once, or in batches."""
+    """What an evaluator declares of itself: to be kept alive, to take several payloads at once, batches."""
 
     persistent: bool = False
     concurrency: int | None = None  # None: nothing was said of it
@@ -75,11 +75,11 @@ class Capabilities:
     @classmethod
     def from_json(cls, declared: Any) -> "Capabilities":
         """Read a declaration; what is unknown or of the wrong type is as if it were not there."""
-        known = declared if isinstance(declared, dict) else {}
+        keys = declared if isinstance(declared, dict) else {}
         return cls(
-            persistent=known.get("persistent") is True,
-            concurrency=_count(known.get("concurrency")),
-            batch=_count(known.get("batch")) or 1,
+            persistent=keys.get("persistent") is True,
+            concurrency=_count(keys.get("concurrency")),
+            batch=_count(keys.get("batch")) or 1,
         )
 
 
@@ -88,12 +88,12 @@ NO_CAPABILITIES = Capabilities()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A score, whatever else the evaluator said, and what it declared of itself."""
+    """A score, everything else in the answer, and what the evaluator declared of itself."""
 
     score: float
     side_info: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
-    stderr: str = ""  # only where it was asked to be kept
+    stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
 
 
@@ -170,8 +170,8 @@ def split_batch(
     """Judge each element of a batch's answer by itself; raises ValueError unless there are `size` of them."""
     results = answer.get("results")
     if not isinstance(results, list) or len(results) != size:
-        found = len(results) if isinstance(results, list) else "no list of"
-        raise ValueError(f"a batch of {size} got {found} results")
+        count = len(results) if isinstance(results, list) else "no list of"
+        raise ValueError(f"a batch of {size} got {count} results")
     return [_judge_element(element, score_range) for element in results]
 
 
@@ -236,7 +236,7 @@ def _may_be_too_deep(raw: bytes, answer: Any) -> bool:
 
 
 def _decode_exactly(raw: bytes, source: str, like: str) -> Any:
-    """Decode what orjson refused or would have rounded, or say precisely why it is no answer."""
+    """Decode what orjson refused or would have rounded, or say precisely why it is not an answer."""
     body = raw.strip().removeprefix(b"\xef\xbb\xbf").strip()
     if not body:
         raise wrong_answers.nothing(source, like)

@@ -1,6 +1,6 @@
 """What a run gave, for programs: the Run that `load_run(folder)`, `sweep` and `bench` return.
 
-Its numbers are a Summary, summaries; how they are computed is aggregates', how a record is read is store's.
+Its numbers are a Summary, summaries; how they are computed is up to findings, how a record is read to store.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Asking again where that may help: after a pause, as long as there is time and an attempt left."""
+"""Retries where they may help: after a pause, as long as there is time and an attempt left."""
 
 import time
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 `masked` knows what secrets look like in a command line; `redact` knows the secrets themselves. It finds one
 as it is, escaped as JSON, URLs and HTML do it, also twice, and in base64 or hexadecimal, also as a part of
-what was encoded (`user:key`). What else a server does to it, nobody can foresee.
+what was encoded (`user:key`). What else a server does to it, is unknown.
 """
 
 import re
@@ -127,7 +127,7 @@ def _raws(secret: str) -> Iterator[bytes]:
 
 
 def _base64s(raw: bytes) -> Iterator[str]:
-    """Write the digits that bytes have for sure, whatever stands before and after them in what is encoded."""
+    """Write the digits that bytes have for sure, for any bytes before and after them in the encoded text."""
     for before in range(3):
         first, end = -(-8 * before // 6), 8 * (before + len(raw)) // 6
         digits = b64encode(bytes(before) + raw).decode()[first:end]
@@ -140,7 +140,7 @@ def _without_encoded(text: str, forms: tuple[str, ...]) -> str:
 
 
 def _without_escaped(text: str, hidden: Secrets) -> str:
-    """Strike out what is a secret without its escapes; all of the text where it cannot be told from them."""
+    """Strike out what is a secret without its escapes; all of the text where the two cannot be separated."""
     if not _is_inside(text, hidden):
         return text
     for secret in hidden:

@@ -34,11 +34,11 @@ def programs() -> dict[str, Path]:
 
 def metric_path(metric: str) -> Path:
     """Find the program of a shipped metric, such as `exact_match`."""
-    known = programs()
-    if metric in known:
-        return known[metric]
-    close = get_close_matches(metric, known, n=1)
-    names = ", ".join(f"@{name}" for name in sorted(known))
+    metrics = programs()
+    if metric in metrics:
+        return metrics[metric]
+    close = get_close_matches(metric, metrics, n=1)
+    names = ", ".join(f"@{name}" for name in sorted(metrics))
     raise UsageError(
         f"no shipped evaluator is called @{metric}",
         hint=f"did you mean @{close[0]}?" if close else f"name one of {names}",
@@ -47,14 +47,14 @@ def metric_path(metric: str) -> Path:
 
 def shared_by(program: Path) -> tuple[Path, ...]:
     """Find the modules beside a shipped program that it cannot run without, and those that these need."""
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     unread = [program] if program.suffix == ".py" else []
     while unread:
         modules = _SHARED.findall(unread.pop(0).read_text(encoding="utf-8"))
         beside = [program.with_name(f"{module}.py") for module in modules]
-        unread += (new := [file for file in dict.fromkeys(beside) if file not in found and file.exists()])
-        found |= dict.fromkeys(new)
-    return tuple(found)
+        unread += (new := [file for file in dict.fromkeys(beside) if file not in files and file.exists()])
+        files |= dict.fromkeys(new)
+    return tuple(files)
 
 
 def summary_of(program: Path) -> str:

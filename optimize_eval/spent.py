@@ -20,14 +20,14 @@ class Usage:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        told = {
+        fields = {
             "model": self.model,
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "cost": self.cost,
             "seconds": round(self.seconds, 6),
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in fields.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,11 +73,11 @@ class Spending:
         """Give the totals; None where no model was called."""
         if not self._of_run["calls"]:
             return None
-        told = {
+        fields = {
             axis: {name: _rounded(total) for name, total in totals.items()}
             for axis, totals in self._totals.items()
         }
-        return {**told, "run": told["run"][""]}
+        return {**fields, "run": fields["run"][""]}
 
     @property
     def _of_run(self) -> Mapping[str, Any]:

@@ -13,7 +13,7 @@ _IN_QUOTES = re.compile(r'([\\"`]|\$(?!\{[A-Za-z_][A-Za-z0-9_]*\}))')
 
 def filled(text: str, what: str) -> str:
     """Put environment variables in the place of ${NAME}; where one is missing, `what` needs it is named."""
-    return VARIABLE.sub(lambda found: _look_up(found[1], what), text)
+    return VARIABLE.sub(lambda match: _look_up(match[1], what), text)
 
 
 def for_shell(text: str) -> str:

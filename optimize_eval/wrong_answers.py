@@ -20,9 +20,9 @@ _SHOWN_KEYS = 10
 _LONGEST_REPORT = 2000
 _LARGE = 10**300  # a larger integer has no float, and maybe no text either
 
-_REPORTED_HINT = "this is the evaluator's own word: it could give no score"
+_REPORTED_HINT = "the evaluator itself reported this error"
 _TEXT_HINT = 'where there is no score, answer {"error": "why"} without one'
-_NOISE_HINT = "only the answer may stand there: log to stderr instead"
+_NOISE_HINT = "print only the answer there: log to stderr instead"
 _PYTHON_HINT = "this looks like a Python dict: print json.dumps(answer) instead"
 _FINITE_HINT = 'score a finite number; to say that there is no score, answer {"error": "why"}'
 
@@ -71,7 +71,7 @@ def _is_bad_score(text: str) -> bool:
 
 
 def _with_the_rest(error: EvaluationError, text: str) -> EvaluationError:
-    """Let a failure keep what stands beside a score that is no number, where that is JSON."""
+    """Let a failure keep what stands beside a score that is not a number, where that is JSON."""
     with suppress(ValueError, RecursionError):
         error.side_info = loads(
             json.dumps(said_besides(_lenient(text), ""), allow_nan=False), unique_keys=False
@@ -129,8 +129,8 @@ def said_besides(answer: Mapping[str, Any], message: str) -> dict[str, Any]:
 
 def without_score(answer: Mapping[str, Any]) -> EvaluationError:
     if isinstance(error := answer.get("error"), str):
-        said = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
-        return EvaluationError(FailureKind.REPORTED, said, hint=_REPORTED_HINT)
+        report = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
+        return EvaluationError(FailureKind.REPORTED, report, hint=_REPORTED_HINT)
     if words := own_words(answer):
         message = f'the answer has no "score"; it says: {words}'
         return EvaluationError(FailureKind.MISSING_SCORE, message, hint=_TEXT_HINT)
@@ -153,8 +153,10 @@ def own_words(answer: Mapping[str, Any]) -> str:
 def without_text(answer: Mapping[str, Any]) -> EvaluationError:
     """Say that a model's answer is none."""
     if isinstance(error := answer.get("error"), str):
-        said = _cut(error, _LONGEST_REPORT) or "it reported an error without a text"
-        return EvaluationError(FailureKind.REPORTED, said, hint="this is the model program's own word")
+        report = _cut(error, _LONGEST_REPORT) or "it reported an error without a text"
+        return EvaluationError(
+            FailureKind.REPORTED, report, hint="the model program itself reported this error"
+        )
     if "text" in answer:
         message = f'"text" is {describe(answer["text"])}, not a text'
         hint = 'answer {"text": "…"}; to say that there is none, {"error": "why"}'

@@ -58,7 +58,7 @@ def test_patterns_are_regular_expressions_whose_case_counts() -> None:
 
 
 def test_a_bad_pattern_is_a_usage_error_even_after_one_that_is_found() -> None:
-    with pytest.raises(UsageError, match="is no regular expression"):
+    with pytest.raises(UsageError, match="is not a regular expression"):
         has_forbidden("a", ["a", "("])
 
 

@@ -91,14 +91,14 @@ def test_a_run_json_with_a_value_of_another_type_is_told(cli: Cli, tmp_path: Pat
     file.write_text(json.dumps(run))
     done = cli("report", "r")
     assert done.status == 2
-    assert "run.json is not one of ours or was edited" in done.stderr
+    assert "run.json is not a run of optimize-eval, or was edited" in done.stderr
 
 
 def test_a_run_json_whose_schema_is_no_text_is_told(cli: Cli, tmp_path: Path) -> None:
     assert cli(*started(tmp_path)).status == 0
     (tmp_path / "r" / "run.json").write_text('{"schema": []}')
     done = cli("report", "r")
-    assert (done.status, "run.json is not of optimize-eval" in done.stderr) == (2, True)
+    assert (done.status, "run.json is not a run of optimize-eval" in done.stderr) == (2, True)
 
 
 RECORDS = [{"attempts": None}, {"attempts": [1]}, {"seconds": 10**400}, {"score": True}, {"stderr": 5}]
@@ -119,7 +119,7 @@ def test_a_sealed_record_with_a_value_of_another_type_is_refused(
     file.write_bytes(b"".join(lines))
     done = cli("report", "r")
     assert done.status == 3
-    assert "journal.jsonl:2: the line is of another run" in done.stderr
+    assert "journal.jsonl:2: the line belongs to another run" in done.stderr
 
 
 @pytest.mark.parametrize("changed", ["true", "1e308", '"m"', "[1]"])

@@ -14,7 +14,7 @@ from optimize_eval.findings.documents import to_dict
 from optimize_eval.run.runner import Status
 from optimize_eval.secrets import masked
 from optimize_eval.session import ending
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import Finished
 
 
 def show(

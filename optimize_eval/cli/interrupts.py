@@ -44,7 +44,7 @@ def stoppable(stop: "Stop") -> Iterator[None]:
     """Stop a run after the calls in flight at the first Ctrl-C (SIGTERM, SIGHUP), at once at the second."""
     ignored = [number for number in _LIKE_CTRL_C if signal.getsignal(number) is signal.SIG_IGN]
     numbers = [number for number in (signal.SIGINT, *_LIKE_CTRL_C) if number not in ignored]
-    former = {number: signal.signal(number, lambda *_: stop.ask()) for number in numbers}
+    former = {number: signal.signal(number, lambda *_: stop.request()) for number in numbers}
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from optimize_eval.cli import output
 from optimize_eval.reports.columns import cut
 from optimize_eval.reports.inert import inert
-from optimize_eval.run.progress import Progress
+from optimize_eval.run.outcome import Progress
 from optimize_eval.run.stop import GRACE, Stop
 
 PAUSES = "Ctrl-C pauses; nothing is lost"
@@ -61,7 +61,7 @@ class Lines:
                 self._told[one.name] = one.done, time.monotonic()
                 now = time.strftime("%H:%M:%S")
                 output.say(f"{now} {one.name} {one.done:,}/{one.total:,}, {one.failed:,} failed")
-        if self._stop.is_asked and not self._is_stopping:
+        if self._stop.is_requested and not self._is_stopping:
             self._is_stopping = True
             output.say(_stopping(self._stop))
 
@@ -160,7 +160,7 @@ class Bars:
         from rich.console import Group
         from rich.text import Text
 
-        hint = _stopping(self._stop) if self._stop.is_asked else self._hint
+        hint = _stopping(self._stop) if self._stop.is_requested else self._hint
         room = max(20, shutil.get_terminal_size().columns - 2)
         told = [Text(output.encodable(cut(f" {line}", room))) for line in (self._last, hint) if line]
         return Group(self._bars.make_tasks_table(self._bars.tasks), *told)
@@ -170,7 +170,7 @@ def _pace(one: Progress, seconds: float) -> str:
     failed = f"  {one.failed:,} failed" if one.failed else ""
     if one.done >= one.total:
         return f"done{failed}"
-    rate = one.asked / seconds if seconds > 0 else 0.0
+    rate = one.called / seconds if seconds > 0 else 0.0
     left = f"  {_clock((one.total - one.done) / rate)}" if rate else ""
     return f"{f'{rate:,.0f}/s' if rate >= 1 else f'{60 * rate:.0f}/min'}{failed}{left}"
 

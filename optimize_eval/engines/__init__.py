@@ -1,6 +1,6 @@
 """Where units are executed. An engine knows nothing of scores and disk: it calls what it is given.
 
-`attempt` is called with units that are to be asked together and returns their records; `done` is called
+`attempt` is called with units that are to be called together and returns their records; `done` is called
 with each record, in the process that called `run`; `stop` ends the handing out of units. A record that
 `crowded_out` knows as a call that this machine had no room for is not done: its unit is attempted again
 with fewer calls in flight, and only where it was alone its record stands.
@@ -13,14 +13,14 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from optimize_eval.evaluator import Capacity
 
-SLOTS = min(32, 4 * (os.cpu_count() or 1))  # where nobody says how many
+SLOTS = min(32, 4 * (os.cpu_count() or 1))  # by default
 
 Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """The units that one evaluator is to be asked, and how much of them it can take at the moment."""
+    """The units that one evaluator is to be called with, and how many of them it can take at the moment."""
 
     units: Sequence[int]
     capacity: Callable[[], Capacity]
@@ -35,7 +35,7 @@ class CrowdedOut(NamedTuple):
 
 
 class Engine(Protocol):
-    """Something that executes units; `note` is what people should be told of how it did."""
+    """Something that executes units; `note` is what people should know of how it went."""
 
     note: str
 

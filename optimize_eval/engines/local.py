@@ -1,4 +1,4 @@
-"""The engine of this machine: slot threads that take units, ask, hand the records over, and go on.
+"""The engine of this machine: slot threads that take units, call, and hand the records over.
 
 Fair over lanes: a free slot serves the lane with the fewest calls in flight for its weight. A lane is not
 given more calls than it can take, so that a slow evaluator never keeps slots from the others. Where more
@@ -13,7 +13,7 @@ from optimize_eval.engines.pace import Pace
 
 TICK = 0.1
 
-_LOOK_AGAIN = 0.05  # seconds after which a slot without work asks whether a lane can take more by now
+_LOOK_AGAIN = 0.05  # seconds after which an idle slot looks whether a lane can take more by now
 
 
 class LocalEngine:
@@ -71,7 +71,7 @@ class LocalEngine:
         except BaseException as error:
             queues.fail(error)
             raise
-        if queues.error:  # slots that still ask end with their calls, which who runs us breaks off
+        if queues.error:  # slots that still call end with their calls, which our caller breaks off
             raise queues.error
 
 
@@ -135,9 +135,9 @@ class Queues:
         return sum(queue.left for queue in self._queues)
 
     def take(self, finished: _Queue | None = None) -> tuple[_Queue, Sequence[int]] | None:
-        """Wait for units to ask together; None when there is nothing more to hand out.
+        """Wait for units to call together; None when nothing is left to hand out.
 
-        The room of the call that a slot has finished is filled by that slot, so nobody is woken for it.
+        The room of a call that a slot has finished is filled by that slot, so no other slot is woken.
         """
         with self._changed:
             if finished:

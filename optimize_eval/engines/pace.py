@@ -1,6 +1,6 @@
 """How many slots are of use: fewer where processors are the limit, as more would only be in each other's way.
 
-Slots that wait for an evaluator cost nothing, so at first all of them ask. Once this process keeps a
+Slots that wait for an evaluator cost nothing, so at first all of them call. Once this process keeps a
 processor busy, or together with the programs it starts all of them, further calls in flight only take time
 from the others: half of the slots rest, down to two. They come back when there is time to spare.
 """
@@ -19,7 +19,7 @@ _SPARE = 0.75  # of these shares: below it more slots are of use
 _MOMENT = 0.05  # seconds below which a measurement says little
 
 
-class Spent(NamedTuple):
+class ProcessorTime(NamedTuple):
     """What a clock showed, and the processor seconds of this process alone and with its ended children."""
 
     at: float
@@ -27,16 +27,16 @@ class Spent(NamedTuple):
     all: float
 
 
-def spent() -> Spent:
+def spent() -> ProcessorTime:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = own.ru_utime + own.ru_stime
-    return Spent(time.monotonic(), seconds, seconds + children.ru_utime + children.ru_stime)
+    return ProcessorTime(time.monotonic(), seconds, seconds + children.ru_utime + children.ru_stime)
 
 
 class Pace:
-    """At the moment `slots` may ask; `look`, called now and then, measures and decides anew."""
+    """At the moment `slots` may call; `look`, called now and then, measures and decides again."""
 
-    def __init__(self, slots: int, measure: Callable[[], Spent] = spent) -> None:
+    def __init__(self, slots: int, measure: Callable[[], ProcessorTime] = spent) -> None:
         self.slots = slots
         self.most = slots
         self._measure = measure

@@ -8,12 +8,12 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
-from optimize_eval.fakes.rules import Asked, Rule
+from optimize_eval.fakes.rules import ChatRequest, Rule
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
-class Ending(Enum):
+class Hangup(Enum):
     """What becomes of the connection after an answer."""
 
     KEPT = "kept"
@@ -22,13 +22,13 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CannedReply:
     """A status, a body and headers; without a status, nothing is sent."""
 
     status: int | None
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
-    ending: Ending = Ending.KEPT
+    ending: Hangup = Hangup.KEPT
     delay: float = 0.0  # seconds before it
 
     def on_the_wire(self) -> bytes:
@@ -42,36 +42,38 @@ class Answer:
         return head.encode("latin-1") + self.body
 
 
-def of_rule(rule: Rule, asked: Asked, filling: Mapping[str, str]) -> Answer:
+def of_rule(rule: Rule, request: ChatRequest, filling: Mapping[str, str]) -> CannedReply:
     """Say what a rule says."""
-    if asked.format in rule.refused_formats:
-        return error(400, f"response_format of type {asked.format!r} is not supported by this model")
+    if request.format in rule.refused_formats:
+        return error(400, f"response_format of type {request.format!r} is not supported by this model")
     status = rule.status or 200
     match rule.says:
         case {"malformed": kind}:
-            return _malformed(kind, rule, asked)
+            return _malformed(kind, rule, request)
         case {"body": body}:
-            return Answer(status=status, body=filled(body, filling).encode(), headers=rule.headers)
+            return CannedReply(status=status, body=filled(body, filling).encode(), headers=rule.headers)
         case {"json": value} if status >= HTTPStatus.BAD_REQUEST:
-            return Answer(status=status, body=_encoded(filled(value, filling)), headers=rule.headers)
+            return CannedReply(status=status, body=_encoded(filled(value, filling)), headers=rule.headers)
         case {"json": value}:
             text = json.dumps(filled(value, filling), ensure_ascii=False)
         case _:
             text = filled(rule.says.get("text", ""), filling)
     if not HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
         return error(status, text or _phrase(status), rule.headers)
-    body = _completion(rule, asked, {"role": "assistant", "content": text, **filled(rule.message, filling)})
-    told = _events(body) if rule.streamed else _encoded(body)
-    return Answer(status=status, body=told, headers={**(_STREAM if rule.streamed else {}), **rule.headers})
+    body = _completion(rule, request, {"role": "assistant", "content": text, **filled(rule.message, filling)})
+    payload = _events(body) if rule.streamed else _encoded(body)
+    return CannedReply(
+        status=status, body=payload, headers={**(_STREAM if rule.streamed else {}), **rule.headers}
+    )
 
 
-def error(status: int, message: str, headers: Mapping[str, str] | None = None, code: str = "") -> Answer:
-    told = {"message": message, "type": code or "fake_error", "code": code or None}
-    return Answer(status=status, body=_encoded({"error": told}), headers=headers or {})
+def error(status: int, message: str, headers: Mapping[str, str] | None = None, code: str = "") -> CannedReply:
+    problem = {"message": message, "type": code or "fake_error", "code": code or None}
+    return CannedReply(status=status, body=_encoded({"error": problem}), headers=headers or {})
 
 
-def listing(value: Any) -> Answer:
-    return Answer(status=200, body=_encoded(value))
+def listing(value: Any) -> CannedReply:
+    return CannedReply(status=200, body=_encoded(value))
 
 
 def filled(value: Any, filling: Mapping[str, str]) -> Any:
@@ -87,15 +89,17 @@ def filled(value: Any, filling: Mapping[str, str]) -> Any:
     return [filled(item, filling) for item in value] if isinstance(value, list) else value
 
 
-def _completion(rule: Rule, asked: Asked, message: Mapping[str, Any], reason: str = "") -> dict[str, Any]:
-    words = sum(len(text.split()) for _, text in asked.messages)
-    said = len(str(message.get("content") or "").split())
-    usage = {"prompt_tokens": words, "completion_tokens": said, "total_tokens": words + said}
+def _completion(
+    rule: Rule, request: ChatRequest, message: Mapping[str, Any], reason: str = ""
+) -> dict[str, Any]:
+    words = sum(len(text.split()) for _, text in request.messages)
+    count = len(str(message.get("content") or "").split())
+    usage = {"prompt_tokens": words, "completion_tokens": count, "total_tokens": words + count}
     choice = {"index": 0, "message": message, "finish_reason": reason or rule.finish_reason}
     return {
         "id": "chatcmpl-fake",
         "object": "chat.completion",
-        "model": rule.answered_by or asked.model,
+        "model": rule.answered_by or request.model,
         "choices": [choice],
         "usage": usage if rule.usage is None else rule.usage,
     }
@@ -104,33 +108,33 @@ def _completion(rule: Rule, asked: Asked, message: Mapping[str, Any], reason: st
 def _events(body: Mapping[str, Any]) -> bytes:
     """Write a completion as a stream: text and thoughts letter by letter, then the reason, then the usage."""
     message, reason = body["choices"][0]["message"], body["choices"][0]["finish_reason"]
-    texts = {key: said for key, said in message.items() if key != "role" and isinstance(said, str)}
+    texts = {key: text for key, text in message.items() if key != "role" and isinstance(text, str)}
     deltas = [{"role": "assistant"}, *({key: letter} for key in texts for letter in texts[key])]
     chunks = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     ended = {"index": 0, "delta": {}, "finish_reason": reason}
     shared = {"object": "chat.completion.chunk", "model": body["model"]}
-    told = [{**shared, "choices": [chunk]} for chunk in (*chunks, ended)]
-    events = [*map(json.dumps, [*told, {**shared, "choices": [], "usage": body["usage"]}]), "[DONE]"]
+    pieces = [{**shared, "choices": [chunk]} for chunk in (*chunks, ended)]
+    events = [*map(json.dumps, [*pieces, {**shared, "choices": [], "usage": body["usage"]}]), "[DONE]"]
     return "".join(f"data: {event}\n\n" for event in events).encode()
 
 
-def _malformed(kind: str, rule: Rule, asked: Asked) -> Answer:
+def _malformed(kind: str, rule: Rule, request: ChatRequest) -> CannedReply:
     if kind in _ENDINGS:
         return _ENDINGS[kind]
-    whole = _completion(rule, asked, {"role": "assistant", "content": "fine"})
+    whole = _completion(rule, request, {"role": "assistant", "content": "fine"})
     if kind in _BODIES:
-        return Answer(status=rule.status or 200, body=_BODIES[kind], headers=rule.headers)
+        return CannedReply(status=rule.status or 200, body=_BODIES[kind], headers=rule.headers)
     if kind == "stream_cut":
         events = _events(whole)
-        return Answer(status=200, body=events[: len(events) // 2], headers=_STREAM)
+        return CannedReply(status=200, body=events[: len(events) // 2], headers=_STREAM)
     if kind in {"truncated", "close_mid_body"}:
         half = _encoded(whole)[: len(_encoded(whole)) // 2]
         if kind == "truncated":
-            return Answer(status=200, body=half)
-        return Answer(status=200, body=half, headers={"content-length": "100000"}, ending=Ending.CLOSED)
+            return CannedReply(status=200, body=half)
+        return CannedReply(status=200, body=half, headers={"content-length": "100000"}, ending=Hangup.CLOSED)
     message, reason = _MESSAGES[kind]
-    body = _completion(rule, asked, {"role": "assistant", **message}, reason)
-    return Answer(status=rule.status or 200, body=_encoded(body), headers=rule.headers)
+    body = _completion(rule, request, {"role": "assistant", **message}, reason)
+    return CannedReply(status=rule.status or 200, body=_encoded(body), headers=rule.headers)
 
 
 def _encoded(value: Any) -> bytes:
@@ -147,8 +151,8 @@ def _phrase(status: int) -> str:
 _STREAM = {"content-type": "text/event-stream"}
 _CALL = {"id": "call_1", "type": "function", "function": {"name": "score", "arguments": "{}"}}
 _ENDINGS = {
-    "close": Answer(status=None, ending=Ending.CLOSED),
-    "hang": Answer(status=None, ending=Ending.HANGING),
+    "close": CannedReply(status=None, ending=Hangup.CLOSED),
+    "hang": CannedReply(status=None, ending=Hangup.HANGING),
 }
 _BODIES = {
     "not_json": b"<html>a proxy was here</html>",

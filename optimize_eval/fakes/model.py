@@ -2,7 +2,7 @@
 
     python -m optimize_eval.fakes.model RULES [--port 0] [--record FILE]
 
-Prints its base URL and serves until it is ended. What it was asked is at GET /requests and, one JSON object a
+Prints its base URL and serves until it is ended. Requests are listed at GET /requests and, one JSON object a
 line, in the file of --record: everything but the value of Authorization. How rules are written is said in
 rules_file. For tests and demos: loopback only, no TLS.
 """
@@ -21,15 +21,15 @@ from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any, BinaryIO, NoReturn
 
 from optimize_eval.fakes import answers, rules_file
-from optimize_eval.fakes.answers import Answer, Ending
-from optimize_eval.fakes.rules import CHAT, Asked, Rules
+from optimize_eval.fakes.answers import CannedReply, Hangup
+from optimize_eval.fakes.rules import CHAT, ChatRequest, Rules
 from optimize_eval.fakes.rules_file import BadRules, load_rules
 
 _LONGEST_BODY = 64 * 1024 * 1024
 _LONGEST_LINE = 64 * 1024
 
 
-class Server(ThreadingTCPServer):
+class FakeServer(ThreadingTCPServer):
     """Accepts until it is ended; a thread for each connection."""
 
     daemon_threads = True
@@ -57,7 +57,7 @@ class Server(ThreadingTCPServer):
 class _Connection(StreamRequestHandler):
     """One connection, request after request."""
 
-    server: Server
+    server: FakeServer
     disable_nagle_algorithm = True
     _is_last = False  # the client of the request that was read waits for the end of the connection
 
@@ -68,9 +68,9 @@ class _Connection(StreamRequestHandler):
                 time.sleep(answer.delay)
                 if answer.status is not None:
                     self.wfile.write(answer.on_the_wire())
-                if answer.ending is Ending.HANGING:
+                if answer.ending is Hangup.HANGING:
                     self.rfile.read(1)
-                if answer.ending is not Ending.KEPT or self._is_last:
+                if answer.ending is not Hangup.KEPT or self._is_last:
                     return
 
     def _read(self) -> tuple[str, str, dict[str, str], bytes] | None:
@@ -89,7 +89,7 @@ class _Connection(StreamRequestHandler):
             self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         return first[0], first[1].partition("?")[0], headers, self.rfile.read(int(length))
 
-    def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> Answer:
+    def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> CannedReply:
         if method == "GET" and path == "/requests":
             return answers.listing(self.server.requests())
         if method == "GET" and path.endswith("/models"):
@@ -99,15 +99,15 @@ class _Connection(StreamRequestHandler):
             return answers.error(405, f"{method} is not served here: POST to /v1{CHAT}")
         return self._chat(path, headers, body)
 
-    def _chat(self, path: str, headers: dict[str, str], raw: bytes) -> Answer:
+    def _chat(self, path: str, headers: dict[str, str], raw: bytes) -> CannedReply:
         text = raw.decode("utf-8", "replace")
-        asked = Asked(path=path, headers=headers, raw=text, body=_decoded(text))
-        rule, answer = _choose(self.server.rules, asked)
+        request = ChatRequest(path=path, headers=headers, raw=text, body=_decoded(text))
+        rule, answer = _choose(self.server.rules, request)
         self.server.note(
             {
                 "path": path,
                 "authorization": "authorization" in headers,
-                "body": text if asked.body is None else asked.body,
+                "body": text if request.body is None else request.body,
                 "rule": rule,
                 "status": answer.status,
             }
@@ -115,18 +115,20 @@ class _Connection(StreamRequestHandler):
         return answer
 
 
-def _choose(rules: Rules, asked: Asked) -> tuple[str | None, Answer]:
+def _choose(rules: Rules, request: ChatRequest) -> tuple[str | None, CannedReply]:
     """Find the rule for a request and what it answers."""
-    if asked.path.endswith(CHAT) and not isinstance(asked.body, dict):
-        return None, answers.error(400, "the body is no JSON object")
-    if rules.models and asked.model not in rules.models:
-        return None, answers.error(404, f"the model {asked.model!r} does not exist", code="model_not_found")
-    chosen = rules.choose(asked)
+    if request.path.endswith(CHAT) and not isinstance(request.body, dict):
+        return None, answers.error(400, "the body is not a JSON object")
+    if rules.models and request.model not in rules.models:
+        return None, answers.error(404, f"the model {request.model!r} does not exist", code="model_not_found")
+    chosen = rules.choose(request)
     if chosen is None:
-        last = "".join(asked.texts("user"))[:80]
-        return None, answers.error(501, f"no rule of the fake model server matches: {last!r} to {asked.path}")
+        last = "".join(request.texts("user"))[:80]
+        return None, answers.error(
+            501, f"no rule of the fake model server matches: {last!r} to {request.path}"
+        )
     rule, filling = chosen
-    return rule.name, replace(answers.of_rule(rule, asked, filling), delay=rule.delay)
+    return rule.name, replace(answers.of_rule(rule, request, filling), delay=rule.delay)
 
 
 def _decoded(text: str) -> Any:
@@ -156,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             record = (
                 opened.enter_context(Path(given.record).open("ab", buffering=0)) if given.record else None
             )
-            server = opened.enter_context(Server(given.port, rules, record))
+            server = opened.enter_context(FakeServer(given.port, rules, record))
             sys.stdout.write(f"http://127.0.0.1:{server.server_address[1]}/v1\n")
             sys.stdout.flush()
             server.serve_forever()

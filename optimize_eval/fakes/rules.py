@@ -13,13 +13,13 @@ CHAT = "/chat/completions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class ChatRequest:
     """A request as rules see it."""
 
     path: str
     headers: Mapping[str, str]  # names in lower case
     raw: str
-    body: Any  # decoded; None where it is no JSON
+    body: Any  # decoded; None where it is not JSON
 
     @property
     def model(self) -> str:
@@ -28,9 +28,9 @@ class Asked:
     @property
     def messages(self) -> list[tuple[str, str]]:
         """Role and text of each message."""
-        found = self._at("messages")
-        messages = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-        return [(_text(one.get("role")), _text(one.get("content"))) for one in messages]
+        listed = self._at("messages")
+        messages = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        return [(_text(message.get("role")), _text(message.get("content"))) for message in messages]
 
     @property
     def format(self) -> str:
@@ -65,23 +65,23 @@ class Rule:
     finish_reason: str = "stop"
     usage: Mapping[str, Any] | None = None
     message: Mapping[str, Any] = field(default_factory=dict)  # beside role and content
-    answered_by: str = ""  # in place of the model that was asked
+    answered_by: str = ""  # in place of the model of the request
     streamed: bool = False
     refused_formats: tuple[str, ...] = ()
 
-    def groups(self, asked: Asked) -> dict[str, str] | None:
+    def groups(self, request: ChatRequest) -> dict[str, str] | None:
         """Find what its patterns captured, by number and name; None where it does not match."""
-        if "path" not in self.when and not asked.path.endswith(CHAT):
+        if "path" not in self.when and not request.path.endswith(CHAT):
             return None
-        if not self.says and self.refused_formats and asked.format not in self.refused_formats:
+        if not self.says and self.refused_formats and request.format not in self.refused_formats:
             return None
         captured: dict[str, str] = {}
-        looked_for = [(pattern, asked.texts(where)) for where, pattern in self.when.items()]
+        looked_for = [(pattern, request.texts(where)) for where, pattern in self.when.items()]
         looked_for += [
-            (pattern, [asked.headers.get(name, "")]) for name, pattern in self.when_headers.items()
+            (pattern, [request.headers.get(name, "")]) for name, pattern in self.when_headers.items()
         ]
         for pattern, texts in looked_for:
-            match = next((found for text in texts if (found := pattern.search(text))), None)
+            match = next((hit for text in texts if (hit := pattern.search(text))), None)
             if match is None:
                 return None
             numbered = {str(number): text or "" for number, text in enumerate(match.groups(), 1)}
@@ -98,11 +98,11 @@ class Rules:
         self._answered = [0] * len(rules)
         self._lock = threading.Lock()
 
-    def choose(self, asked: Asked) -> tuple[Rule, dict[str, str]] | None:
+    def choose(self, request: ChatRequest) -> tuple[Rule, dict[str, str]] | None:
         """Take the first rule that matches and is not used up, with what stands for its {…}."""
         for place, rule in enumerate(self._rules):
-            if (groups := rule.groups(asked)) is not None and (count := self._take(place, rule)):
-                sent = {"model": asked.model, "authorization": asked.headers.get("authorization", "")}
+            if (groups := rule.groups(request)) is not None and (count := self._take(place, rule)):
+                sent = {"model": request.model, "authorization": request.headers.get("authorization", "")}
                 return rule, {"count": str(count), **sent, **groups}
         return None
 

@@ -89,7 +89,7 @@ def _problems(content: Any) -> Iterator[str]:
         yield "models: not a list of texts"
     rules = content.get("rule")
     if not isinstance(rules, list) or not rules:
-        yield "rule: there is none; write [[rule]] and under it what to answer"
+        yield "rule: there are no rules; write [[rule]] and under it what to answer"
         return
     for number, rule in enumerate(rules, 1):
         yield from (f"rule[{number}]{problem}" for problem in _problems_of(rule))
@@ -104,10 +104,10 @@ def _problems_of(rule: Any) -> Iterator[str]:
         f".{key}: {_shown(rule[key])} is not {_CHECKS[key][1]}" for key in rule if _is_bad(key, rule[key])
     )
     yield from (f".when{problem}" for problem in _problems_when(rule.get("when", {})))
-    said = [key for key in _SAYS if key in rule]
-    if len(said) > 1:
-        yield f": it says both {said[0]} and {said[1]}; keep one"
-    if not said and not {"status", "refuse_response_format"} & rule.keys():
+    replies = [key for key in _SAYS if key in rule]
+    if len(replies) > 1:
+        yield f": it says both {replies[0]} and {replies[1]}; keep one"
+    if not replies and not {"status", "refuse_response_format"} & rule.keys():
         yield f": it answers nothing; give one of {', '.join(_SAYS)}, or a status"
 
 
@@ -131,10 +131,10 @@ def _problems_when(when: Any) -> Iterator[str]:
             yield f"{where}: {pattern!r} is not a regular expression: {error}"
 
 
-def _unknown(before: str, table: dict[str, Any], known: tuple[str, ...]) -> Iterator[str]:
-    for key in table.keys() - set(known):
-        close = get_close_matches(key, known, n=1)
-        meant = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(known)}"
+def _unknown(before: str, table: dict[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
+    for key in table.keys() - set(keys):
+        close = get_close_matches(key, keys, n=1)
+        meant = f"did you mean {close[0]!r}?" if close else f"it takes {', '.join(keys)}"
         yield f"{before}{key if key.isprintable() else repr(key)}: unknown key; {meant}"
 
 
@@ -187,5 +187,5 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def _shown(value: Any) -> str:
-    shown = json.dumps(value, default=str, ensure_ascii=False)
-    return shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

@@ -32,7 +32,7 @@ def points_about(left_out: Sequence[LeftOut]) -> Iterator[Point]:
     for entry in left_out:
         name = entry.evaluator
         if entry.changed:
-            text = f"{name}, added later, is left out: it changed while being asked"
+            text = f"{name}, added later, is left out: it changed while being called"
         elif entry.scored:
             text = f"{name}, added later, is left out: {entry.done:,} of {entry.calls:,} calls done"
         else:

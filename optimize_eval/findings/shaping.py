@@ -19,9 +19,9 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.carry_over import CarryOver
 from optimize_eval.statistics.equivalence import within_margin
 from optimize_eval.statistics.families import ALPHA
-from optimize_eval.statistics.gaps import Gap
+from optimize_eval.statistics.gaps import GapEstimate
 from optimize_eval.statistics.means import Mean, spread_of
-from optimize_eval.statistics.paired import Difference
+from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.store.layout import Cell, Layout
 
 
@@ -86,7 +86,7 @@ def score_difference(
     )
 
 
-def margin_of(difference: Difference, margin: float | None, score_range: ScoreRange) -> Margin | None:
+def margin_of(difference: PairedDifference, margin: float | None, score_range: ScoreRange) -> Margin | None:
     """Shape what a margin says of a difference."""
     if margin is None:
         return None
@@ -101,7 +101,7 @@ def margin_of(difference: Difference, margin: float | None, score_range: ScoreRa
     )
 
 
-def score_gap(found: Gap, fewest: int) -> ScoreGap:
+def score_gap(found: GapEstimate, fewest: int) -> ScoreGap:
     """Shape a gap of means; `fewest` is the smaller of the two numbers of examples."""
     return ScoreGap(
         value=found.value,

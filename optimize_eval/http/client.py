@@ -1,7 +1,7 @@
 """POST over pooled connections, with one total deadline and a cap on the body.
 
 The only module that knows the HTTP client (pyreqwest). What a status or a body means is said by those
-who call: reach/endpoint for evaluators, models for models.
+who call: programs/endpoint for evaluators, models for models.
 """
 
 import contextlib
@@ -40,9 +40,9 @@ class Response:
     status: int
     retry_after: str | None
     location: str | None
-    body: bytes  # of a status that is no success: as much as the cap lets in
+    body: bytes  # of an unsuccessful status: as much as the cap lets in
     keeps_connection: bool = False
-    headers: Mapping[str, str] = field(default_factory=dict)  # of a status that is no success; in lower case
+    headers: Mapping[str, str] = field(default_factory=dict)  # of an unsuccessful status; in lower case
 
 
 class Connections:
@@ -110,7 +110,7 @@ def check_url(url: str) -> str:
         Url(url)
     except ValueError as error:
         raise UsageError(
-            f"{shown(url)} is no URL: {error}", hint="write it as http://HOST:PORT/PATH"
+            f"{shown(url)} is not a URL: {error}", hint="write it as http://HOST:PORT/PATH"
         ) from None
     return url
 
@@ -125,12 +125,12 @@ def shown(url: str) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether a URL leads to this very machine."""
+    """Return True if a URL leads to this very machine."""
     return _is_loopback(urlsplit(url).hostname or "")
 
 
 def seconds_to_wait(header: str | None) -> float:
-    """Read a Retry-After header: seconds or a date; anything else asks for no particular wait."""
+    """Read a Retry-After header: seconds or a date; anything else means no particular wait."""
     if not header:
         return 0.0
     try:
@@ -208,7 +208,7 @@ def _send(
 ) -> Response:
     left = deadline - time.monotonic()
     if left <= 0:
-        raise EvaluationError(FailureKind.TIMEOUT, "no time was left to ask")
+        raise EvaluationError(FailureKind.TIMEOUT, "no time was left for the call")
     request = client.post(url).headers(headers).body_bytes(body).timeout(timedelta(seconds=left))
     with request.build_streamed() as response:
         return Response(
@@ -261,7 +261,7 @@ def _causes(error: PyreqwestError) -> list[str]:
 
 
 def _is_unanswered(error: PyreqwestError) -> bool:
-    """Tell whether a request went out, but its connection ended before any answer began."""
+    """Return True if a request went out, but its connection ended before any answer began."""
     return isinstance(error, NetworkError) and any("(SendRequest)" in cause for cause in _causes(error))
 
 

@@ -30,7 +30,7 @@ def expand(headers: tuple[tuple[str, str], ...]) -> dict[str, str]:
         if not _are_texts(name, value):
             raise UsageError(f"the header {name!r} is not a pair of texts", hint=_HINT)
         _check(name, full := _filled(name, value))
-        expanded = {known: said for known, said in expanded.items() if known.lower() != name.lower()}
+        expanded = {header: text for header, text in expanded.items() if header.lower() != name.lower()}
         expanded[name] = full
     return expanded
 
@@ -77,6 +77,8 @@ def _are_texts(*pair: object) -> bool:
 
 def _check(name: str, value: str) -> None:
     if not _NAME.fullmatch(name) or name.lower() in _OURS:
-        raise UsageError(f"{name!r} is no header that can be given", hint=_HINT)
+        raise UsageError(f"{name!r} is not a header that can be sent", hint=_HINT)
     if not _VALUE.fullmatch(value):
-        raise UsageError(f"the value of the header {name} holds a character that no header can", hint=_HINT)
+        raise UsageError(
+            f"the value of the header {name} holds a character that headers cannot hold", hint=_HINT
+        )

@@ -1,9 +1,9 @@
 """Language models: the one place that knows providers, keys and chat completions.
 
 `spec` says what a model is, `providers` where it is called, `live` calls it once, when `turns` and `waits`
-allow it; `replies`, `refusals` and `usage` read what came back, `forms` says how JSON is asked for, `outside`
+allow it; `replies`, `refusals` and `usage` read what came back, `forms` says how JSON is requested, `outside`
 reaches providers that the table lacks.
-Prompts, and what a text means, are for those who ask: judges, models under test, reflection.
+Prompts, and what a text means, are for the callers: judges, models under test, reflection.
 """
 
 import time
@@ -33,7 +33,7 @@ def chat(
     max_tokens: int | None = None,
     seed: int | None = None,
 ) -> Reply:
-    """Ask a model once, over connections of its own; further attempts and their pauses are within `timeout`.
+    """Call a model, over connections of its own; all attempts and their pauses are within `timeout`.
 
     Where the server has no room, that waits for at most `patience` seconds more.
     Options that are given win over those of a specification.

@@ -42,13 +42,13 @@ def headers_with(key: str) -> dict[str, str]:
 
 def request_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """Make the request of a chat completion's; a seed has no counterpart."""
-    system = [one["content"] for one in body["messages"] if one["role"] == "system"]
+    system = [message["content"] for message in body["messages"] if message["role"] == "system"]
     limit = body.get("max_tokens") or body.get("max_completion_tokens") or _USUAL_LIMIT
     stop = body.get("stop")
     return {
         **{key: body[key] for key in _SAME if key in body},
         "max_tokens": limit,
-        "messages": [one for one in body["messages"] if one["role"] != "system"],
+        "messages": [message for message in body["messages"] if message["role"] != "system"],
         **({"system": "\n\n".join(system)} if system else {}),
         **({"stop_sequences": [stop] if isinstance(stop, str) else stop} if stop else {}),
         **_tool_of(body.get("response_format") or {}),
@@ -60,9 +60,9 @@ def response_of(response: Response) -> Response:
     if response.status not in SUCCESS:
         return response
     with suppress(orjson.JSONDecodeError, AttributeError, KeyError, TypeError):
-        told = orjson.loads(response.body)
-        if told["type"] == "message":
-            return replace(response, body=orjson.dumps(_completion(told)))
+        reply = orjson.loads(response.body)
+        if reply["type"] == "message":
+            return replace(response, body=orjson.dumps(_completion(reply)))
     return response
 
 
@@ -77,8 +77,8 @@ def _tool_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return {"tools": [tool], "tool_choice": {"type": "tool", "name": _TOOL}}
 
 
-def _completion(told: Mapping[str, Any]) -> dict[str, Any]:
-    blocks: Sequence[Mapping[str, Any]] = told["content"]
+def _completion(reply: Mapping[str, Any]) -> dict[str, Any]:
+    blocks: Sequence[Mapping[str, Any]] = reply["content"]
     given = [orjson.dumps(block["input"]).decode() for block in blocks if block.get("name") == _TOOL]
     texts = [block["text"] for block in blocks if block.get("type") == "text"]
     thoughts = [block["thinking"] for block in blocks if block.get("type") == "thinking"]
@@ -87,16 +87,16 @@ def _completion(told: Mapping[str, Any]) -> dict[str, Any]:
         "content": given[0] if given else "".join(texts),
         **({"reasoning_content": "\n\n".join(thoughts)} if thoughts else {}),
     }
-    reason = told.get("stop_reason")
+    reason = reply.get("stop_reason")
     choice = {"index": 0, "message": message, "finish_reason": _REASONS.get(reason, reason)}
-    return {"model": told.get("model"), "choices": [choice], **_usage(told.get("usage"))}
+    return {"model": reply.get("model"), "choices": [choice], **_usage(reply.get("usage"))}
 
 
-def _usage(told: Any) -> dict[str, Any]:
+def _usage(usage: Any) -> dict[str, Any]:
     """Add up the tokens of the prompt, which it tells apart by whether they come from its cache."""
-    if not isinstance(told, dict) or "input_tokens" not in told or "output_tokens" not in told:
+    if not isinstance(usage, dict) or "input_tokens" not in usage or "output_tokens" not in usage:
         return {}
-    cached = told.get("cache_read_input_tokens") or 0
-    prompt = told["input_tokens"] + cached + (told.get("cache_creation_input_tokens") or 0)
+    cached = usage.get("cache_read_input_tokens") or 0
+    prompt = usage["input_tokens"] + cached + (usage.get("cache_creation_input_tokens") or 0)
     details = {"prompt_tokens_details": {"cached_tokens": cached}} if cached else {}
-    return {"usage": {"prompt_tokens": prompt, "completion_tokens": told["output_tokens"], **details}}
+    return {"usage": {"prompt_tokens": prompt, "completion_tokens": usage["output_tokens"], **details}}

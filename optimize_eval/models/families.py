@@ -26,11 +26,11 @@ _PROVIDERS = {  # the start of a model's name → who serves it, or a server of 
 }
 
 
-def provider_of(word: str, known: Collection[str]) -> str:
+def provider_of(word: str, providers: Collection[str]) -> str:
     """Guess whose model a name is, of the providers that are known; empty where no family is like it.
 
     >>> provider_of("o3-mini", ["openai"])
     'openai'
     """
-    found = next((who for start, who in _PROVIDERS.items() if re.match(start, word, re.IGNORECASE)), "")
-    return found if found in known else ""
+    provider = next((who for start, who in _PROVIDERS.items() if re.match(start, word, re.IGNORECASE)), "")
+    return provider if provider in providers else ""

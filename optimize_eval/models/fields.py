@@ -32,11 +32,11 @@ class Fields:
         """Learn from a refusal; true where another request may be taken."""
         if response.status not in _REFUSALS:
             return False
-        said = response.body.decode("utf-8", "replace")
-        if _LIMIT in sent and NEWER_LIMIT in said:
+        text = response.body.decode("utf-8", "replace")
+        if _LIMIT in sent and NEWER_LIMIT in text:
             self._limit = NEWER_LIMIT
             return True
-        refused = next((name for name in _DISPENSABLE if name in sent and _refuses(said, name)), None)
+        refused = next((name for name in _DISPENSABLE if name in sent and _refuses(text, name)), None)
         if refused:
             self._left_out[refused] = None
         return refused is not None
@@ -47,5 +47,5 @@ class Fields:
         return f"it does not take {names}, and was called without" if names else ""
 
 
-def _refuses(said: str, name: str) -> bool:
-    return bool(re.search(rf"\b{name}\b", said) and _UNSUPPORTED.search(said.lower()))
+def _refuses(text: str, name: str) -> bool:
+    return bool(re.search(rf"\b{name}\b", text) and _UNSUPPORTED.search(text.lower()))

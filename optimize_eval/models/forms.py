@@ -1,4 +1,4 @@
-"""How an answer in JSON is asked for: by a schema, as some JSON, or in words only; what a server refuses."""
+"""How a reply in JSON is requested: by a schema, as some JSON, or in words only; what a server refuses."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _OTHER_FIELDS = (
 )
 
 
-class Form(IntEnum):
+class ReplyForm(IntEnum):
     """The forms in the order in which they are tried."""
 
     SCHEMA = 0
@@ -38,21 +38,21 @@ class Form(IntEnum):
     TEXT = 3
 
 
-def after(form: Form, response: Response) -> Form:
+def after(form: ReplyForm, response: Response) -> ReplyForm:
     """Choose the form that is tried after a refusal of this one; bounds go alone where it names them."""
-    if form is not Form.SCHEMA:
-        return Form(form + 1)
-    said = response.body.decode("utf-8", "replace").lower()
-    return Form.UNBOUNDED if _NAMES_BOUNDS.search(said) else Form.OBJECT
+    if form is not ReplyForm.SCHEMA:
+        return ReplyForm(form + 1)
+    text = response.body.decode("utf-8", "replace").lower()
+    return ReplyForm.UNBOUNDED if _NAMES_BOUNDS.search(text) else ReplyForm.OBJECT
 
 
-def fields(form: Form, schema: Mapping[str, Any] | None) -> dict[str, Any]:
+def fields(form: ReplyForm, schema: Mapping[str, Any] | None) -> dict[str, Any]:
     """Give what a request of this form has beyond a plain one."""
-    if form is Form.TEXT:
+    if form is ReplyForm.TEXT:
         return {}
-    if form is Form.OBJECT:
+    if form is ReplyForm.OBJECT:
         return {"response_format": {"type": "json_object"}}
-    schema = _without_bounds(schema) if form is Form.UNBOUNDED else schema
+    schema = _without_bounds(schema) if form is ReplyForm.UNBOUNDED else schema
     described = {"name": "answer", "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": described}}
 
@@ -64,20 +64,20 @@ def _without_bounds(schema: Any) -> Any:
 
 
 def is_refused(response: Response) -> bool:
-    """Tell whether an answer to a request with a response_format may be a refusal of just that.
+    """Return True if an answer to a request with a response_format may be a refusal of just that.
 
     Some servers say no more than 400; one that names another field refuses that.
     """
     if response.status not in _REFUSALS:
         return False
-    said = response.body.decode("utf-8", "replace").lower()
-    if any(word in said for word in _ITS_WORDS) or _NAMES_BOUNDS.search(said):
+    text = response.body.decode("utf-8", "replace").lower()
+    if any(word in text for word in _ITS_WORDS) or _NAMES_BOUNDS.search(text):
         return True
-    return response.status == HTTPStatus.BAD_REQUEST and not any(word in said for word in _OTHER_FIELDS)
+    return response.status == HTTPStatus.BAD_REQUEST and not any(word in text for word in _OTHER_FIELDS)
 
 
 def given(spec: ModelSpec) -> frozenset[str]:
     """Name the options of a model that a server may refuse."""
     names = {"temperature": spec.temperature, "seed": spec.seed, "max_tokens": spec.max_tokens}
-    found = {name for name, value in names.items() if value is not None}
-    return frozenset(found | {NEWER_LIMIT} if "max_tokens" in found else found)
+    options = {name for name, value in names.items() if value is not None}
+    return frozenset(options | {NEWER_LIMIT} if "max_tokens" in options else options)

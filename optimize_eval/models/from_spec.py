@@ -22,7 +22,7 @@ def with_options(spec: ModelSpec | None, name: str, **options: Any) -> ModelSpec
 
 
 def essence(spec: ModelSpec | None) -> dict[str, Any]:
-    """Give what a table says that makes a model another one, beyond what is told of all."""
+    """Give what a table says that makes a model another one, beyond what all models have."""
     if spec is None:
         return {}
     usual = ModelSpec(name=spec.name)

@@ -1,6 +1,6 @@
-"""A model that can be asked: the request, its form as the server takes it, and one try at an answer.
+"""A live model: the request, its form as the server takes it, and one try at a reply.
 
-Asking again is left to those who call, except where a server does not take the form of a request: that is
+Retries are left to the callers, except where a server does not take the form of a request: that is
 said otherwise at once, and from then on.
 """
 
@@ -15,9 +15,9 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http.client import SUCCESS, Connections, Response, shown
 from optimize_eval.models import anthropic, forms, providers
 from optimize_eval.models.fields import Fields
-from optimize_eval.models.forms import Form
+from optimize_eval.models.forms import ReplyForm
 from optimize_eval.models.prices import known_prices, priced
-from optimize_eval.models.reply.refusals import Asked, failed
+from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.reply.success import parse_reply
 from optimize_eval.models.reply.usage import usage_of
 from optimize_eval.models.schemes import wrong_scheme
@@ -38,11 +38,11 @@ class Way(Protocol):
 
     @property
     def note(self) -> str:
-        """What people should be told once; mostly nothing."""
+        """What people should know, said once; mostly nothing."""
         ...
 
     @property
-    def asked(self) -> Asked:
+    def callee(self) -> Callee:
         """Whom they reach, for the words of failures."""
         ...
 
@@ -54,7 +54,7 @@ class Way(Protocol):
 
 
 class Model:
-    """A model with its connections; safe to ask from several threads."""
+    """A model with its connections; safe to call from several threads."""
 
     def __init__(
         self,
@@ -68,11 +68,11 @@ class Model:
         self.spec = spec
         place = providers.find(spec)
         self._way: Way = _OverHttp(spec, place, headers, hidden) if place else _outside(spec)
-        self._turns = Turns(self._way.asked.base, self._way.asked.model, manners)
+        self._turns = Turns(self._way.callee.base, self._way.callee.model, manners)
         self._prices = known_prices([spec.name], manners.prices) if manners.seeks_prices else manners.prices
         self.stop_waiting = self._turns.stop
         self._lock = threading.Lock()
-        self._form = Form.SCHEMA
+        self._form = ReplyForm.SCHEMA
         self._fields = Fields()
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class Model:
         *,
         schema: Mapping[str, Any] | None = None,
     ) -> Reply:
-        """Ask once, before `deadline` (an instant of time.monotonic); raises EvaluationError.
+        """Call once, before `deadline` (an instant of time.monotonic); raises EvaluationError.
 
         Waiting for a turn, or until a server has room, puts the deadline off; the reply says by how much.
         """
@@ -117,15 +117,15 @@ class Model:
 
     def _once(self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float) -> Reply:
         """Call, and take down what that used, also where it failed."""
-        began, asked = time.monotonic(), self._way.asked
+        began, callee = time.monotonic(), self._way.callee
         response = self._attempt(body, schema, deadline)
         if isinstance(response, EvaluationError):
-            explained = _explained(response, asked)
+            explained = _explained(response, callee)
             explained.spent = self._spent(began, Usage(model=self.spec.name))
             raise explained
         try:
             left = deadline - time.monotonic()
-            reply = parse_reply(response, asked, left, keep_thoughts=self.spec.keep_thoughts)
+            reply = parse_reply(response, callee, left, keep_thoughts=self.spec.keep_thoughts)
         except NoRoom:
             raise
         except EvaluationError as error:
@@ -147,12 +147,12 @@ class Model:
 
     def _body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
         system = [{"role": "system", "content": self.spec.system}] if self.spec.system else []
-        return {"model": self._way.asked.model, "messages": [*system, *messages], **self.spec.options}
+        return {"model": self._way.callee.model, "messages": [*system, *messages], **self.spec.options}
 
     def _attempt(
         self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float
     ) -> Response | EvaluationError:
-        """Ask; a failure comes without its traceback, whose frames hold the key and a connection."""
+        """Call; a failure comes without its traceback, whose frames hold the key and a connection."""
         try:
             return self._post(body, deadline) if schema is None else self._formed(body, schema, deadline)
         except EvaluationError as error:
@@ -160,10 +160,10 @@ class Model:
             return error.with_traceback(None)
 
     def _formed(self, body: dict[str, Any], schema: Mapping[str, Any], deadline: float) -> Response:
-        """Ask for JSON in the best form that the server takes; what it took is remembered."""
+        """Request JSON in the best form that the server takes; what it took is remembered."""
         form = self._form
         response = self._post(body | forms.fields(form, schema), deadline)
-        while form is not Form.TEXT and forms.is_refused(response):
+        while form is not ReplyForm.TEXT and forms.is_refused(response):
             form = forms.after(form, response)
             response = self._post(body | forms.fields(form, schema), deadline)
         if response.status in SUCCESS:
@@ -183,7 +183,7 @@ class _OverHttp:
     """The way to a provider of the table."""
 
     def __init__(
-        self, spec: ModelSpec, place: providers.Place, headers: Mapping[str, str], hidden: Secrets
+        self, spec: ModelSpec, place: providers.Address, headers: Mapping[str, str], hidden: Secrets
     ) -> None:
         self._connections = Connections(place.url)
         self.note = place.note
@@ -194,7 +194,7 @@ class _OverHttp:
             self._headers |= anthropic.headers_with(place.key)
         elif place.key:
             self._headers["Authorization"] = f"Bearer {place.key}"
-        self.asked = Asked(
+        self.callee = Callee(
             name=spec.name,
             model=place.model,
             base=shown(place.url).removesuffix(providers.PATH).removesuffix(anthropic.PATH),
@@ -228,21 +228,21 @@ def _encoded(body: dict[str, Any]) -> bytes:
         ) from None
 
 
-def _explained(error: EvaluationError, asked: Asked) -> EvaluationError:
-    """Say in a model's words why no answer came; to ask a model once more changes nothing but the bill."""
-    said = redact(error.message, asked.hidden)
+def _explained(error: EvaluationError, callee: Callee) -> EvaluationError:
+    """Say in a model's words why no answer came; another call would change nothing but the bill."""
+    text = redact(error.message, callee.hidden)
     match error.kind:
         case FailureKind.TIMEOUT:
-            error.message = f"no whole answer from {asked.name} before the deadline"
+            error.message = f"no whole answer from {callee.name} before the deadline"
             error.hint = "allow more time with --timeout, or let it write less (max_tokens)"
             return error
         case FailureKind.HTTP_CONNECT:
-            hint = wrong_scheme(said, asked.base) or "is the server running, and is the base URL right?"
-            return failed(said, hint, retry_after=0.0)
+            hint = wrong_scheme(text, callee.base) or "is the server running, and is the base URL right?"
+            return failed(text, hint, retry_after=0.0)
         case FailureKind.HTTP_PROTOCOL:
-            may_be = "; if it speaks TLS, write https://" * asked.base.startswith("http:")
-            return failed(said, f"{error.hint}{may_be}", retry_after=0.0)
+            may_be = "; if it speaks TLS, write https://" * callee.base.startswith("http:")
+            return failed(text, f"{error.hint}{may_be}", retry_after=0.0)
         case FailureKind.OUTPUT_TOO_LARGE:
-            return failed(f"{asked.name} answered too much: {said}", "let it write less (max_tokens)")
-    error.message = said
+            return failed(f"{callee.name} answered too much: {text}", "let it write less (max_tokens)")
+    error.message = text
     return error

@@ -17,7 +17,7 @@ import orjson
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http.client import Response, is_loopback, shown
 from optimize_eval.models import forms, providers
-from optimize_eval.models.reply.refusals import Asked, failed
+from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.spec import ModelSpec
 from optimize_eval.secrets import is_confidential, to_hide
 
@@ -40,7 +40,7 @@ class ThroughLitellm:
         self._litellm = _imported()
         if not knows(spec):
             raise providers.unknown(spec.name, "litellm does not know it either")
-        self.asked = Asked(
+        self.callee = Callee(
             name=spec.name,
             model=model,
             base=spec.api_base or f"{provider} (through litellm)",
@@ -53,7 +53,7 @@ class ThroughLitellm:
     def post(self, body: dict[str, Any], deadline: float) -> Response:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise EvaluationError(FailureKind.TIMEOUT, "no time was left to ask")
+            raise EvaluationError(FailureKind.TIMEOUT, "no time was left for the call")
         options = {**body, "model": self._spec.name, "timeout": left, "max_retries": 0}
         if self._spec.api_base:
             options["api_base"] = self._spec.api_base
@@ -63,20 +63,22 @@ class ThroughLitellm:
             answer = self._litellm.completion(**options)
         except Exception as error:  # noqa: BLE001  its exceptions have no root of their own
             return self._response(error)
-        return Response(status=200, retry_after=None, location=None, body=orjson.dumps(self._told(answer)))
+        return Response(
+            status=200, retry_after=None, location=None, body=orjson.dumps(self._reply_of(answer))
+        )
 
     def close(self) -> None:
         """Leave its connections to it: it shares them."""
 
-    def _told(self, answer: Any) -> dict[str, Any]:
-        """Give what the server said; where it told no usage, litellm says 0, and we say nothing."""
-        told: dict[str, Any] = answer.model_dump(mode="json")
-        usage = told.get("usage") or {}
+    def _reply_of(self, answer: Any) -> dict[str, Any]:
+        """Give what the server said; where it reported no usage, litellm says 0, and we say nothing."""
+        reply: dict[str, Any] = answer.model_dump(mode="json")
+        usage = reply.get("usage") or {}
         if not any(isinstance(count, int) and count for count in usage.values()):
-            return {key: value for key, value in told.items() if key != "usage"}
+            return {key: value for key, value in reply.items() if key != "usage"}
         with suppress(Exception):  # it has no price for most models
             usage.setdefault("cost", self._litellm.completion_cost(completion_response=answer) or None)
-        return told
+        return reply
 
     def _response(self, error: Exception) -> Response:
         """Make of an exception what the server had answered."""

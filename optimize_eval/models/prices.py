@@ -30,14 +30,14 @@ def known_prices(models: Iterable[str], prices: Prices) -> Prices:
     """Give the price of each model; raises UsageError that names those without one."""
     wanted = list(dict.fromkeys(models))
     missing = [model for model in wanted if model not in prices]
-    found = {**prices, **_of_litellm(missing)} if missing and find_spec("litellm") else prices
-    if unknown := [model for model in wanted if model not in found]:
+    prices_by_model = {**prices, **_of_litellm(missing)} if missing and find_spec("litellm") else prices
+    if unknown := [model for model in wanted if model not in prices_by_model]:
         raise UsageError(
             f"--max-cost cannot be kept: no price is known for {', '.join(unknown)}",
-            hint=f'say it in a file for --prices: [prices] "{unknown[0]}" = {{input = 0.15, output = 0.6}}, '
+            hint=f'give it in a --prices file: [prices] "{unknown[0]}" = {{input = 0.15, output = 0.6}}, '
             "in dollars for a million tokens",
         )
-    return found
+    return prices_by_model
 
 
 def _of_litellm(models: Iterable[str]) -> Prices:

@@ -67,8 +67,8 @@ _SENDABLE = re.compile(r"[!-~]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a model is asked; the key is there for the request's header only."""
+class Address:
+    """Where a model is called; the key is there for the request's header only."""
 
     provider: str
     model: str  # as the provider calls it
@@ -76,7 +76,7 @@ class Place:
     key_variable: str
     key: str = field(repr=False)
     is_native: bool = False  # it is called in Anthropic's own way
-    note: str = ""  # what people should be told of how it is called
+    note: str = ""  # what people should know of how it is called
 
 
 def apart(text: str) -> tuple[str, str]:
@@ -85,8 +85,8 @@ def apart(text: str) -> tuple[str, str]:
     >>> apart("openai/qwen@http://127.0.0.1:8001/v1")
     ('openai/qwen', 'http://127.0.0.1:8001/v1')
     """
-    found = _BEHIND.fullmatch(text.strip())
-    return (found[1], found[2]) if found else (text, "")
+    match = _BEHIND.fullmatch(text.strip())
+    return (match[1], match[2]) if match else (text, "")
 
 
 def check_one_provider(names: Iterable[str]) -> None:
@@ -104,10 +104,10 @@ def split(name: str) -> tuple[str, str]:
     provider, slash, model = name.partition("/")
     if slash and provider and model:
         return provider, model
-    raise UsageError(f"{name!r} names no provider and model{_meant(name.strip('/'))}", hint=_LISTED)
+    raise UsageError(f"{name!r} is not PROVIDER/MODEL{_meant(name.strip('/'))}", hint=_LISTED)
 
 
-def find(spec: ModelSpec) -> Place | None:
+def find(spec: ModelSpec) -> Address | None:
     """Find where a model is called, with the key of the environment; None: not one that we know."""
     name, model = split(spec.name)
     provider = PROVIDERS.get(name) or _of_the_user(name, spec)
@@ -122,7 +122,7 @@ def find(spec: ModelSpec) -> Place | None:
     is_native = name == "anthropic" and not urlsplit(base).path.endswith(PATH)
     is_safe = urlsplit(base).scheme == "https" or is_loopback(base)
     withheld = f"the key in {variable} is not sent to {shown(base)}, which is not https"
-    return Place(
+    return Address(
         provider=name,
         model=model,
         url=check_url(messages_url(base) if is_native else _chat_url(base)),
@@ -153,11 +153,11 @@ def _base_of_variable(name: str) -> str:
     """Read the base that the environment names for a provider."""
     variables = (f"{_as_variable(name)}_BASE_URL", _OTHER_VARIABLES.get(name, ""))
     for variable in filter(None, variables):
-        if said := os.environ.get(variable, "").strip():
-            base = _FORMS.get(variable, str)(said)
+        if value := os.environ.get(variable, "").strip():
+            base = _FORMS.get(variable, str)(value)
             if not _URL.match(base):
                 hint = "write it as http://HOST:PORT/v1"
-                raise UsageError(f"what {variable} says is no base URL", hint=hint)
+                raise UsageError(f"the value of {variable} is not a base URL", hint=hint)
             return base
     return ""
 

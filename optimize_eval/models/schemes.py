@@ -6,10 +6,10 @@ _NO_TLS = re.compile(r"InvalidContentType|wrong version number|record layer fail
 _WANTS_TLS = re.compile(r"https? request.{0,30}https (port|server)|requires? (tls|https)", re.IGNORECASE)
 
 
-def wrong_scheme(said: str, base: str) -> str:
+def wrong_scheme(message: str, base: str) -> str:
     """Say which scheme the base should have, by the words of a failure; empty where these tell nothing."""
-    if base.startswith("https:") and _NO_TLS.search(said):
+    if base.startswith("https:") and _NO_TLS.search(message):
         return f"that server speaks no TLS: write {base.replace('https:', 'http:', 1)}"
-    if base.startswith("http:") and _WANTS_TLS.search(said):
+    if base.startswith("http:") and _WANTS_TLS.search(message):
         return f"that server speaks TLS: write {base.replace('http:', 'https:', 1)}"
     return ""

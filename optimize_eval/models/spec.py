@@ -19,7 +19,7 @@ _NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
-    """A model and how to ask it; keys are read from the environment where a Model is made of it."""
+    """A model and how to call it; keys are read from the environment where a Model is made of it."""
 
     name: str  # provider/model, such as "openai/gpt-4o-mini"
     api_base: str = ""  # instead of the base URL of the provider's row
@@ -76,8 +76,8 @@ class Reply:
 
     @property
     def known(self) -> dict[str, Any]:
-        """Give what the server told beside text and thoughts, by name."""
-        told = {
+        """Give what the server sent besides text and thoughts, by name."""
+        fields = {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "cached_tokens": self.cached_tokens,
@@ -87,16 +87,16 @@ class Reply:
             "answered_by": self.model,
             "fingerprint": self.fingerprint,
         }
-        return {key: said for key, said in told.items() if said is not None}
+        return {key: value for key, value in fields.items() if value is not None}
 
 
 def _check_base(base: str) -> None:
-    """Refuse a URL that hides a secret (specifications are stored and shown) or that is none."""
+    """Refuse a URL that hides a secret (specifications are stored and shown), or a malformed one."""
     try:
         parts = urlsplit(base)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise UsageError("the base URL of the model is no URL", hint=_NO_SUCH_BASE) from None
+        raise UsageError("the base URL of the model is not a URL", hint=_NO_SUCH_BASE) from None
     if parts.username is not None or any(is_confidential(name) for name, _ in parse_qsl(parts.query)):
         raise UsageError(
             "the base URL of the model holds a secret, which would be stored with the run",
@@ -104,6 +104,6 @@ def _check_base(base: str) -> None:
         )
     if not usable:
         raise UsageError(  # not repeated: some give the key there
-            "what is given as base URL of the model is no base URL: it needs http:// or https:// and a host",
+            "the base URL of the model needs http:// or https:// and a host",
             hint=_NO_SUCH_BASE,
         )

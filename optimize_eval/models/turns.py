@@ -1,7 +1,7 @@
 """Turns at a server: who calls it when, and for how long it is left alone where it has no room.
 
 All models of a process that call one server share its requests and tokens per minute (Rate), those that call
-one model there its room (Room). A wait is no part of a call's deadline, and no attempt.
+one model there its room (Room). A wait counts neither towards a call's deadline nor as an attempt.
 """
 
 import random
@@ -213,16 +213,16 @@ class Turns:
         return _Turn(number, tokens)
 
 
-def _pause(told: float | None, refusals: int) -> float:
-    """Take the wait that was told, and at least a growing moment: some tell none of any use."""
+def _pause(wait: float | None, refusals: int) -> float:
+    """Take the server's wait, and at least a growing moment: some waits are useless."""
     doubled = 2.0 ** min(refusals, _MOST_DOUBLINGS)
-    if told is None:
+    if wait is None:
         return min(_LONGEST_PAUSE, doubled)
-    return max(told, min(_LONGEST_FLOOR, _SHORTEST_PAUSE * doubled))
+    return max(wait, min(_LONGEST_FLOOR, _SHORTEST_PAUSE * doubled))
 
 
 def _out_of_patience(refusal: NoRoom, wait: float, patience: float) -> NoRoom:
-    refusal.message += f"; to wait {wait:.0f} s would go beyond --patience {patience:g}s"
+    refusal.message += f"; waiting {wait:.0f} s would exceed --patience {patience:g}s"
     return refusal
 
 

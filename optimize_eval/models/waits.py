@@ -16,12 +16,12 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e
 _RESET = re.compile(r"(x-)?ratelimit-reset(-.+)?|anthropic-ratelimit-.+-reset")
 
 
-def wait_told(headers: Mapping[str, str]) -> float | None:
+def longest_wait(headers: Mapping[str, str]) -> float | None:
     """Find the largest wait that headers tell, their names in lower case; None where they tell none.
 
     A limit whose own `remaining` is above 0 is not what the call ran into.
 
-    >>> wait_told({"retry-after": "2", "x-ratelimit-reset-requests": "1m2.5s"})
+    >>> longest_wait({"retry-after": "2", "x-ratelimit-reset-requests": "1m2.5s"})
     62.5
     """
     return max(_waits(headers), default=None)

@@ -69,7 +69,7 @@ def manners_of(servers: ServerOptions, *, seeks_prices: bool = False) -> "Manner
     try:
         seconds = parse_duration(servers.patience)
     except ValueError:
-        raise UsageError(f"--patience {servers.patience!r} is no duration", hint=HINT) from None
+        raise UsageError(f"--patience {servers.patience!r} is not a duration", hint=HINT) from None
     table = load_prices(prices) if isinstance(prices, str) else prices or {}
     return Manners(
         patience=seconds, rpm=servers.rpm, tpm=servers.tpm, prices=table, seeks_prices=seeks_prices

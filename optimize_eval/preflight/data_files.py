@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.reading import files
-from optimize_eval.rows.datasets import NOT_JSONL, Reading, copies_of, parse_dataset, read_dataset
+from optimize_eval.rows.datasets import NOT_JSONL, ParsedFile, copies_of, parse_dataset, read_dataset
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import DATASET, TaskFile, parse_task_file
 
@@ -63,7 +63,7 @@ def check_dataset(path: str) -> CheckedFile:
     return of_reading(read_dataset(path))
 
 
-def of_reading(one: Reading) -> CheckedFile:
+def of_reading(one: ParsedFile) -> CheckedFile:
     return CheckedFile(
         path=one.path,
         kind=DATASET,

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from optimize_eval.candidates import Candidate, Named, field_candidates, load_candidates
+from optimize_eval.candidates import Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.names import distinct
 from optimize_eval.preflight.data_files import CheckedFile, of_reading
-from optimize_eval.rows.datasets import MAX_RECORDS, Reading, read_dataset
-from optimize_eval.run.splits import Source, check_fields, check_labels
+from optimize_eval.rows.datasets import MAX_RECORDS, ParsedFile, read_dataset
+from optimize_eval.run.splits import SplitSource, check_fields, check_labels
 from optimize_eval.sweepfile import KeyPlace, Sweep
 from optimize_eval.sweepfile.reading import read_sweep
 
@@ -42,11 +42,11 @@ def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     return tuple(sorted(problems, key=lambda problem: problem.line or 0))
 
 
-def _source(split: str, reading: Reading) -> Source:
-    return Source(name=split, file=reading.path, examples=reading.examples)
+def _source(split: str, reading: ParsedFile) -> SplitSource:
+    return SplitSource(name=split, file=reading.path, examples=reading.examples)
 
 
-def _loaded(named: Named) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]:
+def _loaded(named: CandidatePath) -> tuple[str, tuple[Candidate, ...], tuple[Problem, ...]]:
     """Load what one pattern or list names, by itself."""
     try:
         return named.path, load_candidates([named]), ()
@@ -65,7 +65,7 @@ def _missing(sweep: Sweep) -> Iterator[Problem]:
             yield sweep.problem(where, f"{spec.name}: {fault}", "no_program")
 
 
-def _between(sweep: Sweep, sources: list[Source], candidates: list[Candidate]) -> Iterator[Problem]:
+def _between(sweep: Sweep, sources: list[SplitSource], candidates: list[Candidate]) -> Iterator[Problem]:
     """Check what has to fit together: baseline and candidates, fields and labels and examples."""
     options = sweep.options
     chosen = field_candidates(options["candidate_fields"]) if "candidate_fields" in options else candidates

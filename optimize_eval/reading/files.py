@@ -21,8 +21,8 @@ _PIECE = _MIB
 _HANDED_OVER = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+")  # as <(…) is written in a shell
 _KINDS = {
     stat.S_IFDIR: ("a folder", "name a file in it"),
-    stat.S_IFIFO: ("a pipe", "save what it gives to a file, or name /dev/stdin and pipe it in"),
-    stat.S_IFSOCK: ("a socket", "save what it gives to a file"),
+    stat.S_IFIFO: ("a pipe", "save its output to a file, or name /dev/stdin and pipe it in"),
+    stat.S_IFSOCK: ("a socket", "save its output to a file"),
     stat.S_IFCHR: ("a device", "check the path"),
     stat.S_IFBLK: ("a device", "check the path"),
 }
@@ -43,7 +43,7 @@ OF_A_RUN = Cap("a file of a run", _GIB, "check the path")
 
 
 class Refused(OSError):
-    """This is no file that can be read to its end; `reason` says why, and what to do."""
+    """This is not a file that can be read to its end; `reason` says why, and what to do."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(errno.EINVAL, reason)
@@ -87,7 +87,7 @@ def capped(stream: BinaryIO, cap: Cap, expected: int = 0) -> bytes:
 
 
 def opened(path: str | Path) -> BinaryIO:
-    """Open a file for reading or raise OSError, which is Refused for what is no file."""
+    """Open a file for reading or raise OSError, which is Refused for anything but a file."""
     _check(Path(path).stat(), path)  # before: opening a device or a pipe is felt at its other end
     stream = open(path, "rb", opener=_open_at_once)  # noqa: SIM115  Path.open takes no opener
     try:

@@ -1,7 +1,7 @@
 """JSON read without loss or mercy: big integers stay exact, and what other readers would reject is a fault.
 
 A fault is anything that another language's parser could read differently: a syntax error, NaN, a number
-that overflows, a lone surrogate, nesting beyond MAX_DEPTH levels and (where asked for) a key given twice.
+that overflows, a lone surrogate, nesting beyond MAX_DEPTH levels and (on request) a key given twice.
 Both data files and answers are read by these rules; what a fault *means* is decided by their modules.
 """
 
@@ -101,7 +101,7 @@ def may_hold_long_integer(raw: bytes) -> bool:
 
 
 def is_too_deep(brackets: int, value: Any) -> bool:
-    """Tell whether a decoded value nests beyond MAX_DEPTH; few `brackets` in its text answer it cheaply."""
+    """Return True if a decoded value nests beyond MAX_DEPTH; few `brackets` in its text answer it cheaply."""
     if brackets <= MAX_DEPTH:
         return False
     level = [value]

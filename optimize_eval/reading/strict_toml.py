@@ -1,4 +1,4 @@
-"""TOML read with a reason and a place for all that is none."""
+"""TOML read with a reason and a place for every error."""
 
 import re
 import tomllib
@@ -9,7 +9,7 @@ _MOST_DIGITS = 4300  # Python's own limit for text to integer
 
 
 class TomlFault(ValueError):
-    """Why a text is no TOML, and where; line and column count from 1, None where that is not known."""
+    """Why a text is not TOML, and where; line and column count from 1, None where that is not known."""
 
     def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(reason if line is None else f"{reason} (at line {line}, column {column})")
@@ -23,9 +23,9 @@ def loads(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = _PLACE.fullmatch(str(error))
+        place = _PLACE.fullmatch(str(error))
         raise (
-            TomlFault(found[1], int(found[2]), int(found[3])) if found else TomlFault(str(error))
+            TomlFault(place[1], int(place[2]), int(place[3])) if place else TomlFault(str(error))
         ) from None
     except RecursionError:
         raise TomlFault("nested too deeply") from None

@@ -54,7 +54,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ParsedFile:
     """What one file holds: examples, and problems that forbid using it."""
 
     path: str
@@ -83,7 +83,7 @@ def load_examples(
 
 
 def load_example(path: str | Path, line: int) -> Example:
-    """Load the one record on a physical line, whatever the state of the others."""
+    """Load the one record on a physical line, even if others are malformed."""
     data = files.read(path, files.DATASET)
     if foreign := _foreign(str(path), data):
         raise DataError([foreign])
@@ -121,26 +121,26 @@ def make_example(value: Mapping[str, Any]) -> Example:
     return parse_example(text, source="example")
 
 
-def read_dataset(path: str | Path, *, most: int | None = MAX_RECORDS) -> Reading:
+def read_dataset(path: str | Path, *, most: int | None = MAX_RECORDS) -> ParsedFile:
     """Read a whole file: good lines become examples, everything wrong a problem, as is more than `most`."""
     try:
         return parse_dataset(str(path), files.read(path, files.DATASET), most=most)
     except DataError as error:
-        return Reading(path=str(path), examples=(), problems=error.problems)
+        return ParsedFile(path=str(path), examples=(), problems=error.problems)
 
 
-def parse_dataset(name: str, data: bytes, *, most: int | None = MAX_RECORDS) -> Reading:
+def parse_dataset(name: str, data: bytes, *, most: int | None = MAX_RECORDS) -> ParsedFile:
     """Read what a whole file holds; see read_dataset."""
     if foreign := _foreign(name, data):
-        return Reading(path=name, examples=(), problems=(foreign,))
+        return ParsedFile(path=name, examples=(), problems=(foreign,))
     parsed = list(_parse_lines(name, data.removeprefix(_BOM), most))
     problems = [item for item in parsed if isinstance(item, Problem)]
     examples = tuple(item for item in parsed if isinstance(item, Example))
     if problems and (whole := _not_lines(name, data, has_records=bool(examples))):
-        return Reading(path=name, examples=(), problems=(whole,))
+        return ParsedFile(path=name, examples=(), problems=(whole,))
     if not parsed:
         problems = [Problem(path=name, rule="empty", reason="the file holds no record")]
-    return Reading(path=name, examples=examples, problems=tuple(problems))
+    return ParsedFile(path=name, examples=examples, problems=tuple(problems))
 
 
 def copies_of(examples: Iterable[Example]) -> dict[int, int]:

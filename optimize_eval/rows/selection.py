@@ -60,7 +60,7 @@ class Selection:
         every: Mapping[str, Sequence[Example]],
         chosen: Mapping[str, Sequence[Example]],
     ) -> Iterator[str]:
-        """Say how many examples of each file take part; of one that has none left it is no split any more."""
+        """Say how many examples of each file take part; a file with none left is not a split any more."""
         for name, examples in every.items() if self else ():
             if chosen[name]:
                 yield f"{files[name]}: {len(chosen[name]):,} of {len(examples):,} examples take part: {self}"
@@ -69,24 +69,24 @@ class Selection:
 
     def to_dict(self) -> dict[str, list[str]]:
         """Make what run.json keeps of it; nothing where everything takes part."""
-        told = {"filter": [str(one) for one in self.filters], "ids": list(self.ids)}
-        return {key: texts for key, texts in told.items() if texts}
+        options = {"filter": [str(condition) for condition in self.filters], "ids": list(self.ids)}
+        return {key: texts for key, texts in options.items() if texts}
 
     def _takes(self, example: Example) -> bool:
         is_named = not self.ids or _text_at(example.value, ID) in self.ids
-        return is_named and all(one.takes(example) for one in self.filters)
+        return is_named and all(condition.takes(example) for condition in self.filters)
 
     def _check(self, examples: Sequence[Example], chosen: Mapping[str, Sequence[Example]]) -> None:
         if not examples:
-            raise UsageError("--filter and --id choose examples, and there are none", hint="give --dataset")
-        for path in (*(one.path for one in self.filters), *([ID] if self.ids else [])):
+            raise UsageError("--filter and --id choose examples, and the run has none", hint="give --dataset")
+        for path in (*(condition.path for condition in self.filters), *([ID] if self.ids else [])):
             if all(_text_at(example.value, path) is None for example in examples):
                 raise UsageError(f"no example has the field {path!r}", hint=_fields(path, examples))
-        known = Counter(text for example in examples if (text := _text_at(example.value, ID)) is not None)
-        if unknown := [one for one in self.ids if one not in known]:
-            raise UsageError(f"no example has the id {unknown[0]!r}", hint=_near(unknown[0], known, "ids"))
+        ids = Counter(text for example in examples if (text := _text_at(example.value, ID)) is not None)
+        if unknown := [identity for identity in self.ids if identity not in ids]:
+            raise UsageError(f"no example has the id {unknown[0]!r}", hint=_near(unknown[0], ids, "ids"))
         if not any(chosen.values()):
-            paths = dict.fromkeys(one.path for one in self.filters)
+            paths = dict.fromkeys(condition.path for condition in self.filters)
             raise UsageError(f"no example has {self}", hint=_values(paths, examples))
 
 
@@ -122,15 +122,15 @@ def parse_filter(text: str) -> Filter:
 
 
 def _text_at(value: Mapping[str, Any], path: str) -> str | None:
-    found = value_at(value, path, _NOTHING)
-    if found is _NOTHING:
+    item = value_at(value, path, _NOTHING)
+    if item is _NOTHING:
         return None
-    return found if isinstance(found, str) else strict_json.dumps(found).decode()
+    return item if isinstance(item, str) else strict_json.dumps(item).decode()
 
 
 def _fields(path: str, examples: Iterable[Example]) -> str:
-    known = Counter(field for example in examples for field in _paths(example.value))
-    return _near(path, known, "fields")
+    fields = Counter(field for example in examples for field in _paths(example.value))
+    return _near(path, fields, "fields")
 
 
 def _paths(value: Mapping[str, Any], before: str = "") -> Iterator[str]:
@@ -142,22 +142,22 @@ def _paths(value: Mapping[str, Any], before: str = "") -> Iterator[str]:
 
 def _values(paths: Iterable[str], examples: Sequence[Example]) -> str:
     """List the values that there are at fields, the most frequent first."""
-    told = []
+    lines = []
     for path in paths:
         texts = [text for example in examples if (text := _text_at(example.value, path)) is not None]
-        told.append(f"{path} is {_listed(Counter(texts), with_counts=True)}")
-    return "; ".join(told)
+        lines.append(f"{path} is {_listed(Counter(texts), with_counts=True)}")
+    return "; ".join(lines)
 
 
-def _near(word: str, known: Counter[str], what: str) -> str:
-    close = get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"{what}: {_listed(known)}"
+def _near(word: str, candidates: Counter[str], what: str) -> str:
+    close = get_close_matches(word, candidates, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"{what}: {_listed(candidates)}"
 
 
 def _listed(texts: Counter[str], *, with_counts: bool = False) -> str:
-    shown = [
+    starts = [
         f"{text[:_LONGEST]}{'…' * (len(text) > _LONGEST)}{f' ({many:,})' * with_counts}"
         for text, many in texts.most_common(_SHOWN)
     ]
     more = f" and {len(texts) - _SHOWN:,} more" if len(texts) > _SHOWN else ""
-    return ", ".join(shown) + more
+    return ", ".join(starts) + more

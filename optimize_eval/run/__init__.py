@@ -1,1 +1,1 @@
-"""The one place with time, retries and concurrency: how units are asked and what came of them."""
+"""The one place with time, retries and concurrency: how units are called and what becomes of them."""

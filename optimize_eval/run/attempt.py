@@ -1,4 +1,4 @@
-"""One unit: ask an evaluator with a deadline, again where that may help, and make an outcome of it.
+"""One unit: call an evaluator within a deadline, retry where that may help, and make an outcome of it.
 
 The one place that catches EvaluationError. A failure is a type of its own, never a number.
 """
@@ -20,7 +20,7 @@ STDERR_SHOWN = 2048
 def attempt(
     evaluator: Evaluator, payload: Payload, timeout: float, retries: int = 0, pause: Pause = time.sleep
 ) -> Scored | Failed:
-    """Ask; the evaluator has `timeout` seconds for the answer, further attempts and their pauses included."""
+    """Call the evaluator; `timeout` seconds include all attempts and the pauses between them."""
     started = time.monotonic()
     calls, in_vain = 0, NOTHING
 
@@ -35,7 +35,7 @@ def attempt(
 
     answer: Answer | EvaluationError
     try:
-        answer = ask(call, payload, started + timeout, retries, pause)
+        answer = call_with_retries(call, payload, started + timeout, retries, pause)
     except EvaluationError as error:
         answer = error
     else:
@@ -51,7 +51,7 @@ def attempt_many(
     retries: int = 0,
     pause: Pause = time.sleep,
 ) -> list[Scored | Failed | None]:
-    """Ask about several, in one batch where the evaluator takes them; what may pass is asked again singly.
+    """Call with several payloads, in one batch where the evaluator takes it; retry failures one by one.
 
     None stands for what was given up in a pause.
     """
@@ -72,7 +72,7 @@ def attempt_many(
         if wait is not None and wait < timeout:
             try:
                 pause(max(FIRST_PAUSE, wait))
-                left = max(FIRST_PAUSE, timeout - seconds - wait)  # as if it had been asked singly
+                left = max(FIRST_PAUSE, timeout - seconds - wait)  # as if it had been called singly
                 again = attempt(evaluator, payloads[place], left, retries - 1, pause)
             except GivenUp:
                 outcomes[place] = None
@@ -83,14 +83,14 @@ def attempt_many(
     return outcomes
 
 
-def ask(
+def call_with_retries(
     call: Callable[[Payload, float], Answer],
     payload: Payload,
     deadline: float,
     retries: int,
     pause: Pause = time.sleep,
 ) -> Answer:
-    """Ask until there is an answer, a failure that asking again cannot mend, or no time or attempt left."""
+    """Call until there is an answer, a failure that no retry can fix, or no time or attempt left."""
     return until_answered(lambda until: call(payload, until), deadline, retries, pause)
 
 

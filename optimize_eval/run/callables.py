@@ -20,13 +20,13 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.programs.targets import split_command
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
 from optimize_eval.rows.datasets import Example, make_example
-from optimize_eval.run.attempt import ask
+from optimize_eval.run.attempt import call_with_retries
 
 
 class PlainEvaluator:
     """A callable that scores.
 
-    A failure raises EvaluationError, unless `on_failure` says in so many words which score it counts as.
+    A failure raises EvaluationError, unless `on_failure` names the score it counts as.
     Safe to call from several threads; `close` it, or use it as a context manager, when done.
     """
 
@@ -43,7 +43,7 @@ class PlainEvaluator:
         payload = Payload(candidate=candidate, example=_bytes_of(example), task_model=self._task_model)
         deadline = time.monotonic() + self._spec.timeout
         try:
-            answer = ask(self._evaluator.call, payload, deadline, self._spec.retries or 0)
+            answer = call_with_retries(self._evaluator.call, payload, deadline, self._spec.retries or 0)
         except EvaluationError as error:
             if self._on_failure is None:
                 raise
@@ -82,7 +82,9 @@ def _check_on_failure(score: object) -> float | None:
         return None
     if isinstance(score, int | float) and not isinstance(score, bool) and math.isfinite(score):
         return score
-    raise UsageError(f"on_failure={score!r} is no score", hint="pass a number, or None to raise the failure")
+    raise UsageError(
+        f"on_failure={score!r} is not a score", hint="pass a number, or None to raise the failure"
+    )
 
 
 def _rebuild(spec: EvaluatorSpec, task_model: str | None, on_failure: float | None) -> PlainEvaluator:
@@ -182,9 +184,9 @@ def llm_judge_evaluator(
         "shows": shows,
         "hides": hides,
     }
-    said = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
-    said |= {key: value for key, value in given.items() if value is not None}
-    judge = replace(read_rubric(said, source), api_base=api_base or "")
+    rubric_keys = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
+    rubric_keys |= {key: value for key, value in given.items() if value is not None}
+    judge = replace(read_rubric(rubric_keys, source), api_base=api_base or "")
     _check_model(model)
     defaults = EvaluatorSpec(
         timeout=timeout, score_range=parse_score_range(score_range), retries=retries, target=judge
@@ -194,7 +196,7 @@ def llm_judge_evaluator(
 
 def _either(name: str, value: object, other_name: str, other: object) -> object:
     if value is not None and other is not None:
-        raise UsageError(f"{name} and {other_name} are one thing", hint="pass one of them")
+        raise UsageError(f"{name} and {other_name} mean the same", hint="pass one of them")
     return other if value is None else value
 
 

@@ -1,6 +1,6 @@
-"""The live evaluators of a session: connected, asked about units, left alone when they say so, and closed.
+"""The live evaluators of a session: connected, called, given a rest when they ask for it, and closed.
 
-What is asked and what becomes of the answers is decided by who asks: the runner journals them, a recheck
+What is called, and what becomes of the answers, is up to the caller: the runner journals them, a recheck
 compares them.
 """
 
@@ -29,8 +29,8 @@ def crowded_out(unit: Unit, outcome: Scored | Failed) -> CrowdedOut | None:
     return CrowdedOut(unit.number, reason) if reason else None
 
 
-class Asked:
-    """Evaluators by their places in a plan, live within a `with`; may be asked by several threads."""
+class LiveEvaluators:
+    """Evaluators by their places in a plan, live within a `with`; may be called from several threads."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Asked:
         return tuple(evaluator.note for evaluator in self._evaluators if evaluator.note)
 
     def answers(self, units: Sequence[Unit]) -> list[tuple[Unit, Scored | Failed]]:
-        """Ask about units of one evaluator; what the end of the session cut off is left out."""
+        """Call one evaluator about units; units that the end of the session cut off are omitted."""
         place = units[0].evaluator
         spec, payloads = self._specs[place], [unit.payload for unit in units]
         pause = partial(self._pause, place)
@@ -84,14 +84,14 @@ class Asked:
         self._resting[place] = max(self._resting[place], time.monotonic() + seconds)
 
     def stop_waiting(self) -> None:
-        """Let nothing wait for a server any more; what is under way goes on."""
+        """Let nothing wait for a server any more; calls in flight continue."""
         for evaluator in self._evaluators:
             if isinstance(evaluator, Waits):
                 evaluator.stop_waiting()
 
     def end_if_over(self) -> None:
         """After a stop let nothing wait for a server, and end what is in flight once it has no more time."""
-        if self._stop.is_asked:
+        if self._stop.is_requested:
             self.stop_waiting()
         if self._stop.is_over:
             self._close()

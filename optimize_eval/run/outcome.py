@@ -1,5 +1,9 @@
-"""What became of a unit: scored, failed, or skipped on purpose. Three types, all the way to the reports."""
+"""What became of a unit: scored, failed, or skipped on purpose; and how many of an evaluator's units so far.
 
+An outcome is one of three types, all the way to the reports; Progress has counts, no mean.
+"""
+
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +20,7 @@ class Scored:
     side_info: Mapping[str, Any]
     seconds: float
     attempts: int = 1
-    stderr: str = ""  # only where it was asked to be kept
+    stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
@@ -39,7 +43,7 @@ class Failed:
     seconds: float
     side_info: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
-    retry_after: float | None = None  # seconds for which it asked to be left alone
+    retry_after: float | None = None  # seconds to wait before the next call, as the server said
     no_room: str = ""  # what this machine had too few of to make the call
     spent: Spent = NOTHING
 
@@ -57,7 +61,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """It was not asked, on purpose."""
+    """It was not called, on purpose."""
 
     message: str
 
@@ -66,3 +70,30 @@ class Skipped:
 
 
 Outcome = Scored | Failed | Skipped
+
+
+@dataclass(slots=True)
+class Progress:
+    """One evaluator's part of a run; `done` counts what an earlier session scored, too."""
+
+    name: str
+    total: int
+    done: int
+    called: int = 0  # in this session
+    failed: int = 0
+    failed_at: float = 0.0  # the last one
+    last_failure: Failed | None = None
+    last_place: dict[str, Any] = field(default_factory=dict)
+
+    def count(self, outcome: Scored | Failed, coordinates: dict[str, Any]) -> None:
+        self.called += 1
+        self.done += 1
+        if isinstance(outcome, Failed):
+            self.failed += 1
+            self.failed_at = time.monotonic()
+            self.last_place, self.last_failure = coordinates, outcome
+
+    @property
+    def asked(self) -> int:
+        """The former name of `called`."""
+        return self.called

@@ -1,4 +1,4 @@
-"""What a run is to ask: the axes with their contents, and each unit with a key that is stable.
+"""What a run is to call: the axes with their contents, and each unit with a key that is stable.
 
 A key is the sha256 of what determines a unit's result; the plan's own digest is that of everything that
 makes two runs the same. How the axes are counted is layout's, what is written of them manifest's.
@@ -23,8 +23,8 @@ from optimize_eval.protocol import Payload
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import value_at
 from optimize_eval.run.splits import (
-    About,
-    Source,
+    PlanExamples,
+    SplitSource,
     check_fields,
     check_labels,
     check_sight,
@@ -38,7 +38,7 @@ _LARGEST_SEED = 2**63 - 1
 
 
 class Unit(NamedTuple):
-    """One question: its number, its key, what it asks, and where it stands."""
+    """One call: its number, its key, its payload, and its place in the run."""
 
     number: int
     key: str
@@ -59,25 +59,25 @@ class PlannedExample:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """Everything that a run asks, in order."""
+    """Everything that a run calls, in order."""
 
     specs: tuple[EvaluatorSpec, ...]
     identities: tuple[Identity, ...]
     candidates: tuple[Candidate, ...]
     examples: tuple[tuple[PlannedExample, ...], ...]  # by split
     layout: Layout
-    about: About  # what run.json says of the examples
+    about: PlanExamples  # what run.json says of the examples
 
     def unit(self, number: int) -> Unit:
         place = self.layout.place(number)
-        asked = self._asked[place.cell]
-        example = asked.examples[place.example]
+        contents = self._contents[place.cell]
+        example = contents.examples[place.example]
         repeat = place.repeat + 1
-        text = example.texts[asked.candidate] if example.texts else asked.text
-        sha256 = _sha256(text.encode()) if example.texts else asked.sha256
+        text = example.texts[contents.candidate] if example.texts else contents.text
+        sha256 = _sha256(text.encode()) if example.texts else contents.sha256
         cell = self.layout.cells[place.cell]
         of_example = cell.split, example.line, example.sha256, repeat
-        key = key_of(asked.identity, sha256, cell.task_model, *of_example)
+        key = key_of(contents.identity, sha256, cell.task_model, *of_example)
         payload = Payload(
             candidate=text,
             example=example.raw,
@@ -86,14 +86,14 @@ class Plan:
             repeat=repeat,
         )
         of_unit = {"repeat": repeat} if example.line is None else {"line": example.line, "repeat": repeat}
-        return Unit(number, key, asked.evaluator, payload, {**asked.coordinates, **of_unit})
+        return Unit(number, key, contents.evaluator, payload, {**contents.coordinates, **of_unit})
 
     @cached_property
     def digest(self) -> str:
         """Digest what makes two runs the same run."""
         layout = self.layout
         parts = [
-            [(one.name, one.sha256) for one in self.identities],
+            [(identity.name, identity.sha256) for identity in self.identities],
             layout.score_ranges,
             self.candidate_digests,
             layout.task_models,
@@ -113,7 +113,7 @@ class Plan:
         return tuple(_sha256(candidate.text.encode()) for candidate in self.candidates)
 
     @cached_property
-    def _asked(self) -> list["_Asked"]:
+    def _contents(self) -> list["_CellContents"]:
         layout = self.layout
         axes = product(
             range(len(layout.evaluators)),
@@ -125,20 +125,20 @@ class Plan:
 
     def _cell(
         self, evaluator: int, candidate: int, task_model: str | None, split: int, cell: Cell
-    ) -> "_Asked":
-        told = {"evaluator": cell.evaluator, "candidate": cell.candidate, "task_model": task_model}
-        return _Asked(
+    ) -> "_CellContents":
+        coordinates = {"evaluator": cell.evaluator, "candidate": cell.candidate, "task_model": task_model}
+        return _CellContents(
             evaluator,
             candidate,
             self.identities[evaluator].sha256,
             self.candidates[candidate].text,
             self._candidate_digests[candidate],
             self.examples[split],
-            {key: value for key, value in {**told, "split": cell.split}.items() if value is not None},
+            {key: value for key, value in {**coordinates, "split": cell.split}.items() if value is not None},
         )
 
 
-class _Asked(NamedTuple):
+class _CellContents(NamedTuple):
     """What the units of a cell have in common."""
 
     evaluator: int
@@ -153,7 +153,7 @@ class _Asked(NamedTuple):
 def plan_run(
     specs: Sequence[EvaluatorSpec],
     candidates: Sequence[Candidate],
-    sources: Sequence[Source],
+    sources: Sequence[SplitSource],
     *,
     task_models: Sequence[str | None] = (None,),
     repeats: int = 1,
@@ -163,17 +163,8 @@ def plan_run(
     group_by: Sequence[str] = (),
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
-    check_sight(sources, specs)
-    hidden = [*(one.field for one in candidates if one.field), *humans_of(specs)]
-    specs = [spec.hiding(hidden) for spec in specs]
-    if not sources and any(candidate.field for candidate in candidates):
-        raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")
-    if not candidates:
-        raise UsageError("there is no candidate", hint="name one: --candidate prompt.txt")
-    if repeated := [model for model in task_models if task_models.count(model) > 1]:
-        raise UsageError(f"the task model {repeated[0]} is given twice", hint="ask more often with --repeats")
-    if abs(seed) > _LARGEST_SEED:
-        raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
+    specs = _with_sight(specs, candidates, sources)
+    _check_axes(candidates, sources, task_models, seed)
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)
     examples = tuple(_planned(source, candidates) for source in sources)
@@ -190,17 +181,47 @@ def plan_run(
         cluster_by=cluster_by,
         group_by=tuple(group_by),
     )
-    if layout.size > MOST_UNITS:
-        raise UsageError(f"{layout.size:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
-    identities = tuple(identify(spec) for spec in specs)
+    _check_size(layout)
     return Plan(
         specs=tuple(specs),
-        identities=identities,
+        identities=tuple(identify(spec) for spec in specs),
         candidates=tuple(candidates),
         examples=examples or (_WITHOUT_EXAMPLES,),
         layout=layout,
-        about=About(sources, candidates),
+        about=PlanExamples(sources, candidates),
     )
+
+
+def _with_sight(
+    specs: Sequence[EvaluatorSpec], candidates: Sequence[Candidate], sources: Sequence[SplitSource]
+) -> list[EvaluatorSpec]:
+    """Hide from judges the fields that are candidates, and those in which people judged."""
+    check_sight(sources, specs)
+    hidden = [*(candidate.field for candidate in candidates if candidate.field), *humans_of(specs)]
+    return [spec.hiding(hidden) for spec in specs]
+
+
+def _check_size(layout: Layout) -> None:
+    if layout.size > MOST_UNITS:
+        raise UsageError(f"{layout.size:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
+
+
+def _check_axes(
+    candidates: Sequence[Candidate],
+    sources: Sequence[SplitSource],
+    task_models: Sequence[str | None],
+    seed: int,
+) -> None:
+    if not sources and any(candidate.field for candidate in candidates):
+        raise UsageError("--candidate-field takes the candidates from examples", hint="give --dataset")
+    if not candidates:
+        raise UsageError("there is no candidate", hint="name one: --candidate prompt.txt")
+    if repeated := [model for model in task_models if task_models.count(model) > 1]:
+        raise UsageError(
+            f"the task model {repeated[0]} is given twice", hint="to call more often, use --repeats"
+        )
+    if abs(seed) > _LARGEST_SEED:
+        raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
 
 
 def choose(
@@ -214,7 +235,7 @@ def choose(
 ) -> tuple[Example, ...]:
     """Take the first `limit` examples, then `sample` of them by a seed, in the file's order.
 
-    A smaller sample is a part of a larger one, so a run that grows asks about no example twice. Earlier
+    A smaller sample is a part of a larger one, so a run that grows calls no example twice. Earlier
     versions chose otherwise: `recorded` are the lines of such a run's very same sample, which stay.
     """
     taken = examples[:limit]
@@ -239,7 +260,7 @@ def _baseline(wanted: str | None, names: Sequence[str]) -> str:
     return names[0] if wanted is None else wanted
 
 
-def _planned(source: Source, candidates: Sequence[Candidate]) -> tuple[PlannedExample, ...]:
+def _planned(source: SplitSource, candidates: Sequence[Candidate]) -> tuple[PlannedExample, ...]:
     fields = [candidate.field for candidate in candidates if candidate.field]
     check_fields(source, fields)
     return tuple(
@@ -254,7 +275,7 @@ def _planned(source: Source, candidates: Sequence[Candidate]) -> tuple[PlannedEx
 
 
 def _split(
-    source: Source,
+    source: SplitSource,
     examples: Sequence[PlannedExample],
     cluster_by: str | None,
     group_by: Sequence[str],

@@ -1,6 +1,6 @@
-"""Scored units asked again, to see whether their answers still are what the journal has.
+"""Scored units called again, to see whether their scores are still those of the journal.
 
-The journal's records of these units stand: what came out is told, and noted in a line of its own that only
+The journal's records of these units stay: the result is reported, and noted in a line of its own that only
 informs. Whether an answer has changed is decided by its score; side information may differ.
 """
 
@@ -14,10 +14,9 @@ from typing import Any
 
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.run.live import Asked, crowded_out
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.live import LiveEvaluators, crowded_out
+from optimize_eval.run.outcome import Failed, Progress, Scored
 from optimize_eval.run.plan import Plan, Unit
-from optimize_eval.run.progress import Progress
 from optimize_eval.run.stop import Stop
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
@@ -33,7 +32,7 @@ _LONGEST_MESSAGE = 2048
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rechecked:
-    """What came out; fewer were `asked` than `chosen` where somebody stopped it."""
+    """The result; fewer were `called` than `chosen` where somebody stopped it."""
 
     chosen: int
     asked: int
@@ -54,26 +53,26 @@ def recheck(
     stop: Stop,
     watch: Callable[[Sequence[Progress]], None],
 ) -> Rechecked:
-    """Ask so many units again, or all that are scored if they are fewer; the run's session is over."""
+    """Call so many scored units again, or all if there are fewer; the run's session is over."""
     part = run.ledger.of(plan.layout)
     chosen = chosen_again(plan.layout, part, wanted)
-    answers = sorted(_ask(plan, chosen, slots, stop, watch), key=lambda answer: answer[0].number)
+    answers = sorted(_call_again(plan, chosen, slots, stop, watch), key=lambda answer: answer[0].number)
     with part.reader(run.folder / JOURNAL) as reader:
         records = [reader.record(unit.number) for unit, _ in answers]
         before = [record["score"] for record in records if record]
-    told = _compared(answers, before, sum(map(len, chosen)))
-    _note(run, told)
-    return told
+    result = _compared(answers, before, sum(map(len, chosen)))
+    _note(run, result)
+    return result
 
 
 def chosen_again(layout: Layout, part: View, wanted: int) -> list[list[int]]:
     """Choose scored units by the run's seed, as many of each evaluator as there are enough of."""
-    known = [part.scored(layout.units_of(name)) for name in layout.evaluators]
-    shares = _shares([len(units) for units in known], wanted)
+    scored = [part.scored(layout.units_of(name)) for name in layout.evaluators]
+    shares = _shares([len(units) for units in scored], wanted)
     draw = random.Random(f"{layout.seed} recheck")  # noqa: S311  a sample, no secret
     return [
         [units[place] for place in sorted(draw.sample(range(len(units)), share))]
-        for units, share in zip(known, shares, strict=True)
+        for units, share in zip(scored, shares, strict=True)
     ]
 
 
@@ -88,14 +87,14 @@ def _shares(sizes: Sequence[int], wanted: int) -> list[int]:
     return shares
 
 
-def _ask(
+def _call_again(
     plan: Plan,
     chosen: Sequence[Sequence[int]],
     slots: int,
     stop: Stop,
     watch: Callable[[Sequence[Progress]], None],
 ) -> list[Answer]:
-    """Ask as a session does, and journal nothing."""
+    """Call as a session does, and journal nothing."""
     answers: list[Answer] = []
     progress = Progress("recheck", total=sum(map(len, chosen)), done=0)
     counting = Lock()
@@ -106,21 +105,21 @@ def _ask(
             answers.append(answer)
             progress.count(outcome, unit.coordinates)
         if isinstance(outcome, Failed) and outcome.retry_after:
-            asked.rest(unit.evaluator, min(outcome.retry_after, plan.specs[unit.evaluator].timeout))
+            live.rest(unit.evaluator, min(outcome.retry_after, plan.specs[unit.evaluator].timeout))
 
     def tick() -> None:
-        asked.end_if_over()
+        live.end_if_over()
         watch([progress])
 
-    with Asked(plan.specs, stop) as asked:
+    with LiveEvaluators(plan.specs, stop) as live:
         lanes = [
-            Lane(units=units, capacity=partial(asked.capacity, place)) for place, units in enumerate(chosen)
+            Lane(units=units, capacity=partial(live.capacity, place)) for place, units in enumerate(chosen)
         ]
         LocalEngine(slots, tick).run(
             lanes,
-            lambda numbers: asked.answers([plan.unit(number) for number in numbers]),
+            lambda numbers: live.answers([plan.unit(number) for number in numbers]),
             done,
-            lambda: stop.is_asked,
+            lambda: stop.is_requested,
             lambda answer: crowded_out(*answer),
         )
     return answers
@@ -140,9 +139,9 @@ def _compared(answers: Sequence[Answer], before: Iterable[float], chosen: int) -
     )
 
 
-def _note(run: StoredRun, told: Rechecked) -> None:
+def _note(run: StoredRun, result: Rechecked) -> None:
     with contextlib.closing(journal.Journal(run.folder / JOURNAL, run.ledger.ledger.end)) as noted:
-        noted.append(journal.sealed({"recheck": told.to_dict()}))
+        noted.append(journal.sealed({"recheck": result.to_dict()}))
     run.ledger.ledger.end = noted.end
 
 

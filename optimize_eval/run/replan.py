@@ -1,6 +1,6 @@
-"""What a run is about, found again: each candidate and each example must be the one that run.json tells of.
+"""The inputs of a run, found again: each candidate and each example must be the one that run.json names.
 
-All that is not is told at once, with its line or its name, before anything is asked.
+All that differ are listed at once, with line or name, before anything is called.
 """
 
 import hashlib
@@ -10,9 +10,9 @@ from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
-from optimize_eval.rows.datasets import Example, Reading
+from optimize_eval.rows.datasets import Example, ParsedFile
 from optimize_eval.run.plan import Plan, plan_run
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.manifest import Manifest
 
 OPTIONS = {"train": "--dataset", "val": "--valset", "test": "--testset"}
@@ -23,7 +23,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class MissingInput:
     """Something of a run that is not as it was, and the option that says where it is now."""
 
     what: str
@@ -33,11 +33,11 @@ class Lost:
 def plan_again(
     specs: Sequence[Any],
     manifest: Manifest,
-    readings: Mapping[str, Reading | None],
+    readings: Mapping[str, ParsedFile | None],
     texts: Iterable[Candidate],
 ) -> Plan:
-    """Plan the same questions for other evaluators; raises UsageError where they are not the same."""
-    lost: list[Lost] = []
+    """Plan the same inputs for other evaluators; raises UsageError where the inputs have changed."""
+    lost: list[MissingInput] = []
     sources = [_source(split, readings.get(split["name"]), lost.append) for split in _splits(manifest)]
     candidates = _candidates(manifest, list(texts), lost.append)
     if lost:
@@ -53,9 +53,9 @@ def plan_again(
     )
 
 
-def examples_again(manifest: Manifest, readings: Mapping[str, Reading | None]) -> list[Source]:
+def examples_again(manifest: Manifest, readings: Mapping[str, ParsedFile | None]) -> list[SplitSource]:
     """Find a run's examples again; raises UsageError where they are not the same."""
-    lost: list[Lost] = []
+    lost: list[MissingInput] = []
     sources = [_source(split, readings.get(split["name"]), lost.append) for split in _splits(manifest)]
     if lost:
         raise _not_the_same(lost)
@@ -66,64 +66,75 @@ def _splits(manifest: Manifest) -> list[Mapping[str, Any]]:
     return [split for split in manifest["splits"] if split["lines"] != [None]]
 
 
-def _source(split: Mapping[str, Any], reading: Reading | None, lose: Callable[[Lost], None]) -> Source:
-    """Choose the lines that the run asked about; others in the file are none of its business."""
+def _source(
+    split: Mapping[str, Any], reading: ParsedFile | None, lose: Callable[[MissingInput], None]
+) -> SplitSource:
+    """Choose the lines that the run has; it ignores others in the file."""
     name = split["name"]
     if reading is None:
         file = f" ({split['file']})" if split.get("file") else ""
         lose(
-            Lost(f"run.json does not tell where the {name} examples{file} are", OPTIONS.get(name, _THE_FILE))
+            MissingInput(
+                f"run.json does not say where the {name} examples{file} are", OPTIONS.get(name, _THE_FILE)
+            )
         )
-        return Source(name=name, file="", examples=())
+        return SplitSource(name=name, file="", examples=())
     option = OPTIONS.get(name, _THE_FILE)
     at = {example.line: example for example in reading.examples}
     chosen: list[Example] = []
     for problem in reading.problems:
-        lose(Lost(str(problem), option))
+        lose(MissingInput(str(problem), option))
     for line, digest in zip(split["lines"], split["sha256"], strict=True) if not reading.problems else ():
         example = at.get(line)
         if example is None:
-            lose(Lost(f"{reading.path}:{line}: there is no example any more", option))
+            lose(MissingInput(f"{reading.path}:{line}: there is no example on this line any more", option))
         elif _sha256(example.raw) != digest:
-            lose(Lost(f"{reading.path}:{line}: the example is not the one that was asked about", option))
+            lose(MissingInput(f"{reading.path}:{line}: the example has changed since the run", option))
         else:
             chosen.append(example)
-    return Source(name=name, file=reading.path, examples=tuple(chosen))
+    return SplitSource(name=name, file=reading.path, examples=tuple(chosen))
 
 
 def _candidates(
-    manifest: Manifest, found: Sequence[Candidate], lose: Callable[[Lost], None]
+    manifest: Manifest, loaded: Sequence[Candidate], lose: Callable[[MissingInput], None]
 ) -> tuple[Candidate, ...]:
-    by_digest = {_sha256(one.text.encode()): one.text for one in found}
-    names = {one.name for one in found}
-    return tuple(_candidate(one, by_digest, names, lose) for one in manifest["candidates"])
+    by_digest = {_sha256(candidate.text.encode()): candidate.text for candidate in loaded}
+    names = {candidate.name for candidate in loaded}
+    return tuple(_candidate(candidate, by_digest, names, lose) for candidate in manifest["candidates"])
 
 
 def _candidate(
-    known: Mapping[str, Any], by_digest: Mapping[str, str], names: set[str], lose: Callable[[Lost], None]
+    entry: Mapping[str, Any],
+    by_digest: Mapping[str, str],
+    names: set[str],
+    lose: Callable[[MissingInput], None],
 ) -> Candidate:
-    """Find a text by its digest, whatever it is called now; run.json has the small ones itself."""
-    name = known["name"]
-    if known.get("field"):
-        return Candidate(name=name, field=known["field"])
-    text = by_digest.get(known.get("sha256", ""))
+    """Find a text by its digest, under any name; run.json has the small ones itself."""
+    name = entry["name"]
+    if entry.get("field"):
+        return Candidate(name=name, field=entry["field"])
+    text = by_digest.get(entry.get("sha256", ""))
     if text is None and name in names:
-        lose(Lost(f"candidate {name} is not the text that was asked about", _CANDIDATES))
+        lose(MissingInput(f"candidate {name} has changed since the run", _CANDIDATES))
     elif text is None:
-        text = known.get("text")
-        if text is None or _sha256(text.encode()) != known.get("sha256"):
-            lose(Lost(f"candidate {name} is not there any more, and too long to be in run.json", _CANDIDATES))
+        text = entry.get("text")
+        if text is None or _sha256(text.encode()) != entry.get("sha256"):
+            lose(
+                MissingInput(
+                    f"candidate {name} is missing, and was too long to be kept in run.json", _CANDIDATES
+                )
+            )
     return Candidate(name=name, text=text or "")
 
 
-def _not_the_same(lost: Sequence[Lost]) -> UsageError:
-    lines = [f"  {one.what}" for one in lost[:_SHOWN]]
+def _not_the_same(lost: Sequence[MissingInput]) -> UsageError:
+    lines = [f"  {missing.what}" for missing in lost[:_SHOWN]]
     if len(lost) > _SHOWN:
         lines.append(f"  … and {len(lost) - _SHOWN:,} more")
-    options = ", ".join(dict.fromkeys(one.option for one in lost))
+    options = ", ".join(dict.fromkeys(missing.option for missing in lost))
     return UsageError(
-        "\n".join(["what the run was about is not what is here; nothing was asked:", *lines]),
-        hint=f"put back what was asked about, or say where it is now: {options}",
+        "\n".join(["the inputs have changed since this run; nothing was called:", *lines]),
+        hint=f"restore the inputs, or say where they are now: {options}",
     )
 
 

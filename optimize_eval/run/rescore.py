@@ -1,7 +1,7 @@
-"""Evaluators that are asked later over what a run is about already: named, written to run.json, planned.
+"""Evaluators that are added to a run later: named, written to run.json, planned.
 
 They join what the last command named, and are part of it until another names what it wants. What a run is
-about is found again by run.again.
+about is found again by run.replan.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """An evaluator as a command asks for it; `given` is the name that it was given in so many words."""
+class WantedEvaluator:
+    """An evaluator that a command names; `given` is its explicit name, NAME=, if it has one."""
 
     spec: EvaluatorSpec
     given: str | None
@@ -37,25 +37,29 @@ class Settled:
     known: tuple[str, ...]  # of them, those that the run had already
 
 
-def settle(run: StoredRun, wanted: Iterable[Wanted]) -> Settled:
+def settle(run: StoredRun, wanted: Iterable[WantedEvaluator]) -> Settled:
     """Find which evaluators the run has already, and name the others apart from all that are there."""
     additions = list(additions_of(run.manifest))
-    chosen = {one["name"] for one in evaluators_of(run.manifest)}
+    chosen = {evaluator["name"] for evaluator in evaluators_of(run.manifest)}
     specs: dict[str, EvaluatorSpec] = {}
-    known: list[str] = []
-    for one in wanted:
-        entry = entry_of(identify(one.spec), one.spec.score_range)
-        named = {**current(run.document["evaluators"]), **{told["name"]: told for told in additions}}
-        if name := _same(entry, one.given, [*named.values()]):
-            known += [] if name in specs else [name]
+    present: list[str] = []
+    for item in wanted:
+        entry = entry_of(identify(item.spec), item.spec.score_range)
+        named = {
+            **current(run.document["evaluators"]),
+            **{added["name"]: added for added in additions},
+        }
+        if name := _same(entry, item.given, [*named.values()]):
+            present += [] if name in specs else [name]
             additions += [] if name in chosen else [dict(named[name])]
         else:
-            taken = [told for told in named if told in specs or not _is_unused(run, told)]
-            name = _new_name(one, taken)
-            additions = [told for told in additions if told["name"] != name] + [{**entry, "name": name}]
+            taken = [other for other in named if other in specs or not _is_unused(run, other)]
+            name = _new_name(item, taken)
+            others = [added for added in additions if added["name"] != name]
+            additions = [*others, {**entry, "name": name}]
         chosen.add(name)
-        specs[name] = replace(one.spec, name=name)
-    return Settled(specs=tuple(specs.values()), additions=tuple(additions), known=tuple(known))
+        specs[name] = replace(item.spec, name=name)
+    return Settled(specs=tuple(specs.values()), additions=tuple(additions), known=tuple(present))
 
 
 def add(run: StoredRun, additions: Sequence[Entry]) -> StoredRun:
@@ -64,7 +68,7 @@ def add(run: StoredRun, additions: Sequence[Entry]) -> StoredRun:
 
 
 def is_owed(run: StoredRun, settled: Settled) -> bool:
-    """Tell whether there is anything to call: without it no file of the run's is needed."""
+    """Return True if there is anything to call: without it no file of the run's is needed."""
     layout = layout_of({**run.manifest, "additions": list(settled.additions)})
     view = run.ledger.of(layout)
     names = [spec.name for spec in settled.specs]
@@ -73,7 +77,7 @@ def is_owed(run: StoredRun, settled: Settled) -> bool:
 
 def humans_in(manifest: Manifest) -> list[str]:
     """Give the fields in which people judged, by what the judges of a run say."""
-    judges = [one.get("judge") or {} for one in evaluators_of(manifest)]
+    judges = [evaluator.get("judge") or {} for evaluator in evaluators_of(manifest)]
     return [path for judge in judges for path in judge.get("human") or ()]
 
 
@@ -83,11 +87,11 @@ def _same(entry: Entry, given: str | None, named: Sequence[Entry]) -> str | None
     def essence(one: Entry) -> tuple[Any, ...]:
         return one.get("sha256"), one["score_range"]
 
-    names = [str(one["name"]) for one in named if essence(one) == essence(entry)]
+    names = [str(name_or_path["name"]) for name_or_path in named if essence(name_or_path) == essence(entry)]
     return given if given in names else next(iter(names), None)
 
 
-def _new_name(wanted: Wanted, taken: Sequence[str]) -> str:
+def _new_name(wanted: WantedEvaluator, taken: Sequence[str]) -> str:
     if wanted.given in taken:
         raise UsageError(
             f"the run has another evaluator {wanted.given}: the command, its files or the score range differ",
@@ -97,5 +101,5 @@ def _new_name(wanted: Wanted, taken: Sequence[str]) -> str:
 
 
 def _is_unused(run: StoredRun, name: str) -> bool:
-    """Tell whether a name that the run's own command did not give has never scored: another may have it."""
-    return all(one["name"] != name for one in run.manifest["evaluators"]) and run.is_unused(name)
+    """Return True if a name that the run's own command did not give has never scored: another may have it."""
+    return all(evaluator["name"] != name for evaluator in run.manifest["evaluators"]) and run.is_unused(name)

@@ -1,4 +1,4 @@
-"""A run begun, continued, extended or begun anew by a plan: what the folder holds decides."""
+"""A run begun, continued, extended or started over by a plan: what the folder holds decides."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
@@ -6,8 +6,7 @@ from pathlib import Path
 
 from optimize_eval.errors import UsageError
 from optimize_eval.run.plan import Plan
-from optimize_eval.store.folder import MANIFEST
-from optimize_eval.store.growing.join import known_document
+from optimize_eval.store.folder import MANIFEST, read_document
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun, extend, look
 
@@ -28,20 +27,22 @@ def former_folder(stem: str, plan: Plan) -> Path | None:
 
 def recorded_sample(folder: Path | None, limit: int | None, sample: int | None, seed: int) -> Lines:
     """Give the lines of the same sample in a run that began with an earlier version, by split."""
-    if folder is None or sample is None or not (document := known_document(folder)):
+    if folder is None or sample is None or not (document := read_document(folder)):
         return {}
     settings, chosen = document.get("settings", {}), document["selection"]
     is_same = (settings.get("limit"), settings.get("sample"), chosen["seed"]) == (limit, sample, seed)
     is_of_first = document.get("upgraded") or (folder / f"{MANIFEST}.v1").exists()
-    return {one["name"]: set(one["lines"]) for one in chosen["splits"]} if is_same and is_of_first else {}
+    return (
+        {split["name"]: set(split["lines"]) for split in chosen["splits"]} if is_same and is_of_first else {}
+    )
 
 
 def open_run(
     folder: Path, plan: Plan, manifest: Manifest, *, fresh: bool, replace: Collection[str] = ()
 ) -> StoredRun:
-    """Make a locked folder ready for a session of this plan, and tell what of it is already known."""
+    """Make a locked folder ready for a session of this plan; the result says what is already scored."""
     _check_named(plan, replace)
-    run = extend(folder, manifest, plan.about.tell, fresh=fresh, replace=replace)
+    run = extend(folder, manifest, plan.about.describe, fresh=fresh, replace=replace)
     plan.about.forget()
     return run
 
@@ -51,8 +52,8 @@ def look_at(
 ) -> StoredRun:
     """Find what of a plan is known, and write nothing."""
     _check_named(plan, replace)
-    known = None if fresh else known_document(folder)
-    return look(folder, known, manifest, plan.about.tell, replace=replace)
+    document = None if fresh else read_document(folder)
+    return look(folder, document, manifest, plan.about.describe, replace=replace)
 
 
 def _check_named(plan: Plan, replace: Collection[str]) -> None:

@@ -5,8 +5,11 @@ and each says which run it is from. Which other runs have something is growing.e
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +28,7 @@ _MANY = 500  # lines that are written at once
 _COPIED = ("outcome", "score", "side_info", "stderr", "seconds", "attempts", "started_at")
 
 
-class _Found(NamedTuple):
+class _Source(NamedTuple):
     """Where the newest record of a unit stands in another run."""
 
     started_at: str
@@ -39,7 +42,8 @@ class _Reuse:
     plan: Plan
     run: StoredRun
     wanted: Mapping[str, Sequence[int]]  # by key the numbers of units that are owed
-    found: dict[int, _Found] = field(default_factory=dict)
+    found: dict[int, _Source] = field(default_factory=dict)
+    copied: Counter[Path] = field(default_factory=Counter)  # records, by the run that they are of
     notes: list[str] = field(default_factory=list)
 
     def look_into(self, other: StoredRun, *, is_named: bool) -> None:
@@ -55,7 +59,7 @@ class _Reuse:
                 is_newer = number not in self.found or self.found[number].started_at < started_at
                 is_same = self._program(place) in programs.get(str(record["evaluator"]), ())
                 if is_newer and is_same and (is_named or not is_served(self.plan.specs[place])):
-                    self.found[number] = _Found(started_at, other, entry.offset, entry.length)
+                    self.found[number] = _Source(started_at, other, entry.offset, entry.length)
 
     def write(self) -> None:
         """Copy what was found into the run's journal."""
@@ -64,9 +68,7 @@ class _Reuse:
         try:
             header = {"schema": journal.SCHEMA, "plan": self.run.document["id"], "started_at": clock.now()}
             written.append(journal.sealed(header))
-            numbers = sorted(self.found)
-            for start in range(0, len(numbers), _MANY):
-                lines = [(n, line) for n in numbers[start : start + _MANY] if (line := self._line(n))]
+            for lines in _batches(self._lines()):
                 offset = written.append(b"".join(line for _, line in lines))
                 for number, line in lines:
                     view.enter(number, "scored", offset, len(line))
@@ -76,22 +78,44 @@ class _Reuse:
         finally:
             written.close()
         view.ledger.end = written.end
-        for run in {one.run.folder: one.run for one in self.found.values()}.values():
+        for run in {source.run.folder: source.run for source in self.found.values()}.values():
             self._copy_replies(run)
-            many = sum(one.run.folder == run.folder for one in self.found.values())
-            self.notes.append(f"{many:,} scored call{'s' * (many != 1)} of {run.folder} reused")
+        self._note_copied("reused")
 
-    def _line(self, number: int) -> bytes | None:
-        """Write a record as this run's own; None where its score is none here."""
-        found, unit = self.found[number], self.plan.unit(number)
-        with (found.run.folder / JOURNAL).open("rb") as file:
-            line = os.pread(file.fileno(), found.length, found.offset)
-        record = journal.decode(line)
+    def pretend(self) -> None:
+        """Count what was found as scored, and write nothing."""
+        view = self.run.ledger.of(self.plan.layout)
+        for number, line in self._lines():
+            view.enter(number, "scored", 0, len(line))
+        self._note_copied("would be reused")
+
+    def _note_copied(self, what: str) -> None:
+        for folder, many in self.copied.items():
+            self.notes.append(f"{many:,} scored call{'s' * (many != 1)} of {folder} {what}")
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """Give the records that were found as this run's own, in the order of units."""
+        with ExitStack() as stack:
+            runs = {source.run.folder for source in self.found.values()}
+            files = {folder: stack.enter_context((folder / JOURNAL).open("rb")) for folder in runs}
+            for number, source in sorted(self.found.items()):
+                descriptor = files[source.run.folder].fileno()
+                if line := self._line(number, os.pread(descriptor, source.length, source.offset)):
+                    self.copied[source.run.folder] += 1
+                    yield number, line
+
+    def _line(self, number: int, line: bytes) -> bytes | None:
+        """Write a record as this run's own; None where its score is not one here."""
+        unit, record = self.plan.unit(number), journal.decode(line)
         answer = {**record.get("side_info", {}), "score": record.get("score")}
         if validate_evaluator_payload(answer, self.plan.specs[unit.evaluator].score_range):
             return None
-        told = {"key": unit.key, **unit.coordinates, **{key: record[key] for key in _COPIED if key in record}}
-        return journal.sealed({**told, "reused_from": found.run.folder.name})
+        fields = {
+            "key": unit.key,
+            **unit.coordinates,
+            **{key: record[key] for key in _COPIED if key in record},
+        }
+        return journal.sealed({**fields, "reused_from": self.found[number].run.folder.name})
 
     def _copy_replies(self, other: StoredRun) -> None:
         """Copy what the same models replied there, so that another evaluator can score it here, too."""
@@ -100,11 +124,11 @@ class _Reuse:
             return
         mine = self.run.folder / OUTPUTS
         entries = list(journal.entries(mine)) if mine.exists() else []
-        known = {journal.decode(entry.line).get("key") for entry in entries}
+        present = {journal.decode(entry.line).get("key") for entry in entries}
         lines = [
             entry.line
             for entry in journal.entries(other.folder / OUTPUTS)
-            if _is_wanted(journal.decode(entry.line), models, known, is_header=not entries)
+            if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
         ]
         end = entries[-1].offset + entries[-1].length if entries else 0
         written = journal.Journal(mine, end)
@@ -122,43 +146,62 @@ class _Reuse:
 
 def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
     """Copy into a run that is open what the named runs have of it; `auto` stands for all runs beside it."""
-    if not named:
-        return []
+    reused = _search(plan, run, named)
+    if reused.found:
+        reused.write()
+    return reused.notes
+
+
+def look_for_reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
+    """Count as scored what `reuse` would copy, and write nothing."""
+    reused = _search(plan, run, named)
+    reused.pretend()
+    return reused.notes
+
+
+def _search(plan: Plan, run: StoredRun, named: Sequence[str]) -> _Reuse:
     view = run.ledger.of(plan.layout)
     wanted: dict[str, list[int]] = {}
-    for number in view.owed(range(plan.layout.size)):
+    for number in view.owed(range(plan.layout.size)) if named else ():
         wanted.setdefault(plan.unit(number).key, []).append(number)
-    found = _Reuse(plan, run, wanted)
+    reused = _Reuse(plan, run, wanted)
     for folder, is_named in _folders(run.folder, named) if wanted else ():
-        if (other := _opened(folder, found.notes, is_named=is_named)) is not None:
-            found.look_into(other, is_named=is_named)
-    if found.found:
-        found.write()
-    return found.notes
+        if (other := _opened(folder, reused.notes, is_named=is_named)) is not None:
+            reused.look_into(other, is_named=is_named)
+    return reused
+
+
+def _batches(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+    while batch := list(islice(lines, _MANY)):
+        yield batch
 
 
 def check_reuse(named: Sequence[str], *, fresh: bool) -> None:
     """Refuse what contradicts itself, before there is a run."""
     if fresh and named:
-        raise UsageError("--fresh starts anew and --reuse takes what is there", hint="give one of the two")
-    for one in named:
-        if one != AUTO:
-            open_stored(one)
+        raise UsageError("--fresh starts over and --reuse takes what is there", hint="give one of the two")
+    for name_or_path in named:
+        if name_or_path != AUTO:
+            open_stored(name_or_path)
 
 
 def _folders(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
-    yield from ((Path(one), True) for one in named if one != AUTO and Path(one).resolve() != own.resolve())
+    yield from (
+        (Path(name_or_path), True)
+        for name_or_path in named
+        if name_or_path != AUTO and Path(name_or_path).resolve() != own.resolve()
+    )
     if AUTO in named:
         yield from ((folder, False) for folder in runs_beside(own))
 
 
 def _opened(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | None:
-    """Open another run; one that nobody named is left out with a note where it is not sound."""
+    """Open another run; an unusable one is skipped with a note, unless it was named."""
     if is_named:
         return open_stored(folder)
     try:
         if holder(folder) is not None:
-            reason = "it is being worked on"
+            reason = "it is in use"
         elif (run := open_stored(folder)).ledger.ledger.changed:
             reason = f"{', '.join(sorted(run.ledger.ledger.changed))} changed while being called"
         else:
@@ -171,9 +214,15 @@ def _opened(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | No
 
 def _programs(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Give by name the programs whose scores a run has; one that changed meanwhile is none."""
-    for name in {str(one["name"]) for one in run.document["evaluators"]} - run.ledger.ledger.changed:
-        entries = [one for one in run.document["evaluators"] if one["name"] == name and not one.get("since")]
-        yield name, [(str(one.get("sha256")), str(one["score_range"])) for one in entries]
+    for name in {
+        str(evaluator["name"]) for evaluator in run.document["evaluators"]
+    } - run.ledger.ledger.changed:
+        entries = [
+            evaluator
+            for evaluator in run.document["evaluators"]
+            if evaluator["name"] == name and not evaluator.get("since")
+        ]
+        yield name, [(str(entry.get("sha256")), str(entry["score_range"])) for entry in entries]
 
 
 def _models(plan: Plan, other: StoredRun) -> set[str]:
@@ -184,7 +233,7 @@ def _models(plan: Plan, other: StoredRun) -> set[str]:
     return {text for text in texts if len({one.get("sha256") for one in there if one["text"] == text}) == 1}
 
 
-def _is_wanted(record: Mapping[str, Any], models: set[str], known: set[Any], *, is_header: bool) -> bool:
+def _is_wanted(record: Mapping[str, Any], models: set[str], present: set[Any], *, is_header: bool) -> bool:
     if "schema" in record:
         return is_header
-    return record.get("model") in models and record.get("key") not in known
+    return record.get("model") in models and record.get("key") not in present

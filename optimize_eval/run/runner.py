@@ -1,4 +1,4 @@
-"""A run from its plan to its end: what is owed is asked, every outcome is journaled, nothing is asked twice.
+"""A run from its plan to its end: owed calls are made, every outcome is journaled, nothing is called twice.
 
 Knows no statistics: it says how the run ended, and the journal has the rest. Scheduling is the engine's, one
 unit attempt's, disk journal's.
@@ -16,10 +16,9 @@ from typing import Any
 from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.kinds.table import connect, has_changed
-from optimize_eval.run.live import Asked, Connecting, crowded_out
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
+from optimize_eval.run.outcome import Failed, Progress, Scored
 from optimize_eval.run.plan import Plan, Unit
-from optimize_eval.run.progress import Progress
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
 from optimize_eval.spent import Spending
@@ -71,7 +70,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class SessionEnd:
     """What became of a session; `broken` are evaluators that have scored nothing at all."""
 
     status: Status
@@ -85,7 +84,7 @@ class Ended:
 
 
 class Runner:
-    """One session of a run: `run` asks what the ledger says is owed of the plan's evaluators."""
+    """One session of a run: `run` makes the calls that the ledger says are owed."""
 
     def __init__(
         self,
@@ -106,35 +105,35 @@ class Runner:
         self._watch = watch
         self._engine: Engine = LocalEngine(settings.slots, self._tick)
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
-        self._asked = Asked(self._specs, stop, connecting)
+        self._live = LiveEvaluators(self._specs, stop, connecting)
         self._probed: set[int] = set()
-        self._reason = ""  # why there is no use in going on
+        self._reason = ""  # why the run stops early
         self._over = ""  # which budget is used up
         self._spending = Spending()  # in this session
         self._clock = Clock()
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
-    def run(self, path: Path) -> Ended:
-        """Ask until nothing is owed or there is a reason to stop; `path` is the journal."""
+    def run(self, path: Path) -> SessionEnd:
+        """Call until nothing is owed or there is a reason to stop; `path` is the journal."""
         everyone = range(len(self._specs))
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
-            with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._asked:
+            with contextlib.closing(Scribe(self._write, self._settings.slots)) as self._scribe, self._live:
                 self._journal.append(journal.sealed(self._header()))
                 if self._settings.probe:
                     self._probe()
-                self._ask(everyone, [self._owed(place) for place in everyone])
+                self._call(everyone, [self._owed(place) for place in everyone])
             status = self._status()
             self._journal.append(journal.sealed(self._footer(status)))
         self._ledger.end = self._journal.end
-        notes = [*self._asked.notes, *filter(None, [self._engine.note])]
+        notes = [*self._live.notes, *filter(None, [self._engine.note])]
         return self._ended(status, tuple(notes))
 
-    def _ended(self, status: Status, notes: tuple[str, ...]) -> Ended:
+    def _ended(self, status: Status, notes: tuple[str, ...]) -> SessionEnd:
         broken = self._broken()
         changed = tuple(name for name in self._plan.layout.evaluators if name in self._ledger.changed)
-        return Ended(
+        return SessionEnd(
             status=status,
             reason=self._reason,
             progress=self._progress,
@@ -146,41 +145,43 @@ class Runner:
         )
 
     def _footer(self, status: Status) -> dict[str, Any]:
-        """Say how the session ended, and which evaluators are not the files any more that were asked."""
-        asked = [place for place, progress in enumerate(self._progress) if progress.asked]
+        """Say how the session ended, and which evaluators' files changed meanwhile."""
+        called = [place for place, progress in enumerate(self._progress) if progress.called]
         changed = [
             self._progress[place].name
-            for place in asked
+            for place in called
             if has_changed(self._specs[place], self._plan.identities[place])
         ]
         self._ledger.changed.update(changed)
-        told = {"changed": changed} if changed else {}
-        return {"ended_at": self._clock.now(), "status": str(status), **told}
+        notes = {"changed": changed} if changed else {}
+        return {"ended_at": self._clock.now(), "status": str(status), **notes}
 
     def _header(self) -> dict[str, Any]:
         return {"schema": journal.SCHEMA, "plan": self._ledger.table.run, "started_at": self._clock.now()}
 
     def _probe(self) -> None:
-        """Ask each evaluator of which nothing scored is known some first units: who scores none is broken."""
+        """Call some first units of each evaluator that has scored nothing yet: if all fail, it is broken."""
         for number in range(PROBES):
             unproven = self._unproven()
             units = [self._first_units(place, number) for place in unproven]
             self._probed.update(unit for chosen in units for unit in chosen)
-            self._ask(unproven, units)
+            self._call(unproven, units)
             if self._is_stopped():
                 return
         for place in self._unproven():
             if self._owed(place) and not self._reason:
                 name, failed = self._progress[place].name, self._progress[place].failed
                 first = f"its first {failed} calls" if failed > 1 else "its first call"
-                self._reason = f"{name} scored none of {first} (--no-preflight asks the rest anyway)"
+                self._reason = f"{name} scored none of {first} (--no-preflight calls the rest anyway)"
 
     def _first_units(self, place: int, number: int) -> list[int]:
         """Choose a unit of each split, first as the run begins, then of other examples and candidates."""
         layout = self._plan.layout
-        asked = layout.evaluators[place], layout.candidates[number % len(layout.candidates)]
+        first_cell = layout.evaluators[place], layout.candidates[number % len(layout.candidates)]
         firsts = {
-            cell.split: cell for cell in reversed(layout.cells) if (cell.evaluator, cell.candidate) == asked
+            cell.split: cell
+            for cell in reversed(layout.cells)
+            if (cell.evaluator, cell.candidate) == first_cell
         }
         owed = self._owed(place)
         starts = {
@@ -205,18 +206,18 @@ class Runner:
         )
 
     def _owed(self, place: int) -> "array[int]":
-        """List what is still to be asked in this session."""
+        """List what is still to be called in this session."""
         owed = self._part.owed(self._units()[place])
         return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
 
     def _units(self) -> list[range]:
         return [self._plan.layout.units_of(name) for name in self._plan.layout.evaluators]
 
-    def _ask(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
+    def _call(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
         lanes = [
             Lane(
                 units=owed,
-                capacity=partial(self._asked.capacity, place),
+                capacity=partial(self._live.capacity, place),
                 weight=self._plan.specs[place].weight,
             )
             for place, owed in zip(places, units, strict=True)
@@ -231,10 +232,10 @@ class Runner:
         self._scribe.settle()
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
-        """Ask about units of one evaluator; what the end of the run cut off stays owed."""
+        """Call one evaluator about units; those that the end of the run cut off stay owed."""
         units = [self._plan.unit(number) for number in numbers]
         started_at = self._clock.now()
-        return [record_of(*pair, started_at) for pair in self._asked.answers(units)]
+        return [record_of(*pair, started_at) for pair in self._live.answers(units)]
 
     def _done(self, record: Record) -> None:
         self._scribe.put(record)
@@ -265,16 +266,16 @@ class Runner:
             limit = "--on-failure abort" if self._settings.abort_on_failure else "--max-failures"
             self._reason = f"{calls} ({limit})"
         if failed.retry_after:
-            self._asked.rest(place, min(failed.retry_after, self._specs[place].timeout))
+            self._live.rest(place, min(failed.retry_after, self._specs[place].timeout))
 
     def _tick(self) -> None:
         if self._over:
-            self._asked.stop_waiting()
-        self._asked.end_if_over()
+            self._live.stop_waiting()
+        self._live.end_if_over()
         self._watch(self._progress)
 
     def _is_stopped(self) -> bool:
-        return bool(self._reason or self._over) or self._stop.is_asked
+        return bool(self._reason or self._over) or self._stop.is_requested
 
     def _status(self) -> Status:
         if self._reason:
@@ -288,5 +289,5 @@ class Runner:
 
     def _begin(self, name: str) -> Progress:
         units = self._plan.layout.units_of(name)
-        known = self._part.count(SCORED, units) + self._part.count(SKIPPED, units)
-        return Progress(name, total=len(units), done=known)
+        done = self._part.count(SCORED, units) + self._part.count(SKIPPED, units)
+        return Progress(name, total=len(units), done=done)

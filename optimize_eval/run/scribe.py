@@ -20,7 +20,7 @@ _LONGEST_MESSAGE = 2048
 
 
 class Record(NamedTuple):
-    """An outcome and how it is told."""
+    """An outcome and its line of the journal."""
 
     unit: Unit
     outcome: Scored | Failed
@@ -88,25 +88,25 @@ class Scribe:
 
 
 def record_of(unit: Unit, outcome: Scored | Failed, started_at: str) -> Record:
-    told: dict[str, Any] = {"key": unit.key, **unit.coordinates, "outcome": outcome_name(outcome)}
+    fields: dict[str, Any] = {"key": unit.key, **unit.coordinates, "outcome": outcome_name(outcome)}
     if isinstance(outcome, Scored):
-        told["score"] = outcome.score
-        told["side_info"] = outcome.side_info
+        fields["score"] = outcome.score
+        fields["side_info"] = outcome.side_info
     else:
-        told["kind"] = str(outcome.kind)
-        told["message"] = outcome.message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
+        fields["kind"] = str(outcome.kind)
+        fields["message"] = outcome.message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
         if outcome.side_info:
-            told["side_info"] = outcome.side_info
+            fields["side_info"] = outcome.side_info
     if outcome.stderr:
-        told["stderr"] = outcome.stderr
+        fields["stderr"] = outcome.stderr
     if outcome.spent.usages:
-        told["usage"] = [usage.to_dict() for usage in outcome.spent.usages]
-    told["seconds"] = round(outcome.seconds, 6)
+        fields["usage"] = [usage.to_dict() for usage in outcome.spent.usages]
+    fields["seconds"] = round(outcome.seconds, 6)
     if outcome.spent.waited:
-        told["waited"] = round(outcome.spent.waited, 6)
-    told["attempts"] = outcome.attempts
-    told["started_at"] = started_at
-    return Record(unit, outcome, journal.sealed(told))
+        fields["waited"] = round(outcome.spent.waited, 6)
+    fields["attempts"] = outcome.attempts
+    fields["started_at"] = started_at
+    return Record(unit, outcome, journal.sealed(fields))
 
 
 def outcome_name(outcome: Scored | Failed) -> str:
@@ -121,8 +121,8 @@ class Clock:
 
     def now(self) -> str:
         second, rest = divmod(time.time_ns(), 1_000_000_000)
-        known, text = self._second
-        if known != second:
+        written, text = self._second
+        if written != second:
             text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
             self._second = second, text
         return f"{text}.{rest // 1_000_000:03d}+00:00"

@@ -1,6 +1,6 @@
 """A split's examples, and what a run looks up in them: labels for clusters and groups, candidates, names.
 
-What cannot be found is refused with its line, before anything is asked.
+What cannot be found is refused with its line, before anything is called.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from optimize_eval.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import value_at
-from optimize_eval.store.growing.told import Told
+from optimize_eval.store.growing.example_texts import ExampleTexts
 from optimize_eval.store.layout import NO_VALUE, SINGLE
 
 MOST_GROUPS = 100
@@ -29,7 +29,7 @@ _INPUTS = ("input", "question", "prompt", "query", "message", "text")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SplitSource:
     """A split's file, and the examples of it that take part."""
 
     name: str
@@ -37,29 +37,29 @@ class Source:
     examples: tuple[Example, ...]
 
 
-class About:
+class PlanExamples:
     """The examples of a plan, until run.json is written, which is rarely, or they are let go.
 
     They are decoded, which a run does not need; so they are let go once the run is open.
     """
 
-    def __init__(self, sources: Sequence[Source], candidates: Sequence[Candidate]) -> None:
+    def __init__(self, sources: Sequence[SplitSource], candidates: Sequence[Candidate]) -> None:
         self._sources = tuple(sources)
-        self._fields = {one.name: one.field for one in candidates if one.field}
+        self._fields = {candidate.name: candidate.field for candidate in candidates if candidate.field}
 
-    def tell(self) -> Told:
+    def describe(self) -> ExampleTexts:
         """Name the examples, give the starts of their inputs, and digest the candidates that are in them."""
-        hidden = {part for one in self._fields.values() for part in (one, one.partition(".")[0])}
+        hidden = {part for field in self._fields.values() for part in (field, field.partition(".")[0])}
         if not self._sources:
-            return Told(names={SINGLE: ()}, inputs={SINGLE: ()}, texts={})
-        return Told(
+            return ExampleTexts(names={SINGLE: ()}, inputs={SINGLE: ()}, texts={})
+        return ExampleTexts(
             names={
-                one.name: [name_of(example.value, hidden) for example in one.examples]
-                for one in self._sources
+                source.name: [name_of(example.value, hidden) for example in source.examples]
+                for source in self._sources
             },
-            inputs={one.name: list(inputs_of(one, hidden)) for one in self._sources},
+            inputs={source.name: list(inputs_of(source, hidden)) for source in self._sources},
             texts={
-                name: {one.name: _digests(one, field) for one in self._sources}
+                name: {source.name: _digests(source, field) for source in self._sources}
                 for name, field in self._fields.items()
             },
         )
@@ -69,7 +69,7 @@ class About:
         self._sources = ()
 
 
-def check_fields(source: Source, fields: Sequence[str]) -> None:
+def check_fields(source: SplitSource, fields: Sequence[str]) -> None:
     problems = [
         Problem(
             path=source.file,
@@ -87,8 +87,8 @@ def check_fields(source: Source, fields: Sequence[str]) -> None:
         raise DataError(problems)
 
 
-def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Sequence[str]) -> None:
-    """Refuse what cannot label examples, before anything is asked."""
+def check_labels(sources: Sequence[SplitSource], cluster_by: str | None, group_by: Sequence[str]) -> None:
+    """Refuse what cannot label examples, before anything is called."""
     for path in [*([cluster_by] if cluster_by else []), *group_by]:
         if not sources:
             raise UsageError(f"there are no examples that could have {path}", hint="give --dataset")
@@ -106,11 +106,11 @@ def check_labels(sources: Sequence[Source], cluster_by: str | None, group_by: Se
             raise DataError(problems)
         if path in group_by and (many := len({label for *_, label in labels})) > MOST_GROUPS:
             raise UsageError(
-                f"{path} has {many:,} different values", hint=f"group by what has at most {MOST_GROUPS}"
+                f"{path} has {many:,} different values", hint=f"group by a field with at most {MOST_GROUPS}"
             )
 
 
-def check_sight(sources: Sequence[Source], specs: Sequence[EvaluatorSpec]) -> None:
+def check_sight(sources: Sequence[SplitSource], specs: Sequence[EvaluatorSpec]) -> None:
     """Refuse fields that a judge is to see, or not to see, and that no example has."""
     for spec in specs if sources else ():
         for key, path in _fields_named(spec):
@@ -134,7 +134,7 @@ def _fields_named(spec: EvaluatorSpec) -> Iterator[tuple[str, str]]:
         yield from ((key, path) for key, paths in named.items() for path in paths)
 
 
-def _paths_of(sources: Sequence[Source]) -> str:
+def _paths_of(sources: Sequence[SplitSource]) -> str:
     value = sources[0].examples[0].value
     inner = {
         f"{key}.{deeper}": one
@@ -155,14 +155,14 @@ def has_path(value: Any, path: str) -> bool:
 
 
 def label_at(value: Any, path: str) -> str:
-    found = value_at(value, path)
-    if isinstance(found, str):
-        return found
-    return strict_json.dumps(found).decode() if isinstance(found, bool | int | float) else NO_VALUE
+    label = value_at(value, path)
+    if isinstance(label, str):
+        return label
+    return strict_json.dumps(label).decode() if isinstance(label, bool | int | float) else NO_VALUE
 
 
 def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
-    """Find by what people know an example: its id or name, else its first short field that is no input.
+    """Find what people call an example: its id or name, else its first short field that is not its input.
 
     >>> name_of({"id": "t-7", "input": "Ada"}, ())
     't-7'
@@ -170,14 +170,14 @@ def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
     'team=billing'
     """
     for key in _NAMES:
-        if shown := _short(example.get(key)):
-            return shown
+        if text := _short(example.get(key)):
+            return text
     others = (key for key in example if key not in fields and key != _input_key(example, fields))
-    named = (f"{key}={shown}" for key in others if (shown := _short(example[key])))
+    named = (f"{key}={text}" for key in others if (text := _short(example[key])))
     return next((name for name in named if len(name) <= LONGEST_NAME), "")
 
 
-def inputs_of(source: Source, fields: Container[str]) -> Iterator[str]:
+def inputs_of(source: SplitSource, fields: Container[str]) -> Iterator[str]:
     """Give the start of each example's input; of many examples so much that all of them have room."""
     most = max(_LEAST, min(LONGEST_INPUT, _ROOM // max(1, len(source.examples))))
     for example in source.examples:
@@ -186,7 +186,7 @@ def inputs_of(source: Source, fields: Container[str]) -> Iterator[str]:
 
 
 def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None:
-    """Choose the field that is the input: one that is called so, else the first one that is no name."""
+    """Choose the field that is the input: one with such a name, else the first that is not an id or name."""
     for key in (*_INPUTS, *example):
         if key in example and key not in fields and key not in _NAMES:
             return key
@@ -196,18 +196,18 @@ def _input_key(example: Mapping[str, Any], fields: Container[str]) -> str | None
 def _short(value: Any) -> str:
     if not isinstance(value, str | int) or isinstance(value, bool):
         return ""
-    shown = _start(value, LONGEST_NAME + 1)
-    return shown if len(shown) <= LONGEST_NAME else ""
+    text = _start(value, LONGEST_NAME + 1)
+    return text if len(text) <= LONGEST_NAME else ""
 
 
 def _start(value: Any, most: int) -> str:
     """Write the start of a value on one line."""
     text = value if isinstance(value, str) else strict_json.dumps(value).decode()
-    shown = " ".join(text[:_MOST_READ].split())
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+    line = " ".join(text[:_MOST_READ].split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def _digests(source: Source, field: str) -> list[str]:
+def _digests(source: SplitSource, field: str) -> list[str]:
     return [
         hashlib.sha256(value_at(example.value, field).encode()).hexdigest() for example in source.examples
     ]

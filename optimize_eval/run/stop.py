@@ -12,17 +12,17 @@ GRACE = 5.0  # seconds for what is in flight
 
 
 def instant_after(duration: str | None) -> float | None:
-    """Give the instant of time.monotonic at which --max-time is over; raises UsageError for what is none."""
+    """Give the instant of time.monotonic at which --max-time is over; raises UsageError if malformed."""
     if duration is None:
         return None
     try:
         return time.monotonic() + parse_duration(duration)
     except ValueError:
-        raise UsageError(f"--max-time {duration!r} is no duration", hint=HINT) from None
+        raise UsageError(f"--max-time {duration!r} is not a duration", hint=HINT) from None
 
 
 class Stop:
-    """Asked for once, what is in flight may finish within the grace; twice, it is ended."""
+    """The first request lets calls in flight finish within the grace; the second ends them."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -30,13 +30,13 @@ class Stop:
         self._at: float | None = None
         self._is_urgent = False
         self._wake = threading.Event()
-        self.is_out_of_time = False  # it was the clock that asked
+        self.is_out_of_time = False  # the clock requested it
 
     def end_at(self, instant: float | None) -> None:
-        """Let the clock ask at an instant, unless somebody does before."""
+        """Let the clock request the stop at an instant, unless somebody does before."""
         self._ends_at = instant
 
-    def ask(self) -> None:
+    def request(self) -> None:
         if self._at is not None:
             self._is_urgent = True
             return
@@ -44,13 +44,13 @@ class Stop:
         self._wake.set()
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         return self._at is not None or self._is_due()
 
     @property
     def is_over(self) -> bool:
-        """Tell whether what is in flight is to be ended."""
-        return self._is_urgent or (self.is_asked and self._clock() - (self._at or 0.0) > GRACE)
+        """Return True if what is in flight is to be ended."""
+        return self._is_urgent or (self.is_requested and self._clock() - (self._at or 0.0) > GRACE)
 
     def pause(self, seconds: float) -> None:
         """Wait, but not on after a stop: then the unit is given up and stays owed."""
@@ -58,7 +58,7 @@ class Stop:
             raise GivenUp
 
     def _is_due(self) -> bool:
-        """Look at the clock; several threads may do so at once, and say the same."""
+        """Look at the clock; several threads may do so at once, with the same result."""
         if self._ends_at is None or self._clock() < self._ends_at:
             return False
         self.is_out_of_time = True

@@ -25,7 +25,7 @@ Function = Callable[..., Any]
 _MARK = "python function"
 
 
-class Called:
+class FunctionEvaluator:
     """A function behind the methods of an evaluator."""
 
     note = ""
@@ -42,8 +42,8 @@ class Called:
         except EvaluationError:
             raise
         except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            raise EvaluationError(FailureKind.REPORTED, said, hint="the function raised this") from error
+            message = f"{type(error).__name__}: {error}"
+            raise EvaluationError(FailureKind.REPORTED, message, hint="the function raised this") from error
         return judge_answer(_answer(returned), self._score_range)
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
@@ -65,7 +65,7 @@ def connecting(functions: Mapping[str, Function]) -> Connecting:
 
     def made(spec: EvaluatorSpec) -> Evaluator:
         if argv_of(spec)[:1] == (_MARK,):
-            return Called(functions[spec.name], spec.score_range)
+            return FunctionEvaluator(functions[spec.name], spec.score_range)
         return connect(spec)
 
     return made

@@ -10,7 +10,7 @@ from optimize_eval.options.search import SearchOptions
 from optimize_eval.search.plan import selection_of
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.stopping import EarlyStop
-from optimize_eval.search.task import Wanted
+from optimize_eval.search.task import SearchArguments
 from optimize_eval.session.inputs import Examples
 
 
@@ -23,10 +23,10 @@ def wanted_of(
     what: SearchOptions,
     from_scratch: bool,
     task_model: str | None = None,
-) -> Wanted:
+) -> SearchArguments:
     """Put options together."""
     window = EarlyStop(window=what.early_stop_window, threshold=what.early_stop_threshold)
-    given = {one.name: getattr(what, one.name) for one in fields(Wanted) if hasattr(what, one.name)}
+    given = {one.name: getattr(what, one.name) for one in fields(SearchArguments) if hasattr(what, one.name)}
     made = {
         "objective": what.objective or "",
         "background": what.background or "",
@@ -39,7 +39,7 @@ def wanted_of(
         "task_model": task_model,
     }
     parts = {"specs": specs, "seeds": seeds, "examples": examples, "proposers": proposers}
-    return Wanted(**{**given, **made, **parts})
+    return SearchArguments(**{**given, **made, **parts})
 
 
 def weights(texts: Sequence[str]) -> Mapping[str, float] | None:

@@ -29,7 +29,10 @@ def of_json(text: str, path: str) -> Texts:
     if not isinstance(value, dict) or not value or not all(isinstance(one, str) for one in value.values()):
         raise UsageError(f"{path}: components are one JSON object of texts", hint=_FORM)
     if list(value) == [ONLY]:
-        raise UsageError(f"{path}: one text is no candidate of components", hint="give the text itself")
+        raise UsageError(
+            f"{path}: a candidate of components is several texts, and this is one",
+            hint="give the text itself",
+        )
     return value
 
 

@@ -29,7 +29,7 @@ class Over(BaseException):
         self.sentence = sentence
 
 
-class Broken(BaseException):
+class OwnError(BaseException):
     """An error of ours on its way through GEPA; it is raised again, as it was, behind that."""
 
     def __init__(self, error: Exception) -> None:

@@ -63,7 +63,7 @@ def make_goal(
         raise UsageError("--climb and --goal both say what is climbed", hint="give one of them")
     for name in (*(weights or ()), *([climb] if climb is not None else [])):
         if name not in names:
-            raise UsageError(f"there is no evaluator named {name!r}", hint=f"there is {', '.join(names)}")
+            raise UsageError(f"there is no evaluator named {name!r}", hint=f"name one of {', '.join(names)}")
     if weights:
         _check_weights(weights, dict(zip(names, ranges, strict=True)))
     chosen = weights or {climb or names[0]: 1.0}

@@ -20,12 +20,12 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
 from optimize_eval.rows.datasets import Example
-from optimize_eval.run.live import Asked, Connecting, crowded_out
+from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of
 from optimize_eval.run.stop import Stop
-from optimize_eval.search.scoring import Outcomes, Pair
+from optimize_eval.search.scoring import Outcomes, Trial
 from optimize_eval.search.stopping import cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
@@ -58,7 +58,7 @@ class LiveScorer:
         self._stop = stop
         self._task_model = task_model
         self._watch = watch
-        self._asked = Asked(self._specs, stop, connecting)
+        self._live = LiveEvaluators(self._specs, stop, connecting)
         self._engine = LocalEngine(slots, self._tick)
         self._clock = Clock()
         self._known: dict[str, Outcome] = {}
@@ -71,7 +71,7 @@ class LiveScorer:
         if self._path:
             self._journal = journal.Journal(self._path, self._read(self._path))
         try:
-            self._asked.__enter__()
+            self._live.__enter__()
         except BaseException:
             self._close_journal()
             raise
@@ -81,18 +81,18 @@ class LiveScorer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self._asked.__exit__(kind, error, trace)
+            self._live.__exit__(kind, error, trace)
         finally:
             self._close_journal()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return (*self._asked.notes, *filter(None, [self._engine.note]))
+        return (*self._live.notes, *filter(None, [self._engine.note]))
 
-    def owed(self, pairs: Sequence[Pair]) -> int:
+    def owed(self, pairs: Sequence[Trial]) -> int:
         return sum(unit.key not in self._known for units in self._planned(pairs) for unit in units)
 
-    def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+    def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
         planned = self._planned(pairs)
         owed = [unit for units in planned for unit in units if unit.key not in self._known]
         if owed:
@@ -102,19 +102,19 @@ class LiveScorer:
         except KeyError:
             raise cut_off(self._stop, " while examples were scored") from None
 
-    def _planned(self, pairs: Sequence[Pair]) -> list[list[Unit]]:
+    def _planned(self, pairs: Sequence[Trial]) -> list[list[Unit]]:
         return [
             [self._unit(place * len(pairs) + number, place, pair) for place in range(len(self._specs))]
             for number, pair in enumerate(pairs)
         ]
 
-    def _unit(self, number: int, place: int, pair: Pair) -> Unit:
+    def _unit(self, number: int, place: int, pair: Trial) -> Unit:
         example = self._examples[pair.split, pair.line]
         raw = None if example is None else example.raw
         of_example = pair.split, pair.line, "" if raw is None else _sha256(raw), 1
         candidate = _sha256(pair.text.encode())
         key = key_of(self._identities[place].sha256, candidate, self._task_model, *of_example)
-        told = {
+        coordinates = {
             "evaluator": self._specs[place].name,
             "candidate": candidate[:8],
             "task_model": self._task_model,
@@ -123,14 +123,16 @@ class LiveScorer:
             "repeat": 1,
         }
         payload = Payload(candidate=pair.text, example=raw, task_model=self._task_model, line=pair.line)
-        return Unit(number, key, place, payload, {name: one for name, one in told.items() if one is not None})
+        return Unit(
+            number, key, place, payload, {name: one for name, one in coordinates.items() if one is not None}
+        )
 
     def _call(self, owed: Sequence[Unit]) -> None:
         self._units = {unit.number: unit for unit in owed}
         lanes = [
             Lane(
                 units=[unit.number for unit in owed if unit.evaluator == place],
-                capacity=partial(self._asked.capacity, place),
+                capacity=partial(self._live.capacity, place),
                 weight=spec.weight,
             )
             for place, spec in enumerate(self._specs)
@@ -139,13 +141,13 @@ class LiveScorer:
             lanes,
             self._attempt,
             self._done,
-            lambda: self._stop.is_asked,
+            lambda: self._stop.is_requested,
             lambda record: crowded_out(record.unit, record.outcome),
         )
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
         started_at = self._clock.now()
-        answers = self._asked.answers([self._units[number] for number in numbers])
+        answers = self._live.answers([self._units[number] for number in numbers])
         return [record_of(unit, outcome, started_at) for unit, outcome in answers]
 
     def _done(self, record: Record) -> None:
@@ -154,10 +156,10 @@ class LiveScorer:
         self._known[record.unit.key] = record.outcome
         self.calls += 1
         if isinstance(record.outcome, Failed) and record.outcome.retry_after:
-            self._asked.rest(record.unit.evaluator, record.outcome.retry_after)
+            self._live.rest(record.unit.evaluator, record.outcome.retry_after)
 
     def _tick(self) -> None:
-        self._asked.end_if_over()
+        self._live.end_if_over()
         self._watch(self.calls)
 
     def _read(self, path: Path) -> int:
@@ -178,13 +180,13 @@ class LiveScorer:
 
 def scored_in(path: Path) -> dict[str, dict[str, Any]]:
     """Read the scored records of a journal, by key."""
-    found: dict[str, dict[str, Any]] = {}
+    records: dict[str, dict[str, Any]] = {}
     with suppress(FileNotFoundError):
         for entry in journal.entries(path):
             record = journal.decode(entry.line)
             if record.get("outcome") == "scored":
-                found[record["key"]] = record
-    return found
+                records[record["key"]] = record
+    return records
 
 
 def _outcome(record: Mapping[str, Any]) -> Outcome:

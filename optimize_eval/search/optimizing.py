@@ -10,37 +10,37 @@ from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.kinds.table import connect, identify
 from optimize_eval.run.live import Connecting
-from optimize_eval.run.progress import Progress
+from optimize_eval.run.outcome import Progress
 from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.live import FILE as EVALUATIONS
 from optimize_eval.search.live import Examples, LiveScorer, scored_in
-from optimize_eval.search.plan import Plan
+from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.result.document import FILE, document
 from optimize_eval.search.result.final import finalists, sweep_finalists
 from optimize_eval.search.result.findings import Result, state_of
 from optimize_eval.search.result.honest import Judged, Measured, judged, measured
-from optimize_eval.search.searching import Limits, check, search
+from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import FILE as STATE
-from optimize_eval.search.state import State
-from optimize_eval.search.tree import Found, Node
-from optimize_eval.session.finished import Finished
+from optimize_eval.search.state import SearchState
+from optimize_eval.search.tree import Node, SearchOutcome
+from optimize_eval.session.calling import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison
+from optimize_eval.session.sweeps import SweepInputs
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, locked, refuse_foreign, write_json
 from optimize_eval.store.layout import SINGLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """Everything that an optimization is told; `comparison` has no candidates yet."""
+class SearchTask:
+    """The inputs of an optimization; `comparison` has no candidates yet."""
 
-    plan: Plan
-    comparison: Comparison
+    plan: SearchPlan
+    comparison: SweepInputs
     seed_name: str
-    limits: Limits
+    limits: SearchLimits
     handling: Handling
     folder: Path
     task_model: str | None = None
@@ -50,22 +50,22 @@ class Task:
 class Optimized:
     """What came out."""
 
-    found: Found
+    found: SearchOutcome
     result: Result | None
     finished: Finished | None
     document: Mapping[str, Any]
 
 
-def optimize_task(task: Task, host: Host, connecting: Connecting = connect) -> Optimized:
+def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect) -> Optimized:
     """Search, compare the best with the seed on all examples, and say what that shows."""
     check(task.plan)
     refuse_foreign(task.folder)
-    found = _search(task, host, connecting)
-    finished = _final(task, found, host, connecting)
-    result = _result(task, found, finished)
-    told = document(
+    outcome = _search(task, host, connecting)
+    finished = _final(task, outcome, host, connecting)
+    result = _result(task, outcome, finished)
+    result_document = document(
         result,
-        found,
+        outcome,
         task.plan.goal,
         seed=task.seed_name,
         split=deciding(task),
@@ -73,16 +73,16 @@ def optimize_task(task: Task, host: Host, connecting: Connecting = connect) -> O
         final_calls=_beyond_search(finished),
         summary=finished.summary if finished else None,
     )
-    write_json(task.folder / FILE, told)
-    return Optimized(found=found, result=result, finished=finished, document=told)
+    write_json(task.folder / FILE, result_document)
+    return Optimized(found=outcome, result=result, finished=finished, document=result_document)
 
 
-def deciding(task: Task) -> str:
+def deciding(task: SearchTask) -> str:
     names = [source.name for source in task.comparison.examples.sources]
     return "val" if "val" in names else names[0] if names else SINGLE
 
 
-def _search(task: Task, host: Host, connecting: Connecting) -> Found:
+def _search(task: SearchTask, host: Host, connecting: Connecting) -> SearchOutcome:
     examples: Examples = {
         (source.name, example.line): example
         for source in task.comparison.examples.sources
@@ -90,7 +90,7 @@ def _search(task: Task, host: Host, connecting: Connecting) -> Found:
     } or {(SINGLE, None): None}
     specs = task.comparison.specs
     with locked(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
-        state = State(task.folder / STATE, task.plan.settings())
+        state = SearchState(task.folder / STATE, task.plan.settings())
         progress = Progress("search", total=task.limits.budget, done=0)
         try:
             with LiveScorer(
@@ -104,16 +104,16 @@ def _search(task: Task, host: Host, connecting: Connecting) -> Found:
                 connecting=connecting,
                 watch=lambda calls: _show(progress, calls, watch),
             ) as scorer:
-                found = search(task.plan, scorer, state, task.limits, host.stop)
+                outcome = search(task.plan, scorer, state, task.limits, host.stop)
         finally:
             state.close()
-        if found.why is Why.EVALUATOR and not found.nodes:
+        if outcome.why is Why.EVALUATOR and not outcome.nodes:
             _forget_failures(task.folder)
-    return found
+    return outcome
 
 
 def _forget_failures(folder: Path) -> None:
-    """Let an evaluator that scored nothing be fixed: the search begins anew, with what others scored."""
+    """Let an evaluator that scored nothing be fixed: the search starts over, with what others scored."""
     (folder / STATE).unlink(missing_ok=True)
     kept = [
         journal.sealed({key: one for key, one in record.items() if key != "crc"})
@@ -125,38 +125,38 @@ def _forget_failures(folder: Path) -> None:
 
 
 def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], None]) -> None:
-    progress.done = progress.asked = calls
+    progress.done = progress.called = calls
     watch([progress])
 
 
-def _final(task: Task, found: Found, host: Host, connecting: Connecting) -> Finished | None:
+def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Connecting) -> Finished | None:
     """Sweep, unless there is nothing to compare, or the search was cut off."""
-    if not found.nodes or found.why in {*FAILED, Why.INTERRUPTED}:
+    if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED}:
         return None
-    chosen = finalists(found, task.plan.top)
+    chosen = finalists(outcome, task.plan.top)
     if not chosen:
         return None
-    seed = Candidate(name=task.seed_name, text=found.seed.text)
+    seed = Candidate(name=task.seed_name, text=outcome.seed.text)
     return sweep_finalists(task.comparison, chosen, seed, task.folder, task.handling, host, connecting)
 
 
-def _result(task: Task, found: Found, finished: Finished | None) -> Result | None:
-    if not found.nodes:
+def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None) -> Result | None:
+    if not outcome.nodes:
         return None
     if finished is None or finished.status is not Status.DONE:
-        best = found.best
-        return Result(best=best, state=state_of(found, best, None, is_worse_held_out=False))
+        best = outcome.best
+        return Result(best=best, state=state_of(outcome, best, None, is_worse_held_out=False))
     split = deciding(task)
     means = measured(finished.stored, task.plan.goal, split)
-    nodes = {node.name: node for node in found.nodes if node.name in means}
+    nodes = {node.name: node for node in outcome.nodes if node.name in means}
     ranked = sorted(nodes.values(), key=lambda node: (-(means[node.name].mean or 0.0), node.number))
     ahead = ranked[0]
     seed_mean = means[task.seed_name].mean or 0.0
-    judgement = _judge(task, found, finished, ahead, means)
+    judgement = _judge(task, outcome, finished, ahead, means)
     is_ahead = (means[ahead.name].mean or 0.0) > seed_mean
-    best = ahead if is_ahead else found.seed
-    is_worse = not is_ahead and found.best.number > 0
-    state = state_of(found, best, judgement if is_ahead else None, is_worse_held_out=is_worse)
+    best = ahead if is_ahead else outcome.seed
+    is_worse = not is_ahead and outcome.best.number > 0
+    state = state_of(outcome, best, judgement if is_ahead else None, is_worse_held_out=is_worse)
     row = _row(finished, ahead, task.plan)
     return Result(
         best=best,
@@ -169,13 +169,16 @@ def _result(task: Task, found: Found, finished: Finished | None) -> Result | Non
     )
 
 
-def _judge(task: Task, found: Found, finished: Finished, best: Node, means: Mapping[str, Measured]) -> Judged:
-    others = {node.text: node for node in found.nodes[1:] if node.text != found.seed.text}
-    ids = list(found.seed.values)
+def _judge(
+    task: SearchTask, outcome: SearchOutcome, finished: Finished, best: Node, means: Mapping[str, Measured]
+) -> Judged:
+    others = {node.text: node for node in outcome.nodes[1:] if node.text != outcome.seed.text}
+    ids = list(outcome.seed.values)
     gains = {
-        node.name: [node.values[one] - found.seed.values[one] for one in ids] for node in others.values()
+        node.name: [node.values[identity] - outcome.seed.values[identity] for identity in ids]
+        for node in others.values()
     }
-    split = next(one for one in finished.stored.layout.splits if one.name == deciding(task))
+    split = next(split for split in finished.stored.layout.splits if split.name == deciding(task))
     return judged(
         means[best.name],
         means[task.seed_name],
@@ -188,7 +191,7 @@ def _judge(task: Task, found: Found, finished: Finished, best: Node, means: Mapp
     )
 
 
-def _row(finished: Finished, node: Node, plan: Plan) -> Row | None:
+def _row(finished: Finished, node: Node, plan: SearchPlan) -> Row | None:
     primary = plan.goal.names[plan.goal.climbed[0]]
     rows = finished.summary.rows
     return next((row for row in rows if (row.candidate, row.evaluator) == (node.name, primary)), None)
@@ -198,9 +201,9 @@ def _beyond_search(finished: Finished | None) -> int:
     """Count the calls of a final sweep that the search had not made, whichever session made them."""
     if finished is None:
         return 0
-    known = scored_in(finished.stored.folder / EVALUATIONS).keys()
+    recorded = scored_in(finished.stored.folder / EVALUATIONS).keys()
     plans = [called.plan for called in finished.calls if called.plan]
-    return sum(plan.unit(number).key not in known for plan in plans for number in range(plan.layout.size))
+    return sum(plan.unit(number).key not in recorded for plan in plans for number in range(plan.layout.size))
 
 
 def begin_anew(folder: Path) -> None:

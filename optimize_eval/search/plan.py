@@ -1,4 +1,4 @@
-"""What a search is told: the seed, its examples, what is climbed, and how; nothing here is live.
+"""The inputs of a search: the seed, its examples, what is climbed, and how; nothing here is live.
 
 `digest` names what leads a search: a change of any of it is another search. How long it may go on is no
 part of it.
@@ -26,7 +26,7 @@ Selection = Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
+class SearchSplit:
     """Examples of a search by their lines; one without any is (None, None)."""
 
     name: str
@@ -38,13 +38,13 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SearchPlan:
     """A search."""
 
     seed: Texts
     goal: Goal
-    train: Split
-    deciding: Split  # the same as train where nothing is held out
+    train: SearchSplit
+    deciding: SearchSplit  # the same as train where nothing is held out
     proposers: tuple[ProposerSpec, ...]
     evaluators: tuple[str, ...]  # their identities
     others: tuple[Texts, ...] = ()  # further candidates to start from, proposed before all else
@@ -74,14 +74,14 @@ class Plan:
         )
 
     def settings(self) -> dict[str, Any]:
-        """Name everything that leads the search, each by its own word."""
+        """Name everything that decides the course of the search."""
         return {
             "seed candidate": _digest(dict(self.seed)) if not self.from_scratch else "from scratch",
-            "further candidates": _digest([dict(one) for one in self.others]),
+            "further candidates": _digest([dict(other) for other in self.others]),
             "dataset": self.train.sha256,
             "valset": self.deciding.sha256,
             "evaluators": _digest([self.evaluators, self.goal.names, self.goal.weights]),
-            "proposers": _digest([one.identity for one in self.proposers]),
+            "proposers": _digest([proposer.identity for proposer in self.proposers]),
             "objective": _digest([self.objective, self.background]),
             "--seed": self.random_seed,
             "--minibatch": self.minibatch,
@@ -95,27 +95,27 @@ class Plan:
 
 def selection_of(name: str) -> Selection:
     """Take a selection by its name; raises UsageError where there is none of it."""
-    for known in get_args(Selection):
-        if name == known:
-            return known  # type: ignore[no-any-return]
+    for selection in get_args(Selection):
+        if name == selection:
+            return selection  # type: ignore[no-any-return]
     raise UsageError(f"unknown selection {name!r}", hint=f"use one of: {', '.join(get_args(Selection))}")
 
 
-def split_of(name: str, examples: Sequence[Example]) -> Split:
+def split_of(name: str, examples: Sequence[Example]) -> SearchSplit:
     digest = hashlib.sha256()
     for example in examples:
         digest.update(b"%d %s\n" % (example.line, example.raw))
-    return Split(
+    return SearchSplit(
         name=name,
         examples=tuple((example.line, example.value) for example in examples),
         sha256=digest.hexdigest(),
     )
 
 
-WITHOUT_EXAMPLES = Split(name=SINGLE, examples=((None, None),))
+WITHOUT_EXAMPLES = SearchSplit(name=SINGLE, examples=((None, None),))
 
 
-def sampled(split: Split, most: int | None, seed: int) -> Split:
+def sampled(split: SearchSplit, most: int | None, seed: int) -> SearchSplit:
     """Choose a sample for the search (`--search-val`): by the digest of each line, so that samples nest."""
     if most is None or most >= len(split):
         return split
@@ -124,7 +124,7 @@ def sampled(split: Split, most: int | None, seed: int) -> Split:
         return hashlib.sha256(f"{seed} {split.name} {one[0]}".encode()).digest()
 
     chosen = {line for line, _ in sorted(split.examples, key=rank)[:most]}
-    kept = tuple(one for one in split.examples if one[0] in chosen)
+    kept = tuple(example for example in split.examples if example[0] in chosen)
     return replace(split, examples=kept, sha256=f"{split.sha256} {most}")
 
 
@@ -141,8 +141,8 @@ def shared(examples: Sequence[Example], share: float, seed: int) -> tuple[list[E
             held_out.add(raw)
             taken += len(by_bytes[raw])
     return (
-        [one for one in examples if one.raw not in held_out],
-        [one for one in examples if one.raw in held_out],
+        [example for example in examples if example.raw not in held_out],
+        [example for example in examples if example.raw in held_out],
     )
 
 

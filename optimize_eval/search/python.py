@@ -12,7 +12,7 @@ from typing import Any, Unpack
 
 import orjson
 
-from optimize_eval.candidates import Candidate, Named, load_candidates
+from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.names import distinct
 from optimize_eval.options import search
@@ -35,7 +35,7 @@ from optimize_eval.search.proposing.proposers import (
     reflection_proposer,
 )
 from optimize_eval.session.arguments import OneEvaluator, evaluators_of
-from optimize_eval.session.background import Program, Show, beside
+from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.ending import DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import handling_of
@@ -105,7 +105,7 @@ def optimize(
     functions `evaluator(candidate, example)`, proposers functions of the request that programs are sent.
     """
     given = _OPTIMIZE.check(options)
-    host = Program(progress)
+    host = ProgramHost(progress)
     listed: list[Any] = _listed(evaluators)
     functions, specs = _evaluators(listed, _starting(given, listed), host)
     what = given.group(search.SearchOptions)
@@ -151,7 +151,7 @@ def _is_judge(evaluator: Any) -> bool:
 
 
 def _evaluators(
-    listed: Sequence[Any], defaults: EvaluatorSpec, host: Program
+    listed: Sequence[Any], defaults: EvaluatorSpec, host: ProgramHost
 ) -> tuple[dict[str, Function], tuple[EvaluatorSpec, ...]]:
     specs = [
         function_spec(one, defaults) if callable(one) else evaluators_of(one, defaults, host.say)[0]
@@ -170,7 +170,7 @@ def _seeds(candidate: str | Path | Mapping[str, str] | None, *, components: bool
             return (Candidate(name="seed", text=orjson.dumps(dict(candidate)).decode()),)
         case Mapping():
             return tuple(Candidate(name=name, text=text) for name, text in candidate.items())
-    return load_candidates([Named(str(candidate))])
+    return load_candidates([CandidatePath(str(candidate))])
 
 
 def _proposers(

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from optimize_eval.run.outcome import Outcome
 
 
-class Pair(NamedTuple):
+class Trial(NamedTuple):
     """A candidate, as evaluators are given it, and where its example stands; None: there are no examples."""
 
     text: str
@@ -24,10 +24,10 @@ Outcomes = tuple[Outcome, ...]  # of a pair, one for each evaluator, in their or
 class Scorer(Protocol):
     """Scores pairs by every evaluator of a search."""
 
-    def owed(self, pairs: Sequence[Pair]) -> int:
+    def owed(self, pairs: Sequence[Trial]) -> int:
         """Count the calls that scoring these pairs would take now."""
         ...
 
-    def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+    def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
         """Make the calls that are owed; raises Over where the search was stopped before they were made."""
         ...

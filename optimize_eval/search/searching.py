@@ -12,20 +12,20 @@ from optimize_eval.run.stop import Stop
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import Texts, is_plain, plain
 from optimize_eval.search.ending import Over, Why
-from optimize_eval.search.plan import Plan
+from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.proposing.panel import Panel
-from optimize_eval.search.proposing.proposals import Request
+from optimize_eval.search.proposing.proposals import ProposalRequest
 from optimize_eval.search.proposing.screening import WORDS, Refusal, Screen
 from optimize_eval.search.scoring import Scorer
-from optimize_eval.search.state import State
+from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Brakes, EarlyStop
-from optimize_eval.search.tree import Counts, Found
+from optimize_eval.search.tree import Counts, SearchOutcome
 
 _LEAST_IDLE = 20  # iterations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class SearchLimits:
     """How long a search may go on; may change when it is continued."""
 
     budget: int
@@ -34,7 +34,9 @@ class Limits:
     final_calls: int = 0
 
 
-def search(plan: Plan, scorer: Scorer, state: State, limits: Limits, stop: Stop) -> Found:
+def search(
+    plan: SearchPlan, scorer: Scorer, state: SearchState, limits: SearchLimits, stop: Stop
+) -> SearchOutcome:
     """Search until the budget is spent, or there is another reason to end."""
     check(plan)
     purse = Purse(limits.budget)
@@ -49,11 +51,11 @@ def search(plan: Plan, scorer: Scorer, state: State, limits: Limits, stop: Stop)
         return _evolved(replace(plan, seed=seed), scorer, state, purse, brakes, screen, panel)
 
 
-def check(plan: Plan) -> None:
+def check(plan: SearchPlan) -> None:
     """Refuse what could not be searched, before anything is called."""
     if not plan.proposers:
         raise UsageError(
-            "nobody proposes: a search needs a proposer",
+            "a search needs a proposer",
             hint="name a program, --proposer './propose.sh', or a model, --reflection-model PROVIDER/MODEL",
         )
     if plan.merge and is_plain(plan.seed):
@@ -65,8 +67,14 @@ def check(plan: Plan) -> None:
 
 
 def _evolved(
-    plan: Plan, scorer: Scorer, state: State, purse: Purse, brakes: Brakes, screen: Screen, panel: Panel
-) -> Found:
+    plan: SearchPlan,
+    scorer: Scorer,
+    state: SearchState,
+    purse: Purse,
+    brakes: Brakes,
+    screen: Screen,
+    panel: Panel,
+) -> SearchOutcome:
     from optimize_eval.search.evolution.adapter import Adapter  # noqa: PLC0415  GEPA, for searches only
     from optimize_eval.search.evolution.loop import Watcher, evolve  # noqa: PLC0415
     from optimize_eval.search.evolution.reflector import Reflector  # noqa: PLC0415
@@ -78,7 +86,7 @@ def _evolved(
     tally = adapter.tally
     if over.why is Why.NO_NEW_TEXT and not reflector.admitted:
         over = Over(Why.PROPOSER, f"no proposal could be used: {over.sentence}")
-    return Found(
+    return SearchOutcome(
         nodes=tuple(watcher.nodes),
         why=over.why,
         sentence=over.sentence,
@@ -99,7 +107,7 @@ def _evolved(
     )
 
 
-def _brakes(plan: Plan, limits: Limits, stop: Stop, purse: Purse) -> Brakes:
+def _brakes(plan: SearchPlan, limits: SearchLimits, stop: Stop, purse: Purse) -> Brakes:
     return Brakes(
         stop,
         early=limits.early,
@@ -111,12 +119,12 @@ def _brakes(plan: Plan, limits: Limits, stop: Stop, purse: Purse) -> Brakes:
     )
 
 
-def _first_text(plan: Plan, panel: Panel, screen: Screen) -> Texts:
+def _first_text(plan: SearchPlan, panel: Panel, screen: Screen) -> Texts:
     """Let a proposer write the candidate that the search starts from."""
-    request = Request(texts=plain(""), objective=plan.objective, background=plan.background)
+    request = ProposalRequest(texts=plain(""), objective=plan.objective, background=plan.background)
     why = ""
     for _ in range(3):
-        reply = panel.ask([request])[0]
+        reply = panel.propose([request])[0]
         if reply.proposal is None:
             why = reply.failure
             continue
@@ -127,8 +135,8 @@ def _first_text(plan: Plan, panel: Panel, screen: Screen) -> Texts:
     raise Over(Why.PROPOSER, f"no text to start from was proposed: {why}")
 
 
-def _nothing(panel: Panel, screen: Screen, purse: Purse, over: Over) -> Found:
-    return Found(
+def _nothing(panel: Panel, screen: Screen, purse: Purse, over: Over) -> SearchOutcome:
+    return SearchOutcome(
         nodes=(),
         why=over.why,
         sentence=over.sentence,

@@ -1,7 +1,7 @@
-"""A search's own journal: JSON lines, so that the same command goes on where it was killed.
+"""A search's own journal: JSON lines, so that the same command resumes where it was killed.
 
-A search is replayed, not loaded: GEPA runs anew with the same seed, scores come from the run's journal,
-and this file answers what else it asks: how many calls each step took from the budget, which calls had
+A search is replayed, not loaded: GEPA runs again with the same seed, scores come from the run's journal,
+and this file answers the rest: how many calls each step took from the budget, which calls had
 failed when they were looked at, and what proposers replied to a request with this digest. What leads
 elsewhere (another seed, dataset, evaluator or proposer) is another search, and is refused.
 """
@@ -19,19 +19,19 @@ FILE = "search.jsonl"
 SCHEMA = "optimize-eval.search.v1"
 
 
-class Step(NamedTuple):
+class RecordedStep(NamedTuple):
     """What GEPA had scored together: a digest of the pairs, and the calls that they took from the budget."""
 
     pairs: str
     calls: int
 
 
-class State:
+class SearchState:
     """What is recorded of a search, and the writing of more; without a path it is kept in memory only."""
 
     def __init__(self, path: Path | None, settings: Mapping[str, Any]) -> None:
         self._path = path
-        self._steps: list[Step] = []
+        self._steps: list[RecordedStep] = []
         self._failed: dict[int, list[dict[str, Any]]] = {}  # by step
         self._replies: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # by digest
         self._times: Counter[str] = Counter()
@@ -52,17 +52,19 @@ class State:
     def enter(self, step: int, pairs: str, calls: int) -> None:
         """Record what a step takes, before its calls are made: a kill among them must not give them back."""
         if not self._is_known(step, pairs):
-            self._set(step, Step(pairs, calls))
+            self._set(step, RecordedStep(pairs, calls))
             self._write({"step": step, "pairs": pairs, "calls": calls})
 
     def _is_known(self, step: int, pairs: str) -> bool:
         return step < len(self._steps) and self._steps[step].pairs == pairs
 
-    def _set(self, place: int, step: Step) -> None:
-        """Put a step in its place; whatever was recorded from there on is of a way that was left."""
+    def _set(self, place: int, step: RecordedStep) -> None:
+        """Put a step in its place; what was recorded from there on belongs to an abandoned path."""
         del self._steps[place:]
         self._steps.append(step)
-        self._failed = {known: failed for known, failed in self._failed.items() if known < place}
+        self._failed = {
+            step_number: failed for step_number, failed in self._failed.items() if step_number < place
+        }
 
     def failed(self, step: int) -> list[dict[str, Any]] | None:
         """List the failures that a step found; None where it was not seen to its end."""
@@ -114,7 +116,7 @@ class State:
                 self._check(record.get("settings", {}), settings)
                 _forget(failed_in_a_row)
             case {"step": int(step), "pairs": str(pairs), "calls": int(calls)}:
-                self._set(step, Step(pairs, calls))
+                self._set(step, RecordedStep(pairs, calls))
             case {"step": int(step), "failed": list(failed)}:
                 self._failed[step] = failed
             case {"request": str(digest)}:
@@ -124,8 +126,8 @@ class State:
                 if "candidate" in record:
                     failed_in_a_row.clear()
 
-    def _check(self, known: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        if changed := [key for key in {**known, **wanted} if known.get(key) != wanted.get(key)]:
+    def _check(self, recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        if changed := [key for key in {**recorded, **wanted} if recorded.get(key) != wanted.get(key)]:
             raise UsageError(
                 f"the search in {(self._path or Path()).parent} had another {', '.join(sorted(changed))}",
                 hint="name another folder with --out, or start over with --fresh",

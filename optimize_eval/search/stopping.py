@@ -64,7 +64,7 @@ class Brakes:
         self._best.append(best)
         self._highest = max(self._highest, best)
 
-    def asked(self) -> None:
+    def count_request(self) -> None:
         """Note that a proposer replied."""
         self._idle = 0
 
@@ -89,7 +89,7 @@ class Brakes:
             )
 
     def check_limits(self) -> None:
-        if self._stop.is_asked:
+        if self._stop.is_requested:
             raise cut_off(self._stop, "")
         if self._ends_at is not None and time.monotonic() + self._time_of_the_final() >= self._ends_at:
             raise Over(Why.TIME, "the time is over, but for the final sweep (--max-time)")

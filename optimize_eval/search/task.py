@@ -14,35 +14,35 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import identify
 from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.datasets import Example
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.components import of_json, plain
 from optimize_eval.search.goal import Goal, make_goal
-from optimize_eval.search.optimizing import Task
+from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.plan import (
     MINIBATCH,
     TOP,
     WITHOUT_EXAMPLES,
-    Plan,
+    SearchPlan,
+    SearchSplit,
     Selection,
-    Split,
     sampled,
     shared,
     split_of,
 )
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.result.final import final_calls
-from optimize_eval.search.searching import Limits, check
+from optimize_eval.search.searching import SearchLimits, check
 from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
 from optimize_eval.session.inputs import Examples
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison
+from optimize_eval.session.sweeps import SweepInputs
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What is asked for, by the names of options."""
+class SearchArguments:
+    """The arguments, by the names of options."""
 
     specs: tuple[EvaluatorSpec, ...]
     seeds: tuple[Candidate, ...]
@@ -71,14 +71,14 @@ class Wanted:
     task_model: str | None = None
     cluster_by: str | None = None
 
-    def task(self, folder: Path, handling: Handling) -> Task:
+    def task(self, folder: Path, handling: Handling) -> SearchTask:
         """Make the task; raises UsageError where its parts do not fit."""
         goal, specs = _ordered(self.specs, self.climb, self.goal)
         examples = _with_val(self.examples, self.val_share, self.seed)
         train, deciding = _splits(examples.sources, self.search_val, self.seed)
         plan = self._plan(goal, specs, train, deciding)
         check(plan)
-        comparison = Comparison(
+        comparison = SweepInputs(
             specs=specs,
             candidates=(),
             examples=examples,
@@ -88,13 +88,13 @@ class Wanted:
             cluster_by=self.cluster_by,
         )
         budget = plan.needs.choose(self.budget)
-        limits = Limits(
+        limits = SearchLimits(
             budget=budget,
             early=self._early(budget),
             ends_at=handling.ends_at,
             final_calls=final_calls(comparison, 1 + self.top),
         )
-        return Task(
+        return SearchTask(
             plan=plan,
             comparison=comparison,
             seed_name=_seed_name(self.seeds),
@@ -104,16 +104,18 @@ class Wanted:
             task_model=check_task_model(self.task_model),
         )
 
-    def _plan(self, goal: Goal, specs: Sequence[EvaluatorSpec], train: Split, deciding: Split) -> Plan:
-        read = [of_json(one.text, one.name) if self.components else plain(one.text) for one in self.seeds]
+    def _plan(
+        self, goal: Goal, specs: Sequence[EvaluatorSpec], train: SearchSplit, deciding: SearchSplit
+    ) -> SearchPlan:
+        read = [of_json(seed.text, seed.name) if self.components else plain(seed.text) for seed in self.seeds]
         if not read and not self.from_scratch:
             raise UsageError(
                 "there is no candidate to improve",
                 hint="name one: optimize-eval optimize prompt.txt …; without one: --from-scratch",
             )
-        if any(one.keys() != read[0].keys() for one in read):
+        if any(item.keys() != read[0].keys() for item in read):
             raise UsageError("the candidates have different components", hint="name the same in each")
-        return Plan(
+        return SearchPlan(
             seed=plain("") if self.from_scratch else read[0],
             others=tuple(read) if self.from_scratch else tuple(read[1:]),
             goal=goal,
@@ -151,7 +153,7 @@ def _ordered(
 ) -> tuple[Goal, tuple[EvaluatorSpec, ...]]:
     """Put what is climbed first: the final sweep's verdict is about its first evaluator."""
     goal = make_goal(
-        [one.name for one in specs], [one.score_range for one in specs], climb=climb, weights=weights
+        [spec.name for spec in specs], [spec.score_range for spec in specs], climb=climb, weights=weights
     )
     places = sorted(range(len(specs)), key=lambda place: -goal.weights[place])
     ordered = tuple(specs[place] for place in places)
@@ -172,7 +174,7 @@ def _with_val(examples: Examples, share: float | None, seed: int) -> Examples:
         raise UsageError("--val-share splits one file", hint="give --dataset, and no --valset")
     if not 0 < share < 1:
         raise UsageError(
-            f"--val-share {share:g} is no share", hint="give a number between 0 and 1, such as 0.3"
+            f"--val-share {share:g} is not a share", hint="give a number between 0 and 1, such as 0.3"
         )
     (train,) = (source for source in examples.sources if source.name == "train")
     kept, held_out = shared(train.examples, share, seed)
@@ -184,11 +186,13 @@ def _with_val(examples: Examples, share: float | None, seed: int) -> Examples:
     return replace(examples, sources=(*sources, *others), files=files)
 
 
-def _source(source: Source, name: str, examples: Sequence[Example]) -> Source:
+def _source(source: SplitSource, name: str, examples: Sequence[Example]) -> SplitSource:
     return replace(source, name=name, examples=tuple(examples))
 
 
-def _splits(sources: Sequence[Source], search_val: int | None, seed: int) -> tuple[Split, Split]:
+def _splits(
+    sources: Sequence[SplitSource], search_val: int | None, seed: int
+) -> tuple[SearchSplit, SearchSplit]:
     """Find what teaches and what decides; where nothing is held out, train does both."""
     named = {source.name: source for source in sources}
     if "train" not in named:

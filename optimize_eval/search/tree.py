@@ -49,7 +49,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class CurvePoint:
     """A point of the curve of scores against calls."""
 
     calls: int
@@ -74,7 +74,7 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchOutcome:
     """A finished search, before its final sweep."""
 
     nodes: tuple[Node, ...]
@@ -107,10 +107,10 @@ class Found:
         return tuple(reversed(path))
 
     @property
-    def curve(self) -> tuple[Step, ...]:
+    def curve(self) -> tuple[CurvePoint, ...]:
         """Tell how the best mean grew with the calls."""
         best, steps = float("-inf"), []
         for node in self.nodes:
             best = max(best, node.mean)
-            steps.append(Step(calls=node.calls, best=best))
+            steps.append(CurvePoint(calls=node.calls, best=best))
         return tuple(steps)

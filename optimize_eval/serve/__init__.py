@@ -1,11 +1,11 @@
 """A command evaluator behind HTTP: what `optimize-eval serve` runs.
 
 connections listens and holds a bounded number of connections; wire reads requests off one and writes
-replies to it; hosts says whom a request may be for; payloads reads what was asked; replies says which status
-and body an outcome is; service asks the evaluator, so many calls at a time. What is reached over HTTP is
-reach/endpoint's business.
+replies to it; hosts says whom a request may be for; payloads reads request bodies; replies says which
+status and body an outcome is; service calls the evaluator, so many calls at a time. Evaluators that are
+reached over HTTP are programs/endpoint's business.
 
-The principle is that who asks judges: an answer that is wrong goes back as it came, so that the client
+The principle is that the client judges: an answer that is wrong goes back as it came, so that the client
 finds the same failure in it. What never became an answer is a 500, which is a failure to every client.
 """
 
@@ -16,7 +16,7 @@ _MOST_CONNECTIONS = 512
 
 
 def _most_connections() -> int:
-    """Leave half of this process's descriptors to the programs that are asked."""
+    """Leave half of this process's descriptors to the programs that are called."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_CONNECTIONS if soft < 0 else max(1, min(_MOST_CONNECTIONS, soft // 2))
 

@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from optimize_eval.errors import UsageError
 from optimize_eval.serve import Limits
 from optimize_eval.serve.replies import stopping
-from optimize_eval.serve.wire import Channel, Refused, Reply, Request
+from optimize_eval.serve.wire import BadRequest, Channel, HttpReply, HttpRequest
 
 _QUEUE = 1024
 _OUT_OF_RESOURCES = 0.1  # seconds to wait where the system has no descriptor or thread for us
@@ -26,7 +26,7 @@ _LOOK_EVERY = 0.05
 _LAST_WORDS = 2.0  # seconds in which connections say that they end
 _LISTEN_HINTS = {
     errno.EADDRINUSE: "another program listens there: choose another --port, or 0 for a free one",
-    errno.EADDRNOTAVAIL: "this machine has no such address: leave --host away, or give one of its own",
+    errno.EADDRNOTAVAIL: "this machine has no such address: omit --host, or give one of its own",
     errno.EACCES: "ports below 1024 need rights of their own: choose a higher --port, or 0 for a free one",
 }
 
@@ -38,9 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError):
-        raise UsageError(
-            f"no host is called {host!r}", hint="leave --host away, or give an address"
-        ) from None
+        raise UsageError(f"unknown host {host!r}", hint="omit --host, or give an address") from None
     try:
         return socket.create_server(address[:2], family=family, backlog=_QUEUE)
     except OSError as error:
@@ -59,11 +57,14 @@ def is_loopback(listener: socket.socket) -> bool:
     return bool((getattr(address, "ipv4_mapped", None) or address).is_loopback)
 
 
-class Connections:
-    """Accepts connections and hands each request on them to `answer`, until it is told to stop."""
+class Acceptor:
+    """Accepts connections and hands each request on them to `answer`, until it is stopped."""
 
     def __init__(
-        self, listener: socket.socket, answer: Callable[[Request], Reply], limits: Limits | None = None
+        self,
+        listener: socket.socket,
+        answer: Callable[[HttpRequest], HttpReply],
+        limits: Limits | None = None,
     ) -> None:
         self._listener = listener
         self._answer = answer
@@ -76,7 +77,7 @@ class Connections:
         self._acceptor.start()
 
     def stop(self) -> None:
-        """Accept and read no more; what was asked is still answered."""
+        """Accept and read no more; requests that have come are still answered."""
         with self._changed:
             self._is_stopping = True
             channels = [channel for channel, _ in self._open.values()]
@@ -114,10 +115,12 @@ class Connections:
         poller = select.poll()
         for one in (self._listener, self._woken):
             poller.register(one, select.POLLIN)
-        while self._make_room():
+        while True:
             poller.poll()
             if self._is_stopping:
                 return
+            if not self._has_room():
+                continue
             try:
                 connection, _ = self._listener.accept()
             except OSError as error:
@@ -126,19 +129,21 @@ class Connections:
             else:
                 self._admit(connection)
 
-    def _make_room(self) -> bool:
-        """Wait until there is a place; false when it is time to stop."""
+    def _has_room(self) -> bool:
+        """Return True if there is a place for who waits for one; else make one, and wait a moment."""
         with self._changed:
-            while len(self._open) >= self._limits.connections and not self._is_stopping:
-                self._send_one_away()
-                self._changed.wait(_LOOK_EVERY)
-            return not self._is_stopping
+            if len(self._open) < self._limits.connections:
+                return True
+            self._send_one_away()
+            self._changed.wait(_LOOK_EVERY)
+            return False
 
     def _send_one_away(self) -> None:
         """Hang up on who has been idle the longest, else on who has begun a request and does not end it."""
         pauses = {pause: one for one, _ in self._open.values() if (pause := one.pause)}
         least = min(pauses, default=None)
-        if least and time.monotonic() - least.since >= self._limits.patience:  # else it is about to ask
+        is_over = least and time.monotonic() - least.since >= self._limits.patience
+        if least and is_over:  # else its request is about to come
             pauses[least].send_away()
 
     def _rest(self) -> None:
@@ -163,11 +168,11 @@ class Connections:
             try:
                 while (request := channel.next()) is not None and self._reply(channel, request):
                     pass
-            except Refused as refused:
+            except BadRequest as refused:
                 channel.send(stopping() if self._is_stopping else refused.reply, is_last=True)
                 channel.linger()
 
-    def _reply(self, channel: Channel, request: Request) -> bool:
+    def _reply(self, channel: Channel, request: HttpRequest) -> bool:
         """Answer a request and tell whether another may follow."""
         reply = self._answer(request)
         is_last = request.is_last or self._is_stopping

@@ -23,7 +23,7 @@ class Hosts:
     names: frozenset[str] = frozenset()
 
     def admit(self, header: str | None) -> bool:
-        """Tell whether a Host header names the server; browsers always send one, so none is safe."""
+        """Return True if a Host header names the server; browsers always send one, so none is safe."""
         if not header:
             return True
         name = _name_of(header)
@@ -40,19 +40,19 @@ def hosts_of(bound: str, host: str, allowed: Iterable[str]) -> Hosts:
     """List what a server at an address goes by: the host as it was given, and what else is allowed."""
     names = {text: _name_of(text) for text in allowed}
     if wrong := next((text for text, name in names.items() if not name), None):
-        raise UsageError(f"{wrong!r} is no host", hint="--allow-host evaluator.internal")
+        raise UsageError(f"{wrong!r} is not a host", hint="--allow-host evaluator.internal")
     return Hosts(bound, frozenset({host.lower(), *names.values()}))
 
 
 def is_of_another_site(headers: Mapping[str, str]) -> bool:
-    """Tell whether a browser says that a page of another site makes this request."""
+    """Return True if a browser says that a page of another site makes this request."""
     return headers.get("sec-fetch-site", "").lower() == "cross-site"
 
 
 def _name_of(host: str) -> str:
     """Take the name out of a Host header, without its port; "" where there is none."""
-    found = _HOST.fullmatch(host)
-    return (found[1] or found[2]).lower().removesuffix(".") if found else ""
+    match = _HOST.fullmatch(host)
+    return (match[1] or match[2]).lower().removesuffix(".") if match else ""
 
 
 def _address_of(name: str) -> IPv4Address | IPv6Address | None:

@@ -18,7 +18,7 @@ _DECODER = json.JSONDecoder()
 
 
 class BadPayload(ValueError):
-    """Why a body is no payload; the text tells where."""
+    """Why a body is not a payload; the text says where."""
 
 
 class _Member(NamedTuple):
@@ -85,8 +85,8 @@ def _walk(text: str) -> Iterator[tuple[str, _Member]]:
 
 
 def _after_blanks(text: str, at: int) -> int:
-    found = _BLANKS.match(text, at)
-    return found.end() if found else at
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at
 
 
 def _check_version(text: str, members: dict[str, _Member]) -> None:

@@ -1,4 +1,4 @@
-"""Requests → replies by asking one evaluator, so many calls at a time; counts, and a log without contents."""
+"""Requests → replies by calling one evaluator, so many calls at once; counts, and a log without contents."""
 
 import threading
 import time
@@ -10,12 +10,12 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.protocol import Payload
 from optimize_eval.retrying import GivenUp
-from optimize_eval.run.attempt import ask
+from optimize_eval.run.attempt import call_with_retries
 from optimize_eval.run.stop import Stop
 from optimize_eval.serve import replies
 from optimize_eval.serve.hosts import Hosts, is_of_another_site
 from optimize_eval.serve.payloads import BadPayload, parse_payload
-from optimize_eval.serve.wire import Reply, Request
+from optimize_eval.serve.wire import HttpReply, HttpRequest
 from optimize_eval.version import VERSION
 
 SCHEMA = "optimize-eval.serve.v1"
@@ -52,8 +52,8 @@ class Service:
         self._counts: Counter[str] = Counter()
         self._has_told_note = False
 
-    def answer(self, request: Request) -> Reply:
-        """Answer one request, whatever happens."""
+    def answer(self, request: HttpRequest) -> HttpReply:
+        """Answer one request, in any case."""
         try:
             reply = self._route(request)
         except Exception as error:  # noqa: BLE001  one request fails, the server stays
@@ -66,7 +66,7 @@ class Service:
         with self._room:
             self._room.notify_all()
 
-    def _route(self, request: Request) -> Reply:
+    def _route(self, request: HttpRequest) -> HttpReply:
         if refusal := self._refusal(request):
             return self._refused(refusal)
         if request.method in _LOOKING:
@@ -79,7 +79,7 @@ class Service:
             payload = replace(payload, task_model=self._task_model)
         return self._in_turn(payload)
 
-    def _refusal(self, request: Request) -> Reply | None:
+    def _refusal(self, request: HttpRequest) -> HttpReply | None:
         """Find what is wrong with a request before its body is read."""
         if not self._hosts.admit(host := request.headers.get("host", "")):
             return replies.another_host(host)
@@ -93,19 +93,19 @@ class Service:
             return replies.no_such_method()
         return replies.from_a_page() if "origin" in request.headers else None  # browsers send it
 
-    def _in_turn(self, payload: Payload) -> Reply:
-        """Ask when it is this payload's turn; where too many wait, or it takes too long, nothing is asked."""
+    def _in_turn(self, payload: Payload) -> HttpReply:
+        """Call when it is this payload's turn; where too many wait, or it takes too long, call nothing."""
         with self._room:
             if self._is_full() and self._waiting >= _MOST_WAITING:
                 return replies.overloaded(self._waiting)
             self._await_turn()
-            if self._stop.is_asked:
+            if self._stop.is_requested:
                 return replies.stopping()
             if self._is_full():
                 return replies.busy(self._spec.timeout)
             self._in_flight += 1
         try:
-            return self._ask(payload)
+            return self._call(payload)
         finally:
             with self._room:
                 self._in_flight -= 1
@@ -117,13 +117,13 @@ class Service:
     def _await_turn(self) -> None:
         """Wait for room, for as long as a call may take."""
         self._waiting += 1
-        self._room.wait_for(lambda: self._stop.is_asked or not self._is_full(), self._spec.timeout)
+        self._room.wait_for(lambda: self._stop.is_requested or not self._is_full(), self._spec.timeout)
         self._waiting -= 1
 
-    def _ask(self, payload: Payload) -> Reply:
+    def _call(self, payload: Payload) -> HttpReply:
         started = time.monotonic()
         try:
-            answer = ask(
+            answer = call_with_retries(
                 self._evaluator.call,
                 payload,
                 started + self._spec.timeout,
@@ -138,7 +138,7 @@ class Service:
         self._tell_note()
         return replies.scored(answer, self._capacity())
 
-    def _failed(self, error: EvaluationError, seconds: float) -> Reply:
+    def _failed(self, error: EvaluationError, seconds: float) -> HttpReply:
         if self._stop.is_over:  # it failed because it was ended
             return replies.stopping()
         self._count("failed")
@@ -146,7 +146,7 @@ class Service:
         self._tell_note()
         return replies.failed(error, self._capacity())
 
-    def _refused(self, reply: Reply) -> Reply:
+    def _refused(self, reply: HttpReply) -> HttpReply:
         self._count("refused")
         return reply
 
@@ -161,7 +161,7 @@ class Service:
         """Say once that kept-alive processes broke; the note itself may quote what one printed."""
         if self._evaluator.note and not self._has_told_note:
             self._has_told_note = True
-            self._log("a kept-alive process broke; what it owed was asked again, one process each")
+            self._log("a kept-alive process broke; its open calls were made again, one process each")
 
     def _facts(self) -> dict[str, str | int]:
         with self._room:

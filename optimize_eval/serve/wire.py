@@ -28,7 +28,7 @@ AGAIN_IN = ("Retry-After", "1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class HttpRequest:
     """One request that came whole."""
 
     method: str
@@ -39,7 +39,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class HttpReply:
     """What goes back."""
 
     status: int
@@ -48,13 +48,13 @@ class Reply:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-def error_reply(status: int, error: str, *headers: tuple[str, str], **more: str) -> Reply:
+def error_reply(status: int, error: str, *headers: tuple[str, str], **more: str) -> HttpReply:
     """Say in JSON what is wrong; `error` is a text, as clients of ours look for it."""
     body = orjson.dumps({"error": error, **more}, option=orjson.OPT_APPEND_NEWLINE)
-    return Reply(status=status, body=body, headers=headers)
+    return HttpReply(status=status, body=body, headers=headers)
 
 
-class Refused(Exception):
+class BadRequest(Exception):
     """A request that cannot be taken; nothing more can be read from its connection."""
 
     def __init__(self, status: int, error: str, *headers: tuple[str, str]) -> None:
@@ -80,14 +80,14 @@ class Channel:
         self._is_sent_away = False
         self.pause: Pause | None = None  # None: a request is being answered
 
-    def next(self) -> Request | None:
+    def next(self) -> HttpRequest | None:
         """Read the next request; None when the client has gone, or has been idle for too long."""
         try:
             return self._read_request() if self._await_request() else None
         finally:
             self.pause, self._is_first = None, False
 
-    def send(self, reply: Reply, *, is_last: bool, without_body: bool = False) -> None:
+    def send(self, reply: HttpReply, *, is_last: bool, without_body: bool = False) -> None:
         """Write a reply; raises OSError where it is not taken in time."""
         head = [
             f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
@@ -114,7 +114,7 @@ class Channel:
             self._connection.shutdown(socket.SHUT_RD)
 
     def send_away(self) -> None:
-        """Give its place to another: an idle client is ended, one in the middle of a request is told so."""
+        """Give its place to another: an idle client is ended, one within a request gets an error."""
         self._is_sent_away, self.pause = True, None
         self.hang_up()
 
@@ -137,7 +137,7 @@ class Channel:
         self._buffer = self._buffer.lstrip(b"\r\n")
         return bool(self._buffer)
 
-    def _read_request(self) -> Request:
+    def _read_request(self) -> HttpRequest:
         started = time.monotonic()
         self.pause = Pause(has_begun=True, since=started)
         try:
@@ -145,16 +145,16 @@ class Channel:
             return self._read_rest(head, started + self._limits.request)
         except TimeoutError:
             waited = time.monotonic() - started
-            raise Refused(408, f"the request did not come whole within {waited:.0f} s") from None
+            raise BadRequest(408, f"the request did not arrive whole within {waited:.0f} s") from None
 
-    def _read_rest(self, head: bytes, deadline: float) -> Request:
+    def _read_rest(self, head: bytes, deadline: float) -> HttpRequest:
         method, target, version, headers = _parse_head(head)
         size = self._body_size(headers)
         if size > len(self._buffer) and headers.get("expect", "").lower() == "100-continue":
             self._connection.settimeout(self._limits.reply)
             self._connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         wishes = headers.get("connection", "").lower()
-        return Request(
+        return HttpRequest(
             method=method,
             path=_ABSOLUTE.sub("", target).partition("?")[0] or "/",
             headers=headers,
@@ -165,7 +165,7 @@ class Channel:
     def _read_head(self, deadline: float) -> bytes:
         while not (end := _HEAD_END.search(self._buffer)):
             if len(self._buffer) > self._limits.head:
-                raise Refused(431, f"the head of the request is larger than {self._limits.head:,} bytes")
+                raise BadRequest(431, f"the head of the request is larger than {self._limits.head:,} bytes")
             self._fill(deadline)
         head = bytes(self._buffer[: end.start()])
         del self._buffer[: end.end()]
@@ -173,13 +173,13 @@ class Channel:
 
     def _body_size(self, headers: Mapping[str, str]) -> int:
         if "transfer-encoding" in headers:
-            raise Refused(411, "send the body in one piece, with a Content-Length")
-        said = headers.get("content-length", "0")
-        if not _LENGTH.fullmatch(said):
-            raise Refused(400, "the Content-Length is not a number")
-        if int(said) > self._limits.body:
-            raise Refused(413, f"the body is larger than {self._limits.body:,} bytes")
-        return int(said)
+            raise BadRequest(411, "send the body in one piece, with a Content-Length")
+        length = headers.get("content-length", "0")
+        if not _LENGTH.fullmatch(length):
+            raise BadRequest(400, "the Content-Length is not a number")
+        if int(length) > self._limits.body:
+            raise BadRequest(413, f"the body is larger than {self._limits.body:,} bytes")
+        return int(length)
 
     def _read_body(self, size: int, deadline: float) -> bytes:
         while len(self._buffer) < size:
@@ -191,9 +191,9 @@ class Channel:
     def _fill(self, deadline: float) -> None:
         data = self._receive(min(deadline, time.monotonic() + self._limits.half_open))
         if not data and self._is_sent_away:
-            raise Refused(503, "too many clients, and this request took its time", AGAIN_IN)
+            raise BadRequest(503, "too many clients, and this request was slow", AGAIN_IN)
         if not data:
-            raise Refused(400, "the request ended in its middle")
+            raise BadRequest(400, "the request broke off")
         self._buffer += data
 
     def _receive(self, deadline: float) -> bytes:
@@ -209,14 +209,14 @@ def _parse_head(head: bytes) -> tuple[str, str, int, dict[str, str]]:
     first, *rest = (line.removesuffix(b"\r") for line in head.split(b"\n"))
     request = _REQUEST_LINE.fullmatch(first)
     if not request:
-        raise Refused(400, "this is not an HTTP/1.1 request")
+        raise BadRequest(400, "this is not an HTTP/1.1 request")
     headers: dict[str, str] = {}
     for line in rest:
         header = _HEADER.fullmatch(line)
         if not header:
-            raise Refused(400, "a header of the request is none")
+            raise BadRequest(400, "a header of the request is malformed")
         name, value = header[1].decode().lower(), header[2].decode("latin-1")
         if name in _ONE_VALUE and headers.get(name, value) != value:
-            raise Refused(400, f"the request has two different headers {header[1].decode()}")
+            raise BadRequest(400, f"the request has two different headers {header[1].decode()}")
         headers[name] = value
     return request[1].decode(), request[2].decode(), int(request[3]), headers

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.candidates import LONGEST_NAME, STDIN, Candidate, Named
+from optimize_eval.candidates import LONGEST_NAME, STDIN, Candidate, CandidatePath
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import check_used, named_apart, parse_evaluator
@@ -26,7 +26,9 @@ def listed_as(what: str, given: Any) -> list[Any]:
         return [given]
     if isinstance(given, Iterable) and not isinstance(given, bytes):
         return [*given]
-    raise UsageError(f"{given!r} is no {what} and no list of them", hint=f"give one {what}, or a list")
+    raise UsageError(
+        f"{given!r} is neither one {what} nor a list of them", hint=f"give one {what}, or a list"
+    )
 
 
 def texts_of(what: str, given: Any) -> list[str]:
@@ -61,19 +63,19 @@ def _evaluator(given: object, called: str, defaults: EvaluatorSpec) -> Evaluator
     )
 
 
-def candidates_of(given: OneCandidate | Iterable[OneCandidate]) -> list[Named | Candidate]:
+def candidates_of(given: OneCandidate | Iterable[OneCandidate]) -> list[CandidatePath | Candidate]:
     """Read candidates: a text is a file, a glob or a JSONL list; a mapping has texts by their names."""
     return [found for one in listed_as("candidate", given) for found in _candidates(one)]
 
 
-def _candidates(given: object) -> list[Named | Candidate]:
+def _candidates(given: object) -> list[CandidatePath | Candidate]:
     match given:
         case str() | Path() if os.fspath(given) != STDIN:
-            return [Named(os.fspath(given), is_list=os.fspath(given).endswith(_LIST))]
+            return [CandidatePath(os.fspath(given), is_list=os.fspath(given).endswith(_LIST))]
         case Mapping():
             return [_candidate(name, text) for name, text in given.items()]
     raise UsageError(
-        f"{given!r} is no candidate", hint='name its file, "prompt.txt", or give its text: {"v1": "…"}'
+        f"{given!r} is not a candidate", hint='name its file, "prompt.txt", or give its text: {"v1": "…"}'
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from threading import Lock, Thread
 from typing import Generic, TypeVar
 
-from optimize_eval.run.progress import Progress
+from optimize_eval.run.outcome import Progress
 from optimize_eval.run.stop import Stop
 from optimize_eval.session.host import Watch
 
@@ -21,7 +21,7 @@ Show = Callable[[Sequence[Progress]], object]
 _TICK = 0.1  # seconds
 
 
-class Program:
+class ProgramHost:
     """The host that a program is which calls us: it prints nothing, and its signals are its own."""
 
     def __init__(self, show: Show | None = None) -> None:
@@ -50,8 +50,8 @@ class Program:
         self._progress = progress
 
 
-def beside(work: Callable[[], T], host: Program) -> T:
-    """Do the work in a thread of its own; whatever ends the waiting for it ends the work first."""
+def beside(work: Callable[[], T], host: ProgramHost) -> T:
+    """Do the work in a thread of its own; an interrupt of the waiting ends the work first."""
     doing = _Doing(work, host.stop)
     try:
         doing.thread.start()
@@ -89,17 +89,17 @@ class _Doing(Generic[T]):
 
     def end(self) -> None:
         """Stop the work and wait for its end; interrupted once more, it is ended at once."""
-        self._stop.ask()
+        self._stop.request()
         is_begun = self.thread.ident is not None  # else it sees the stop before anything else
         while is_begun and not self._is_done:
             try:
                 self.is_done(-1)
             except KeyboardInterrupt:
-                self._stop.ask()
+                self._stop.request()
 
     def _do(self) -> None:
         try:
-            if not self._stop.is_asked:
+            if not self._stop.is_requested:
                 self._results.append(self._work())
         except BaseException as error:  # noqa: BLE001  raised where it is waited for
             self._error = error

@@ -22,8 +22,7 @@ from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.session.boards import drop_outdated, make_board, path_of
-from optimize_eval.session.calling import Called, call, reachable, summarise
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
 from optimize_eval.session.opening import folder_of, opened
@@ -202,7 +201,7 @@ def _drop_boards(prepared: PreparedBench) -> None:
         path.unlink(missing_ok=True)
 
 
-def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> Called:
+def _call(prepared: PreparedBench, stored: StoredRun, host: Host) -> CallSpan:
     plan = _with_tasks(prepared.plan, prepared.files, prepared.folder)
     called = call(plan, stored, prepared.handling.settings(plan), host)
     drop_outdated(prepared.folder)
@@ -227,8 +226,8 @@ def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
         name = first.setdefault(tasks_of(spec).model, spec.name)
         if name != spec.name:
             say(
-                f"note: {spec.name} is the same model as {name}: what either said counts for both; "
-                "--repeats shows how much it varies"
+                f"note: {spec.name} is the same model as {name}: its replies count for both; "
+                "--repeats shows how much they vary"
             )
 
 

@@ -1,35 +1,59 @@
-"""The calls of a session: what is owed of a plan, then the recheck if there is to be one; and its summary.
+"""The calls of a session: what is owed of a plan, then the recheck if there is to be one; and what it leaves.
 
 What the plan is, and whose folder it goes to, is decided by sweeps, benches and rescoring.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.findings.board.stored import Board
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.recheck import Rechecked, recheck
-from optimize_eval.run.runner import Ended, Runner, Settings, Status
+from optimize_eval.run.runner import Runner, SessionEnd, Settings, Status
 from optimize_eval.session.host import Host
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
     from optimize_eval.findings.shapes.summary import Summary
+    from optimize_eval.findings.summary.gates import Gate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class CallSpan:
     """What became of the calls, and of the recheck after them; `plan` is None where nothing was owed."""
 
-    ended: Ended
+    ended: SessionEnd
     plan: Plan | None = None
     rechecked: Rechecked | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A session that came to an end, be it before all was called.
+
+    A bench has several spans of calls, one for its models and one for each metric of its own. `boards` are
+    leaderboards by the names of such metrics, the bench's own without one; empty while calls are owed.
+    """
+
+    stored: StoredRun
+    summary: "Summary"
+    calls: tuple[CallSpan, ...]
+    boards: Mapping[str, Board] = field(default_factory=dict)
+    gates: "tuple[Gate, ...]" = ()
+    off_scale: tuple[str, ...] = ()  # words for judges whose scores were on another scale too often
+
+    @property
+    def status(self) -> Status:
+        """Say how it ended: the first span that did not come to its end speaks for all."""
+        ends = (called.ended.status for called in self.calls)
+        return next((status for status in ends if status is not Status.DONE), Status.DONE)
 
 
 @contextmanager
@@ -65,20 +89,20 @@ def call(
     *,
     again: int | None = None,
     connecting: Connecting = connect,
-) -> Called:
-    """Call what is owed of a plan's evaluators, which may be some of the run's, then so many once more."""
+) -> CallSpan:
+    """Make the owed calls of a plan's evaluators, which may be some of the run's; then recheck so many."""
     with host.calling():
         with host.watching(is_recheck=False) as watch:
             runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch, connecting=connecting)
             ended = runner.run(stored.folder / JOURNAL)
         if again is None:
-            return Called(ended=ended, plan=plan)
+            return CallSpan(ended=ended, plan=plan)
         if ended.status is not Status.DONE:
-            host.say("recheck: left out; it asks again once a run is done")
-            return Called(ended=ended, plan=plan)
+            host.say("recheck: skipped; it calls again once a run is done")
+            return CallSpan(ended=ended, plan=plan)
         with host.watching(is_recheck=True) as watch:
-            found = recheck(plan, stored, again, slots=settings.slots, stop=host.stop, watch=watch)
-    return Called(ended=ended, plan=plan, rechecked=found)
+            rechecked = recheck(plan, stored, again, slots=settings.slots, stop=host.stop, watch=watch)
+    return CallSpan(ended=ended, plan=plan, rechecked=rechecked)
 
 
 def summarise(run: StoredRun) -> "Summary":

@@ -5,11 +5,10 @@ from pathlib import Path
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.kinds import reproduce
+from optimize_eval.run.outcome import Progress
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.progress import Progress
-from optimize_eval.run.runner import Ended, Status
-from optimize_eval.session.calling import Called
-from optimize_eval.session.finished import Finished
+from optimize_eval.run.runner import SessionEnd, Status
+from optimize_eval.session.calling import CallSpan, Finished
 
 DONE, MISSED, COULD_NOT_GO_ON, TOO_MANY_FAILURES, INTERRUPTED = 0, 1, 3, 4, 130
 
@@ -31,20 +30,20 @@ _LONG = "with the candidate, -e and --example FILE:LINE"
 def exit_code(finished: Finished) -> int:
     """Give the code of the first span of calls that did not end well; then gates may be missed."""
     codes = [
-        COULD_NOT_GO_ON if one.ended.changed else OF_A_STATUS[one.ended.status] for one in finished.calls
+        COULD_NOT_GO_ON if call.ended.changed else OF_A_STATUS[call.ended.status] for call in finished.calls
     ]
     codes.append(TOO_MANY_FAILURES if finished.off_scale else DONE)
     codes.append(DONE if all(gate.is_met for gate in finished.gates) else MISSED)
     return next(filter(None, codes), DONE)
 
 
-def changed(ended: Ended) -> str:
+def changed(ended: SessionEnd) -> str:
     """Say which evaluators were not the same program from the first call to the last."""
-    return f"{', '.join(ended.changed)} changed while being asked"
+    return f"{', '.join(ended.changed)} changed while being called"
 
 
 def explained(
-    called: Called, again: Again, *, folder: Path | None = None, out: str | None = None
+    called: CallSpan, again: Again, *, folder: Path | None = None, out: str | None = None
 ) -> Iterator[str]:
     """Say what went on beside the result, and what to do about it.
 
@@ -58,7 +57,7 @@ def explained(
         yield from _end(called.ended, called.plan, again, folder, out)
 
 
-def _end(ended: Ended, plan: Plan, again: Again, folder: Path | None, out: str | None) -> Iterator[str]:
+def _end(ended: SessionEnd, plan: Plan, again: Again, folder: Path | None, out: str | None) -> Iterator[str]:
     yield from (f"note: {note}" for note in ended.notes)
     for progress in ended.broken:
         yield from _broken(progress, plan)
@@ -66,11 +65,11 @@ def _end(ended: Ended, plan: Plan, again: Again, folder: Path | None, out: str |
     done = sum(progress.done for progress in ended.progress)
     so_far = f"{done:,} of {plan.layout.size:,} calls are done"
     if ended.status is Status.INTERRUPTED:
-        yield f"interrupted: {so_far}; to go on:\n  {again()}"
+        yield f"interrupted: {so_far}; to resume:\n  {again()}"
     elif ended.status is Status.OVER_BUDGET:
-        yield f"over budget: {ended.over}; {so_far}; to go on:\n  {again()}"
+        yield f"over budget: {ended.over}; {so_far}; to resume:\n  {again()}"
     elif ended.status is Status.OUT_OF_TIME:
-        yield f"out of time (--max-time): {so_far}; to go on:\n  {again()}"
+        yield f"out of time (--max-time): {so_far}; to resume:\n  {again()}"
     elif ended.reason and done < plan.layout.size:
         names = _half_scored(ended, plan)
         here = (
@@ -91,9 +90,9 @@ def _mostly_failed(progress: Progress) -> str:
     return f"{what}; the last one, {failed.kind}: {failed.message}" if failed else what
 
 
-def _half_scored(ended: Ended, plan: Plan) -> list[str]:
+def _half_scored(ended: SessionEnd, plan: Plan) -> list[str]:
     """Name the evaluators that failed and scored, and would not be the same ones once their files change."""
-    files = {one.name: one.files for one in plan.identities}
+    files = {identity.name: identity.files for identity in plan.identities}
     failed = [one for one in ended.progress if one.failed and one not in ended.broken]
     return [one.name for one in failed if files[one.name]]
 

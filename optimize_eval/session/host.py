@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from optimize_eval.run.progress import Progress
+from optimize_eval.run.outcome import Progress
 from optimize_eval.run.stop import Stop
 
 Say = Callable[[str], None]
@@ -17,7 +17,7 @@ class Host(Protocol):
     stop: Stop  # one for all that a host starts: who stops a session wants no further one
 
     def say(self, note: str) -> None:
-        """Take a note for people that is no result."""
+        """Take a note for people, apart from the result."""
         ...
 
     def calling(self) -> AbstractContextManager[object]:

@@ -1,20 +1,21 @@
 """What is loaded before the first call: the examples of the splits, and the candidates.
 
 Where they were is kept in run.json, so that a later session finds the same files again; whether they are the
-same is checked by run.again.
+same is checked by run.replan.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.candidates import STDIN, Candidate, Named, field_candidates, load_candidates
+from optimize_eval.candidates import STDIN, Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.errors import UsageError
 from optimize_eval.rows.datasets import (
     MAX_RECORDS,
-    Reading,
+    ParsedFile,
     copies_of,
     describe_copies,
     load_examples,
@@ -23,7 +24,7 @@ from optimize_eval.rows.datasets import (
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.plan import choose
 from optimize_eval.run.resume import recorded_sample
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 
@@ -37,7 +38,7 @@ class Examples:
     limit: int | None
     sample: int | None
     selection: Selection
-    sources: tuple[Source, ...]
+    sources: tuple[SplitSource, ...]
 
     @property
     def names(self) -> dict[str, str]:
@@ -57,44 +58,38 @@ def load_splits(
     selection: Selection = EVERYTHING,
     out: str | None = None,
 ) -> Examples:
-    """Load the files of the splits that are named; all their problems are told at once.
+    """Load the files of the splits that are named; all their problems are listed at once.
 
     `out` is the folder that the run may go on in: what it sampled by an older rule stays.
     """
     files = {split: path for split, path in named.items() if path is not None}
     is_whole = limit is sample is None and not selection
-    every = dict(
-        zip(files, load_examples(files.values(), most=MAX_RECORDS if is_whole else None), strict=True)
-    )
+    examples = load_examples(files.values(), most=MAX_RECORDS if is_whole else None)
+    every = dict(zip(files, examples, strict=True))
     selected = selection.of(every)
     for note in selection.notes(files, every, selected):
         say(f"note: {note}")
     recorded = recorded_sample(None if out is None else Path(out), limit, sample, seed)
+    take = partial(choose, limit=limit, sample=sample, seed=seed)
     sources = tuple(
-        Source(
+        SplitSource(
             name=split,
             file=files[split],
-            examples=choose(
-                examples, split=split, limit=limit, sample=sample, seed=seed, recorded=recorded.get(split, ())
-            ),
+            examples=take(there, split=split, recorded=recorded.get(split, ())),
         )
-        for split, examples in selected.items()
-        if examples
+        for split, there in selected.items()
+        if there
     )
     for source in sources:
         _check_size(source)
         _note_copies(source, say)
+    paths = (*named.values(),)
     return Examples(
-        files=files,
-        paths=(*named.values(),),
-        limit=limit,
-        sample=sample,
-        selection=selection,
-        sources=sources,
+        files=files, paths=paths, limit=limit, sample=sample, selection=selection, sources=sources
     )
 
 
-def _check_size(source: Source) -> None:
+def _check_size(source: SplitSource) -> None:
     if (many := len(source.examples)) > MAX_RECORDS:
         raise UsageError(
             f"{source.file}: {many:,} records are too many for one run",
@@ -102,12 +97,14 @@ def _check_size(source: Source) -> None:
         )
 
 
-def _note_copies(source: Source, say: Say) -> None:
+def _note_copies(source: SplitSource, say: Say) -> None:
     if copies := copies_of(source.examples):
         say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
 
 
-def load_all_candidates(named: Sequence[Named | Candidate], fields: Sequence[str]) -> tuple[Candidate, ...]:
+def load_all_candidates(
+    named: Sequence[CandidatePath | Candidate], fields: Sequence[str]
+) -> tuple[Candidate, ...]:
     """Load candidates from files and lists, or take them from the examples' own fields."""
     if fields:
         if named:
@@ -119,7 +116,7 @@ def load_all_candidates(named: Sequence[Named | Candidate], fields: Sequence[str
     return load_candidates(named)
 
 
-def stored_paths(splits: Mapping[str, str], candidates: Sequence[Named]) -> dict[str, Any]:
+def stored_paths(splits: Mapping[str, str], candidates: Sequence[CandidatePath]) -> dict[str, Any]:
     """Make of paths as they were given what run.json keeps of them; one that is not UTF-8 cannot be kept."""
     return {
         "splits": {split: path for split, path in splits.items() if path and is_utf8(path)},
@@ -128,14 +125,14 @@ def stored_paths(splits: Mapping[str, str], candidates: Sequence[Named]) -> dict
     }
 
 
-def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str, Reading | None]:
+def read_again(manifest: Manifest, named: Mapping[str, str | None]) -> dict[str, ParsedFile | None]:
     """Read the files of a run's splits, where an option names them or where they were."""
-    known = _paths(manifest).get("splits") or {}
+    paths = _paths(manifest).get("splits") or {}
     splits = [split["name"] for split in manifest["splits"]]
     for split, path in named.items():
         if path is not None and split not in splits:
             raise UsageError(f"{path}: the run has no {split} examples", hint="omit the option")
-    files = {split: named.get(split) or known.get(split) for split in splits}
+    files = {split: named.get(split) or paths.get(split) for split in splits}
     return {split: None if path is None else read_dataset(path, most=None) for split, path in files.items()}
 
 
@@ -143,28 +140,28 @@ def load_candidates_again(
     manifest: Manifest, paths: Sequence[str], lists: Sequence[str]
 ) -> tuple[Candidate, ...]:
     """Load candidates that options name, then what still can be loaded from where they were."""
-    if (paths or lists) and any(one.get("field") for one in manifest["candidates"]):
+    if (paths or lists) and any(candidate.get("field") for candidate in manifest["candidates"]):
         raise UsageError("the run's candidates are fields of its examples", hint="omit the options")
-    known = _paths(manifest)
-    were = [path for path in known.get("candidate") or () if path != STDIN]
+    stored = _paths(manifest)
+    were = [path for path in stored.get("candidate") or () if path != STDIN]
     here = load_candidates(_named(paths, lists))
-    return (*here, *_still_there(_named(were, known.get("candidates") or ())))
+    return (*here, *_still_there(_named(were, stored.get("candidates") or ())))
 
 
-def _named(paths: Iterable[str], lists: Iterable[str]) -> list[Named]:
-    return [*(Named(path) for path in paths), *(Named(path, is_list=True) for path in lists)]
+def _named(paths: Iterable[str], lists: Iterable[str]) -> list[CandidatePath]:
+    return [*(CandidatePath(path) for path in paths), *(CandidatePath(path, is_list=True) for path in lists)]
 
 
-def _still_there(named: Sequence[Named]) -> tuple[Candidate, ...]:
+def _still_there(named: Sequence[CandidatePath]) -> tuple[Candidate, ...]:
     try:
         return load_candidates(named)  # together, so that they are named as they were
     except UsageError:
         pass
-    found: list[Candidate] = []
-    for one in named:
+    candidates: list[Candidate] = []
+    for name_or_path in named:
         with suppress(UsageError):
-            found += load_candidates([one])
-    return tuple(found)
+            candidates += load_candidates([name_or_path])
+    return tuple(candidates)
 
 
 def _paths(manifest: Manifest) -> Mapping[str, Any]:

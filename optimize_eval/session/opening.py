@@ -28,7 +28,7 @@ def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | Non
     folder = default_folder(stem, texts, paths) if out is None else Path(out)
     former = former_folder(stem, plan) if out is None and not folder.exists() else None
     if former:
-        say(f"note: {former} has this run, named by an older rule: it goes on, as with --out {former}")
+        say(f"note: {former} has this run, named by an older rule; resuming it, as with --out {former}")
     return former or folder
 
 
@@ -45,16 +45,16 @@ def opened(folder: Path, plan: Plan, manifest: Manifest, handling: Handling, say
 def reusable(run: StoredRun) -> str:
     """Say which other run has scored some of what is owed, and the words that take it; empty for none."""
     calls = run.owed
-    found = known_elsewhere(run.folder, run.document, lambda: run.owed_examples) if calls else None
-    if found is None:
+    elsewhere = known_elsewhere(run.folder, run.document, lambda: run.owed_examples) if calls else None
+    if elsewhere is None:
         return ""
-    folder = shlex.quote(str(found.folder))
-    many = f"{'' if found.is_exact else 'up to '}{found.calls:,} of {calls:,}"
-    return f"{many} calls are already scored in {found.folder}: --reuse {folder}"
+    folder = shlex.quote(str(elsewhere.folder))
+    many = f"{'' if elsewhere.is_exact else 'up to '}{elsewhere.calls:,} of {calls:,}"
+    return f"{many} calls are already scored in {elsewhere.folder}: --reuse {folder}"
 
 
 def _take_over(plan: Plan, run: StoredRun, named: Sequence[str], say: Say) -> None:
-    """Copy what other runs have of what is owed, where it was asked for; else say which one has some."""
+    """Copy what other runs have of what is owed, with --reuse; else say which one has some."""
     for note in reuse(plan, run, named):
         say(f"note: {note}")
     if not named and (line := reusable(run)):
@@ -67,5 +67,5 @@ def note_changes(run: StoredRun, say: Say) -> None:
         say(f"note: {note}")
     if left := unnamed(run.document):
         report = f"; `optimize-eval report {shlex.quote(str(run.folder))} --all` shows it"
-        shown = "" if is_bench(run.manifest) else report  # a board has what is named, and nothing else
-        say(f"note: left out, as this command does not name it: {left}{shown}")
+        advice = "" if is_bench(run.manifest) else report  # a board has what is named, and nothing else
+        say(f"note: left out, as this command does not name it: {left}{advice}")

@@ -28,10 +28,10 @@ from optimize_eval.session.arguments import (
     listed_as,
     texts_of,
 )
-from optimize_eval.session.background import Program, Show, beside
+from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
+from optimize_eval.session.calling import Finished
 from optimize_eval.session.ending import changed, exit_code, explained
-from optimize_eval.session.finished import Finished
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
 from optimize_eval.store.records import Records
@@ -72,7 +72,7 @@ def sweep(
     Progress for each evaluator. Ctrl-C lets the calls in flight end, and raises KeyboardInterrupt.
     """
     given = _SWEEP.check(options)
-    host = Program(progress)
+    host = ProgramHost(progress)
     handling = handling_of(given.group(HandlingOptions))
     what = given.group(ComparisonOptions)
     comparison = load_comparison(
@@ -103,7 +103,7 @@ def bench(
     """
     scorers = texts_of("evaluator", options.get("evaluators", ()))
     given = _BENCH.check({**options, "evaluators": scorers})
-    host = Program(progress)
+    host = ProgramHost(progress)
     handling = handling_of(given.group(HandlingOptions))
     benchmark = benchmark_of(
         check_value("files", values.PATHS, listed_as("task file", files)),
@@ -125,7 +125,7 @@ def _starting(given: Given, programs: type[ProgramOptions]) -> EvaluatorSpec:
     return starting_spec(given.group(programs), judge, manners)
 
 
-def _run(work: Callable[[], Finished], host: Program, out: str | None) -> Run:
+def _run(work: Callable[[], Finished], host: ProgramHost, out: str | None) -> Run:
     finished = beside(work, host)
     host.show([one for called in finished.calls for one in called.ended.progress])
     ending = Ending(

@@ -13,8 +13,8 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.stored import Board
 from optimize_eval.kinds.task import task_spec
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.rows.datasets import Example, Reading
-from optimize_eval.run.rescore import Wanted
+from optimize_eval.rows.datasets import Example, ParsedFile
+from optimize_eval.run.rescore import WantedEvaluator
 from optimize_eval.session.boards import make_board, path_of
 from optimize_eval.session.host import Say
 from optimize_eval.store.folder import OUTPUTS
@@ -28,13 +28,17 @@ class Bench:
     """A bench, and another evaluator of what its models said."""
 
     def __init__(
-        self, run: StoredRun, wanted: Sequence[Wanted], say: Say, files: Sequence[TaskFile] | None = None
+        self,
+        run: StoredRun,
+        wanted: Sequence[WantedEvaluator],
+        say: Say,
+        files: Sequence[TaskFile] | None = None,
     ) -> None:
         """Take the task files, or load them from where they were."""
         if len(wanted) > 1:
             raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
         if wanted[0].spec.score_range is not ScoreRange.UNIT:
-            raise UsageError("a leaderboard has scores from 0 to 1", hint="leave --score-range away")
+            raise UsageError("a leaderboard has scores from 0 to 1", hint="omit --score-range")
         self._manifest = run.manifest
         self._scorer = wanted[0].spec
         self.path = path_of(run.folder, self._scorer.name)  # of the board by the new scores
@@ -42,7 +46,7 @@ class Bench:
         self._models = list(_apart(run.manifest["evaluators"], say))
         self.wanted = [_rescoring(run, model, self._scorer) for model in self._models]
 
-    def readings(self) -> dict[str, Reading | None]:
+    def readings(self) -> dict[str, ParsedFile | None]:
         """Give tasks as the examples that they were in the run."""
         names = [split["name"] for split in self._manifest["splits"]]
         there = [file for file in self._files if file.tasks]
@@ -51,7 +55,7 @@ class Bench:
     def board(self, run: StoredRun, evaluators: Sequence[str]) -> Board | None:
         """Make a leaderboard by the new scores, which `evaluators` gave, one for each model."""
         name = self._scorer.name
-        called = dict(zip(evaluators, [one["name"] for one in self._models], strict=True))
+        called = dict(zip(evaluators, [model["name"] for model in self._models], strict=True))
         settings = {**self._manifest["settings"], "scorer": name}
         return make_board(run, self._files, called, self.path, settings=settings, metric=name)
 
@@ -64,7 +68,7 @@ def _files_again(manifest: Manifest) -> list[TaskFile]:
     for split in manifest["splits"]:
         path = paths.get(split["name"])
         if path is None:
-            raise UsageError(f"run.json does not tell where {split['file']} was", hint="bench it once more")
+            raise UsageError(f"run.json does not say where {split['file']} was", hint="run bench again")
         file = load_tasks(path, format=settings.get("format"))
         there = set(split["lines"])
         tasks = tuple(task for task in file.tasks if task.line in there)
@@ -83,14 +87,14 @@ def _apart(models: Sequence[dict[str, Any]], say: Say) -> Iterator[dict[str, Any
             say(f"note: {model['name']} is the same model as {name}, which is scored for both")
 
 
-def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> Wanted:
+def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> WantedEvaluator:
     outputs = (run.folder / OUTPUTS).absolute()
     how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers, retries=scorer.retries)
     task = Tasks(scorer=scorer, replayed=model.get("model_sha256", ""))
     spec = task_spec(f"replay:{outputs}#{model['text']}", (), how, task)
-    return Wanted(spec=replace(spec, name=f"{model['name']}.{scorer.name}"), given=None)
+    return WantedEvaluator(spec=replace(spec, name=f"{model['name']}.{scorer.name}"), given=None)
 
 
-def _reading(file: TaskFile) -> Reading:
+def _reading(file: TaskFile) -> ParsedFile:
     examples = tuple(Example(raw=task.raw, line=task.line, value={}) for task in file.tasks)
-    return Reading(path=file.path, examples=examples, problems=())
+    return ParsedFile(path=file.path, examples=examples, problems=())

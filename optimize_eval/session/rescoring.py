@@ -13,11 +13,10 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.stored import Board
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again
-from optimize_eval.run.rescore import Settled, Wanted, add, humans_in, is_owed, settle
-from optimize_eval.run.runner import Ended, Status
+from optimize_eval.run.rescore import Settled, WantedEvaluator, add, humans_in, is_owed, settle
+from optimize_eval.run.runner import SessionEnd, Status
 from optimize_eval.run.splits import humans_of
-from optimize_eval.session.calling import Called, call, off_scale, reachable, summarise
-from optimize_eval.session.finished import Finished
+from optimize_eval.session.calling import CallSpan, Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
 from optimize_eval.session.rescore_bench import Bench
@@ -34,7 +33,7 @@ class Rescoring:
     """Evaluators for a run that is there, and where what it was about is now, if it moved."""
 
     folder: Path
-    wanted: Sequence[Wanted]
+    wanted: Sequence[WantedEvaluator]
     bench: Bench | None = None  # where the run is one
     splits: Mapping[str, str | None] = field(default_factory=dict)
     candidates: Sequence[str] = ()
@@ -62,9 +61,11 @@ def prepare_rescoring(
 ) -> Rescoring:
     """Open a run; `given` are the names that evaluators were given in so many words."""
     opened = open_stored(run)
-    fields = [one["field"] for one in opened.manifest["candidates"] if one.get("field")]
+    fields = [candidate["field"] for candidate in opened.manifest["candidates"] if candidate.get("field")]
     fields += [*humans_in(opened.manifest), *humans_of(specs)]
-    wanted = [Wanted(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)]
+    wanted = [
+        WantedEvaluator(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)
+    ]
     folder = opened.folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
     bench = Bench(opened, wanted, say) if is_bench(opened.manifest) else None
@@ -103,7 +104,7 @@ class Own(NamedTuple):
     """What became of a bench's own metric: its board, and how the calls went."""
 
     board: Board | None
-    called: Called
+    called: CallSpan
     off_scale: tuple[str, ...]  # see Finished
 
 
@@ -127,7 +128,7 @@ def _score_by(
     metric: EvaluatorSpec, folder: Path, files: Sequence[TaskFile], handling: Handling, host: Host
 ) -> Own:
     run = open_stored(folder)
-    bench = Bench(run, [Wanted(spec=metric, given=None)], host.say, files)
+    bench = Bench(run, [WantedEvaluator(spec=metric, given=None)], host.say, files)
     settled = settle(run, bench.wanted)
     planned = partial(plan_again, settled.specs, run.manifest, bench.readings(), ())
     run, called = _called(run, settled, planned, handling, host)
@@ -137,11 +138,11 @@ def _score_by(
 
 def _called(
     stored: StoredRun, settled: Settled, planned: Callable[[], Plan], handling: Handling, host: Host
-) -> tuple[StoredRun, Called]:
+) -> tuple[StoredRun, CallSpan]:
     """Add the evaluators to the run and call what is owed; without that no file of the run's is needed."""
     if not is_owed(stored, settled):
         stored = add(stored, settled.additions)
-        return stored, Called(ended=_nothing_called(stored, settled))
+        return stored, CallSpan(ended=_nothing_called(stored, settled))
     plan = planned()
     settings = handling.settings(plan)
     with reachable(plan) as connecting:
@@ -149,11 +150,11 @@ def _called(
         return stored, call(plan, stored, settings, host, connecting=connecting)
 
 
-def _nothing_called(stored: StoredRun, settled: Settled) -> Ended:
+def _nothing_called(stored: StoredRun, settled: Settled) -> SessionEnd:
     changed = tuple(name for name in settled.known if name in stored.ledger.changed)
-    return Ended(status=Status.DONE, reason="", progress=(), broken=(), notes=(), changed=changed)
+    return SessionEnd(status=Status.DONE, reason="", progress=(), broken=(), notes=(), changed=changed)
 
 
 def _note_done(settled: Settled, say: Say) -> None:
     for name in settled.known:
-        say(f"note: the run has {name} already, and nothing of it is owed")
+        say(f"note: the run already has {name}, and none of its calls is owed")

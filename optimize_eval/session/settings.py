@@ -84,7 +84,7 @@ def gates_of(gates: BoardGateOptions) -> GateOptions:
 def check_prices(plan: Plan, most: float) -> None:
     """Refuse a budget of money that cannot be kept, as the price of a model is not known."""
     if not 0 < most < math.inf:
-        raise UsageError(f"--max-cost {most:g} is no budget", hint="give dollars above 0, such as 2.50")
+        raise UsageError(f"--max-cost {most:g} is not a budget", hint="give dollars above 0, such as 2.50")
     from optimize_eval.models.prices import known_prices  # noqa: PLC0415  most runs have no such budget
 
     for spec in plan.specs:

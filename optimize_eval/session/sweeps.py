@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.candidates import Candidate, Named
+from optimize_eval.candidates import Candidate, CandidatePath
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.options.compared import ComparisonOptions
@@ -14,8 +14,8 @@ from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.resume import look_at
-from optimize_eval.session.calling import call, off_scale, reachable, summarise
-from optimize_eval.session.finished import Finished
+from optimize_eval.run.reuse import look_for_reuse
+from optimize_eval.session.calling import Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
@@ -26,13 +26,13 @@ from optimize_eval.store.stored import StoredRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class SweepInputs:
     """What is compared, by the names of options; all of it is loaded, so another candidate is a `replace`."""
 
     specs: tuple[EvaluatorSpec, ...]
     candidates: tuple[Candidate, ...]
     examples: Examples
-    named: Sequence[Named] = ()  # where candidates came from
+    named: Sequence[CandidatePath] = ()  # where candidates came from
     task_models: Sequence[str] = ()
     repeats: int = 1
     baseline: str | None = None
@@ -66,16 +66,16 @@ class Comparison:
 
 def load_comparison(
     specs: tuple[EvaluatorSpec, ...],
-    named: Sequence[Named | Candidate],
+    named: Sequence[CandidatePath | Candidate],
     fields: Sequence[str],
     what: ComparisonOptions,
     say: Say,
     *,
     margins: Sequence[str] = (),
     out: str | None = None,
-) -> Comparison:
+) -> SweepInputs:
     """Load what options name: candidates `named` or in `fields`; the run may go on in the folder `out`."""
-    return Comparison(
+    return SweepInputs(
         specs=specs,
         candidates=load_all_candidates(named, fields),
         examples=load_splits(
@@ -87,7 +87,7 @@ def load_comparison(
             selection=parse_selection(what.filters, what.ids),
             out=out,
         ),
-        named=[one for one in named if isinstance(one, Named)],
+        named=[one for one in named if isinstance(one, CandidatePath)],
         seed=what.seed,
         task_models=what.task_models,
         repeats=what.repeats,
@@ -110,7 +110,7 @@ class Prepared:
 
 
 def prepare(
-    comparison: Comparison,
+    comparison: SweepInputs,
     handling: Handling,
     say: Say,
     *,
@@ -136,10 +136,12 @@ def prepare(
 
 
 def look(prepared: Prepared, say: Say) -> StoredRun:
-    """Find what is known of a run as it is to be; writes nothing."""
+    """Find what is scored of a run as it is to be, with --reuse also in other runs; writes nothing."""
     fresh, replaced = prepared.handling.fresh, prepared.handling.replace
     run = look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=fresh, replace=replaced)
     note_changes(run, say)
+    for note in look_for_reuse(prepared.plan, run, prepared.handling.reuse):
+        say(f"note: {note}")
     return run
 
 
@@ -158,8 +160,8 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     return Finished(stored=stored, summary=summary, calls=(called,), gates=gates, off_scale=off)
 
 
-def _kept(comparison: Comparison, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
-    """Make what run.json keeps of how the run was asked for, none of which is part of its plan."""
+def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
+    """Make what run.json keeps of the command's options, none of which is part of its plan."""
     examples, margins = comparison.examples, plan.layout.margins
     return {
         "concurrency": handling.concurrency,

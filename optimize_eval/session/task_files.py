@@ -11,7 +11,7 @@ from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.plan import choose
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 
@@ -27,7 +27,7 @@ def load_task_files(paths: Sequence[str], *, dialect: str | None, allow_bad: boo
     if problems and not allow_bad:
         raise DataError(problems)
     if not any(file.tasks for file in files):
-        raise UsageError("no line of the task files is a task", hint="look at it: optimize-eval validate")
+        raise UsageError("no line of the task files is a task", hint="check it: optimize-eval validate")
     return [file for file in files if file.tasks or file.errors]
 
 
@@ -39,7 +39,7 @@ def chosen(
     sample: int | None,
     seed: int,
     selection: Selection = EVERYTHING,
-) -> tuple[list[TaskFile], tuple[Source, ...]]:
+) -> tuple[list[TaskFile], tuple[SplitSource, ...]]:
     """Take what takes part of each file, and make splits of it: a run's examples."""
     sources = []
     selected = _selected(files, selection, say)
@@ -50,7 +50,7 @@ def chosen(
             if (file.name, task.line) in selected
         ]
         taken = choose(examples, split=file.name, limit=limit, sample=sample, seed=seed)
-        sources.append(Source(name=f"{file.name}{_SUFFIX}", file=file.path, examples=taken))
+        sources.append(SplitSource(name=f"{file.name}{_SUFFIX}", file=file.path, examples=taken))
     lines = [{example.line for example in source.examples} for source in sources]
     kept = [
         replace(file, tasks=tuple(task for task in file.tasks if task.line in there))
@@ -69,24 +69,24 @@ def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[
         file.name: [Example(raw=task.raw, line=task.line, value=fields(task)) for task in file.tasks]
         for file in files
     }
-    found = selection.of(every)
-    for note in selection.notes({file.name: file.path for file in files}, every, found):
+    chosen = selection.of(every)
+    for note in selection.notes({file.name: file.path for file in files}, every, chosen):
         say(f"note: {note}")
-    return {(name, example.line) for name, examples in found.items() for example in examples}
+    return {(name, example.line) for name, examples in chosen.items() for example in examples}
 
 
 def find_task(files: Sequence[TaskFile], wanted: str) -> tuple[TaskFile, Task]:
     """Find a task by its id, or by FILE:ID where several files have it."""
-    found = [
+    matches = [
         (file, task)
         for file in files
         for task in file.tasks
         if wanted in {task.id, f"{file.name}:{task.id}", f"{file.path}:{task.id}"}
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = ", ".join(f"{file.name}:{task.id}" for file, task in found)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        names = ", ".join(f"{file.name}:{task.id}" for file, task in matches)
         raise UsageError(f"several files have a task {wanted!r}", hint=f"name one of {names}")
     ids = [task.id for file in files for task in file.tasks]
     raise UsageError(f"no task has the id {wanted!r}", hint=_nearest(wanted, ids))
@@ -103,8 +103,8 @@ def _files(name: str) -> list[Path]:
     path = Path(name)
     if not path.is_dir():
         return [path]
-    if found := sorted(path.glob(f"*{_SUFFIX}")):
-        return found
+    if files := sorted(path.glob(f"*{_SUFFIX}")):
+        return files
     raise UsageError(f"the folder {name} has no task file (*{_SUFFIX})", hint="name a folder that has some")
 
 

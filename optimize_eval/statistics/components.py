@@ -33,8 +33,8 @@ def components_of(se: float, n: int, repeats: int, *within_sd: float | None) -> 
     """
     if repeats < 2 or n < 1:  # noqa: PLR2004  one repeat does not vary
         return None
-    known = [sd for sd in within_sd if sd is not None]
-    if len(known) < len(within_sd):
+    sds = [sd for sd in within_sd if sd is not None]
+    if len(sds) < len(within_sd):
         return None
-    noise = math.fsum(sd**2 for sd in known) / (repeats * n)
+    noise = math.fsum(sd**2 for sd in sds) / (repeats * n)
     return Components(noise=min(noise, se**2), examples=max(0.0, se**2 - noise))

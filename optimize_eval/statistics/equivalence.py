@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from optimize_eval.statistics import student
 from optimize_eval.statistics.intervals import Interval
-from optimize_eval.statistics.paired import Difference
+from optimize_eval.statistics.paired import PairedDifference
 
 ONE_SIDED = 0.95
 
@@ -33,7 +33,7 @@ class WithinMargin:
         return self.is_no_worse and self.high < self.margin
 
 
-def within_margin(difference: Difference, margin: float, *, is_unit: bool) -> WithinMargin | None:
+def within_margin(difference: PairedDifference, margin: float, *, is_unit: bool) -> WithinMargin | None:
     """Hold a difference against a margin; None where too little is known of it."""
     ends = _ends(difference, is_unit=is_unit)
     return ends and WithinMargin(margin=margin, low=ends[0], high=ends[1])
@@ -44,7 +44,7 @@ def tango(wins: int, losses: int, n: int) -> Interval:
     return _tango_low(wins, losses, n), -_tango_low(losses, wins, n)
 
 
-def _ends(d: Difference, *, is_unit: bool) -> Interval | None:
+def _ends(d: PairedDifference, *, is_unit: bool) -> Interval | None:
     if d.diff is None or d.se is None or d.df is None:
         return None
     if d.is_share:

@@ -10,7 +10,7 @@ Estimate = tuple[float, float, float]  # value, standard error, degrees of freed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
+class GapEstimate:
     """The difference of two independent estimates; where neither varies there is no interval and no p."""
 
     value: float
@@ -24,15 +24,15 @@ class Gap:
         return self.ci is not None and (self.ci[0] > 0 or self.ci[1] < 0)
 
 
-def gap_of(first: Estimate, second: Estimate) -> Gap:
+def gap_of(first: Estimate, second: Estimate) -> GapEstimate:
     """Subtract two independent estimates (value, se, df), second from first."""
     (a, se_a, df_a), (b, se_b, df_b) = first, second
     se = math.hypot(se_a, se_b)
     df = satterthwaite(se_a**2, df_a, se_b**2, df_b)
     if not se:
-        return Gap(value=a - b, se=0.0, ci=None, df=df, p=None)
+        return GapEstimate(value=a - b, se=0.0, ci=None, df=df, p=None)
     p = student.two_sided_p((a - b) / se, df)
-    return Gap(value=a - b, se=se, ci=around(a - b, se, df), df=df, p=p)
+    return GapEstimate(value=a - b, se=se, ci=around(a - b, se, df), df=df, p=p)
 
 
 def satterthwaite(variance_a: float, df_a: float, variance_b: float, df_b: float) -> float:

@@ -23,7 +23,7 @@ def around(value: float, se: float, df: float) -> Interval:
 
 
 def wilson(mean: float, n: float, z: float = Z) -> Interval:
-    """Give the interval of a share of n examples; n is no whole number where examples weigh unequally."""
+    """Give the interval of a share of n examples; n is not a whole number where examples weigh unequally."""
     centre = (mean + z**2 / (2 * n)) / (1 + z**2 / n)
     reach = z / (1 + z**2 / n) * math.sqrt(mean * (1 - mean) / n + z**2 / (4 * n**2))
     return max(0.0, centre - reach), min(1.0, centre + reach)

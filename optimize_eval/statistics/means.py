@@ -31,10 +31,10 @@ def mean_of(values: Sequence[float], clusters: Clusters = None, *, is_unit: bool
     mean = centre(values)
     if mean is None:
         return Mean(mean=None, se=None, ci=None, method=None, n=n)
-    found = spread(values, mean, clusters)
-    if found is None:
+    se_and_df = spread(values, mean, clusters)
+    if se_and_df is None:
         return Mean(mean=mean, se=None, ci=None, method=None, n=n)
-    se, df = found
+    se, df = se_and_df
     ci, method = _interval(values, mean, se, df, is_clustered=clusters is not None, is_unit=is_unit)
     return Mean(mean=mean, se=se, ci=ci, method=method, n=n, df=df)
 
@@ -56,9 +56,9 @@ def spread_of(values: Sequence[float]) -> float | None:
 
 def pooled_sd(spreads: Iterable[tuple[float, int]]) -> float:
     """Put standard deviations, each with how much it counts, together to one."""
-    found = list(spreads)
-    total = sum(weight for _, weight in found)
-    return math.sqrt(math.fsum(weight * sd**2 for sd, weight in found) / total) if total else 0.0
+    estimates = list(spreads)
+    total = sum(weight for _, weight in estimates)
+    return math.sqrt(math.fsum(weight * sd**2 for sd, weight in estimates) / total) if total else 0.0
 
 
 def _interval(

@@ -13,7 +13,7 @@ MOST_FLIPPED = 1000  # units up to which flips are drawn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class PairedDifference:
     """Candidate B against A on the same examples; where all pairs differ alike there is no interval."""
 
     diff: float | None
@@ -46,7 +46,7 @@ def difference_of(
     *,
     seed: int = 0,
     may_flip: bool = True,
-) -> Difference:
+) -> PairedDifference:
     """Compare pairs: the mean of second minus first, its interval, one p value and the test it is from."""
     pairs = [b - a for a, b in zip(first, second, strict=True)]
     n = len(pairs)
@@ -60,12 +60,12 @@ def difference_of(
     diff = centre(pairs)
     found = None if diff is None else spread(pairs, diff, clusters)
     if diff is None or found is None:
-        return Difference(diff=diff, se=None, ci=None, df=None, p=None, test=None, **counts)
+        return PairedDifference(diff=diff, se=None, ci=None, df=None, p=None, test=None, **counts)
     se, df = found
     p, test = _test(first, second, pairs, clusters, (diff, se, df), seed=seed, may_flip=may_flip)
     ci = around(diff, se, df) if se else None
     skew = _skew(unit_sums(pairs, clusters))
-    return Difference(diff=diff, se=se, ci=ci, df=df, p=p, test=test, skew=skew, **counts)
+    return PairedDifference(diff=diff, se=se, ci=ci, df=df, p=p, test=test, skew=skew, **counts)
 
 
 def _test(

@@ -1,6 +1,6 @@
 """Power: which difference would be found in 80 of 100 runs, and how many examples a difference takes.
 
-Planning asks with a guess of the standard deviation, a verdict with the standard error that was observed.
+Planning uses a guess of the standard deviation, a verdict with the standard error that was observed.
 "Found" means: called better by the two-sided test at `ALPHA`, after Holm's correction for `comparisons` that
 are made together (the first step of Holm, so never too hopeful). Three tests, three ways of computing:
 
@@ -110,7 +110,7 @@ def mcnemar_power(pairs: int, difference: float, discordance: float, comparisons
 
 
 def at_least(successes: int, tosses: int, share: float) -> float:
-    """Compute the chance of so many successes or more: a sum where its first term is no tiny number."""
+    """Compute the chance of so many successes or more: a sum where its first term is not tiny."""
     if successes <= 0 or successes > tosses:
         return float(successes <= 0)
     total, term = 0.0, share**tosses

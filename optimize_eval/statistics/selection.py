@@ -22,7 +22,7 @@ _MOST_BLOCKS = 1000  # that are drawn: more units are put together at random, wh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossFitted:
-    """The gain of whatever would have been chosen; `chosen` says how often each candidate was."""
+    """The gain of the candidates that would have been chosen; `chosen` says how often each candidate was."""
 
     diff: float
     se: float

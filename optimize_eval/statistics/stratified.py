@@ -26,10 +26,10 @@ def stratified(tasks: Sequence[Sequence[float]]) -> Stratified | None:
     if not tasks or any(len(scores) < FEWEST for scores in tasks):
         return None
     try:
-        found = _estimated(tasks)
+        estimate = _estimated(tasks)
     except OverflowError:  # numbers near the end of what a float holds
         return None
-    return found if math.isfinite(found.se) else None
+    return estimate if math.isfinite(estimate.se) else None
 
 
 def _estimated(tasks: Sequence[Sequence[float]]) -> Stratified:

@@ -1,1 +1,1 @@
-"""A run on disk: folder, axes, journal, and where the newest record of each unit stands. Calls nobody."""
+"""A run on disk: folder, axes, journal, and where the newest record of each unit is. It calls nothing."""

@@ -5,11 +5,11 @@ says which of their products there are, with the counts at the end of the last s
 the last command named, in its order. What a command is about, a manifest, is made of these.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.store.keys import CellName, digest_of_candidate, shown_as, versions_of
-from optimize_eval.store.ledger import Table
+from optimize_eval.store.keys import CellName, name_in_cells, versions_of
+from optimize_eval.store.ledger import UnitTable
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, edited, kind_of
 from optimize_eval.store.manifest_shape import check_document, check_shape
 
@@ -20,12 +20,11 @@ Document = dict[str, Any]
 
 _COUNTS = ("scored", "failed", "skipped", "owed")
 _KEPT = ("version", "protocol", "kind", "created_at", "ended_at", "note")
-_OF_LABELS = ("file", "clusters", "groups", "names", "inputs")
 
 
 def current(entries: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """Give the entries of an axis that were not superseded, by name."""
-    return {one["name"]: one for one in entries if not one.get("superseded")}
+    return {entry["name"]: entry for entry in entries if not entry.get("superseded")}
 
 
 def selected(document: Document) -> Manifest:
@@ -42,7 +41,7 @@ def selected(document: Document) -> Manifest:
         "additions": [evaluators[name] for name in added],
         "candidates": [candidates[name] for name in chosen["candidates"]],
         "task_models": chosen["task_models"],
-        "splits": [_selected_split(one, splits[one["name"]]) for one in chosen["splits"]],
+        "splits": [_selected_split(split, splits[split["name"]]) for split in chosen["splits"]],
         **{key: chosen[key] for key in ("repeats", "baseline", "seed", "cluster_by", "group_by")},
         "settings": document.get("settings", {}),
         "cells": document["cells"],
@@ -52,16 +51,16 @@ def selected(document: Document) -> Manifest:
 def everything(document: Document) -> Manifest:
     """Say what a run is about when all that it has counts, superseded versions by names of their own."""
     chosen = document["selection"]
-    labels = {one["name"]: one for one in chosen["splits"]}
+    labels = {split["name"]: split for split in chosen["splits"]}
     splits = [
         _selected_split({**_all_of(split, labels.get(split["name"], {}))}, split)
         for split in document["splits"]
     ]
     return {
         **selected(document),
-        "evaluators": list(_named_apart(document["evaluators"], lambda one: str(one.get("sha256", "")))),
+        "evaluators": [{**entry, "name": name_in_cells(entry)} for entry in document["evaluators"]],
         "additions": [],
-        "candidates": list(_named_apart(document["candidates"], digest_of_candidate)),
+        "candidates": [{**entry, "name": name_in_cells(entry)} for entry in document["candidates"]],
         "task_models": document["task_models"],
         "splits": splits,
         "repeats": document["repeats"],
@@ -70,16 +69,18 @@ def everything(document: Document) -> Manifest:
     }
 
 
-def table_of(document: Document) -> Table:
+def table_of(document: Document) -> UnitTable:
     """Say which units a run has."""
     evaluators = current(document["evaluators"]).values()
-    return Table(
+    return UnitTable(
         run=document["id"],
-        cells=[cell_name(one) for one in document["cells"]],
-        lines={one["name"]: {line: n for n, line in enumerate(one["lines"])} for one in document["splits"]},
+        cells=[cell_name(cell) for cell in document["cells"]],
+        lines={
+            split["name"]: {line: n for n, line in enumerate(split["lines"])} for split in document["splits"]
+        },
         repeats=document["repeats"],
-        since={one["name"]: one.get("since", 0) for one in evaluators},
-        sound_since={one["name"]: one.get("sound_since", 0) for one in evaluators},
+        since={evaluator["name"]: evaluator.get("since", 0) for evaluator in evaluators},
+        sound_since={evaluator["name"]: evaluator.get("sound_since", 0) for evaluator in evaluators},
         versions=versions_of(document),
     )
 
@@ -110,12 +111,12 @@ def document_of(first: Manifest) -> Document:
     """Make the document of a run that has just what a manifest says, which may be of the first version."""
     added = [*first.get("additions", ())]
     evaluators = [*first["evaluators"], *added]
-    names = [one["name"] for one in evaluators]
+    names = [evaluator["name"] for evaluator in evaluators]
     if len(set(names)) < len(names):
         raise ValueError("its evaluators have the same name")
     shared = ("repeats", "baseline", "seed", "cluster_by", "group_by", "task_models")
     splits = first["splits"]
-    models, candidates = first["task_models"], [one["name"] for one in first["candidates"]]
+    models, candidates = first["task_models"], [candidate["name"] for candidate in first["candidates"]]
     return {
         "schema": SCHEMA,
         **{key: first[key] for key in _KEPT if key in first},
@@ -124,20 +125,20 @@ def document_of(first: Manifest) -> Document:
         "evaluators": evaluators,
         "candidates": first["candidates"],
         "task_models": models,
-        "splits": [{key: one[key] for key in ("name", "lines", "sha256")} for one in splits],
+        "splits": [{key: split[key] for key in ("name", "lines", "sha256")} for split in splits],
         "repeats": first["repeats"],
         "cells": [
-            cell_of((e, c, m, one["name"]), (0, 0, 0, len(one["lines"]) * first["repeats"]))
+            cell_of((e, c, m, split["name"]), (0, 0, 0, len(split["lines"]) * first["repeats"]))
             for e in names
             for c in candidates
             for m in models
-            for one in splits
+            for split in splits
         ],
         "selection": {
             "evaluators": names,
-            "added": [one["name"] for one in added],
+            "added": [entry["name"] for entry in added],
             "candidates": candidates,
-            "splits": [{key: one[key] for key in one if key != "sha256"} for one in splits],
+            "splits": [{key: split[key] for key in split if key != "sha256"} for split in splits],
             **{key: first[key] for key in shared},
         },
         "settings": first.get("settings", {}),
@@ -149,8 +150,8 @@ def _selected_split(chosen: Mapping[str, Any], split: Mapping[str, Any]) -> dict
     if chosen["lines"] == split["lines"]:
         digests = split["sha256"]
     else:
-        known = dict(zip(split["lines"], split["sha256"], strict=True))
-        digests = [known[line] for line in chosen["lines"]]
+        by_line = dict(zip(split["lines"], split["sha256"], strict=True))
+        digests = [by_line[line] for line in chosen["lines"]]
     return {**chosen, "sha256": digests}
 
 
@@ -166,9 +167,3 @@ def _all_of(split: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, An
         "clusters": None,
         "groups": {},
     }
-
-
-def _named_apart(entries: Sequence[Mapping[str, Any]], digest: Any) -> Iterator[dict[str, Any]]:
-    for one in entries:
-        name = shown_as(one["name"], digest(one)) if one.get("superseded") else one["name"]
-        yield {**one, "name": name}

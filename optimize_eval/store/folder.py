@@ -7,6 +7,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +23,11 @@ from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited
 
 MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
-OUTPUTS = "outputs.jsonl"  # of the models that tasks ask
+OUTPUTS = "outputs.jsonl"  # of the models that tasks call
 LOCK = "lock"
-BOARDS = "leaderboard*.json"  # what was made of a run of tasks; made anew at its end
+BOARDS = "leaderboard*.json"  # made from a run of tasks, and made again at its end
 
+_USUAL = "runs"  # where commands make the folders of runs
 _LONG = 20  # items of a list that stand on a line each
 _PLAIN = frozenset({str, int, type(None)})
 _HELD = frozenset({errno.EWOULDBLOCK, errno.EACCES})
@@ -43,7 +45,7 @@ def locked(folder: Path) -> Iterator[None]:
         lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
     except (FileExistsError, NotADirectoryError):
         raise UsageError(
-            f"{_file_in(folder)} is no folder, and a run needs one", hint="choose another one with --out"
+            f"{_file_in(folder)} is not a folder, and a run needs one", hint="choose another one with --out"
         ) from None
     except OSError as error:
         if error.errno == errno.ENOSPC:
@@ -60,9 +62,9 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def holder(folder: Path) -> str | None:
-    """Tell which process holds a run's folder: its number, "" where that is not known, None for no process.
+    """Return the process that holds a run's folder: its number, "" where it is unknown, None for no process.
 
-    Makes no file. The lock is shared with others that look, and held for the instant of asking only.
+    Makes no file. The lock is shared with others that look, and held for an instant only.
     """
     try:
         lock = os.open(folder / LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -95,18 +97,18 @@ def _hold(folder: Path, lock: int) -> None:
             ) from None
         number = _number_in(lock)
         raise UsageError(
-            f"the run {folder} is being worked on by {f'process {number}' if number else 'another process'}",
+            f"the run {folder} is in use by {f'process {number}' if number else 'another process'}",
             hint="wait for it, or choose another folder with --out",
         ) from None
     if not os.fstat(lock).st_nlink:
-        raise UsageError(f"the run {folder} was removed just now", hint="give the same command again")
+        raise UsageError(f"the run {folder} was removed just now", hint="run the same command again")
     with contextlib.suppress(OSError):  # a full disk: the lock holds without the number in it
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
 
 
 def _take(lock: int) -> None:
-    """Take a lock; one that is held is tried once more, for it may be that somebody only looked."""
+    """Take a lock; retry once if it is held: another process may only have looked."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
@@ -166,8 +168,12 @@ def read_document(folder: Path) -> Document | None:
             f"{folder / MANIFEST} cannot be read: {reason}", hint="choose another folder with --out"
         ) from None
     if not isinstance(document, dict) or document.get("schema") not in (SCHEMA, FIRST_SCHEMA):
-        told = document.get("schema") if isinstance(document, dict) else None
-        what = f"of another version ({told})" if str(told).startswith(_OURS) else "not of optimize-eval"
+        schema = document.get("schema") if isinstance(document, dict) else None
+        what = (
+            f"of another version ({schema})"
+            if str(schema).startswith(_OURS)
+            else "not a run of optimize-eval"
+        )
         raise NotARun(f"{folder / MANIFEST} is {what}", hint="name another folder")
     return upgraded(document)
 
@@ -178,7 +184,12 @@ def write_document(folder: Path, document: Document) -> None:
     first = path.with_name(f"{MANIFEST}.v1")
     if document.pop("upgraded", False) and path.exists() and not first.exists():
         _put(first, path.read_bytes().removesuffix(b"\n"))  # no link: not every file system has them
-    _put(path, _written(document))
+    write_manifest(folder, document)
+
+
+def write_manifest(folder: Path, document: Document) -> None:
+    """Write run.json as it is, of any version."""
+    _put(folder / MANIFEST, _written(document))
 
 
 def _written(document: Document) -> bytes:
@@ -196,16 +207,23 @@ def _written(document: Document) -> bytes:
         return f"{mark}{len(long) - 1}"
 
     text = _indented(shortened(document))
-    return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda found: long[int(found[1])], text)
+    return re.sub(rb'"%s(\d+)"' % mark.encode(), lambda match: long[int(match[1])], text)
+
+
+def hint_for_missing(run: str | Path) -> str:
+    """Say what to name where a path holds no run: it may be a name alone, as `runs` lists them."""
+    if (Path(_USUAL) / run / MANIFEST).is_file():
+        return f"name its folder: {shlex.quote(str(Path(_USUAL) / run))}"
+    return f"name a run's folder, such as {_USUAL}/NAME: `optimize-eval runs` lists the names in {_USUAL}/"
 
 
 def has_our_files(folder: Path) -> bool:
-    """Tell by a glance whether a folder with a run.json is a run of ours, also a damaged one."""
+    """Return True if, at a glance, a folder with a run.json is a run of ours, also a damaged one."""
     return (folder / MANIFEST).is_file() and is_of_ours(folder)
 
 
 def is_of_ours(folder: Path) -> bool:
-    """Tell by a glance whether a folder has a run's manifest or journal."""
+    """Return True if, at a glance, a folder has a run's manifest or journal."""
     return any(
         _OURS.encode() in _glance(folder / name)
         for name in (MANIFEST, JOURNAL)
@@ -231,4 +249,6 @@ def refuse_foreign(folder: Path) -> None:
             ) from None
         is_torn = name in {JOURNAL, OUTPUTS} and _OURS_AT.startswith(start)  # as it was begun
         if not is_torn and _OURS.encode() not in start:
-            raise NotARun(f"{folder / name} is not of optimize-eval", hint="choose another folder with --out")
+            raise NotARun(
+                f"{folder / name} was not written by optimize-eval", hint="choose another folder with --out"
+            )

@@ -39,7 +39,7 @@ class UnknownSchema(CannotGoOn):
     """A file was written by another version, and may mean something else."""
 
 
-class Entry(NamedTuple):
+class JournalLine(NamedTuple):
     """One line as it stands in the file."""
 
     number: int  # from 1
@@ -54,7 +54,7 @@ def sealed(record: Mapping[str, Any]) -> bytes:
     return b'%s%s%08x"}\n' % (body, _CRC, crc32(body))
 
 
-def entries(path: Path) -> Iterator[Entry]:
+def entries(path: Path) -> Iterator[JournalLine]:
     """Read the lines of a journal that are whole; raises Damaged at the first that is not as written."""
     offset = 0
     with _opened(path) as stream:
@@ -64,9 +64,9 @@ def entries(path: Path) -> Iterator[Entry]:
             if not is_sound(line):
                 raise Damaged(
                     f"{path}:{number}: the line is not as it was written",
-                    hint="restore it, or delete it: what it told is then asked again; --fresh starts anew",
+                    hint="restore it, or delete it: its call is then made again; --fresh starts over",
                 )
-            yield Entry(number, offset, len(line), line)
+            yield JournalLine(number, offset, len(line), line)
             offset += len(line)
 
 
@@ -91,12 +91,12 @@ def _opened(path: Path) -> BinaryIO:
     try:
         return files.opened(path)
     except files.Refused as error:
-        hint = "put the file back that stood there, or start anew with --fresh"
+        hint = "restore the file, or start over with --fresh"
         raise Damaged(f"{path}: {error.strerror}", hint=hint) from None
 
 
 def decode(line: bytes) -> dict[str, Any]:
-    """Read a sound line, integers of any size exactly; raises ValueError for what is no JSON."""
+    """Read a sound line, integers of any size exactly; raises ValueError for anything but JSON."""
     return _decode_exactly(line) if strict_json.may_hold_long_integer(line) else glance(line)
 
 
@@ -115,21 +115,21 @@ def _decode_exactly(line: bytes) -> dict[str, Any]:
 
 
 def _refuse(constant: str) -> Never:
-    raise ValueError(f"{constant} is no number")
+    raise ValueError(f"{constant} is not a number")
 
 
 def check_schema(record: Mapping[str, Any], known: str, place: str) -> None:
     """Refuse a header or footer of a schema that this version does not know, by that schema's name."""
-    told = record.get("schema", known)
-    if told != known:
+    schema = record.get("schema", known)
+    if schema != known:
         raise UnknownSchema(
-            f"{place}: its schema is {str(told)[:_LONGEST_NAME]!r}, and this version knows {known} only",
+            f"{place}: its schema is {str(schema)[:_LONGEST_NAME]!r}, and this version knows {known} only",
             hint="use the version of optimize-eval that wrote it; nothing was changed",
         )
 
 
 def is_sound(line: bytes) -> bool:
-    """Tell whether a line is as it was written."""
+    """Return True if a line is as it was written."""
     body, crc = line[: -_TAIL - 1], line[-_TAIL - 1 :]
     return crc == b'%s%08x"}\n' % (_CRC, crc32(body))
 
@@ -230,5 +230,5 @@ def sync_folder(folder: Path) -> None:
 def no_room(path: Path, error: OSError) -> CannotGoOn:
     return CannotGoOn(
         f"{path} could not be written: {error.strerror}",
-        hint="make room, then give the same command again: what is journaled is not asked again",
+        hint="make room, then run the same command again: what is in the journal is not called again",
     )

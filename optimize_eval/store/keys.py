@@ -43,8 +43,14 @@ def shown_as(name: str, digest: str) -> str:
     return f"{name}@{digest[:_SHOWN]}"
 
 
-def digest_of_candidate(entry: Mapping[str, Any]) -> str:
-    """Digest what a candidate of run.json is: its text, or which field has it."""
+def name_in_cells(entry: Mapping[str, Any]) -> str:
+    """Name an evaluator or candidate of run.json as cells do: a superseded one has a name of its own."""
+    name = str(entry["name"])
+    return shown_as(name, digest_of(entry)) if entry.get("superseded") else name
+
+
+def digest_of(entry: Mapping[str, Any]) -> str:
+    """Digest what an evaluator or candidate of run.json is: its program, its text, or which field has it."""
     if entry.get("field"):
         return hashlib.sha256(f"field {entry['field']}".encode()).hexdigest()
     return str(entry.get("sha256", ""))
@@ -62,7 +68,7 @@ class Versions:
     ]  # evaluators and candidates with more than one version, and splits with changed lines
 
     def concern(self, record: Mapping[str, Any]) -> bool:
-        """Tell whether a record may be of what was replaced."""
+        """Return True if a record may be of what was replaced."""
         replaced = self.replaced
         return (
             record["evaluator"] in replaced or record["candidate"] in replaced or record["split"] in replaced
@@ -84,7 +90,7 @@ class Versions:
 def versions_of(document: Mapping[str, Any]) -> Versions | None:
     """Read the versions off a run's document; None where nothing was ever replaced."""
     axes = [*document["evaluators"], *document["candidates"]]
-    replaced = {str(one["name"]) for one in axes if one.get("superseded") or "sound_since" in one}
+    replaced = {str(axis["name"]) for axis in axes if axis.get("superseded") or "sound_since" in axis}
     replaced |= {str(split["name"]) for split in document["splits"] if split.get("superseded")}
     if not replaced:
         return None
@@ -93,21 +99,20 @@ def versions_of(document: Mapping[str, Any]) -> Versions | None:
     }
     lines = {split["name"]: split["lines"] for split in document["splits"]}
     return Versions(
-        evaluators=_by_name(document["evaluators"], lambda one: str(one.get("sha256", "")), {}),
-        candidates=_by_name(document["candidates"], digest_of_candidate, lines),
+        evaluators=_by_name(document["evaluators"], {}),
+        candidates=_by_name(document["candidates"], lines),
         examples=examples,
         replaced=frozenset(replaced),
     )
 
 
-def _by_name(entries: Sequence[Mapping[str, Any]], digest: Any, lines: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, list[Version]] = {}
-    for one in sorted(entries, key=lambda entry: bool(entry.get("superseded"))):  # current ones first
-        name = str(one["name"])
-        shown = shown_as(name, digest(one)) if one.get("superseded") else name
-        texts = dict(_texts(one, lines))
-        found.setdefault(name, []).append(Version(shown, "" if texts else str(one.get("sha256", "")), texts))
-    return found
+def _by_name(entries: Sequence[Mapping[str, Any]], lines: Mapping[str, Any]) -> dict[str, Any]:
+    versions: dict[str, list[Version]] = {}
+    for entry in sorted(entries, key=lambda one: bool(one.get("superseded"))):  # current ones first
+        texts = dict(_texts(entry, lines))
+        sha256 = "" if texts else str(entry.get("sha256", ""))
+        versions.setdefault(str(entry["name"]), []).append(Version(name_in_cells(entry), sha256, texts))
+    return versions
 
 
 def _texts(entry: Mapping[str, Any], lines: Mapping[str, Any]) -> Iterator[tuple[str, dict[int | None, str]]]:

@@ -1,6 +1,6 @@
 """Where each unit of a run stands: owed, or in the journal as scored, failed or skipped, and at which place.
 
-A few bytes a unit, whatever its record holds, so that a run of 200,000 units fits into little memory. What a
+A few bytes a unit, however large its record, so that a run of 200,000 units fits into little memory. What a
 command is about is a part of a run: view.
 """
 
@@ -27,7 +27,7 @@ _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class UnitTable:
     """Which units a run has: its cells in the order in which they came, each with all lines and repeats."""
 
     run: str  # the id that the journal's headers must have
@@ -52,7 +52,7 @@ class Table:
 class Ledger:
     """The newest record of each unit of a run; a cell's units stand together, cells as they came."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: UnitTable) -> None:
         self.table = table
         self._starts: dict[CellName, int] = {}
         self.states = bytearray()
@@ -66,7 +66,7 @@ class Ledger:
             self.start(cell)
 
     @classmethod
-    def read(cls, path: Path, table: Table) -> Self:
+    def read(cls, path: Path, table: UnitTable) -> Self:
         """Read a journal; one that is not there is an empty one."""
         ledger = cls(table)
         try:
@@ -78,14 +78,14 @@ class Ledger:
 
     def start(self, cell: CellName) -> int:
         """Find where a cell's units begin; one that is not there yet comes to the end, all its units owed."""
-        found = self._starts.get(cell)
-        if found is None:
-            found = self._starts[cell] = len(self.states)
+        begin = self._starts.get(cell)
+        if begin is None:
+            begin = self._starts[cell] = len(self.states)
             size = self._size(cell)
             self.states.extend(bytes(size))
             self._offsets.extend(array("q", [0]) * size)
             self._lengths.extend(array("I", [0]) * size)
-        return found
+        return begin
 
     def enter(self, number: int, outcome: str, offset: int, length: int) -> None:
         """Note where the newest record of a unit is."""
@@ -113,10 +113,10 @@ class Ledger:
 
     def places(self, split: str, lines: Sequence[int | None], repeats: int) -> Sequence[int]:
         """Give the places that examples' units have in a cell, a range if they stand together."""
-        every, known = self.table.repeats, self.table.lines[split]
-        if repeats == every and len(lines) == len(known) and all(map(eq, lines, known)):
+        every, by_line = self.table.repeats, self.table.lines[split]
+        if repeats == every and len(lines) == len(by_line) and all(map(eq, lines, by_line)):
             return range(len(lines) * repeats)
-        return array("I", (known[line] * every + repeat for line in lines for repeat in range(repeats)))
+        return array("I", (by_line[line] * every + repeat for line in lines for repeat in range(repeats)))
 
     def _size(self, cell: CellName) -> int:
         return len(self.table.lines[cell[3]]) * self.table.repeats
@@ -144,7 +144,7 @@ class Ledger:
             return _FORMER
         return start + place * table.repeats + repeat - 1
 
-    def _enter_line(self, path: Path, entry: journal.Entry) -> None:
+    def _enter_line(self, path: Path, entry: journal.JournalLine) -> None:
         try:
             record = journal.glance(entry.line)
         except ValueError:
@@ -161,7 +161,7 @@ class Ledger:
         if number != _FORMER:
             self.enter(number, record["outcome"], entry.offset, entry.length)
 
-    def _enter_note(self, path: Path, entry: journal.Entry, record: Mapping[str, Any]) -> None:
+    def _enter_note(self, path: Path, entry: journal.JournalLine, record: Mapping[str, Any]) -> None:
         """Take what a session said at its begin or its end."""
         journal.check_schema(record, journal.SCHEMA, f"{path}:{entry.number}")
         if record.get("plan", self.table.run) != self.table.run:
@@ -178,15 +178,15 @@ class Ledger:
         return max(self.table.since.get(evaluator, 0), self.table.sound_since.get(evaluator, 0))
 
     @staticmethod
-    def _foreign(path: Path, entry: journal.Entry) -> journal.Damaged:
+    def _foreign(path: Path, entry: journal.JournalLine) -> journal.Damaged:
         return journal.Damaged(
-            f"{path}:{entry.number}: the line is of another run",
-            hint="put the run's own journal back, or start anew with --fresh",
+            f"{path}:{entry.number}: the line belongs to another run",
+            hint="put the run's own journal back, or start over with --fresh",
         )
 
 
 def _is_whole(record: Mapping[str, Any]) -> bool:
-    """Tell whether a record has what its outcome needs."""
+    """Return True if a record has what its outcome needs."""
     match record:
         case {"outcome": "scored", "score": score, "side_info": dict(), "seconds": seconds}:
             is_whole = _is_number(score) and _is_number(seconds)
@@ -200,7 +200,7 @@ def _is_whole(record: Mapping[str, Any]) -> bool:
 
 
 def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
-    """Return True if what any outcome may have is of its type; spelled out, as it is asked of each line."""
+    """Return True if what any outcome may have is of its type; spelled out, as each line is checked."""
     return (
         type(get("attempts", 1)) is int
         and type(get("started_at", "")) is str

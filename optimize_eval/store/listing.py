@@ -1,6 +1,6 @@
 """The runs in a folder, each at a glance: what it compares, its state, its stored verdict, its age and size.
 
-Reads no journal but its end, and takes what cannot be read as something to be told of that run alone. The
+Reads no journal but its end, and reports what cannot be read as a problem of that run alone. The
 numbers behind a verdict are not known here.
 """
 
@@ -52,7 +52,7 @@ _ENDED = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Axes:
+class ComparedAxes:
     """What a run compares, and by what."""
 
     evaluators: tuple[str, ...]
@@ -78,7 +78,7 @@ class ListedRun:
     verdict_state: str | None = None
     winner: str | None = None
     note: str | None = None
-    axes: "Axes | None" = None
+    axes: "ComparedAxes | None" = None
     created_at: str | None = None
     ended_at: str | None = None
     units: Mapping[str, int] = field(default_factory=dict)
@@ -94,10 +94,10 @@ def list_runs(folder: Path) -> list[ListedRun]:
         raise UsageError(
             f"{folder} cannot be listed: {error.strerror}", hint="name a folder that holds runs"
         ) from None
-    found = [run for path in paths if (run := _listed(path))]
-    if not found and (itself := _listed(folder)):
+    runs = [run for path in paths if (run := _listed(path))]
+    if not runs and (itself := _listed(folder)):
         return [itself]
-    return sorted(found, key=lambda run: -run.changed_at)
+    return sorted(runs, key=lambda run: -run.changed_at)
 
 
 def state_of(folder: Path) -> State:
@@ -120,7 +120,7 @@ def _listed(folder: Path) -> ListedRun | None:
     except OSError as error:
         reason = f"{error.filename or folder}: {error.strerror}"
     except (ValueError, RecursionError):
-        reason = "its journal's last line is no JSON object"
+        reason = "its journal's last line is not a JSON object"
     return ListedRun(
         folder=folder, state=State.DAMAGED, changed_at=_changed_at(folder), bytes=_size(folder), reason=reason
     )
@@ -152,8 +152,8 @@ def _read(folder: Path) -> ListedRun:
     )
 
 
-def _axes(layout: Layout, *, is_bench: bool) -> Axes:
-    return Axes(
+def _axes(layout: Layout, *, is_bench: bool) -> ComparedAxes:
+    return ComparedAxes(
         evaluators=layout.evaluators,
         candidates=layout.candidates,
         task_models=layout.task_models,
@@ -165,7 +165,7 @@ def _axes(layout: Layout, *, is_bench: bool) -> Axes:
 
 
 def _footer(folder: Path) -> dict[str, Any]:
-    """Read what the last session said at its end; nothing where it is still asking, or was killed."""
+    """Read what the last session wrote at its end; nothing where it is running, or was killed."""
     path = folder / JOURNAL
     line = last_line(path) if path.is_file() else None
     record = _object(decode(line)) if line else {}
@@ -215,7 +215,7 @@ def _known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
     if state not in _ENDED or "ended_at" not in manifest:
         return {"total": layout.size}
     names = {cell[:4] for cell in layout.cells}
-    owed = sum(one["owed"] for one in manifest["cells"] if cell_name(one) in names)
+    owed = sum(cell["owed"] for cell in manifest["cells"] if cell_name(cell) in names)
     return {"total": layout.size, "owed": owed}
 
 

@@ -28,9 +28,9 @@ def layout_of(manifest: Manifest) -> Layout:
     try:
         check_shape(manifest)
         layout = Layout(
-            evaluators=tuple(one["name"] for one in evaluators_of(manifest)),
-            score_ranges=tuple(ScoreRange(one["score_range"]) for one in evaluators_of(manifest)),
-            candidates=tuple(one["name"] for one in manifest["candidates"]),
+            evaluators=tuple(evaluator["name"] for evaluator in evaluators_of(manifest)),
+            score_ranges=tuple(ScoreRange(evaluator["score_range"]) for evaluator in evaluators_of(manifest)),
+            candidates=tuple(candidate["name"] for candidate in manifest["candidates"]),
             task_models=tuple(manifest["task_models"]),
             splits=tuple(_read_split(split) for split in manifest["splits"]),
             repeats=manifest["repeats"],
@@ -70,8 +70,10 @@ def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
     """List the evaluators that were added to a run, which are no part of its plan."""
     added = [*manifest.get("additions", ())]
     entries = [*manifest["evaluators"], *added]
-    names = [one["name"] for one in entries]
-    is_sound = all(isinstance(one["name"], str) and isinstance(one.get("since", 0), int) for one in entries)
+    names = [entry["name"] for entry in entries]
+    is_sound = all(
+        isinstance(entry["name"], str) and isinstance(entry.get("since", 0), int) for entry in entries
+    )
     if not is_sound or len(set(names)) < len(names):
         raise ValueError("its additions are not evaluators of their own")
     return added
@@ -80,7 +82,7 @@ def additions_of(manifest: Manifest) -> list[dict[str, Any]]:
 def edited(error: Exception) -> NotARun:
     """Say that a run.json is not as it was written."""
     return NotARun(
-        f"run.json is not one of ours or was edited: {type(error).__name__} {error}",
+        f"run.json is not a run of optimize-eval, or was edited: {type(error).__name__} {error}",
         hint="name a folder that `optimize-eval run` made",
     )
 
@@ -97,7 +99,7 @@ def _check_layout(layout: Layout) -> None:
         distinct[: len(names)] == [*map(len, names)]
         and all(isinstance(text, str) for text in texts)
         and all(isinstance(number, int) for number in (layout.repeats, layout.seed))
-        and all(one is None or len(one) in sizes for one in labels)
+        and all(label is None or len(label) in sizes for label in labels)
         and all(len(split.sha256) == len(split.lines) for split in layout.splits)
         and all(isinstance(digest, str) for split in layout.splits for digest in split.sha256)
         and all(set(layout.group_by) == set(split.groups) for split in layout.splits)
@@ -106,7 +108,7 @@ def _check_layout(layout: Layout) -> None:
         and 0 < sum(sizes) * layout.repeats * len(layout.evaluators) * len(layout.candidates) <= MOST_UNITS
     )
     if not is_sound or not 0 < layout.size <= MOST_UNITS:
-        raise ValueError("its axes do not fit each other")
+        raise ValueError("its parts do not fit each other")
 
 
 def changed_evaluators(old: Manifest, new: Manifest) -> list[str]:
@@ -120,7 +122,7 @@ def changed_splits(old: Manifest, new: Manifest) -> list[str]:
     return list(_changed("split", old, new, _split_change))
 
 
-def told(find: Differences, old: Manifest, new: Manifest) -> list[str]:
+def differences(find: Differences, old: Manifest, new: Manifest) -> list[str]:
     """Find differences, also where a manifest is not what this version writes."""
     try:
         return find(old, new)
@@ -128,11 +130,11 @@ def told(find: Differences, old: Manifest, new: Manifest) -> list[str]:
         return [EDITED]
 
 
-def listed(found: Sequence[str]) -> list[str]:
+def listed(differences: Sequence[str]) -> list[str]:
     """Lay out differences for an error's text; of a great many the first."""
-    lines = [f"  {line}" for line in found[:_MOST_DIFFERENCES]]
-    if len(found) > _MOST_DIFFERENCES:
-        lines.append(f"  … and {len(found) - _MOST_DIFFERENCES:,} more")
+    lines = [f"  {line}" for line in differences[:_MOST_DIFFERENCES]]
+    if len(differences) > _MOST_DIFFERENCES:
+        lines.append(f"  … and {len(differences) - _MOST_DIFFERENCES:,} more")
     return lines
 
 
@@ -167,12 +169,12 @@ def evaluator_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Say what is not the same in an evaluator."""
     before = {file["name"]: file["sha256"] for file in old["files"]}
     changed = [file["name"] for file in new["files"] if before.get(file["name"]) != file["sha256"]]
-    told = [
+    changes = [
         f"was {old['text']}" if old["text"] != new["text"] else "",
         f"has changed: {', '.join(changed)}" if changed else "",
         f"had the score range {old['score_range']}" if old["score_range"] != new["score_range"] else "",
     ]
-    return "; ".join(filter(None, told)) or "has changed"
+    return "; ".join(filter(None, changes)) or "has changed"
 
 
 def _split_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -21,13 +21,13 @@ def check_document(document: Mapping[str, Any]) -> None:
         current = [one["name"] for one in document[axis] if axis == "splits" or not one.get("superseded")]
         if len(set(current)) < len(current):
             raise ValueError(f"two of its {axis} have the same name")
-    for one in document["evaluators"]:
-        _text(one["score_range"])  # raises where there is none
+    for evaluator in document["evaluators"]:
+        _text(evaluator["score_range"])  # raises where there is none
     sizes = {split["name"]: len(split["lines"]) for split in document["splits"]}
     units = sum(sizes[cell["split"]] for cell in document["cells"]) * document["repeats"]
     fits = all(len(split["sha256"]) == sizes[split["name"]] for split in document["splits"])
     if not fits or not 0 < units <= MOST_UNITS:
-        raise ValueError("its axes do not fit each other")
+        raise ValueError("its parts do not fit each other")
 
 
 def check_shape(manifest: Mapping[str, Any]) -> None:

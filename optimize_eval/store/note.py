@@ -1,4 +1,4 @@
-"""What people note of a run: a short text in its run.json, which is no part of what makes a run the same."""
+"""What people note of a run: a short text in its run.json, which is not part of the run's identity."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +8,7 @@ import orjson
 
 from optimize_eval.errors import UsageError
 from optimize_eval.reading import files
-from optimize_eval.store.folder import MANIFEST, locked, read_manifest, write_json
+from optimize_eval.store.folder import MANIFEST, hint_for_missing, locked, read_manifest, write_manifest
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 
@@ -27,7 +27,7 @@ def write_note(run: str, text: str) -> None:
     check_note(text)
     folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
     if read_manifest(folder) is None:  # a folder without a run is not made one by locking it
-        raise UsageError(f"there is no run in {run!r}", hint="`optimize-eval runs` lists what there is")
+        raise UsageError(f"there is no run in {run!r}", hint=hint_for_missing(run))
     with locked(folder):
         _write(folder, text)
 
@@ -52,9 +52,9 @@ def check_note(text: str | None) -> str | None:
 
 
 def _write(folder: Path, text: str) -> None:
-    """Change the note in run.json, of whatever version that is, and nothing else."""
+    """Change the note in run.json, of any version, and nothing else."""
     document = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
-    write_json(folder / MANIFEST, _noted(document, text))
+    write_manifest(folder, _noted(document, text))
 
 
 def _noted(manifest: Manifest, text: str) -> Manifest:

@@ -1,7 +1,7 @@
 """Two runs beside each other: which cells and examples belong together, and what only one of them has.
 
-Pairs by names, and examples by what they are; refuses runs that were not asked the same by the same
-evaluators, unless it is forced. What the pairs say is aggregates'.
+Pairs by names, and examples by what they are; refuses runs over other inputs or by other
+evaluators, unless it is forced. What the pairs say is up to findings.
 """
 
 from array import array
@@ -12,14 +12,21 @@ from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store.layout import Cell, Label, Layout, Split
-from optimize_eval.store.manifest import Manifest, changed_evaluators, changed_splits, layout_of, listed, told
+from optimize_eval.store.manifest import (
+    Manifest,
+    changed_evaluators,
+    changed_splits,
+    differences,
+    layout_of,
+    listed,
+)
 from optimize_eval.store.stored import StoredRun
 
 _AXES = ("evaluators", "candidates", "task_models", "splits")
 _NAMED = 5
 
 
-class Named(Protocol):
+class RunAxes(Protocol):
     """A run, or one that is to be: where it is and what its axes are."""
 
     @property
@@ -34,7 +41,7 @@ class _Planned(NamedTuple):
 
 
 class PairedCells(NamedTuple):
-    """What both runs asked of an evaluator about a candidate, and which examples of theirs are the same."""
+    """The calls of an evaluator about a candidate in both runs, and which of their examples are the same."""
 
     a: Cell
     b: Cell
@@ -99,7 +106,7 @@ def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
         only_in_a=only[0],
         only_in_b=only[1],
         caveats=(
-            *(f"{line}: the scores are not of the same program" for line in evaluators),
+            *(f"{line}: the scores come from different programs" for line in evaluators),
             *(f"{line}: only the examples that both runs have are compared" for line in examples),
             *_about_candidates(candidates, common),
             *_about_clusters(a, b),
@@ -109,18 +116,20 @@ def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:
 
 
 def check_comparable(a: StoredRun, manifest: Manifest, folder: Path) -> None:
-    """Refuse a run of a manifest that was not asked the same by the same evaluators, or nothing in common."""
+    """Refuse a run over other inputs or by other evaluators than the manifest's, or sharing nothing."""
     evaluators, examples = _differences(a.manifest, manifest)
     if evaluators or examples:
-        found = listed([*evaluators, *examples])
+        differences = listed([*evaluators, *examples])
         raise UsageError(
-            "\n".join([f"{a.folder} and {folder} were not asked the same; in the second:", *found]),
-            hint="ask both the same; `optimize-eval diff --force` compares what they have in common",
+            "\n".join(
+                [f"{a.folder} and {folder} were not run on the same inputs; in the second:", *differences]
+            ),
+            hint="run both on the same inputs; `optimize-eval diff --force` compares what they share",
         )
     _in_common(a, _Planned(folder, layout_of(manifest)))
 
 
-def _in_common(a: Named, b: Named) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
+def _in_common(a: RunAxes, b: RunAxes) -> tuple[dict[str, tuple[Any, ...]], tuple[tuple[str, str], ...]]:
     """List the names that both runs have, by axis, and pair the candidates; raises where there are none."""
     common = {axis: _common(axis, a, b) for axis in _AXES}
     return common, _candidates(common, a, b)
@@ -128,10 +137,10 @@ def _in_common(a: Named, b: Named) -> tuple[dict[str, tuple[Any, ...]], tuple[tu
 
 def _differences(a: Manifest, b: Manifest) -> tuple[list[str], list[str]]:
     """Say which evaluators and which examples are not the same."""
-    return told(changed_evaluators, a, b), told(changed_splits, a, b)
+    return differences(changed_evaluators, a, b), differences(changed_splits, a, b)
 
 
-def _common(axis: str, a: Named, b: Named) -> tuple[Any, ...]:
+def _common(axis: str, a: RunAxes, b: RunAxes) -> tuple[Any, ...]:
     """List the names that both runs have; only candidates may have none."""
     before, after = _names(axis, a), _names(axis, b)
     common = tuple(name for name in after if name in before)
@@ -140,17 +149,17 @@ def _common(axis: str, a: Named, b: Named) -> tuple[Any, ...]:
     return common
 
 
-def _names(axis: str, run: Named) -> tuple[Any, ...]:
+def _names(axis: str, run: RunAxes) -> tuple[Any, ...]:
     if axis == "splits":
         return tuple(split.name for split in run.layout.splits)
     names: tuple[Any, ...] = getattr(run.layout, axis)
     return names
 
 
-def _nothing_common(axis: str, a: Named, b: Named) -> UsageError:
+def _nothing_common(axis: str, a: RunAxes, b: RunAxes) -> UsageError:
     hints = {
-        "evaluators": "name them alike: -e NAME=PROGRAM",
-        "candidates": "name them alike (after their files), or compare runs of one candidate each",
+        "evaluators": "give them the same name: -e NAME=PROGRAM",
+        "candidates": "give them the same name (that of their files), or compare runs of one candidate each",
         "task_models": "give both runs the same --task-model",
         "splits": "give both runs the same --dataset or --valset",
     }
@@ -163,11 +172,11 @@ def _nothing_common(axis: str, a: Named, b: Named) -> UsageError:
 
 
 def _some(names: Sequence[str | None]) -> str:
-    shown = [name or "none" for name in names[:_NAMED]]
-    return ", ".join([*shown, f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else shown)
+    some = [name or "none" for name in names[:_NAMED]]
+    return ", ".join([*some, f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else some)
 
 
-def _candidates(common: Mapping[str, tuple[Any, ...]], a: Named, b: Named) -> tuple[tuple[str, str], ...]:
+def _candidates(common: Mapping[str, tuple[Any, ...]], a: RunAxes, b: RunAxes) -> tuple[tuple[str, str], ...]:
     """Pair candidates by name; where no name is common, the only one of each run."""
     if common["candidates"]:
         return tuple((name, name) for name in common["candidates"])
@@ -236,7 +245,7 @@ def _about_clusters(a: StoredRun, b: StoredRun) -> Iterator[str]:
 def _about_runs(a: StoredRun, b: StoredRun) -> Iterator[str]:
     if a.layout.repeats != b.layout.repeats:
         yield (
-            f"A asked each question {a.layout.repeats:,} × and B {b.layout.repeats:,} ×: "
+            f"A has {a.layout.repeats:,} repeats and B {b.layout.repeats:,}: "
             "the means of repeats are compared"
         )
     for name, run in (("A", a), ("B", b)):
@@ -244,4 +253,4 @@ def _about_runs(a: StoredRun, b: StoredRun) -> Iterator[str]:
             yield f"{name} is not finished: {owed:,} of {run.layout.size:,} calls are owed"
         if run.ledger.changed:
             changed = ", ".join(sorted(run.ledger.changed))
-            yield f"{changed} changed while being asked in {name}: its scores are of different programs"
+            yield f"{changed} changed while being called in {name}: its scores come from different programs"

@@ -1,7 +1,7 @@
 """The newest record of each unit of a run on disk, typed, in the order of units.
 
-Read anew each time one goes over them, one after the other, so 100,000 take as little memory as one. What
-numbers are made of them is aggregates'.
+Read again by each iteration, one after the other, so 100,000 take as little memory as one. What
+numbers are made of them is up to findings.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """A run removed from the disk: its own files, one by one, then its folder where nothing else stands in it.
 
 What is not of the run stays. The manifest goes last, so that what a kill leaves is still known as a run, and
-goes with the same command. Whether people want it is asked elsewhere.
+goes with the same command. Whether people want it is confirmed elsewhere.
 """
 
 from collections.abc import Iterable, Iterator
@@ -17,12 +17,12 @@ from optimize_eval.store.folder import (
     MANIFEST,
     OUTPUTS,
     SUMMARY,
+    hint_for_missing,
     holder,
     is_of_ours,
     locked,
 )
 
-_WHICH = "`optimize-eval runs` lists what there is"
 _NAMES = (SUMMARY, "report.html", OUTPUTS, JOURNAL, f"{MANIFEST}.v1", MANIFEST, LOCK)  # in which they go
 _PATTERNS = (
     BOARDS,
@@ -60,7 +60,7 @@ def remove(folder: Path) -> Removal:
 
 def _is_named(run: str) -> bool:
     if not run:
-        raise UsageError("a run is named by an empty text", hint=_WHICH)
+        raise UsageError("the name of a run is empty", hint="name its folder")
     return True
 
 
@@ -69,22 +69,22 @@ def _planned(folder: Path, *, is_held: bool = False) -> Removal:
     if folder.is_symlink():
         raise UsageError(f"{folder} is a link", hint=f"name the folder that it leads to: {folder.readlink()}")
     if not folder.is_dir():
-        raise UsageError(f"there is no run in {str(folder)!r}", hint=_WHICH)
+        raise UsageError(f"there is no run in {str(folder)!r}", hint=hint_for_missing(folder))
     files = list(dict.fromkeys(_files(folder)))
     others = sorted({path.name for path in folder.iterdir()}.difference(files))
     is_left = LOCK in files and not others  # of a run, by a kill
     if not (is_left or is_of_ours(folder)):
-        raise UsageError(f"{folder} is no run of optimize-eval", hint=_WHICH)
+        raise UsageError(f"{folder} is not a run of optimize-eval", hint=hint_for_missing(folder))
     if not is_held and (process := holder(folder)) is not None:
         by = f"process {process}" if process else "another process"
-        raise UsageError(f"the run {folder} is being worked on by {by}", hint="wait for it, or end it first")
+        raise UsageError(f"the run {folder} is in use by {by}", hint="wait for it, or end it first")
     size = sum((folder / name).stat().st_size for name in files)
     return Removal(folder=folder, files=tuple(files), bytes=size, others=tuple(others))
 
 
 def _files(folder: Path) -> Iterator[str]:
-    found = [path for pattern in _PATTERNS for path in sorted(folder.glob(pattern))]
-    for path in (*found, *(folder / name for name in _NAMES)):
+    paths = [path for pattern in _PATTERNS for path in sorted(folder.glob(pattern))]
+    for path in (*paths, *(folder / name for name in _NAMES)):
         if path.is_symlink():
             raise UsageError(f"{path} is a link out of the run", hint="remove the link itself first")
         if path.is_file():

@@ -4,13 +4,12 @@ Reading needs the folder and nothing else: no evaluator, no dataset. A command t
 what it is about itself, which joins what is there.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store.document import (
@@ -27,14 +26,15 @@ from optimize_eval.store.folder import (
     MANIFEST,
     OUTPUTS,
     SUMMARY,
+    hint_for_missing,
+    read_document,
     write_document,
 )
+from optimize_eval.store.growing.example_texts import ExampleTexts, with_texts
 from optimize_eval.store.growing.extend import Growth
-from optimize_eval.store.growing.join import join, known_document, settled
-from optimize_eval.store.growing.told import Told, with_told
 from optimize_eval.store.keys import CellName
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.ledger import OWED, Ledger, Table
+from optimize_eval.store.ledger import OWED, Ledger, UnitTable
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited, layout_of
 from optimize_eval.store.view import Reader, View
 
@@ -92,38 +92,32 @@ class StoredRun:
             for cell in self.layout.cells
         }
 
-    def join(self, candidates: Sequence[Mapping[str, Any]], layout: Layout) -> bytes:
-        """Let candidates join the run while it is open, for what a layout has besides; see growing.join."""
-        return join(self.folder, self.document, self.ledger.ledger, candidates, layout)
-
     def note_counts(self) -> None:
         """Write down what a session has come to, cell by cell, where that is not what is written already."""
         owed = self.owed_by_cell
         counts = self.ledger.ledger.counts
         names = map(cell_name, self.document["cells"])
         cells = [cell_of(name, (*counts(name), owed.get(name, 0))) for name in names]
-        is_open = "joining" in self.document or self.document.get("ended_at", "") is None
+        is_open = self.document.get("ended_at", "") is None
         if is_open or cells != self.document["cells"]:
-            told = {"ended_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": cells}
-            self.document.update(told)
-            write_document(self.folder, settled(self.document))
+            update = {"ended_at": datetime.now(UTC).isoformat(timespec="seconds"), "cells": cells}
+            self.document.update(update)
+            write_document(self.folder, self.document)
 
 
 def open_stored(run: str | Path) -> StoredRun:
     """Open a run by its folder or by its run.json; raises UsageError where there is none."""
     folder = Path(run).parent if Path(run).name == MANIFEST else Path(run)
     try:
-        document = known_document(folder)
+        document = read_document(folder)
         if document is None or not (folder / JOURNAL).exists():
-            raise UsageError(
-                f"there is no run in {str(run)!r}", hint="name a folder that `optimize-eval run` made"
-            )
+            raise UsageError(f"there is no run in {str(run)!r}", hint=hint_for_missing(run))
         return read_run(folder, document)
     except NotARun as error:
         if not error.message.startswith(MANIFEST):
             raise
-        told = error.message.removeprefix(MANIFEST)
-        raise NotARun(f"{folder / MANIFEST}{told}", hint=error.hint) from None
+        rest = error.message.removeprefix(MANIFEST)
+        raise NotARun(f"{folder / MANIFEST}{rest}", hint=error.hint) from None
 
 
 def read_run(folder: Path, document: Document, notes: tuple[str, ...] = ()) -> StoredRun:
@@ -132,7 +126,7 @@ def read_run(folder: Path, document: Document, notes: tuple[str, ...] = ()) -> S
 
 
 def _run(
-    folder: Path, document: Document, read: Callable[[Table], Ledger], notes: tuple[str, ...] = ()
+    folder: Path, document: Document, read: Callable[[UnitTable], Ledger], notes: tuple[str, ...] = ()
 ) -> StoredRun:
     try:
         manifest, table = selected(document), table_of(document)
@@ -145,21 +139,21 @@ def _run(
 def extend(
     folder: Path,
     manifest: Manifest,
-    tell: Callable[[], Told] | None,
+    describe: Callable[[], ExampleTexts] | None,
     *,
     fresh: bool = False,
     replace: Collection[str] = (),
 ) -> StoredRun:
-    """Make a locked folder ready for a session of what a manifest says, and tell what of it is known."""
+    """Make a locked folder ready for a session of what a manifest says, and say what of it is known."""
     if fresh:
         made = folder.glob(BOARDS)
         old = SUMMARY, OUTPUTS, JOURNAL, MANIFEST, f"{MANIFEST}.v1"
         for path in (*made, *(folder / name for name in old)):
             path.unlink(missing_ok=True)
-    known = known_document(folder)
+    known = read_document(folder)
     if known is None and (folder / JOURNAL).exists():
-        raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts anew")
-    run = look(folder, known, manifest, tell, replace=replace)
+        raise NotARun(f"{folder} has a journal but no {MANIFEST}", hint="--fresh starts over")
+    run = look(folder, known, manifest, describe, replace=replace)
     if run.document != known:
         if known is not None:  # until the session's end, the word of an earlier one is of something else
             run.document["ended_at"] = None
@@ -171,17 +165,17 @@ def look(
     folder: Path,
     known: Document | None,
     manifest: Manifest,
-    tell: Callable[[], Told] | None = None,
+    describe: Callable[[], ExampleTexts] | None = None,
     *,
     replace: Collection[str] = (),
 ) -> StoredRun:
     """Look at a run, of which run.json is known if there is one, as it is when it is extended so."""
     if known is None:
-        return _run(folder, with_told(document_of(manifest), None, tell), Ledger)
+        return _run(folder, with_texts(document_of(manifest), None, describe), Ledger)
     past = cache(lambda: Ledger.read(folder / JOURNAL, table_of(known)))
     growth = Growth(known=known, wanted=document_of(manifest), past=past, replace=replace)
     try:
-        document = with_told(growth.document(), known, tell)
+        document = with_texts(growth.document(), known, describe)
     except UsageError:
         raise
     except MISSHAPEN as error:

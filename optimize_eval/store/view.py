@@ -118,7 +118,7 @@ _AGAIN = frozenset({OWED, FAILED})
 
 def _numbers(ledger: Ledger, layout: Layout) -> Sequence[int]:
     """Map a layout's numbers to the ledger's; to a range where they are the same stretch."""
-    places = {one.name: ledger.places(one.name, one.lines, layout.repeats) for one in layout.splits}
+    places = {split.name: ledger.places(split.name, split.lines, layout.repeats) for split in layout.splits}
     starts = [(ledger.start(cell[:4]), places[cell.split]) for cell in layout.cells]
     first = starts[0][0]
     if all(
@@ -162,4 +162,4 @@ class Reader:
 
 
 def _changed(path: Path) -> journal.Damaged:
-    return journal.Damaged(f"{path} was changed while it was read", hint="read it once more")
+    return journal.Damaged(f"{path} was changed while it was read", hint="read it again")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from optimize_eval.candidates import Named
+from optimize_eval.candidates import CandidatePath
 from optimize_eval.errors import Problem
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import kinds, named_apart
@@ -40,7 +40,7 @@ class Sweep:
     """What a sweep file says: options by their names, the candidates, and one entry for each evaluator."""
 
     path: str
-    candidates: tuple[Named, ...] = ()
+    candidates: tuple[CandidatePath, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     search: Mapping[str, Any] = field(default_factory=dict)  # options of `optimize` alone
     entries: tuple[EvaluatorEntry, ...] = field(default=(), repr=False)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optimize_eval.candidates import Named
+from optimize_eval.candidates import CandidatePath
 from optimize_eval.checks import Check, Keys
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
@@ -82,7 +82,7 @@ class _Reading:
         entries = self._entries(tables.get("evaluator", []))
         if self._has_prices(tables):
             run["prices"] = self._sweep.path
-        candidates = tuple(Named(path, path.endswith(_LIST)) for path in run.pop("candidates", ()))
+        candidates = tuple(CandidatePath(path, path.endswith(_LIST)) for path in run.pop("candidates", ()))
         sweep = replace(
             self._sweep,
             candidates=candidates,

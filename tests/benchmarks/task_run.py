@@ -13,7 +13,7 @@ from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, Settings
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.stop import Stop
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
 from optimize_eval.tasks import load_tasks
@@ -75,7 +75,7 @@ def _run(folder: Path, path: Path) -> None:
     task = Tasks(outputs=str(folder / OUTPUTS))
     spec = task_spec(model, [one.evaluator for one in tasks.tasks], EvaluatorSpec(workers=2), task)
     (examples,) = load_examples([path])
-    source = Source(name=tasks.name, file=path.name, examples=examples)
+    source = SplitSource(name=tasks.name, file=path.name, examples=examples)
     plan = plan_run([spec], [Candidate(name="none")], [source])
     with locked(folder):
         stored = open_run(folder, plan, manifest_of(plan, {}, {}), fresh=False)

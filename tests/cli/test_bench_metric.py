@@ -144,7 +144,7 @@ def test_a_board_of_an_own_metric_that_is_outdated_is_not_reported(cli: Cli, tmp
 
 @pytest.mark.parametrize(
     ("metric", "told"),
-    [("@nothing", "nothing"), ("judge:openai/x", "objective"), ("http://[", "is no URL")],
+    [("@nothing", "nothing"), ("judge:openai/x", "objective"), ("http://[", "is not a URL")],
 )
 def test_an_own_metric_that_cannot_be_is_refused_before_a_model_is_called(
     cli: Cli, tmp_path: Path, metric: str, told: str

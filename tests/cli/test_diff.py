@@ -80,7 +80,7 @@ def test_that_a_candidate_is_the_same_text_is_said_where_its_scores_differ(cli: 
     run(cli, "noisy")
     done = cli("diff", "runs/before", "runs/noisy", "--force", "--json")
     assert done.json["caveats"] == [
-        "evaluator e has changed: e.awk: the scores are not of the same program",
+        "evaluator e has changed: e.awk: the scores come from different programs",
         "v is the same text in both runs: what differs is not its doing",
     ]
 
@@ -91,14 +91,14 @@ def test_other_data_and_another_program_are_refused_with_what_differs(cli: Cli, 
     run(cli, "after")
     done = cli("diff", "runs/before", "runs/after")
     assert (done.status, done.stdout) == (2, "")
-    assert "runs/before and runs/after were not asked the same" in done.stderr
+    assert "runs/before and runs/after were not run on the same inputs" in done.stderr
     assert "  evaluator e has changed: e.awk\n" in done.stderr
     assert "  split val has 19 changed examples (line 1, 2, 3…)\n" in done.stderr
     assert "--force" in done.stderr
     forced = cli("diff", "runs/before", "runs/after", "--force")
     text = " ".join(forced.stdout.split())
     assert forced.status == 0
-    assert "! evaluator e has changed: e.awk: the scores are not of the same program" in text
+    assert "! evaluator e has changed: e.awk: the scores come from different programs" in text
     assert "only in A 1 example of val" in text
 
 
@@ -128,7 +128,7 @@ def test_a_journal_that_is_not_finished_is_compared(cli: Cli, project: Path) -> 
 def test_a_program_that_changed_while_it_was_asked_is_told(cli: Cli, project: Path) -> None:
     with (project / "runs" / "before" / "journal.jsonl").open("ab") as stream:
         stream.write(sealed({"changed": ["e"]}))
-    told = "e changed while being asked in A: its scores are of different programs"
+    told = "e changed while being called in A: its scores come from different programs"
     run(cli, "after")
     assert cli("diff", "runs/before", "runs/after", "--json").json["caveats"] == [told]
 
@@ -173,7 +173,7 @@ def test_axes_that_cannot_be_are_told_with_the_file_that_has_them(
     for command in (["diff", "runs/before"], ["report"]):
         done = cli(*command, "runs/after")
         assert (done.status, done.stdout) == (2, "")
-        assert "runs/after/run.json is not one of ours or was edited" in done.stderr
+        assert "runs/after/run.json is not a run of optimize-eval, or was edited" in done.stderr
 
 
 def test_a_manifest_that_was_edited_is_no_bug(cli: Cli, project: Path) -> None:

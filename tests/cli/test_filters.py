@@ -145,7 +145,7 @@ def test_ids_need_examples_that_have_some(cli: Cli, data: Path) -> None:
     assert "no example has the field 'id'\n  try: fields: ident\n" in run(cli, "--id=a").stderr
     done = cli("run", "-e", "e=true", "--candidate", "c.txt", "--filter", "a=b")
     assert done.status == 2
-    assert "choose examples, and there are none" in done.stderr
+    assert "choose examples, and the run has none" in done.stderr
 
 
 def test_a_long_file_may_be_filtered_down(cli: Cli, data: Path) -> None:

@@ -218,7 +218,7 @@ def test_a_run_can_be_held_against_an_earlier_one_at_once(cli: Cli, project: Pat
     assert [gate["met"] for gate in done.json["gates"]] == [False]
     other = cli(*run_again[:-2], "--limit=3", "--out=short", "--no-regression-against=before")
     assert other.status == 2
-    assert "were not asked the same" in other.stderr
+    assert "were not run on the same inputs" in other.stderr
     assert not (project / "short").exists()
 
 

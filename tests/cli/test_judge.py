@@ -154,7 +154,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {  # of the model, not of what i
     "500": ({"status": 500, "text": "oops {authorization}"}, "the server failed on openai/m"),
     "429 beyond all patience": (
         {"status": 429, "headers": {"Retry-After": "900"}, "text": "slow"},
-        "to wait 900 s would go beyond --patience 600s",
+        "waiting 900 s would exceed --patience 600s",
     ),
     "empty choices": ({"malformed": "empty_choices"}, "an empty list of choices"),
     "null content": ({"malformed": "null_content"}, "no content (null)"),
@@ -327,8 +327,8 @@ MISUSE = {
     "an objective for nobody": (["-e", "true", "--objective", "o"], "are for judges, and none is named"),
     "an empty objective": (["-e", "judge:openai/m", "--objective", ""], "--objective is empty"),
     "no such rubric": (["-e", "judge:openai/m", "--rubric", "r.toml"], "r.toml: no such file"),
-    "a base that is no URL": ([*JUDGE, "--api-base", "localhost"], "no base URL"),
-    "a key for a base": ([*JUDGE, "--api-base", CANARY], "no base URL"),
+    "a base that is no URL": ([*JUDGE, "--api-base", "localhost"], "the base URL of the model needs"),
+    "a key for a base": ([*JUDGE, "--api-base", CANARY], "the base URL of the model needs"),
     "no evaluator at all": ([], "no evaluator is named"),
 }
 
@@ -446,14 +446,14 @@ def test_quality_dimensions_and_hard_constraints_are_names_of_a_judges_parts(fak
     with llm_judge_evaluator("It greets", model="openai/m", api_base=model.base, **parts) as judge:
         assert judge("Hello")[0] == 0.75
         assert judge("Wazzup")[0] == 0
-    with pytest.raises(ValueError, match="constraints and hard_constraints are one thing"):
+    with pytest.raises(ValueError, match="constraints and hard_constraints mean the same"):
         llm_judge_evaluator("It greets", model="openai/m", constraints=["No slang"], **parts)
 
 
 @pytest.mark.parametrize("wrong", [{"model": 5}, {"on_failure": "0"}, {"on_failure": float("nan")}])
 def test_what_no_judge_can_be_made_of_is_refused_before_it_is_asked(wrong: dict[str, Any]) -> None:
     given = {"model": "vllm/m", **wrong}
-    with pytest.raises(UsageError, match="is not a text" if "model" in wrong else "is no score"):
+    with pytest.raises(UsageError, match="is not a text" if "model" in wrong else "is not a score"):
         llm_judge_evaluator("It greets", **given)
 
 
@@ -472,7 +472,7 @@ def test_a_judge_is_not_shown_the_rivals_of_a_candidate(
     preflight = cli("preflight", *judge, *fields, "--json")
     assert preflight.status == 0, preflight.stdout
     again = cli("rescore", "r", *judge, "--json")
-    assert "the run has m already" in again.stderr
+    assert "the run already has m" in again.stderr
     assert cli("rescore", "r", *JUDGE, "--objective", "Other", "--api-base", model.base).status == 0
     asked = [body["messages"][1]["content"] for body in model.bodies()]
     assert len(asked) > 4

@@ -45,6 +45,16 @@ def test_a_note_makes_no_other_run_and_no_other_summary(cli: Cli, tmp_path: Path
     assert cli("report", "r").stdout.startswith(" note: noted\n")
 
 
+def test_a_note_leaves_long_lists_of_run_json_on_one_line(
+    cli: Cli, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "d.jsonl").write_text("".join(f'{{"n": {n}}}\n' for n in range(50)))
+    assert cli(*command, "--dataset", "d.jsonl").status == 0
+    before = (tmp_path / "r" / "run.json").read_text().count("\n")
+    assert cli("runs", "note", "r", "of fifty").status == 0
+    assert (tmp_path / "r" / "run.json").read_text().count("\n") == before + 1
+
+
 def test_a_note_stays_until_it_is_replaced_or_removed(cli: Cli, command: list[str]) -> None:
     assert cli(*command, "--note", "first").status == 0
     assert cli(*command).status == 0
@@ -84,7 +94,7 @@ def test_the_note_of_a_run_that_is_being_worked_on_waits(cli: Cli, tmp_path: Pat
     with locked(make(tmp_path / "r")):
         done = cli("runs", "note", "r", "text")
     assert done.status == 2
-    assert f"being worked on by process {os.getpid()}" in done.stderr
+    assert f"in use by process {os.getpid()}" in done.stderr
     assert note_of(cli) is None
 
 

@@ -141,7 +141,7 @@ def test_examples_that_moved_are_named_and_those_that_changed_are_refused(cli: C
     (made / "moved.jsonl").write_text(text.replace("val-4", "val-44"))
     done = cli("report", "r", "--filter=kind=x", "--valset=moved.jsonl")
     assert done.status == 2
-    assert "moved.jsonl:5: the example is not the one that was asked about" in done.stderr
+    assert "moved.jsonl:5: the example has changed since the run" in done.stderr
 
 
 def test_benches_and_runs_without_examples_have_nothing_to_choose(cli: Cli, made: Path) -> None:
@@ -153,4 +153,4 @@ def test_benches_and_runs_without_examples_have_nothing_to_choose(cli: Cli, made
     assert cli("run", "-e", "./half.sh", "--candidate", "a.txt", "--out", "s", "--quiet").status == 0
     done = cli("report", "s", "--id=t")
     assert done.status == 2
-    assert "choose examples, and there are none" in done.stderr
+    assert "choose examples, and the run has none" in done.stderr

@@ -37,6 +37,21 @@ def test_a_run_that_was_made_goes_with_all_its_files(cli: Cli, tmp_path: Path) -
     assert removed["bytes"] >= sum(there.values())  # the lock has a number by then
 
 
+@pytest.mark.parametrize("command", [("report",), ("runs", "rm"), ("runs", "note")])
+def test_a_name_as_it_is_listed_leads_to_its_folder(cli: Cli, runs: Path, command: tuple[str, ...]) -> None:
+    make(runs / "nightly")
+    note = ("text",) if "note" in command else ()
+    done = cli(*command, "nightly", *note)
+    assert (done.status, done.stderr) == (
+        2,
+        "error: there is no run in 'nightly'\n  try: name its folder: runs/nightly\n",
+    )
+    unknown = cli(*command, "weekly", *note)
+    assert (
+        "try: name a run's folder, such as runs/NAME: `optimize-eval runs` lists the names" in unknown.stderr
+    )
+
+
 def test_several_go_at_once_and_each_is_told_with_its_size(cli: Cli, runs: Path) -> None:
     for name in "abc":
         make(runs / name)
@@ -96,18 +111,18 @@ def test_on_a_terminal_it_is_asked(runs: Path, typed: bytes, status: int) -> Non
 def foreign(runs: Path) -> str:
     (runs / "x" / "deep").mkdir(parents=True)
     (runs / "x" / "lock").write_text("4711\n")
-    return "is no run of optimize-eval"
+    return "is not a run of optimize-eval"
 
 
 def empty(runs: Path) -> str:
     (runs / "x").mkdir()
-    return "is no run of optimize-eval"
+    return "is not a run of optimize-eval"
 
 
 def others(runs: Path) -> str:
     (runs / "x").mkdir()
     (runs / "x" / "run.json").write_text('{"mine": true}')
-    return "is no run of optimize-eval"
+    return "is not a run of optimize-eval"
 
 
 def missing(_runs: Path) -> str:
@@ -155,7 +170,7 @@ def test_a_run_that_is_being_worked_on_is_refused_by_its_process(cli: Cli, runs:
     with locked(runs / "r"):
         done = cli("runs", "rm", "runs/r", "--yes")
         assert done.status == 2
-        assert f"the run runs/r is being worked on by process {os.getpid()}" in done.stderr
+        assert f"the run runs/r is in use by process {os.getpid()}" in done.stderr
     assert cli("runs", "rm", "runs/r", "--yes").status == 0
 
 

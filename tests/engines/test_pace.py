@@ -5,16 +5,16 @@ from collections.abc import Iterable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.engines.pace import FEWEST, Pace, Spent, processors
+from optimize_eval.engines.pace import FEWEST, Pace, ProcessorTime, processors
 
 
 def paced(slots: int, looks: Iterable[tuple[float, float]]) -> list[int]:
     """Look every 100 ms, in each of which so much of a processor was spent by us and by children."""
     at, own, everything = 0.0, 0.0, 0.0
-    shown = [Spent(at, own, everything)]
+    shown = [ProcessorTime(at, own, everything)]
     for ours, theirs in looks:
         at, own, everything = at + 0.1, own + ours * 0.1, everything + (ours + theirs) * 0.1
-        shown.append(Spent(at, own, everything))
+        shown.append(ProcessorTime(at, own, everything))
     measured = iter(shown)
     pace = Pace(slots, lambda: next(measured))
     slots_seen = []
@@ -37,7 +37,7 @@ def test_when_children_keep_all_processors_busy_slots_rest() -> None:
 
 
 def test_a_look_too_soon_changes_nothing() -> None:
-    shown = iter([Spent(0, 0, 0), Spent(0.01, 0.01, 0.01)])
+    shown = iter([ProcessorTime(0, 0, 0), ProcessorTime(0.01, 0.01, 0.01)])
     pace = Pace(8, lambda: next(shown))
     pace.look()
     assert pace.slots == 8

@@ -146,7 +146,7 @@ def test_a_connection_is_kept_and_an_odd_request_ends_it(fake_model: StartModel)
 
 BAD = {
     '"a\\u001b" = 1': [r"'a\x1b': unknown key"],
-    "x = 1": ["x: unknown key; it takes rule, models", "rule: there is none; write [[rule]]"],
+    "x = 1": ["x: unknown key; it takes rule, models", "rule: there are no rules; write [[rule]]"],
     "models = 'm'\n[[rule]]\ntext = 'x'": ["models: not a list of texts"],
     "[[rule]]": ["rule[1]: it answers nothing; give one of text, json, body, malformed, or a status"],
     "rule = [1]": ["rule[1]: not a table"],

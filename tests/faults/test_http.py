@@ -132,7 +132,7 @@ def test_a_certificate_that_nobody_signed_is_no_connection(score: Cli, tmp_path:
 def test_a_url_that_is_none_is_a_usage_error(score: Cli, url: str) -> None:
     result = score(url)
     assert result.status == 2
-    assert "is no URL" in result.stderr
+    assert "is not a URL" in result.stderr
 
 
 def test_a_proxy_from_the_environment_is_not_asked_for_loopback(score: Cli, server: Server) -> None:

@@ -48,7 +48,7 @@ def test_a_program_that_changes_while_it_is_asked_leaves_no_verdict(cli: Cli, fo
     write_program(folder / "ok.sh", ["#!/bin/sh", "echo '# once more' >> ok.sh", SCORES])
     done = cli(*ASK)
     assert done.status == 3
-    assert "ok changed while being asked" in done.stderr
+    assert "ok changed while being called" in done.stderr
     assert done.stdout.startswith(" no verdict")
     assert cli("report", "r").stdout == done.stdout
 
@@ -114,7 +114,7 @@ def test_sealed_lines_that_are_no_records_are_refused(cli: Cli, folder: Path, re
         stream.write(sealed(place | record))
     done = cli("report", "r")
     assert done.status == 3, done.stderr
-    assert "the line is of another run" in done.stderr
+    assert "the line belongs to another run" in done.stderr
 
 
 def test_a_score_that_is_no_number_is_refused(cli: Cli, folder: Path) -> None:
@@ -176,13 +176,13 @@ def test_of_lines_written_together_those_that_fit_stay(tmp_path: Path) -> None:
 
 def test_a_second_signal_within_the_first_does_not_hang() -> None:
     stop = Stop()
-    former = signal.signal(signal.SIGUSR1, lambda *_: stop.ask())
+    former = signal.signal(signal.SIGUSR1, lambda *_: stop.request())
     try:
         for _ in range(50):
             signal.raise_signal(signal.SIGUSR1)
     finally:
         signal.signal(signal.SIGUSR1, former)
-    assert stop.is_asked
+    assert stop.is_requested
     assert stop.is_over
 
 

@@ -30,7 +30,7 @@ def test_a_folder_that_a_living_run_holds_is_refused_and_its_process_named(cli: 
         for options in ([], ["--fresh"], ["--seed", "4"]):
             second = cli(*made.command, "--out", "r", *options, env=made.env())
             assert (second.status, second.stdout) == (2, "")
-            assert f"the run r is being worked on by process {first.pid}" in second.stderr
+            assert f"the run r is in use by process {first.pid}" in second.stderr
             assert "--out" in second.stderr
         assert cli("report", "r").status == 0, "reading is always allowed"
         assert made.asked().keys() - before.keys() <= {f"a:{n}" for n in range(1, 13)} | {
@@ -64,7 +64,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_asked(
     result = cli(*made.command, "--out", place, env=made.env())
     assert (result.status, result.stdout) == (2, ""), result.stderr
     assert re.search(
-        r"a\.txt is no folder, and a run needs one|the run folder /proc/r cannot be written", result.stderr
+        r"a\.txt is not a folder, and a run needs one|the run folder /proc/r cannot be written", result.stderr
     )
     assert "--out" in result.stderr
     assert not made.asked()

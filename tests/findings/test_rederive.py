@@ -26,11 +26,11 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.rows.datasets import load_examples
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.document import document_of
 from optimize_eval.store.folder import JOURNAL, LEADERBOARD, MANIFEST, SUMMARY, write_json
 from optimize_eval.store.journal import Journal, sealed
-from optimize_eval.store.ledger import Ledger, Table
+from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.manifest import layout_of
 from optimize_eval.store.stored import open_stored
 from optimize_eval.store.view import View
@@ -83,7 +83,7 @@ def folder(tmp_path: Path) -> Path:
     write_json(folder / MANIFEST, document_of(manifest))
     _write_journal(folder / JOURNAL, plan)
     layout = layout_of(manifest)
-    view = View(Ledger.read(folder / JOURNAL, Table.of(layout, plan.digest)), layout)
+    view = View(Ledger.read(folder / JOURNAL, UnitTable.of(layout, plan.digest)), layout)
     with view.reader(folder / JOURNAL) as reader:
         write_json(folder / SUMMARY, summarise(layout, reader.records).to_dict())
     return folder
@@ -96,7 +96,7 @@ def _plan(tmp_path: Path) -> Plan:
         path.write_bytes(
             b"\n".join(orjson.dumps({"x": f"{name} {place}", "doc": place // 3}) for place in range(n))
         )
-        sources.append(Source(name=name, file=str(path), examples=load_examples([path])[0]))
+        sources.append(SplitSource(name=name, file=str(path), examples=load_examples([path])[0]))
     specs = parse_evaluators(["judge=true", "policy=true"], EvaluatorSpec())
     candidates = [Candidate(name=name, text=name) for name in ("base", "long ▲", "short")]
     return plan_run(

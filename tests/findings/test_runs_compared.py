@@ -345,7 +345,7 @@ def test_another_score_range_is_another_evaluator_and_has_no_lowest_score() -> N
         between(a, b)
     found = between(a, b, force=True)
     assert found["rows"][0]["at_lower_bound"] is None
-    assert any("not of the same program" in caveat for caveat in found["caveats"])
+    assert any("come from different programs" in caveat for caveat in found["caveats"])
 
 
 def test_a_run_that_is_not_finished_is_compared_and_that_is_said() -> None:

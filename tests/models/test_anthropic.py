@@ -91,7 +91,7 @@ def test_a_judge_s_answer_is_the_input_of_a_tool(cli: Cli, fake_model: StartMode
         ),
         ({"body": message(stop_reason="max_tokens")}, "used up its tokens before any text"),
         ({"body": message(stop_reason="refusal")}, "held back by a content filter"),
-        ({"body": '{"type": "message"}'}, "is no chat completion"),
+        ({"body": '{"type": "message"}'}, "is not a chat completion"),
     ],
     ids=["401", "529", "length", "refusal", "no content"],
 )

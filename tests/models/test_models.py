@@ -122,7 +122,7 @@ FAILURES = {
     "bad-key": (r"wants a key, and none was sent \(HTTP 400\): API key not valid", "OPENAI_API_KEY", None),
     "404": (r"no model '404' at http://127.0.0.1:\d+/v1 \(HTTP 404\): no such model$", "check the", None),
     "429": (
-        r"many requests for openai/429 \(HTTP 429\): slow down; to wait 7 s would go beyond --patience 0s$",
+        r"many requests for openai/429 \(HTTP 429\): slow down; waiting 7 s would exceed --patience 0s$",
         "--rpm",
         None,
     ),
@@ -138,14 +138,14 @@ FAILURES = {
     "picky": (r"refuses the request \(HTTP 400\): too long: 900 tokens$", "change", None),
     "close": ("no complete HTTP answer from http://127.0.0.1", "log", 0.0),
     "close_mid_body": ("no complete HTTP answer from http://127.0.0.1", "log", 0.0),
-    "truncated": (r"breaks off after \d+ bytes$", "ask again", 0.0),
+    "truncated": (r"breaks off after \d+ bytes$", "call it again", 0.0),
     "not_json": ("is not JSON: <html>a proxy was here</html>$", "base URL", None),
     "empty_body": ("is not JSON: it is empty$", "base URL", None),
     "not_an_object": (r"is JSON, but no object: \[1, 2\]$", "base URL", None),
-    "no_choices": ("no chat completion: it has no choice with a message$", "base URL", None),
-    "empty_choices": ("an empty list of choices$", "ask again", 0.0),
-    "null_content": (r"no content \(null\)$", "ask again", None),
-    "lone_surrogate": ("is not JSON: .*surrogate", "ask again", 0.0),
+    "no_choices": ("not a chat completion: it has no choice with a message$", "base URL", None),
+    "empty_choices": ("an empty list of choices$", "call it again", 0.0),
+    "null_content": (r"no content \(null\)$", "call it again", None),
+    "lone_surrogate": ("is not JSON: .*surrogate", "call it again", 0.0),
     "refusal": ("refused to answer: I cannot help with that.$", "change", None),
     "refusing-part": ("refused to answer: no$", "change", None),
     "content_filter": ("held back by a content filter$", "change", None),
@@ -153,7 +153,7 @@ FAILURES = {
     "length": ("used up its tokens before any text$", "raise max_tokens", None),
     "blank-length": ("used up its tokens before any text$", "raise max_tokens", None),
     "error_in_200": (
-        r"no room for openai/error_in_200 \(HTTP 503\): the upstream model is busy; to wait 1 s",
+        r"no room for openai/error_in_200 \(HTTP 503\): the upstream model is busy; waiting 1 s",
         "later",
         None,
     ),
@@ -368,7 +368,7 @@ def test_chat_asks_again_as_often_as_it_may(fake_model: StartModel) -> None:
 
 def test_chat_does_not_wait_beyond_its_patience(fake_model: StartModel) -> None:
     server = fake_model([{"status": 429, "headers": {"Retry-After": "3600"}, "text": "no"}])
-    with pytest.raises(EvaluationError, match="to wait 3600 s would go beyond --patience 600s"):
+    with pytest.raises(EvaluationError, match="waiting 3600 s would exceed --patience 600s"):
         chat(ASKED, "vllm/m", api_base=server.base, timeout=20, retries=9)
     assert len(server.requests()) == 1
 
@@ -379,11 +379,11 @@ def test_chat_does_not_wait_beyond_its_patience(fake_model: StartModel) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("gpt-4o", "'gpt-4o' names no provider and model; did you mean openai/gpt-4o?"),
-        ("claude-x", "'claude-x' names no provider and model; did you mean anthropic/claude-x?"),
-        ("ollama/", "'ollama/' names no provider and model; did you mean ollama/MODEL?"),
-        ("", "'' names no provider and model"),
-        ("/x", "'/x' names no provider and model"),
+        ("gpt-4o", "'gpt-4o' is not PROVIDER/MODEL; did you mean openai/gpt-4o?"),
+        ("claude-x", "'claude-x' is not PROVIDER/MODEL; did you mean anthropic/claude-x?"),
+        ("ollama/", "'ollama/' is not PROVIDER/MODEL; did you mean ollama/MODEL?"),
+        ("", "'' is not PROVIDER/MODEL"),
+        ("/x", "'/x' is not PROVIDER/MODEL"),
         ("opnai/gpt-4o", "unknown provider 'opnai' in 'opnai/gpt-4o'; did you mean openai/gpt-4o?"),
         ("zzz/x", "unknown provider 'zzz' in 'zzz/x'"),
     ],
@@ -434,10 +434,10 @@ def test_a_key_that_no_header_can_hold_is_refused_without_being_shown(
     [
         ("http://user:secret@host/v1", "holds a secret"),
         ("https://host/v1?api_key=secret", "holds a secret"),
-        ("ftp://host/v1", "is no base URL"),
-        ("localhost:8000/v1", "is no base URL"),
-        ("http://[/v1", "is no URL"),
-        ("http://host:port/v1", "is no URL"),
+        ("ftp://host/v1", "needs http:// or https://"),
+        ("localhost:8000/v1", "needs http:// or https://"),
+        ("http://[/v1", "is not a URL"),
+        ("http://host:port/v1", "is not a URL"),
     ],
 )
 def test_a_base_url_that_is_none_or_hides_a_secret_is_refused(base: str, message: str) -> None:
@@ -509,7 +509,7 @@ def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> No
     said = done.stdout.splitlines()
     assert said[0] == "you sent Bearer *** 1", done.stderr
     assert "does not accept the key in the key variable of sambanova (HTTP 401): bad Bearer ***" in said[1]
-    waits = "slow down; to wait 7 s would go beyond --patience 0s"
+    waits = "slow down; waiting 7 s would exceed --patience 0s"
     assert said[2] == f"too many requests for sambanova/429 (HTTP 429): {waits}"
     assert said[3:] == ["sambanova/null answered with no content (null)", "x None"]
     assert KEY[:9] not in done.stdout + done.stderr

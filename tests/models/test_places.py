@@ -75,7 +75,7 @@ def test_what_the_user_gives_wins_over_the_variable(
     monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
     assert chat(ASKED, "vllm/m", api_base=fake_model([{"text": "here"}]).base).text == "here"
     monkeypatch.setenv("VLLM_BASE_URL", "gpu:8000")
-    with pytest.raises(UsageError, match="what VLLM_BASE_URL says is no base URL"):
+    with pytest.raises(UsageError, match="the value of VLLM_BASE_URL is not a base URL"):
         find(ModelSpec(name="vllm/m"))
     with pytest.raises(UsageError) as caught:
         find(ModelSpec(name="azure/m"))

@@ -15,7 +15,7 @@ import pytest
 from optimize_eval import EvaluationError
 from optimize_eval.models import Manners, chat
 from optimize_eval.models.turns import Rate, Room
-from optimize_eval.models.waits import wait_told
+from optimize_eval.models.waits import longest_wait
 from optimize_eval.retrying import GivenUp
 from tests.fake_model import StartModel
 from tests.front_door import Cli
@@ -63,7 +63,7 @@ def verdict(score: float = 1.0) -> dict[str, Any]:
     ids=str,
 )
 def test_the_wait_is_the_largest_that_headers_tell(headers: dict[str, str], wait: float | None) -> None:
-    assert wait_told(headers) == wait
+    assert longest_wait(headers) == wait
 
 
 INSTANTS: dict[str, Callable[[datetime], str]] = {
@@ -77,7 +77,7 @@ INSTANTS: dict[str, Callable[[datetime], str]] = {
 
 @pytest.mark.parametrize("name", INSTANTS)
 def test_an_instant_is_a_wait_until_then(name: str) -> None:
-    wait = wait_told({name: INSTANTS[name](datetime.now(UTC) + timedelta(seconds=3000))})
+    wait = longest_wait({name: INSTANTS[name](datetime.now(UTC) + timedelta(seconds=3000))})
     assert wait is not None
     assert 2900 < wait <= 3001
 
@@ -94,7 +94,7 @@ def test_a_wait_is_no_attempt_and_no_part_of_the_deadline(fake_model: StartModel
 def test_a_server_that_lets_nobody_through_uses_up_the_patience(fake_model: StartModel) -> None:
     server = fake_model([no_room({"Retry-After-Ms": "40"}, 1000)])
     with pytest.raises(
-        EvaluationError, match=r"slow down; to wait 0 s would go beyond --patience 0\.3s"
+        EvaluationError, match=r"slow down; waiting 0 s would exceed --patience 0\.3s"
     ) as caught:
         chat(ASKED, "vllm/m", api_base=server.base, retries=9, patience=0.3)
     assert caught.value.retry_after is None, "attempts are no second patience"
@@ -199,7 +199,7 @@ def test_limits_per_minute_are_kept(cli: Cli, fake_model: StartModel, tmp_path: 
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (("--patience", "soon"), "--patience 'soon' is no duration"),
+        (("--patience", "soon"), "--patience 'soon' is not a duration"),
         (("--rpm", "0"), "--rpm 0 lets no call through"),
         (("--tpm", "-3"), "--tpm -3 lets no call through"),
     ],

@@ -11,7 +11,7 @@ import pytest
 
 from optimize_eval.findings.reasons import reason_of
 from optimize_eval.rows.datasets import make_example
-from optimize_eval.run.splits import LONGEST_INPUT, Source, inputs_of, name_of
+from optimize_eval.run.splits import LONGEST_INPUT, SplitSource, inputs_of, name_of
 from optimize_eval.store.folder import MANIFEST
 from tests.front_door import Cli, in_this_process
 from tests.reports.reading import tables_of
@@ -137,7 +137,7 @@ def test_edited_names_are_refused(run: Cli, older: Path, names: Any) -> None:
     older.write_bytes(orjson.dumps(manifest))
     done = run("report", "r")
     assert (done.status, done.stdout) == (2, "")
-    assert "run.json is not one of ours or was edited" in done.stderr
+    assert "run.json is not a run of optimize-eval, or was edited" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -177,12 +177,12 @@ def test_examples_have_a_name_and_the_start_of_their_input(
     example: dict[str, Any], name: str, shown: str
 ) -> None:
     fields = {"answer"}  # recorded outputs, which are candidates
-    source = Source(name="val", file="", examples=(make_example(example),))
+    source = SplitSource(name="val", file="", examples=(make_example(example),))
     assert (name_of(example, fields), [*inputs_of(source, fields)]) == (name, [shown])
 
 
 def test_of_many_examples_less_is_kept() -> None:
     example = make_example({"input": "x" * 1000})
     for many, most in ((1, LONGEST_INPUT), (10_000, 100), (1_000_000, 20)):
-        first = next(inputs_of(Source(name="val", file="", examples=(example,) * many), ()))
+        first = next(inputs_of(SplitSource(name="val", file="", examples=(example,) * many), ()))
         assert len(first) == most

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.candidates import Named, load_candidates
+from optimize_eval.candidates import CandidatePath, load_candidates
 from optimize_eval.durations import parse_duration
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.run.stop import GRACE, Stop
-from optimize_eval.session.background import Program
+from optimize_eval.session.background import ProgramHost
 from optimize_eval.session.host import Watch
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison, carry_out, prepare
+from optimize_eval.session.sweeps import SweepInputs, carry_out, prepare
 from tests.front_door import Cli
 from tests.run.projects import COUNTS, Project, await_that, project, records, scored, summary, undisturbed
 
@@ -32,7 +32,7 @@ def test_when_the_time_is_over_no_call_begins_and_the_run_says_how_to_go_on(cli:
     words = ("--out", "r", "--max-time", "0s", "--fail-under", "counts=0.1")
     done = cli(*made.command, *words, "--json", env=made.env())
     assert (done.status, made.asked().total()) == (4, 0)
-    assert "out of time (--max-time): 0 of 24 calls are done; to go on:" in done.stderr
+    assert "out of time (--max-time): 0 of 24 calls are done; to resume:" in done.stderr
     assert again_line(made, *words, "--json") in done.stderr.splitlines()
     assert done.json["status"] == "out_of_time"
     assert done.json["verdict"]["text"].startswith("not complete: 0 of 24 calls done; no verdict")
@@ -69,7 +69,7 @@ class Clock:
         return self.now
 
 
-class Hosted(Program):
+class Hosted(ProgramHost):
     """A host whose clock goes on to an instant once these calls are in flight."""
 
     def __init__(self, made: Project, awaited: set[str], instant: float) -> None:
@@ -85,7 +85,7 @@ class Hosted(Program):
     def _look(self) -> None:
         if self._awaited <= self._made.asked().keys():
             self.clock.now = self._instant
-        if self.stop.is_asked:
+        if self.stop.is_requested:
             Path(f"{self._made.counted}.go").touch()
 
 
@@ -101,9 +101,9 @@ def test_calls_in_flight_have_the_grace_that_ctrl_c_gives_them(
     awaited = {"a:1", "a:2"}
     host = Hosted(made, awaited, 111.0 if hangs == "none" else 111.0 + GRACE)
     handling = Handling(concurrency=2, no_preflight=True, ends_at=110.0)
-    comparison = Comparison(
+    comparison = SweepInputs(
         specs=parse_evaluators([COUNTS], EvaluatorSpec()),
-        candidates=load_candidates([Named("a.txt"), Named("b.txt")]),
+        candidates=load_candidates([CandidatePath("a.txt"), CandidatePath("b.txt")]),
         examples=load_splits({"train": "d.jsonl"}, host.say),
     )
     finished = carry_out(prepare(comparison, handling, host.say, out="r"), host)
@@ -129,7 +129,7 @@ def test_benches_and_rescores_have_it_too(cli: Cli, tmp_path: Path) -> None:
     done = cli(*bench, "--max-time", "0s", "--fail-under", "toy=0.5", "--json")
     assert (done.status, done.json["status"], done.json["models"]) == (4, "out_of_time", [])
     assert [gate["met"] for gate in done.json["gates"]] == [False]
-    assert "out of time (--max-time): 0 of 1 calls are done; to go on:" in done.stderr
+    assert "out of time (--max-time): 0 of 1 calls are done; to resume:" in done.stderr
     assert cli(*bench, "--max-time", "10m", "--quiet").status == 0
     words = ("rescore", "b", "-e", "other=@exact_match --x", "--max-time", "0s")
     done = cli(*words)
@@ -173,11 +173,11 @@ def test_the_clock_asks_to_stop_once_and_whoever_came_first_counts() -> None:
     by_time, by_hand = Stop(clock), Stop(clock)
     for stop in (by_time, by_hand):
         stop.end_at(110.0)
-    by_hand.ask()
-    assert (by_time.is_asked, by_hand.is_asked) == (False, True)
+    by_hand.request()
+    assert (by_time.is_requested, by_hand.is_requested) == (False, True)
     clock.now = 110.0
-    assert (by_time.is_asked, by_time.is_over, by_time.is_out_of_time) == (True, False, True)
-    assert (by_hand.is_asked, by_hand.is_out_of_time) == (True, False)
+    assert (by_time.is_requested, by_time.is_over, by_time.is_out_of_time) == (True, False, True)
+    assert (by_hand.is_requested, by_hand.is_out_of_time) == (True, False)
     clock.now = 110.1 + GRACE
     assert by_time.is_over
 
@@ -186,6 +186,6 @@ def test_after_the_time_is_up_ctrl_c_ends_at_once() -> None:
     clock = Clock()
     stop = Stop(clock)
     stop.end_at(99.0)
-    assert (stop.is_asked, stop.is_over) == (True, False)
-    stop.ask()
+    assert (stop.is_requested, stop.is_over) == (True, False)
+    stop.request()
     assert (stop.is_over, stop.is_out_of_time) == (True, True)

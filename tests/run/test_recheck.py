@@ -14,7 +14,7 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports.terminal.recheck import render
 from optimize_eval.run.recheck import Rechecked, chosen_again
 from optimize_eval.store.layout import Layout, Split
-from optimize_eval.store.ledger import Ledger, Table
+from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.view import View
 from tests.front_door import Cli
 from tests.run.projects import await_that, finished, project, records, summary
@@ -132,7 +132,7 @@ def test_a_run_that_did_not_end_well_is_not_rechecked(cli: Cli, tmp_path: Path) 
     made = project(tmp_path)
     result = cli(*made.command, "--out", "r", "--recheck", "5", "--json", env=made.env(FAILS="*"))
     assert (result.status, "recheck" in result.json) == (4, False)
-    assert "recheck: left out" in result.stderr
+    assert "recheck: skipped" in result.stderr
 
 
 def test_what_an_evaluator_says_cannot_act_on_the_terminal(cli: Cli, tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_what_is_chosen_is_scored_and_spread_evenly(
         baseline="c",
         seed=seed,
     )
-    view = View(Ledger(Table.of(layout, "run")), layout)
+    view = View(Ledger(UnitTable.of(layout, "run")), layout)
     for number, state in enumerate(state for row in states for state in row):
         if state:
             view.enter(number, state, 0, 1)

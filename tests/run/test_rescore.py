@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout, Split
-from optimize_eval.store.ledger import Ledger, Table
+from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.view import View
 from tests.front_door import Cli
 from tests.processes import MARK, processes_with
@@ -117,7 +117,7 @@ def test_the_same_command_again_asks_nothing_and_needs_no_file(cli: Cli, done: P
     for evaluator in (AGAIN, "./counts.sh once-more", "other=./counts.sh once-more"):
         again = cli("rescore", "r/run.json", "-e", evaluator, env=done.env())
         assert (again.status, again.stdout) == (0, first.stdout)
-        assert again.stderr == "note: the run has again already, and nothing of it is owed\n"
+        assert again.stderr == "note: the run already has again, and none of its calls is owed\n"
     assert not done.asked()
 
 
@@ -168,7 +168,7 @@ def test_ctrl_c_leaves_the_first_summary_and_says_how_to_go_on(cli: Cli, done: P
         await_that(lambda: "stopping: " in done.said())
         Path(f"{done.counted}.go").touch()
         assert process.wait(30) == 130
-    assert "interrupted: 6 of 24 calls are done; to go on:" in done.said()
+    assert "interrupted: 6 of 24 calls are done; to resume:" in done.said()
     assert "  optimize-eval rescore r -e 'again=./counts.sh once-more'" in done.said()
     told = cli("report", "r", "--json").json
     assert told["rows"] == rows_before
@@ -226,12 +226,16 @@ def swap_candidates(made: Project) -> None:
 CHANGED: dict[
     str, tuple[Callable[[Project], None], list[str], list[str]]
 ] = {  # what is said, and the way out
-    "example": (edit_example, ["d.jsonl:3: the example is not the one"], ["--dataset"]),
-    "fewer examples": (shorten, ["d.jsonl:2: there is no example any more", "… and 1 more"], ["--dataset"]),
+    "example": (edit_example, ["d.jsonl:3: the example has changed"], ["--dataset"]),
+    "fewer examples": (
+        shorten,
+        ["d.jsonl:2: there is no example on this line any more", "… and 1 more"],
+        ["--dataset"],
+    ),
     "no file": (remove_examples, ["d.jsonl: no such file"], ["--dataset"]),
     "no JSON": (break_a_line, ["d.jsonl:3:"], ["--dataset"]),
-    "no path": (forget_paths, ["does not tell where the train examples (d.jsonl) are"], ["--dataset"]),
-    "candidates": (swap_candidates, ["candidate a is not the text", "candidate b is not"], ["--candidate"]),
+    "no path": (forget_paths, ["does not say where the train examples (d.jsonl) are"], ["--dataset"]),
+    "candidates": (swap_candidates, ["candidate a has changed", "candidate b has changed"], ["--candidate"]),
 }
 
 
@@ -244,7 +248,7 @@ def test_what_is_not_as_it_was_is_refused_by_its_place(
     before = {path.name: path.read_bytes() for path in run.iterdir() if path.name != "lock"}
     result = cli(*RESCORE, env=done.env())
     assert (result.status, result.stdout) == (2, "")
-    assert all(words in result.stderr for words in [*said, *hints, "nothing was asked"]), result.stderr
+    assert all(words in result.stderr for words in [*said, *hints, "nothing was called"]), result.stderr
     after = {path.name: path.read_bytes() for path in run.iterdir() if path.name != "lock"}
     assert (after, done.asked().total()) == (before, 0)
 
@@ -274,7 +278,7 @@ def test_a_long_text_that_is_gone_cannot_be_asked_about(cli: Cli, tmp_path: Path
     (tmp_path / "b.txt").unlink()
     result = cli(*RESCORE, env=made.env())
     assert result.status == 2
-    assert "candidate b is not there any more, and too long to be in run.json" in result.stderr
+    assert "candidate b is missing, and was too long to be kept in run.json" in result.stderr
 
 
 SHAPES = {
@@ -378,12 +382,12 @@ def test_a_program_that_changes_while_it_is_asked_is_left_out(cli: Cli, done: Pr
     lines = (done.folder / "counts.sh").read_text().splitlines()
     write_program(done.folder / "own.sh", [*lines, "echo '# more' >> own.sh"])
     result = cli("rescore", "r", "-e", "./own.sh", "--json", env=done.env())
-    assert (result.status, "own changed while being asked" in result.stderr) == (3, True)
+    assert (result.status, "own changed while being called" in result.stderr) == (3, True)
     assert "--fresh" not in result.stderr, "that would cost the run's own scores"
     assert result.json["summary"]["rows"] == before
     told = cli("report", "r")
     assert told.status == 0
-    assert "own, added later, is left out: it changed while being asked" in told.stdout
+    assert "own, added later, is left out: it changed while being called" in told.stdout
     assert cli("report", "r", "--check").status == 0
 
 
@@ -419,7 +423,7 @@ def test_a_folder_that_a_living_rescore_holds_is_refused(cli: Cli, done: Project
             out = ("--out", "r") if other is command else ()
             second = cli(*other, *out, env=done.env())
             assert second.status == 2
-            assert f"the run r is being worked on by process {first.pid}" in second.stderr
+            assert f"the run r is in use by process {first.pid}" in second.stderr
         Path(f"{done.counted}.go").touch()
         assert first.wait(30) == 0, done.said()
 
@@ -460,7 +464,10 @@ def test_additions_that_were_edited_are_told_and_are_no_bug(cli: Cli, done: Proj
     path.write_bytes(orjson.dumps(told))
     for command in (["report", "r"], [*done.command, "--out", "r"], RESCORE):
         result = cli(*command, env=done.env())
-        assert (result.status, "run.json is not one of ours or was edited" in result.stderr) == (2, True)
+        assert (
+            result.status,
+            "run.json is not a run of optimize-eval, or was edited" in result.stderr,
+        ) == (2, True)
 
 
 SPLITS = (
@@ -487,7 +494,7 @@ def test_a_view_of_a_ledger_is_numbered_by_its_own_layout(
     names: list[str], many: int, data: st.DataObject
 ) -> None:
     whole, own = layout_with("e0", "e1", "e2", "e3"), layout_with(*names[:many])
-    every = View(Ledger(Table.of(whole, "run")), whole)
+    every = View(Ledger(UnitTable.of(whole, "run")), whole)
     part = every.of(own)
     numbers = data.draw(st.sets(st.integers(0, own.size - 1)))
     for number in numbers:

@@ -93,7 +93,7 @@ def test_a_budget_pauses_a_run_which_goes_on_with_the_line_that_is_printed(
     command = (*made(tmp_path, 5), "--api-base", server.base, *budget)
     done = cli(*command, "--json", env=KEY)
     assert (done.status, done.json["status"]) == (3, "over_budget")
-    assert f"{words}; 3 of 5 calls are done; to go on:\n  optimize-eval run " in done.stderr
+    assert f"{words}; 3 of 5 calls are done; to resume:\n  optimize-eval run " in done.stderr
     assert len(records(tmp_path / "r")) == len(server.requests()) == 3
     again = cli(*command, "--json", env=KEY)
     assert (again.status, again.json["status"]) == (0, "done"), "each session has a budget of its own"

@@ -39,7 +39,7 @@ def test_ctrl_c_once_lets_the_calls_in_flight_finish_and_asks_no_more(cli: Cli, 
     assert made.asked() == Counter(f"a:{n}" for n in range(1, 7))
     assert scored(run) == set(made.asked())
     assert last_line(run)["status"] == "interrupted"
-    assert "interrupted: 6 of 24 calls are done; to go on:" in made.said()
+    assert "interrupted: 6 of 24 calls are done; to resume:" in made.said()
     assert resume_line(made) in made.said().splitlines()
     assert "not complete: 6 of 24 calls done; no verdict before the end" in (tmp_path / "stdout").read_text()
     assert cli("report", "r").status == 0

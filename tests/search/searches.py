@@ -11,12 +11,12 @@ from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.components import plain
 from optimize_eval.search.goal import make_goal
-from optimize_eval.search.plan import WITHOUT_EXAMPLES, Plan, Split
+from optimize_eval.search.plan import WITHOUT_EXAMPLES, SearchPlan, SearchSplit
 from optimize_eval.search.proposing.proposers import PlainProposer, plain_proposer
-from optimize_eval.search.scoring import Outcomes, Pair
-from optimize_eval.search.searching import Limits, search
-from optimize_eval.search.state import State
-from optimize_eval.search.tree import Found
+from optimize_eval.search.scoring import Outcomes, Trial
+from optimize_eval.search.searching import SearchLimits, search
+from optimize_eval.search.state import SearchState
+from optimize_eval.search.tree import SearchOutcome
 
 Evaluate = Callable[[str, str, int | None], Outcome]
 
@@ -26,20 +26,20 @@ class CountingScorer:
 
     def __init__(self, *evaluate: Evaluate) -> None:
         self._evaluate = evaluate
-        self.known: dict[tuple[int, Pair], Outcome] = {}
+        self.known: dict[tuple[int, Trial], Outcome] = {}
         self.called: Counter[str] = Counter()
 
-    def owed(self, pairs: Sequence[Pair]) -> int:
+    def owed(self, pairs: Sequence[Trial]) -> int:
         return sum(key not in self.known for key in self._keys(pairs))
 
-    def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+    def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
         for place, pair in self._keys(pairs):
             if (place, pair) not in self.known:
                 self.known[place, pair] = self._evaluate[place](*pair)
                 self.called[pair.split] += 1
         return [tuple(self.known[place, pair] for place in range(len(self._evaluate))) for pair in pairs]
 
-    def _keys(self, pairs: Sequence[Pair]) -> list[tuple[int, Pair]]:
+    def _keys(self, pairs: Sequence[Trial]) -> list[tuple[int, Trial]]:
         return [(place, pair) for pair in pairs for place in range(len(self._evaluate))]
 
 
@@ -55,18 +55,18 @@ def skipped() -> Skipped:
     return Skipped(message="not for this one")
 
 
-def examples(name: str, count: int) -> Split:
+def examples(name: str, count: int) -> SearchSplit:
     told = tuple((line, {"text": f"{name}-example-{line}"}) for line in range(1, count + 1))
-    return Split(name=name, examples=told, sha256=f"{name} {count}")
+    return SearchSplit(name=name, examples=told, sha256=f"{name} {count}")
 
 
 def make_plan(
     propose: PlainProposer, *, train: int = 6, val: int = 0, evaluators: int = 1, **changes: Any
-) -> Plan:
+) -> SearchPlan:
     """Plan a search from the text "0" over so many examples; without any of train there are none at all."""
     names = [f"e{place}" for place in range(evaluators)]
     taught = examples("train", train) if train else WITHOUT_EXAMPLES
-    plan = Plan(
+    plan = SearchPlan(
         seed=plain("0"),
         goal=make_goal(names, [ScoreRange.UNIT] * evaluators),
         train=taught,
@@ -78,10 +78,10 @@ def make_plan(
     return replace(plan, **changes)
 
 
-def run(plan: Plan, scorer: CountingScorer, budget: int = 100, **changes: Any) -> Found:
+def run(plan: SearchPlan, scorer: CountingScorer, budget: int = 100, **changes: Any) -> SearchOutcome:
     """Search with a state in memory, unless there is one."""
-    state = changes.pop("state", None) or State(None, plan.settings())
-    return search(plan, scorer, state, Limits(budget=budget, **changes), Stop())
+    state = changes.pop("state", None) or SearchState(None, plan.settings())
+    return search(plan, scorer, state, SearchLimits(budget=budget, **changes), Stop())
 
 
 def steps(text: str) -> float:

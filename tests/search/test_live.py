@@ -13,10 +13,10 @@ from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.live import FILE, LiveScorer
-from optimize_eval.search.scoring import Pair
+from optimize_eval.search.scoring import Trial
 from tests.run.projects import Project
 
-PAIRS = [Pair(text, "train", line) for text in ("a", "bbb") for line in (1, 2, 3)]
+PAIRS = [Trial(text, "train", line) for text in ("a", "bbb") for line in (1, 2, 3)]
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_several_evaluators_answer_in_their_order(project: Project) -> None:
 
 def test_a_stop_ends_the_scoring_and_what_was_scored_stays(project: Project) -> None:
     stop = Stop()
-    stop.ask()
+    stop.request()
     with scorer(project, stop=stop) as live, pytest.raises(Over) as raised:
         live.score(PAIRS)
 

@@ -15,7 +15,7 @@ from optimize_eval.models import ModelSpec
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.search.components import of_json, plain, text_of
 from optimize_eval.search.goal import make_goal
-from optimize_eval.search.proposing.proposals import Proposal, Request
+from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest
 from optimize_eval.search.proposing.proposers import (
     ProposerSpec,
     connect_proposer,
@@ -33,10 +33,12 @@ from tests.search.searches import failed, scored
 
 ONE = make_goal(["e0"], [ScoreRange.UNIT])
 TWO = make_goal(["e0", "e1"], [ScoreRange.UNIT] * 2)
-REQUEST = Request(texts=plain("be brief"), objective="brevity", records=[{"score": 0.5, "side_info": {}}])
+REQUEST = ProposalRequest(
+    texts=plain("be brief"), objective="brevity", records=[{"score": 0.5, "side_info": {}}]
+)
 
 
-def ask(spec: ProposerSpec, request: Request = REQUEST, seconds: float = 30) -> Proposal:
+def ask(spec: ProposerSpec, request: ProposalRequest = REQUEST, seconds: float = 30) -> Proposal:
     proposer = connect_proposer(spec)
     try:
         return proposer.propose(request, time.monotonic() + seconds)
@@ -155,7 +157,7 @@ def test_a_model_writes_between_fences_and_one_that_was_cut_off_is_told(fake_mod
 
 
 def test_a_prompt_names_the_component_to_change_and_shows_the_others() -> None:
-    request = Request(texts={"system": "be kind", "user": "hello"}, components=("user",))
+    request = ProposalRequest(texts={"system": "be kind", "user": "hello"}, components=("user",))
 
     prompt = prompt_of(request)
 

@@ -115,7 +115,7 @@ def test_what_a_program_answers_a_function_may_return() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"proposer": ()}, "nobody proposes"),
+        ({"proposer": ()}, "a search needs a proposer"),
         ({"budget": 5}, "--budget 5 is too small"),
         ({"selection": "best"}, "unknown selection"),
         ({"dataset": "missing.jsonl"}, "missing.jsonl"),

@@ -11,8 +11,8 @@ from optimize_eval.errors import UsageError
 from optimize_eval.run.outcome import Outcome
 from optimize_eval.search.components import plain
 from optimize_eval.search.ending import Why
-from optimize_eval.search.state import State
-from optimize_eval.search.tree import Found
+from optimize_eval.search.state import SearchState
+from optimize_eval.search.tree import SearchOutcome
 from optimize_eval.store.journal import Damaged
 from tests.search.searches import CountingScorer, climbs, failed, make_plan, run, scored, steps
 
@@ -40,9 +40,11 @@ class Dies:
         return climbs(request)
 
 
-def searched(path: Path, propose: Any, scorer: CountingScorer, budget: int = 300, **changes: Any) -> Found:
+def searched(
+    path: Path, propose: Any, scorer: CountingScorer, budget: int = 300, **changes: Any
+) -> SearchOutcome:
     plan = make_plan(propose, train=7, val=3, **changes)
-    state = State(path, plan.settings())
+    state = SearchState(path, plan.settings())
     try:
         return run(plan, scorer, budget=budget, state=state)
     finally:
@@ -50,13 +52,13 @@ def searched(path: Path, propose: Any, scorer: CountingScorer, budget: int = 300
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Found:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> SearchOutcome:
     return searched(tmp_path_factory.mktemp("whole") / "search.jsonl", climbs, CountingScorer(score_steps))
 
 
 @pytest.mark.parametrize("nth", range(1, 11))
 def test_a_search_that_was_killed_at_a_proposal_ends_as_an_undisturbed_one(
-    tmp_path: Path, undisturbed: Found, nth: int
+    tmp_path: Path, undisturbed: SearchOutcome, nth: int
 ) -> None:
     path, scorer, dies = tmp_path / "search.jsonl", CountingScorer(score_steps), Dies(nth)
     with pytest.raises(Killed):
@@ -72,7 +74,7 @@ def test_a_search_that_was_killed_at_a_proposal_ends_as_an_undisturbed_one(
 
 @pytest.mark.parametrize("nth", range(1, 40, 3))
 def test_a_search_that_was_killed_among_calls_keeps_its_budget(
-    tmp_path: Path, undisturbed: Found, nth: int
+    tmp_path: Path, undisturbed: SearchOutcome, nth: int
 ) -> None:
     path, left = tmp_path / "search.jsonl", nth
 
@@ -90,7 +92,9 @@ def test_a_search_that_was_killed_among_calls_keeps_its_budget(
     assert searched(path, climbs, scorer) == undisturbed
 
 
-def test_a_larger_budget_goes_on_where_a_smaller_one_ended(tmp_path: Path, undisturbed: Found) -> None:
+def test_a_larger_budget_goes_on_where_a_smaller_one_ended(
+    tmp_path: Path, undisturbed: SearchOutcome
+) -> None:
     path, scorer = tmp_path / "search.jsonl", CountingScorer(score_steps)
 
     first = searched(path, climbs, scorer, budget=40)
@@ -101,7 +105,7 @@ def test_a_larger_budget_goes_on_where_a_smaller_one_ended(tmp_path: Path, undis
 
 
 def test_what_had_failed_in_the_search_has_failed_when_it_is_replayed(
-    tmp_path: Path, undisturbed: Found
+    tmp_path: Path, undisturbed: SearchOutcome
 ) -> None:
     path, scorer = tmp_path / "search.jsonl", CountingScorer(score_steps)
     searched(path, climbs, scorer)
@@ -124,7 +128,9 @@ def test_another_seed_dataset_or_proposer_is_another_search(tmp_path: Path) -> N
         searched(path, lambda _: "1", scorer)
 
 
-def test_failures_of_a_proposer_at_the_end_are_called_again(tmp_path: Path, undisturbed: Found) -> None:
+def test_failures_of_a_proposer_at_the_end_are_called_again(
+    tmp_path: Path, undisturbed: SearchOutcome
+) -> None:
     path, scorer = tmp_path / "search.jsonl", CountingScorer(score_steps)
     propose = Dies(0)
 
@@ -152,7 +158,7 @@ def test_a_line_that_was_edited_is_named(tmp_path: Path) -> None:
         searched(path, climbs, scorer)
 
 
-def test_a_torn_last_line_never_counted(tmp_path: Path, undisturbed: Found) -> None:
+def test_a_torn_last_line_never_counted(tmp_path: Path, undisturbed: SearchOutcome) -> None:
     path, scorer = tmp_path / "search.jsonl", CountingScorer(score_steps)
     searched(path, climbs, scorer)
     path.write_bytes(path.read_bytes() + b'{"step":1,"pai')

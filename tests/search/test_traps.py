@@ -13,8 +13,8 @@ from optimize_eval.run.outcome import Outcome
 from optimize_eval.search.components import plain
 from optimize_eval.search.ending import Why
 from optimize_eval.search.goal import make_goal
-from optimize_eval.search.scoring import Outcomes, Pair
-from optimize_eval.search.state import State
+from optimize_eval.search.scoring import Outcomes, Trial
+from optimize_eval.search.state import SearchState
 from tests.search.searches import CountingScorer, climbs, make_plan, run, scored, steps
 
 
@@ -35,7 +35,7 @@ def test_train_scores_are_never_taken_for_val_scores_though_both_have_the_same_l
 
 def test_an_error_of_ours_comes_through_as_it_was() -> None:
     class FullDisk(CountingScorer):
-        def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+        def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
             if self.called.total() > 20:
                 raise CannotGoOn("the disk is full")
             return super().score(pairs)
@@ -51,7 +51,7 @@ def test_an_error_while_a_proposal_is_recorded_comes_through_and_the_proposer_is
         calls.append(request["candidate"])
         return climbs(request)
 
-    class Full(State):
+    class Full(SearchState):
         def add_reply(self, *_: Any) -> None:
             raise CannotGoOn("the disk is full")
 
@@ -75,7 +75,7 @@ def test_a_search_ends_though_everything_is_recorded_already() -> None:
 
 def test_nothing_is_printed_and_nothing_pickled(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plan = make_plan(climbs, train=6, val=6)
-    state = State(tmp_path / "search.jsonl", plan.settings())
+    state = SearchState(tmp_path / "search.jsonl", plan.settings())
     run(plan, CountingScorer(by_split), state=state)
     state.close()
 
@@ -96,7 +96,7 @@ def test_several_proposals_are_made_and_scored_at_once() -> None:
     batches: list[int] = []
 
     class Batches(CountingScorer):
-        def score(self, pairs: Sequence[Pair]) -> list[Outcomes]:
+        def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
             batches.append(len(pairs))
             return super().score(pairs)
 

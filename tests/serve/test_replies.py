@@ -11,7 +11,7 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.protocol import Answer, Capabilities, ScoreRange, parse_answer
 from optimize_eval.reading import strict_json
 from optimize_eval.serve import replies
-from optimize_eval.serve.wire import Reply
+from optimize_eval.serve.wire import HttpReply
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
@@ -28,7 +28,7 @@ def outcome(raw: bytes, score_range: ScoreRange) -> Any:
     return repr((answer.score, dict(answer.side_info)))
 
 
-def bridged(raw: bytes) -> Reply:
+def bridged(raw: bytes) -> HttpReply:
     try:
         return replies.scored(parse_answer(raw, ScoreRange.ANY), 4)
     except EvaluationError as error:

@@ -334,8 +334,8 @@ def test_a_port_in_use_says_what_to_do(cli: Cli) -> None:
     [
         (["-e", "http://127.0.0.1:1/"], "a URL needs no server"),
         (["-e", "@exact_match", "-e", "@routing"], "one evaluator is served, and 2 were named"),
-        (["-e", "@exact_match", "--allow-host", "http://x/"], "'http://x/' is no host"),
-        (["-e", "@exact_match", "--host", "no such host"], "no host is called 'no such host'"),
+        (["-e", "@exact_match", "--allow-host", "http://x/"], "'http://x/' is not a host"),
+        (["-e", "@exact_match", "--host", "no such host"], "unknown host 'no such host'"),
         (["-e", "@exact_match", "--host", "192.0.2.1"], "cannot listen at 192.0.2.1 port 0: "),
     ],
 )

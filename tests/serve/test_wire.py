@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from optimize_eval.serve import Limits
-from optimize_eval.serve.connections import Connections, listen
-from optimize_eval.serve.wire import Reply, Request
+from optimize_eval.serve.connections import Acceptor, listen
+from optimize_eval.serve.wire import HttpReply, HttpRequest
 
 GET = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s"
@@ -22,15 +22,15 @@ BEGINNINGS = [b"G", b"POST / HTTP/1.1\r\nA: ", b"POST / HTTP/1.1\r\nContent-Leng
 Open = Callable[[], socket.socket]
 
 
-def echo(request: Request) -> Reply:
-    return Reply(status=200, body=request.path.encode() + b" " + request.body)
+def echo(request: HttpRequest) -> HttpReply:
+    return HttpReply(status=200, body=request.path.encode() + b" " + request.body)
 
 
 @contextlib.contextmanager
-def opened(limits: Limits, answer: Callable[[Request], Reply] = echo) -> Iterator[Open]:
+def opened(limits: Limits, answer: Callable[[HttpRequest], HttpReply] = echo) -> Iterator[Open]:
     listener = listen("127.0.0.1", 0)
     address = listener.getsockname()
-    connections = Connections(listener, answer, limits)
+    connections = Acceptor(listener, answer, limits)
     with contextlib.ExitStack() as clients:
         try:
             yield lambda: clients.enter_context(socket.create_connection(address, timeout=30))
@@ -147,7 +147,7 @@ def test_a_request_cut_off_in_its_middle_is_told_so() -> None:
         client = connect()
         client.sendall(b"POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nabc")
         client.shutdown(socket.SHUT_WR)
-        assert b"the request ended in its middle" in everything(client)
+        assert b"the request broke off" in everything(client)
 
 
 @pytest.mark.parametrize("beginning", BEGINNINGS)
@@ -208,7 +208,7 @@ def test_an_idle_client_is_ended_without_a_word() -> None:
 
 
 def test_a_client_that_does_not_read_is_ended() -> None:
-    with opened(HASTY, lambda _: Reply(status=200, body=b"x" * 50_000_000)) as connect:
+    with opened(HASTY, lambda _: HttpReply(status=200, body=b"x" * 50_000_000)) as connect:
         deaf, other = connect(), connect()
         deaf.sendall(GET % 1)
         other.sendall(b"HEAD / HTTP/1.1\r\n\r\n")
@@ -218,7 +218,7 @@ def test_a_client_that_does_not_read_is_ended() -> None:
 def test_where_all_places_are_taken_the_idle_one_gives_way() -> None:
     begun, may_end = threading.Semaphore(0), threading.Event()
 
-    def answer(request: Request) -> Reply:
+    def answer(request: HttpRequest) -> HttpReply:
         if request.path == "/3":
             begun.release()
             assert may_end.wait(30)
@@ -237,6 +237,33 @@ def test_where_all_places_are_taken_the_idle_one_gives_way() -> None:
         assert idle.recv(1) == b""
         may_end.set()
         for client in busy:
+            assert one_reply(client).endswith(b"/3 ")
+
+
+def test_where_all_places_are_taken_those_in_the_middle_of_a_request_come_after_the_idle_one() -> None:
+    with opened(Limits(connections=3, patience=0.1)) as connect:
+        idle, *busy = [connect() for _ in range(3)]
+        for client in busy:
+            client.sendall((GET % 3)[:8])
+        idle.sendall(GET % 1)
+        one_reply(idle)
+        late = connect()
+        late.sendall(GET % 2)
+        assert one_reply(late).endswith(b"/2 ")
+        assert idle.recv(1) == b""
+        for client in busy:
+            client.sendall((GET % 3)[8:])
+            assert one_reply(client).endswith(b"/3 ")
+
+
+def test_nobody_is_sent_away_while_nobody_waits_for_a_place() -> None:
+    with opened(Limits(connections=2, patience=0.05)) as connect:
+        clients = [connect() for _ in range(2)]
+        for client in clients:
+            client.sendall((GET % 3)[:8])
+        assert not select.select(clients, [], [], 0.3)[0]
+        for client in clients:
+            client.sendall((GET % 3)[8:])
             assert one_reply(client).endswith(b"/3 ")
 
 

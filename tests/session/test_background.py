@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from optimize_eval.run.stop import GRACE
-from optimize_eval.session.background import Program, beside
+from optimize_eval.session.background import ProgramHost, beside
 from tests.run.projects import await_that
 
 
@@ -24,11 +24,11 @@ def interrupt() -> None:
 
 @pytest.mark.parametrize("interrupts", [1, 2])
 def test_each_interrupt_is_a_wish_to_stop_and_goes_on_when_the_work_has_ended(interrupts: int) -> None:
-    host, ends = Program(), []
+    host, ends = ProgramHost(), []
 
     def work() -> None:
         interrupt()
-        await_that(lambda: host.stop.is_asked)
+        await_that(lambda: host.stop.is_requested)
         if interrupts > 1:
             interrupt()
             await_that(lambda: host.stop.is_over, GRACE / 2)
@@ -41,7 +41,7 @@ def test_each_interrupt_is_a_wish_to_stop_and_goes_on_when_the_work_has_ended(in
 
 def test_what_the_work_raises_is_raised_where_it_is_waited_for() -> None:
     with pytest.raises(ZeroDivisionError) as caught:
-        beside(lambda: 1 // 0, Program())
+        beside(lambda: 1 // 0, ProgramHost())
     assert caught.traceback[-1].name == "<lambda>"
 
 
@@ -51,4 +51,4 @@ def test_work_that_could_not_begin_is_not_waited_for(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(threading.Thread, "start", start)
     with pytest.raises(RuntimeError, match="can't start"):
-        beside(lambda: pytest.fail("it was done"), Program())
+        beside(lambda: pytest.fail("it was done"), ProgramHost())

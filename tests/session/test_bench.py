@@ -73,7 +73,7 @@ def test_a_model_that_fails_is_in_the_run_and_there_is_no_board(models: list[str
         ({"evaluators": [""]}, "names nothing to run"),
         ({"evaluators": [{"command": "x"}]}, "the evaluator {'command': 'x'} is not a text"),
         ({"models": [3]}, "the model 3 is not a text"),
-        ({"files": None}, "None is no task file and no list of them"),
+        ({"files": None}, "None is neither one task file nor a list of them"),
     ],
 )
 def test_what_cannot_be_done_raises_with_the_commands_words(options: dict[str, Any], words: str) -> None:

@@ -52,7 +52,7 @@ def test_it_does_what_the_command_does(
 def test_a_run_that_is_out_of_time_says_so_and_goes_on(made: Project) -> None:
     run = swept(max_time="0s")
     assert (run.status, run.exit_code, made.asked().total()) == ("out_of_time", 4, 0)
-    assert run.notes[0].startswith("out of time (--max-time): 0 of 24 calls are done; to go on:")
+    assert run.notes[0].startswith("out of time (--max-time): 0 of 24 calls are done; to resume:")
     assert (load_run("r").status, load_run("r").exit_code) == ("out_of_time", 4)
     assert (swept().status, made.asked().total()) == ("done", 24)
 

@@ -270,16 +270,16 @@ def test_what_changes_while_it_is_called_is_told() -> None:
     run = sweep("./changes.sh", "a.txt", out="r")
     assert (run.status, run.exit_code) == ("done", 3)
     assert run.summary.changed == ("changes",)
-    assert run.notes[-1].startswith("error: changes changed while being asked; leave its files as they are")
+    assert run.notes[-1].startswith("error: changes changed while being called; leave its files as they are")
 
 
 WRONG: dict[str, tuple[Callable[[], Run], str]] = {
     "no evaluator": (lambda: sweep([], BOTH), "no evaluator is named"),
     "an empty evaluator": (lambda: sweep("", BOTH), "names nothing to run"),
     "no text": (lambda: sweep([3], BOTH), "evaluator 1 is neither a text nor a table: 3"),  # type: ignore[list-item]
-    "no list of evaluators": (lambda: sweep(3, BOTH), "3 is no evaluator and no list of them"),  # type: ignore[arg-type]
-    "no list of candidates": (lambda: sweep(COUNTS, None), "None is no candidate and no list"),  # type: ignore[arg-type]
-    "candidates in bytes": (lambda: sweep(COUNTS, b"a"), "b'a' is no candidate"),  # type: ignore[arg-type]
+    "no list of evaluators": (lambda: sweep(3, BOTH), "3 is neither one evaluator nor a list of them"),  # type: ignore[arg-type]
+    "no list of candidates": (lambda: sweep(COUNTS, None), "None is neither one candidate nor a list"),  # type: ignore[arg-type]
+    "candidates in bytes": (lambda: sweep(COUNTS, b"a"), "b'a' is neither one candidate nor"),  # type: ignore[arg-type]
     "an unknown key": (
         lambda: sweep([{"comand": "x"}], BOTH),
         r"unknown key 'comand' in \[evaluator\]: did you mean 'command'",
@@ -287,7 +287,7 @@ WRONG: dict[str, tuple[Callable[[], Run], str]] = {
     "no candidate": (lambda: sweep(COUNTS), "there is no candidate\n.*--candidate"),
     "no file": (lambda: sweep(COUNTS, "missing.txt"), "missing.txt"),
     "no glob": (lambda: sweep(COUNTS, "*.nothing"), "no file matches"),
-    "stdin": (lambda: sweep(COUNTS, "-"), "'-' is no candidate"),
+    "stdin": (lambda: sweep(COUNTS, "-"), "'-' is not a candidate"),
     "bytes": (lambda: sweep(COUNTS, {"a": b"x"}), "candidate 'a' is not a text of UTF-8"),
     "a lone surrogate": (lambda: sweep(COUNTS, {"\ud800": "x"}), "is not a text of UTF-8"),
     "no name": (lambda: sweep(COUNTS, {"": "x"}), "a name of 0 letters"),
@@ -370,7 +370,7 @@ def test_a_run_that_another_thread_works_on_is_refused(
 
     def show(_: Sequence[Progress]) -> None:
         if not refused:
-            with pytest.raises(UsageError, match=f"is being worked on by process {os.getpid()}") as caught:
+            with pytest.raises(UsageError, match=f"is in use by process {os.getpid()}") as caught:
                 swept()
             refused.append(caught.value.message)
             Path(f"{made.counted}.go").touch()

@@ -66,7 +66,7 @@ def test_scores_of_another_range_do_not_come_back_with_the_program(cli: Cli, tmp
 
 def test_an_evaluator_of_another_range_is_not_said_to_have_scored_nothing(cli: Cli, done: Project) -> None:
     again = cli(*done.command, "--out", "r", "--score-range", "any", "--replace", "counts", env=done.env())
-    assert "note: counts is called anew: its earlier scores stay in the journal" in again.stderr
+    assert "note: counts is called again: its earlier scores stay in the journal" in again.stderr
     assert "scored nothing" not in again.stderr
 
 

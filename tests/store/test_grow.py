@@ -125,7 +125,7 @@ def test_a_candidate_with_new_bytes_is_called_anew_and_its_old_bytes_are_found_a
     (done.folder / "b.txt").write_text("dddd")
     changed = cli(*done.command, "--out", "r", env=done.env())
     assert (changed.status, done.asked()) == (0, calls("dddd"))
-    assert "note: candidate b has changed: what it was keeps its scores as b@3e744b9d" in changed.stderr
+    assert "note: candidate b has changed: the old one keeps its scores as b@3e744b9d" in changed.stderr
     assert cli("report", "r", "--check").status == 0
     every = cli("report", "r", "--all", "--json")
     assert {row["candidate"]: row["splits"]["train"]["scored"] for row in every.json["rows"]} == {
@@ -171,7 +171,7 @@ def test_an_evaluator_that_is_replaced_is_called_anew_and_its_old_program_is_fou
     assert len({row["evaluator"] for row in every.json["rows"]}) == 2
     again = cli(*done.command, "--out", "r", "--replace", "counts", env=done.env())
     assert (again.stdout, done.asked().total()) == (anew.stdout, 12)
-    assert "note: counts is what the run has already: --replace calls none of it anew" in again.stderr
+    assert "note: counts is what the run has already: --replace calls none of it again" in again.stderr
     (done.folder / "counts.sh").write_text(program)
     back = cli(*done.command, "--out", "r", "--replace", "evaluator:counts", env=done.env())
     assert (back.status, done.asked().total(), summary(done.folder / "r")) == (0, 12, before), back.stderr
@@ -254,9 +254,9 @@ def test_a_run_does_not_grow_into_a_bench_nor_a_bench_into_a_run(cli: Cli, tmp_p
     assert orjson.loads((made.folder / "b" / "run.json").read_bytes())["kind"] == "bench"
     refused = cli(*made.command, "--out", "b", env=made.env())
     assert (refused.status, made.asked().total()) == (2, 0)
-    assert "the folder has a bench, which does not grow by a run" in refused.stderr
+    assert "the folder has a bench, which a run cannot extend" in refused.stderr
     assert cli(*made.command, "--out", "r", env=made.env()).status == 0
-    assert "the folder has a run, which does not grow by a bench" in cli(*bench, "r").stderr
+    assert "the folder has a run, which a bench cannot extend" in cli(*bench, "r").stderr
 
 
 def test_all_of_a_run_whose_parts_had_other_examples_is_listed_part_by_part(cli: Cli, done: Project) -> None:

@@ -167,7 +167,7 @@ def test_the_journal_of_another_run_is_refused(cli: Cli, done: Project) -> None:
     for command in ([*done.command, "--out", "r"], ["report", "r"]):
         result = cli(*command, env=done.env())
         assert result.status == 3
-        assert "r/journal.jsonl:1: the line is of another run" in result.stderr
+        assert "r/journal.jsonl:1: the line belongs to another run" in result.stderr
         assert "--fresh" in result.stderr
     assert not done.asked()
     assert cli(*done.command, "--out", "r", "--fresh", env=done.env()).status == 0

@@ -28,7 +28,7 @@ from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.plan import Plan, Unit, plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.scribe import record_of
-from optimize_eval.run.splits import Source
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.stored import StoredRun, open_stored
@@ -87,12 +87,12 @@ def plan_of(command: Command) -> Plan:
     )
 
 
-def source(name: str, many: int, version: int) -> Source:
+def source(name: str, many: int, version: int) -> SplitSource:
     fields = {f"{letter}{n}": f"{letter} {n} of {name}" for letter in "abc" for n in range(2)}
     rows: list[dict[str, Any]] = [{"n": n, "k": f"{n // 2}", **fields} for n in range(1, many + 1)]
     rows[1]["x"] = version
     examples = [replace(make_example(row), line=n) for n, row in enumerate(rows, 1)]
-    return Source(name=name, file=f"{name}.jsonl", examples=tuple(examples))
+    return SplitSource(name=name, file=f"{name}.jsonl", examples=tuple(examples))
 
 
 def carry_out(folder: Path, command: Command, most: int | None = None) -> list[str]:
@@ -148,31 +148,6 @@ def test_the_summary_is_that_of_the_last_command_alone(
         assert keys.most_common(1)[0][1] == 1, "nothing that is scored is called again"
         told = orjson.loads(orjson.dumps(summarise_stored(run).to_dict()))
         assert not list(differences(told, expected(read(grown)), Counter()))
-
-
-def test_candidates_join_an_open_run_and_are_found_again_after_a_kill(tmp_path: Path) -> None:
-    command = Command({"e": 0}, {"a": 0}, (None,), {"train": (3, 0)}, 1, fields=False, clusters=False)
-    carry_out(tmp_path, command)
-    wider = replace(command, candidates={"b": 0, "c": 1})
-    plan = plan_of(wider)
-    run = open_stored(tmp_path)
-    entries = manifest_of(plan, {}, {})["candidates"]
-    with (tmp_path / JOURNAL).open("ab") as file:
-        for one in entries:
-            size = (tmp_path / "run.json").stat().st_size
-            file.write(run.join([one], plan.layout))
-            assert one is entries[0] or (tmp_path / "run.json").stat().st_size == size, "written once"
-        view = run.ledger.of(plan.layout)
-        owed = view.owed(range(plan.layout.size))
-        assert len(owed) == 6
-        file.writelines(called(plan.unit(number)) for number in owed[:4])
-    again = open_stored(tmp_path)  # run.json was not written at the end
-    assert again.manifest["candidates"] == run.manifest["candidates"], "what was named is what it was"
-    assert len(again.ledger.of(plan.layout).owed(range(6))) >= 2
-    changed = replace(command, candidates={"b": 1, "c": 1})
-    assert len(carry_out(tmp_path, changed)) >= 3, "b has another text than the one that joined"
-    assert carry_out(tmp_path, replace(command, candidates={"c": 1})) == []
-    assert "joining" not in open_stored(tmp_path).document
 
 
 def test_an_example_is_made_as_datasets_are() -> None:

@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 from optimize_eval import sweep
+from optimize_eval.store.journal import sealed
 from tests.cli.benches import OFTEN_WRONG, arithmetic, model
 from tests.faults.servers import served
 from tests.front_door import Cli
@@ -51,6 +52,48 @@ def test_scores_of_the_same_calls_are_copied_and_marked(cli: Cli, done: Project,
     assert cli("report", "new", "--check").status == 0
     assert cli(*done.command, "--out", "alone", env=done.env()).status == 0
     assert summary(done.folder / "new") == summary(done.folder / "alone")
+
+
+def test_a_dry_run_counts_what_would_be_reused_and_writes_nothing(cli: Cli, done: Project) -> None:
+    before = {path: path.stat().st_mtime_ns for path in done.folder.rglob("*")}
+    dry = cli(*done.command, "--out", "new", "--reuse", "r", "--dry-run", env=done.env())
+    assert dry.stderr == "note: 20 scored calls of r would be reused\n"
+    assert "30 calls, 20 of them done" in dry.stdout
+    assert "already scored" not in dry.stdout
+    assert {path: path.stat().st_mtime_ns for path in done.folder.rglob("*")} == before
+    planned = cli(
+        *done.command, "--out", "new", "--reuse", "auto", "--dry-run", "--json", env=done.env()
+    ).json
+    assert (planned["calls"], planned["owed"], planned["reuse"]) == (30, 10, None)
+
+
+def test_a_score_outside_the_range_is_not_reused_and_not_counted(cli: Cli, done: Project) -> None:
+    journal = done.folder / "r" / "journal.jsonl"
+    record = next(one for one in records(done.folder / "r") if one["outcome"] == "scored")
+    later = {**record, "score": 7.0, "started_at": "2999-01-01T00:00:00.000+00:00"}
+    del later["crc"]
+    with journal.open("ab") as file:
+        file.write(sealed(later))
+    reused = cli(*done.command, "--out", "new", "--reuse", "r", env=done.env())
+    assert (reused.status, "note: 19 scored calls of r reused\n" in reused.stderr) == (0, True), reused.stderr
+    assert done.asked().total() == 11
+
+
+def test_a_neighbour_whose_run_json_was_edited_is_passed_over(cli: Cli, done: Project) -> None:
+    path = done.folder / "r" / "run.json"
+    document = orjson.loads(path.read_bytes())
+    changes: list[dict[str, object]] = [
+        {"cells": 3},
+        {"splits": [{}]},
+        {"repeats": "x"},
+        {"candidates": None},
+    ]
+    for change in changes:
+        path.write_bytes(orjson.dumps(document | change))
+        dry = cli(*done.command, "--out", "new", "--dry-run", env=done.env())
+        assert (dry.status, "already scored" in dry.stdout) == (0, False), dry.stderr
+    path.write_bytes(path.read_bytes()[:-1])
+    assert cli(*done.command, "--out", "new", "--dry-run", env=done.env()).status == 0
 
 
 def test_a_run_that_is_reused_as_a_whole_is_done(cli: Cli, done: Project) -> None:
@@ -113,7 +156,7 @@ def test_replies_of_models_come_along(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--fresh", "--reuse", "r"], "--fresh starts anew and --reuse takes what is there"),
+        (["--fresh", "--reuse", "r"], "--fresh starts over and --reuse takes what is there"),
         (["--reuse", "nowhere"], "there is no run in 'nowhere'"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import orjson
 import typer
 
-from optimize_eval.candidates import Candidate, Named, load_candidates
+from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.cli import output
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, sweep_of
@@ -25,7 +25,7 @@ from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
     from optimize_eval.search.proposing.proposers import ProposerSpec
-    from optimize_eval.search.task import Wanted
+    from optimize_eval.search.task import SearchArguments
 
 EXAMPLES = """\b
 Examples:
@@ -111,7 +111,7 @@ def _seeds(context: typer.Context, paths: Sequence[str] | None) -> tuple[Candida
     sweep = sweep_of(context)
     if not paths and sweep:
         return load_candidates(sweep.candidates)
-    return load_candidates([Named(path) for path in paths or ()])
+    return load_candidates([CandidatePath(path) for path in paths or ()])
 
 
 def _proposers(
@@ -128,7 +128,7 @@ def _proposers(
     return tuple(reflection_proposer(model, timeout) for model in models)
 
 
-def _default_folder(wanted: "Wanted", splits: dict[str, str | None]) -> Path:
+def _default_folder(wanted: "SearchArguments", splits: dict[str, str | None]) -> Path:
     """Name the folder after what is written, so that the same command finds it, also with other limits."""
     stem = wanted.seeds[0].name if wanted.seeds else "new"
     parts = [[one.name for one in wanted.seeds], [spec.text for spec in wanted.specs], splits]

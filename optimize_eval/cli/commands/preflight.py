@@ -30,7 +30,7 @@ from optimize_eval.rows.selection import parse_selection, value_at
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at
-from optimize_eval.run.splits import Source, check_fields, check_sight, humans_of
+from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of
 from optimize_eval.session.inputs import load_all_candidates, load_splits
 from optimize_eval.session.opening import reusable
 
@@ -113,7 +113,7 @@ def preflight(
 def _tell_what_is_known(
     specs: Sequence[EvaluatorSpec],
     candidates: Sequence[Candidate],
-    sources: Sequence[Source],
+    sources: Sequence[SplitSource],
     task_models: Sequence[str | None],
     keys: Mapping[str, Any],
 ) -> None:

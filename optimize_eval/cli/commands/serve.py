@@ -24,7 +24,7 @@ from optimize_eval.programs.targets import Url
 from optimize_eval.protocol import ScoreRange, check_task_model
 from optimize_eval.retrying import GivenUp
 from optimize_eval.run.stop import Stop
-from optimize_eval.serve.connections import Connections, is_loopback, listen, url_of
+from optimize_eval.serve.connections import Acceptor, is_loopback, listen, url_of
 from optimize_eval.serve.hosts import hosts_of
 from optimize_eval.serve.service import Service
 
@@ -35,7 +35,7 @@ Examples:
   curl -d '{"candidate": "Hello!"}' http://127.0.0.1:8000/
 
 \b
-stdout holds one line, the URL; GET it to see how it goes. Anybody who can reach it runs the evaluator.
+stdout holds one line, the URL; GET it to see its state. Anybody who can reach it runs the evaluator.
 Requests for another host name are refused, for a web page may be behind them: --allow-host NAME.
 Exit codes: 0 stopped (Ctrl-C, SIGTERM) with everything answered, 2 wrong option or port in use,
 130 stopped with calls broken off: after 5 s, or at the second signal.
@@ -107,7 +107,7 @@ def _serve(
     """Serve until the stop; tell whether everything was answered."""
     evaluator = connect(spec)
     service = service_of(evaluator)
-    connections = Connections(listener, service.answer)
+    connections = Acceptor(listener, service.answer)
     try:
         _announce(listener, spec)
         _await_stop(stop)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optimize_eval.candidates import Named
+from optimize_eval.candidates import CandidatePath
 from optimize_eval.cli.commands.table import ORDER
 from optimize_eval.cli.options.bound import options_of
 from optimize_eval.errors import UsageError
@@ -102,7 +102,7 @@ def sweep_of(context: typer.Context) -> "Sweep | None":
 
 def candidates_named(
     context: typer.Context, given: CandidateOptions
-) -> tuple[tuple[Named, ...], tuple[str, ...]]:
+) -> tuple[tuple[CandidatePath, ...], tuple[str, ...]]:
     """Give the candidates in the order in which they are written, and the fields that have some.
 
     A flag that names candidates replaces all of a sweep file's, whichever way it names them.
@@ -112,7 +112,7 @@ def candidates_named(
         return sweep.candidates if sweep else (), given.candidate_fields
     left = {"candidate": iter(given.candidate), "candidates": iter(given.candidates)}
     order = [option for option in context.meta[ORDER] if option in _FILES]
-    named = tuple(Named(next(left[option]), is_list=option == "candidates") for option in order)
+    named = tuple(CandidatePath(next(left[option]), is_list=option == "candidates") for option in order)
     return named, given.candidate_fields if is_flag(context, "candidate_fields") else ()
 
 

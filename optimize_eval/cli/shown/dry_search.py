@@ -5,7 +5,7 @@ from typing import Any
 from optimize_eval.cli import output
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.columns import wrapped
-from optimize_eval.search.optimizing import Task
+from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.result.final import final_calls
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import detectable
@@ -15,7 +15,7 @@ SCHEMA = "optimize-eval.optimize_plan.v1"
 _SD = 0.35  # of paired differences of scores from 0 to 1, where nothing is known yet
 
 
-def show(task: Task, *, as_json: bool) -> None:
+def show(task: SearchTask, *, as_json: bool) -> None:
     told = planned(task)
     if as_json:
         output.emit_json(told)
@@ -24,7 +24,7 @@ def show(task: Task, *, as_json: bool) -> None:
     output.emit("\n".join(lines))
 
 
-def planned(task: Task) -> dict[str, Any]:
+def planned(task: SearchTask) -> dict[str, Any]:
     """Compute the plan as programs read it."""
     needs, budget = task.plan.needs, task.limits.budget
     rounds = max(0, (budget - needs.calls(0)) // max(1, needs.calls(1) - needs.calls(0)))

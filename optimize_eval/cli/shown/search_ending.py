@@ -14,13 +14,13 @@ from optimize_eval.errors import UsageError
 
 if TYPE_CHECKING:  # a plain --help needs no search
     from optimize_eval.search.components import Texts
-    from optimize_eval.search.optimizing import Optimized, Task
+    from optimize_eval.search.optimizing import Optimized, SearchTask
 
 _MISSED, _FAILED = 1, 4
 
 
 def carry_out(
-    task: "Task", file: str | None, *, fresh: bool, quiet: bool, as_json: bool, require_better: bool
+    task: "SearchTask", file: str | None, *, fresh: bool, quiet: bool, as_json: bool, require_better: bool
 ) -> None:
     from optimize_eval.search.optimizing import begin_anew, optimize_task  # noqa: PLC0415  see optimize
 
@@ -41,7 +41,7 @@ def carry_out(
     _end(done, task, require_better=require_better)
 
 
-def _tell_plan(task: "Task") -> None:
+def _tell_plan(task: "SearchTask") -> None:
     """Say before the first call what it costs, and what the budget has room for."""
     from optimize_eval.search.result.final import final_calls  # noqa: PLC0415  see optimize
 
@@ -85,7 +85,7 @@ def _write_text(path: Path, texts: "Texts") -> None:
         raise UsageError(f"{path} cannot be written: {error.strerror}", hint="choose another -o") from None
 
 
-def _end(done: "Optimized", task: "Task", *, require_better: bool) -> None:
+def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None:
     from optimize_eval.cli.ending import end  # noqa: PLC0415  see optimize
     from optimize_eval.search.ending import FAILED, Why  # noqa: PLC0415
     from optimize_eval.search.result.findings import BETTER  # noqa: PLC0415
@@ -95,7 +95,7 @@ def _end(done: "Optimized", task: "Task", *, require_better: bool) -> None:
         raise Interrupted
     if done.found.why in FAILED:
         output.say(f"error: {done.found.sentence}")
-        output.say("  try: fix it, then give the same command again: it goes on where it ended")
+        output.say("  try: fix it, then run the same command again: it goes on where it ended")
         raise typer.Exit(_FAILED)
     if done.found.why is Why.TIME and not done.finished:
         output.say(f"out of time: {done.found.sentence}; the same command goes on where it ended")

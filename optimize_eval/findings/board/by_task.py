@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from optimize_eval.statistics.intervals import Interval, around, wilson_effective
 from optimize_eval.statistics.means import Mean, mean_of
-from optimize_eval.statistics.paired import Difference, difference_of
+from optimize_eval.statistics.paired import PairedDifference, difference_of
 from optimize_eval.statistics.stratified import Stratified, stratified
 
 FEWEST_TASKS = 10  # from which on other tasks are spoken of
@@ -36,7 +36,9 @@ def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Mean | None:
     return mean_of(_centres(there), is_unit=True) if len(there) >= FEWEST_TASKS else None
 
 
-def difference_over(tasks: Sequence[Sequence[Pair]], *, seed: int = 0, may_flip: bool = True) -> Difference:
+def difference_over(
+    tasks: Sequence[Sequence[Pair]], *, seed: int = 0, may_flip: bool = True
+) -> PairedDifference:
     """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value."""
     there = [pairs for pairs in tasks if pairs]
     every = [pair for pairs in there for pair in pairs]
@@ -58,7 +60,7 @@ def difference_over(tasks: Sequence[Sequence[Pair]], *, seed: int = 0, may_flip:
 
 def _among_fixed_tasks(
     tasks: Sequence[Sequence[Pair]], found: Stratified, *, seed: int, may_flip: bool
-) -> Difference:
+) -> PairedDifference:
     """Flip pairs, each with the weight that it has in its task."""
     if len({len(pairs) for pairs in tasks}) == 1:
         flipped = _compared([pair for pairs in tasks for pair in pairs], seed=seed, may_flip=may_flip)
@@ -76,7 +78,7 @@ def _possible(ci: Interval | None, pairs: Sequence[Pair]) -> Interval | None:
     return max(-1.0, ci[0]), min(1.0, ci[1])
 
 
-def _compared(pairs: Sequence[Pair], *, seed: int = 0, may_flip: bool) -> Difference:
+def _compared(pairs: Sequence[Pair], *, seed: int = 0, may_flip: bool) -> PairedDifference:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     return difference_of(first, second, seed=seed, may_flip=may_flip)
 

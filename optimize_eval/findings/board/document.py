@@ -19,7 +19,7 @@ from optimize_eval.findings.replies import doubts_of_models
 from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
 from optimize_eval.statistics.families import ALPHA
-from optimize_eval.statistics.paired import Difference
+from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
@@ -141,7 +141,7 @@ def _holds(found: Comparison, other: Comparison) -> bool:
     return None not in ways and ways[0] in {0, ways[1]}
 
 
-def _way(d: Difference) -> int | None:
+def _way(d: PairedDifference) -> int | None:
     """Say which of two is ahead, by the interval or, where nothing varies, by the test; 0 is neither."""
     if d.p is None or d.diff is None:
         return None

@@ -31,7 +31,7 @@ def judge(
     """
     if changed:
         names = ", ".join(changed)
-        text = f"no verdict: {names} changed while being asked, so the scores are of different programs"
+        text = f"no verdict: {names} changed while being called, so the scores come from different programs"
         return {"text": f"{text}; start anew with --fresh", "points": []}
     told = [*_points(ranked, pairs), *(("!", text) for text in doubts)]
     points = [{"mark": mark, "text": text} for mark, text in told]

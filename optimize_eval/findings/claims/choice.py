@@ -21,8 +21,8 @@ from optimize_eval.findings.shapes.summary import (
 )
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
-from optimize_eval.statistics.gaps import Estimate, Gap, gap_of
-from optimize_eval.statistics.paired import Difference, difference_of
+from optimize_eval.statistics.gaps import Estimate, GapEstimate, gap_of
+from optimize_eval.statistics.paired import PairedDifference, difference_of
 from optimize_eval.statistics.selection import CrossFitted, cross_fitted, mixture
 from optimize_eval.statistics.units import Clusters
 
@@ -105,7 +105,7 @@ def _cross_fitted_gain(found: CrossFitted) -> CrossFittedGain:
 class Kept:
     """How much of a winner's train gain is there on val, cross-fitted where val chose it."""
 
-    lost: Gap
+    lost: GapEstimate
     carried: CarryOver | None
     is_kept: bool
 
@@ -160,7 +160,7 @@ def _cross_fit(gains: Gains, candidate: str, clusters: Clusters, seed: int) -> C
     return None if se is None else cross_fitted(gains, clusters, seed=seed, naive_se=se)
 
 
-def _plain(gains: Sequence[float], clusters: Clusters) -> Difference:
+def _plain(gains: Sequence[float], clusters: Clusters) -> PairedDifference:
     """Estimate a mean gain; its p is not drawn."""
     at = [place for place, gain in enumerate(gains) if gain == gain]  # noqa: PLR0124  only NaN is not itself
     nothing = [0.0] * len(at)

@@ -246,7 +246,7 @@ def _gain(change: tuple[str, Couple]) -> float:
 
 def _changed(board: Board, side: str) -> Iterator[str]:
     if names := ", ".join(map(str, board.get("changed") or ())):
-        yield f"{names} changed while being called in {side}: its scores are of different programs"
+        yield f"{names} changed while being called in {side}: its scores come from different programs"
 
 
 def _unpaired(models: Sequence[Model]) -> Iterator[str]:

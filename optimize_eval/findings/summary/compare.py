@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from optimize_eval.findings.scores import Values
 from optimize_eval.statistics.families import ALPHA, can_decide, holm
-from optimize_eval.statistics.paired import Difference, difference_of
+from optimize_eval.statistics.paired import PairedDifference, difference_of
 from optimize_eval.statistics.power import detectable, detectable_share
 from optimize_eval.statistics.units import Clusters
 
@@ -27,7 +27,7 @@ BETTER, WORSE, HINT_BETTER, HINT_WORSE, NO_DIFFERENCE, TOO_FEW = (
 class Comparison:
     """Candidate b against candidate a, one of so many comparisons that are corrected together."""
 
-    difference: Difference
+    difference: PairedDifference
     dropped: int  # examples that one of the two, or both, have no score for
     p_holm: float | None = None
     comparisons: int = 1

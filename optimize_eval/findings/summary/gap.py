@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
 from optimize_eval.statistics.families import ALPHA, can_decide
-from optimize_eval.statistics.gaps import Estimate, Gap, gap_of
+from optimize_eval.statistics.gaps import Estimate, GapEstimate, gap_of
 from optimize_eval.statistics.means import Mean
-from optimize_eval.statistics.paired import Difference
+from optimize_eval.statistics.paired import PairedDifference
 
 OVERFITS, PART_LOST, UNDECIDED, KEPT, NO_GAIN = "overfits", "part_lost", "undecided", "kept", "no_gain"
 SHARE_KEPT = 0.5  # of the train gain, which at least has to carry over for a âœ“
@@ -20,9 +20,9 @@ SHARE_KEPT = 0.5  # of the train gain, which at least has to carry over for a âœ
 class Lost:
     """The gain over the baseline on train and on val, and what became of it in between."""
 
-    train: Difference
-    val: Difference
-    gap: Gap | None
+    train: PairedDifference
+    val: PairedDifference
+    gap: GapEstimate | None
     p: float | None  # of the gap; where nothing varies, of the two tests
     carried: CarryOver | None
 
@@ -31,13 +31,13 @@ class Lost:
         return self.gap is not None and can_decide(self.train.units) and can_decide(self.val.units)
 
 
-def gap_between(train: Mean, val: Mean) -> Gap | None:
+def gap_between(train: Mean, val: Mean) -> GapEstimate | None:
     """Compute how much lower the mean is on val; the splits may differ in difficulty."""
     a, b = _estimate(train.mean, train.se, train.df), _estimate(val.mean, val.se, val.df)
     return None if a is None or b is None else gap_of(a, b)
 
 
-def lost_gain(train: Difference, val: Difference, comparisons: int = 1) -> Lost:
+def lost_gain(train: PairedDifference, val: PairedDifference, comparisons: int = 1) -> Lost:
     """Compute how much of the gain over the baseline is lost from train to val.
 
     `comparisons` is the number of candidates whose carried shares have to hold together.
@@ -61,7 +61,9 @@ def state_of(lost: Lost, p_holm: float | None, margin: float | None) -> str | No
     return KEPT if is_kept(lost.gap, lost.carried, lost.val, margin) else UNDECIDED
 
 
-def is_kept(gap: Gap, carried: CarryOver | None, val: Difference | None, margin: float | None) -> bool:
+def is_kept(
+    gap: GapEstimate, carried: CarryOver | None, val: PairedDifference | None, margin: float | None
+) -> bool:
     """Return True if enough of the gain is shown to carry over, or little enough to be lost."""
     most = gap.ci[1] if gap.ci else gap.value
     if margin is not None and most <= margin:
@@ -73,14 +75,14 @@ def is_kept(gap: Gap, carried: CarryOver | None, val: Difference | None, margin:
     return carried.ci[0] >= SHARE_KEPT
 
 
-def is_gain(d: Difference) -> bool:
+def is_gain(d: PairedDifference) -> bool:
     """Return True if one comparison alone shows a gain: by its interval, else by its test."""
     if d.diff is None or d.diff <= 0:
         return False
     return d.ci[0] > 0 if d.ci else d.p is not None and d.p < ALPHA
 
 
-def estimate_of(d: Difference) -> Estimate | None:
+def estimate_of(d: PairedDifference) -> Estimate | None:
     return _estimate(d.diff, d.se, d.df)
 
 
@@ -91,7 +93,7 @@ def _is_shown(lost: Lost, p_holm: float | None) -> bool:
     return gap.value > 0 and (gap.ci is None or gap.ci[0] > 0)
 
 
-def _p(gap: Gap, train: Difference) -> float | None:
+def _p(gap: GapEstimate, train: PairedDifference) -> float | None:
     """Give the p of a lost gain; where neither split varies, it is as sure as the gain on train."""
     if gap.p is not None:
         return gap.p

@@ -43,7 +43,7 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
     """Say what came out; `won_by` is the winner's name."""
     if summary.changed:
         names = ", ".join(summary.changed)
-        text = f"no verdict: {names} changed while being called, so the scores are of different programs"
+        text = f"no verdict: {names} changed while being called, so the scores come from different programs"
         return Verdict(text=f"{text}; start over with --fresh", state=None)
     if summary.units.owed:
         return Verdict(text=_so_far(summary, layout), state=None)

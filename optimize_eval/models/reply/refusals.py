@@ -1,4 +1,4 @@
-"""A status that is no success, or an error told inside one: which failure it is and what to do next; pure.
+"""An unsuccessful status, or an error inside a successful one: which failure it is and what to do next; pure.
 
 Texts are cut only after secrets were struck out of them, for half a key is one too.
 """
@@ -14,7 +14,7 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.http.client import Response, seconds_to_wait
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.turns import NoRoom
-from optimize_eval.models.waits import wait_told
+from optimize_eval.models.waits import longest_wait
 from optimize_eval.secrets import Secrets, redact
 
 _REDIRECTS = range(300, 400)
@@ -34,8 +34,8 @@ _TUNABLE = ("temperature", "seed", "max_completion_tokens", "max_tokens")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """Whom we asked, for the words of a failure."""
+class Callee:
+    """The model that was called and where, for the words of a failure."""
 
     name: str
     model: str
@@ -50,94 +50,102 @@ def failed(message: str, hint: str, retry_after: float | None = None) -> Evaluat
     return EvaluationError(FailureKind.MODEL_ERROR, message, hint=hint, retry_after=retry_after)
 
 
-def cut(text: str, asked: Asked) -> str:
+def cut(text: str, callee: Callee) -> str:
     """Make a foreign text fit for a message."""
-    text = redact(text, asked.hidden).strip()
+    text = redact(text, callee.hidden).strip()
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def refused(response: Response, asked: Asked, left: float) -> EvaluationError:
-    """Find the failure for a status; `left` seconds remain in which to ask again."""
+def refused(response: Response, callee: Callee, left: float) -> EvaluationError:
+    """Find the failure for a status; `left` seconds remain for a retry."""
     error = _error_of(response.body)
-    said = cut(_message(error) or response.body.decode("utf-8", "replace"), asked) or "no body"
-    told = f"(HTTP {response.status}): {said}"
+    text = cut(_message(error) or response.body.decode("utf-8", "replace"), callee) or "no body"
+    detail = f"(HTTP {response.status}): {text}"
     match response.status:
         case status if status in _NO_ACCESS or (
-            status == HTTPStatus.BAD_REQUEST and "api key" in said.lower()
+            status == HTTPStatus.BAD_REQUEST and "api key" in text.lower()
         ):
-            return _no_access(told, asked)  # gemini says it with 400
+            return _no_access(detail, callee)  # gemini says it with 400
         case 404 if response.location is None:
-            hint = f"check the model's name{_pull(asked)}, and the base URL, which mostly ends in /v1"
-            return failed(f"no model {asked.model!r} at {asked.base} {told}", hint)
+            hint = f"check the model's name{_pull(callee)}, and the base URL, which usually ends in /v1"
+            return failed(f"no model {callee.model!r} at {callee.base} {detail}", hint)
         case status if status == HTTPStatus.PAYMENT_REQUIRED or _code(error) == "insufficient_quota":
             what = "credit" if status == HTTPStatus.PAYMENT_REQUIRED else "quota"
             return failed(
-                f"{asked.name} has no {what} left {told}", "look at the plan and bill of the account"
+                f"{callee.name} has no {what} left {detail}",
+                "look at the plan and bill of the account",
             )
         case status if status in _AGAIN or status in _FAILURES_OF_SERVERS:
-            return _again(response, told, asked, left)
+            return _again(response, detail, callee, left)
         case status if status in _REDIRECTS:
-            place = cut(response.location or "nowhere", asked)
-            return failed(f"{asked.base} redirects to {place} {told}", "give the base URL that it leads to")
-    return _bad_request(told, said, asked)
+            place = cut(response.location or "nowhere", callee)
+            return failed(
+                f"{callee.base} redirects to {place} {detail}", "give the base URL that it leads to"
+            )
+    return _bad_request(detail, text, callee)
 
 
-def error_inside(error: Any, asked: Asked, left: float) -> EvaluationError:
+def error_inside(error: Any, callee: Callee, left: float) -> EvaluationError:
     """Find the failure for an error that came with a status of success."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and code in _ERRORS:
         body = orjson.dumps({"error": {"message": _message(error)}})
-        return refused(Response(status=code, retry_after=None, location=None, body=body), asked, left)
-    said = cut(_message(error) or str(error), asked)
-    return failed(f"{asked.name} answered with an error: {said}", "look at the server's log")
+        return refused(Response(status=code, retry_after=None, location=None, body=body), callee, left)
+    text = cut(_message(error) or str(error), callee)
+    return failed(f"{callee.name} answered with an error: {text}", "look at the server's log")
 
 
-def _no_access(told: str, asked: Asked) -> EvaluationError:
-    if not asked.sent_key:
-        return failed(f"{asked.base} wants a key, and none was sent {told}", f"set {asked.key_variable}")
+def _no_access(detail: str, callee: Callee) -> EvaluationError:
+    if not callee.sent_key:
+        return failed(f"{callee.base} wants a key, and none was sent {detail}", f"set {callee.key_variable}")
     return failed(
-        f"{asked.base} does not accept the key in {asked.key_variable} {told}",
-        f"set {asked.key_variable} to a key that is valid there and may use {asked.model}",
+        f"{callee.base} does not accept the key in {callee.key_variable} {detail}",
+        f"set {callee.key_variable} to a key that is valid there and may use {callee.model}",
     )
 
 
-def _again(response: Response, told: str, asked: Asked, left: float) -> EvaluationError:
+def _again(response: Response, detail: str, callee: Callee, left: float) -> EvaluationError:
     if response.status in _NO_ROOM:
-        return _no_room(response, told, asked)
+        return _no_room(response, detail, callee)
     wait = seconds_to_wait(response.retry_after)
-    late = f"; it asks to wait {wait:.0f} s, which is beyond the deadline" if wait >= left else ""
+    late = f"; the server says to wait {wait:.0f} s, which is beyond the deadline" if wait >= left else ""
     hint = "lower --concurrency, allow more with --timeout or --retries, or try later"
-    return failed(f"the server failed on {asked.name} {told}{late}", hint, retry_after=wait)
+    return failed(f"the server failed on {callee.name} {detail}{late}", hint, retry_after=wait)
 
 
-def _no_room(response: Response, told: str, asked: Asked) -> NoRoom:
+def _no_room(response: Response, detail: str, callee: Callee) -> NoRoom:
     is_many = response.status == HTTPStatus.TOO_MANY_REQUESTS
     what = "too many requests for" if is_many else "the server has no room for"
     hint = "allow more with --patience, call less often with --rpm or --tpm, or try later"
-    refusal = NoRoom(FailureKind.MODEL_ERROR, f"{what} {asked.name} {told}", hint=hint)
-    refusal.wait = wait_told(response.headers)
+    refusal = NoRoom(FailureKind.MODEL_ERROR, f"{what} {callee.name} {detail}", hint=hint)
+    refusal.wait = longest_wait(response.headers)
     return refusal
 
 
-def _bad_request(told: str, said: str, asked: Asked) -> EvaluationError:
-    if hint := wrong_scheme(said, asked.base):
-        return failed(f"{asked.base} does not take http {told}", hint)
-    if _TOO_LONG.search(said):
-        return failed(f"the prompt is too long for {asked.name} {told}", _SHORTEN)
-    field = next((one for one in _TUNABLE if one in asked.fields and re.search(rf"\b{one}\b", said)), None)
+def _bad_request(detail: str, text: str, callee: Callee) -> EvaluationError:
+    if hint := wrong_scheme(text, callee.base):
+        return failed(f"{callee.base} does not take http {detail}", hint)
+    if _TOO_LONG.search(text):
+        return failed(f"the prompt is too long for {callee.name} {detail}", _SHORTEN)
+    field = next(
+        (name for name in _TUNABLE if name in callee.fields and re.search(rf"\b{name}\b", text)), None
+    )
     if field:
-        return failed(f"{asked.name} refuses {field} {told}", f"leave {field} out, or give a value it takes")
+        return failed(
+            f"{callee.name} refuses {field} {detail}", f"leave {field} out, or give a value it takes"
+        )
     return failed(
-        f"{asked.name} refuses the request {told}", "change what it names; the server's log may say more"
+        f"{callee.name} refuses the request {detail}",
+        "change what it names; the server's log may say more",
     )
 
 
-def _pull(asked: Asked) -> str:
-    return f" (ollama pull {asked.model})" if asked.name.startswith("ollama/") else ""
+def _pull(callee: Callee) -> str:
+    return f" (ollama pull {callee.model})" if callee.name.startswith("ollama/") else ""
 
 
 def _error_of(body: bytes) -> Any:
-    """Find what tells of the error in a body of any of the shapes in use; None where it is no JSON."""
+    """Find the error in a body of any of the shapes in use; None where it is not JSON."""
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""A reply that came as a stream of events, though none was asked for, as one chat completion; pure."""
+"""A reply that came as a stream of events, though none was requested, as one chat completion; pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ def is_stream(body: bytes) -> bool:
 
 
 def put_together(body: bytes) -> dict[str, Any] | None:
-    """Make one completion of the events; None where they break off, or one of them is no JSON object."""
+    """Make one completion of the events; None where they break off, or one of them is not a JSON object."""
     events = list(_events(body.decode("utf-8", "replace")))
     is_whole = _END in events
     try:
@@ -29,8 +29,8 @@ def put_together(body: bytes) -> dict[str, Any] | None:
     choice = _choice([first for chunk in chunks if (first := _first_of(chunk))])
     if not is_whole and choice["finish_reason"] is None:
         return None
-    told = {key: chunk[key] for chunk in chunks for key in chunk if chunk[key] is not None}
-    return {**told, "choices": [choice]}
+    fields = {key: chunk[key] for chunk in chunks for key in chunk if chunk[key] is not None}
+    return {**fields, "choices": [choice]}
 
 
 def _events(text: str) -> Iterable[str]:
@@ -54,7 +54,7 @@ def _choice(choices: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     for choice in choices:
         reason = choice.get("finish_reason") or reason
         delta = choice.get("delta") or choice.get("message")
-        for key, said in delta.items() if isinstance(delta, dict) else ():
-            is_more = isinstance(said, str) and isinstance(message.get(key), str) and key != "role"
-            message[key] = message[key] + said if is_more else message.get(key) if said is None else said
+        for key, text in delta.items() if isinstance(delta, dict) else ():
+            is_more = isinstance(text, str) and isinstance(message.get(key), str) and key != "role"
+            message[key] = message[key] + text if is_more else message.get(key) if text is None else text
     return {"message": message, "finish_reason": reason}

@@ -8,126 +8,132 @@ import orjson
 from optimize_eval.errors import EvaluationError
 from optimize_eval.http.client import SUCCESS, Response
 from optimize_eval.models.reply import streamed, thoughts, usage
-from optimize_eval.models.reply.refusals import Asked, cut, error_inside, failed, refused
-from optimize_eval.models.reply.thoughts import Told
+from optimize_eval.models.reply.refusals import Callee, cut, error_inside, failed, refused
+from optimize_eval.models.reply.thoughts import SplitText
 from optimize_eval.models.spec import CUT_OFF, Reply
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import redact
 
-_WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and mostly ends in /v1"
+_WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and usually ends in /v1"
 _THOUGHTS_FIRST = "raise max_tokens: models that reason spend it on their thoughts first"
-_ODD = "ask again; if it stays so, look at the server's log"
+_ODD = "call it again; if that does not help, look at the server's log"
 
 
-def parse_reply(response: Response, asked: Asked, left: float, *, keep_thoughts: bool = False) -> Reply:
-    """Read a reply or raise the failure that it is; `left` seconds remain in which to ask again.
+def parse_reply(response: Response, callee: Callee, left: float, *, keep_thoughts: bool = False) -> Reply:
+    """Read a reply or raise the failure that it is; `left` seconds remain for a retry.
 
     Thoughts before the answer are taken off its text, unless they are to be kept there.
     """
     if response.status not in SUCCESS:
-        raise refused(response, asked, left)
-    answer = _decoded(response.body, asked)
+        raise refused(response, callee, left)
+    answer = _decoded(response.body, callee)
     if error := answer.get("error"):
-        raise error_inside(error, asked, left)
-    choice, message = _first_choice(answer, asked, left)
+        raise error_inside(error, callee, left)
+    choice, message = _first_choice(answer, callee, left)
     reason = choice.get("finish_reason")
-    told = _told(message, reason, asked, keep_thoughts=keep_thoughts)
+    parts = _split_text(message, reason, callee, keep_thoughts=keep_thoughts)
     return Reply(
-        text=redact(told.answer, asked.hidden),
-        reasoning=redact(told.thoughts, asked.hidden),
-        finish_reason=_name(reason, asked),
-        model=_name(answer.get("model"), asked),
-        fingerprint=_name(answer.get("system_fingerprint"), asked),
+        text=redact(parts.answer, callee.hidden),
+        reasoning=redact(parts.thoughts, callee.hidden),
+        finish_reason=_name(reason, callee),
+        model=_name(answer.get("model"), callee),
+        fingerprint=_name(answer.get("system_fingerprint"), callee),
         **usage.counts_of(answer.get("usage")),
     )
 
 
-def _decoded(body: bytes, asked: Asked) -> dict[str, Any]:
+def _decoded(body: bytes, callee: Callee) -> dict[str, Any]:
     if streamed.is_stream(body):
-        return _streamed(body, asked)
+        return _streamed(body, callee)
     try:
         answer = orjson.loads(body)
     except orjson.JSONDecodeError:
-        raise _no_json(body, asked) from None
+        raise _no_json(body, callee) from None
     if not isinstance(answer, dict):
-        raise failed(f"the answer of {asked.name} is JSON, but no object: {_shown(body, asked)}", _WRONG_BASE)
+        raise failed(
+            f"the answer of {callee.name} is JSON, but no object: {_shown(body, callee)}", _WRONG_BASE
+        )
     return answer
 
 
-def _streamed(body: bytes, asked: Asked) -> dict[str, Any]:
+def _streamed(body: bytes, callee: Callee) -> dict[str, Any]:
     answer = streamed.put_together(body)
     if answer is None:
-        message = f"{asked.name} answered with a stream, which breaks off after {len(body):,} bytes"
+        message = f"{callee.name} answered with a stream, which breaks off after {len(body):,} bytes"
         raise failed(message, _ODD, retry_after=0.0)
     return answer
 
 
-def _no_json(body: bytes, asked: Asked) -> EvaluationError:
+def _no_json(body: bytes, callee: Callee) -> EvaluationError:
     text = body.decode("utf-8", "replace").strip()
     if not text.startswith(("{", "[")):
-        said = _shown(body, asked) or "it is empty"
-        return failed(f"the answer of {asked.name} is not JSON: {said}", _WRONG_BASE)
+        start = _shown(body, callee) or "it is empty"
+        return failed(f"the answer of {callee.name} is not JSON: {start}", _WRONG_BASE)
     try:
         strict_json.loads(text, unique_keys=False)
     except strict_json.JsonFault as fault:
         if fault.offset >= len(text) or "unterminated" in fault.reason.lower():
             return failed(
-                f"the JSON that {asked.name} answered breaks off after {len(body):,} bytes", _ODD, 0.0
+                f"the JSON that {callee.name} answered breaks off after {len(body):,} bytes", _ODD, 0.0
             )
-        told = f"the answer of {asked.name} is not JSON: {fault.reason} at {fault.offset}"
-        return failed(told, _ODD, 0.0)
-    return failed(f"the answer of {asked.name} is not JSON in UTF-8", _ODD, 0.0)
+        problem = f"the answer of {callee.name} is not JSON: {fault.reason} at {fault.offset}"
+        return failed(problem, _ODD, 0.0)
+    return failed(f"the answer of {callee.name} is not JSON in UTF-8", _ODD, 0.0)
 
 
-def _shown(body: bytes, asked: Asked) -> str:
-    return cut(body.decode("utf-8", "replace"), asked)
+def _shown(body: bytes, callee: Callee) -> str:
+    return cut(body.decode("utf-8", "replace"), callee)
 
 
 def _first_choice(
-    answer: Mapping[str, Any], asked: Asked, left: float
+    answer: Mapping[str, Any], callee: Callee, left: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     match answer.get("choices"):
         case [{"error": {"message": str()} as error}, *_]:
-            raise error_inside(error, asked, left)
+            raise error_inside(error, callee, left)
         case [{"message": dict(message)} as choice, *_]:
             return choice, message
         case []:
-            raise failed(f"{asked.name} answered with an empty list of choices", _ODD, 0.0)
+            raise failed(f"{callee.name} answered with an empty list of choices", _ODD, 0.0)
     raise failed(
-        f"the answer of {asked.name} is no chat completion: it has no choice with a message", _WRONG_BASE
+        f"the answer of {callee.name} is not a chat completion: it has no choice with a message", _WRONG_BASE
     )
 
 
-def _told(message: Mapping[str, Any], reason: object, asked: Asked, *, keep_thoughts: bool) -> Told:
+def _split_text(
+    message: Mapping[str, Any], reason: object, callee: Callee, *, keep_thoughts: bool
+) -> SplitText:
     """Take text and thoughts of a message; what has no text says why."""
     text, refusal = _content(message.get("content")), _refusal(message)
     if refusal:
-        raise failed(f"{asked.name} refused to answer: {cut(refusal, asked)}", "change what is asked of it")
+        raise failed(f"{callee.name} refused to answer: {cut(refusal, callee)}", "change the prompt")
     if reason == "content_filter":
-        raise failed(
-            f"the answer of {asked.name} was held back by a content filter", "change what is asked of it"
-        )
-    told = Told("", text or "") if keep_thoughts else thoughts.split(text or "")
-    told = told._replace(thoughts=thoughts.joined(thoughts.apart(message), told.thoughts))
-    says_nothing = text is not None and not told.thoughts and reason != CUT_OFF and not _calls_tools(message)
-    if told.answer.strip() or says_nothing:
-        return told
-    error = _without_text(message, reason, told, asked)
-    error.side_info = {"reasoning": redact(told.thoughts, asked.hidden)} if told.thoughts else {}
+        raise failed(f"the answer of {callee.name} was held back by a content filter", "change the prompt")
+    parts = SplitText("", text or "") if keep_thoughts else thoughts.split(text or "")
+    parts = parts._replace(thoughts=thoughts.joined(thoughts.apart(message), parts.thoughts))
+    says_nothing = text is not None and not parts.thoughts and reason != CUT_OFF and not _calls_tools(message)
+    if parts.answer.strip() or says_nothing:
+        return parts
+    error = _without_text(message, reason, parts, callee)
+    error.side_info = {"reasoning": redact(parts.thoughts, callee.hidden)} if parts.thoughts else {}
     raise error
 
 
-def _without_text(message: Mapping[str, Any], reason: object, told: Told, asked: Asked) -> EvaluationError:
+def _without_text(
+    message: Mapping[str, Any], reason: object, parts: SplitText, callee: Callee
+) -> EvaluationError:
     if _calls_tools(message):
-        return failed(f"{asked.name} answered with tool calls in place of text", "ask for text in the prompt")
+        return failed(
+            f"{callee.name} answered with tool calls in place of text", "ask for text in the prompt"
+        )
     if reason == CUT_OFF:
-        return failed(f"{asked.name} used up its tokens before any text", _THOUGHTS_FIRST)
-    if told.is_open:
+        return failed(f"{callee.name} used up its tokens before any text", _THOUGHTS_FIRST)
+    if parts.is_open:
         hint = f"{_THOUGHTS_FIRST}; bench --keep-thoughts takes the text as it came"
-        return failed(f"the thoughts of {asked.name} have no end, so there is no answer behind them", hint)
-    if told.thoughts:
-        return failed(f"{asked.name} gave its thoughts, and no answer after them", _THOUGHTS_FIRST)
-    return failed(f"{asked.name} answered with no content (null)", _ODD)
+        return failed(f"the thoughts of {callee.name} have no end, so there is no answer behind them", hint)
+    if parts.thoughts:
+        return failed(f"{callee.name} gave its thoughts, and no answer after them", _THOUGHTS_FIRST)
+    return failed(f"{callee.name} answered with no content (null)", _ODD)
 
 
 def _calls_tools(message: Mapping[str, Any]) -> bool:
@@ -138,7 +144,7 @@ def _content(content: object) -> str | None:
     """Take the text of a content: as it is, or as the parts with text joined."""
     if isinstance(content, str):
         return content
-    parts = [one for one in content if not thoughts.is_thought(one)] if isinstance(content, list) else ()
+    parts = [part for part in content if not thoughts.is_thought(part)] if isinstance(content, list) else ()
     texts = [part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str)]
     return "".join(texts) if texts else None
 
@@ -146,9 +152,9 @@ def _content(content: object) -> str | None:
 def _refusal(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     parts = [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    said = next((one["refusal"] for one in (message, *parts) if one.get("refusal")), "")
-    return said if isinstance(said, str) else ""
+    refusal = next((one["refusal"] for one in (message, *parts) if one.get("refusal")), "")
+    return refusal if isinstance(refusal, str) else ""
 
 
-def _name(said: object, asked: Asked) -> str | None:
-    return cut(said, asked) if isinstance(said, str) and said.strip() else None
+def _name(value: object, callee: Callee) -> str | None:
+    return cut(value, callee) if isinstance(value, str) and value.strip() else None

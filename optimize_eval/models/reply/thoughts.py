@@ -1,4 +1,4 @@
-"""Thoughts that a model writes before its answer, told apart from the answer; pure.
+"""Thoughts that a model writes before its answer, separated from the answer; pure.
 
 A server either gives them in a field of their own or leaves them in the text, between marks. Only marks at
 the start of a text are read as such: what a model says of them later on is a part of its answer.
@@ -20,7 +20,7 @@ _FIELDS = ("reasoning_content", "reasoning")
 _PARTS = ("thinking", "reasoning")  # types of parts of a content
 
 
-class Told(NamedTuple):
+class SplitText(NamedTuple):
     """A text taken apart; `is_open`: its thoughts have no end, so that there is no answer."""
 
     thoughts: str
@@ -28,11 +28,11 @@ class Told(NamedTuple):
     is_open: bool = False
 
 
-def split(text: str) -> Told:
+def split(text: str) -> SplitText:
     r"""Take the thoughts off the start of a text.
 
     >>> split("<think>Option A? No.</think>\n\nB")
-    Told(thoughts='Option A? No.', answer='B', is_open=False)
+    SplitText(thoughts='Option A? No.', answer='B', is_open=False)
     """
     if _CHANNEL.match(text):
         return _of_channels(text)
@@ -41,11 +41,11 @@ def split(text: str) -> Told:
         return _with_swallowed_opening(text)
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
-        return Told(text[opening.end() :].strip(), "", is_open=True)
+        return SplitText(text[opening.end() :].strip(), "", is_open=True)
     rest = split(text[closing.end() :]) if _OPENING.match(text, closing.end()) else None
     thoughts = text[opening.end() : closing.start()].strip()
     if rest is None:
-        return Told(thoughts, text[closing.end() :].lstrip())
+        return SplitText(thoughts, text[closing.end() :].lstrip())
     return rest._replace(thoughts=joined(thoughts, rest.thoughts))
 
 
@@ -54,7 +54,7 @@ def apart(message: Mapping[str, Any]) -> str:
     content = message.get("content")
     parts = content if isinstance(content, list) else ()
     thought = [_of_part(part) for part in parts if is_thought(part)]
-    fields = [said for key in _FIELDS if isinstance(said := message.get(key), str)]
+    fields = [text for key in _FIELDS if isinstance(text := message.get(key), str)]
     return joined(*fields, *thought)
 
 
@@ -64,32 +64,32 @@ def is_thought(part: object) -> bool:
 
 def joined(*thoughts: str) -> str:
     """Put thoughts one after the other, each once: some servers tell them in two places."""
-    return "\n\n".join(dict.fromkeys(one.strip() for one in thoughts if one.strip()))
+    return "\n\n".join(dict.fromkeys(thought.strip() for thought in thoughts if thought.strip()))
 
 
 def _of_part(part: Mapping[str, Any]) -> str:
-    said = next((part[key] for key in (*_PARTS, "text") if part.get(key)), "")
-    inner = said if isinstance(said, list) else [{"text": said}]
+    thought = next((part[key] for key in (*_PARTS, "text") if part.get(key)), "")
+    inner = thought if isinstance(thought, list) else [{"text": thought}]
     texts = [one.get("text") for one in inner if isinstance(one, dict)]
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _of_channels(text: str) -> Told:
+def _of_channels(text: str) -> SplitText:
     """Take a text of several channels apart: the last one that is final is the answer."""
     finals = list(_FINAL.finditer(text))
     if not finals:
-        return Told(joined(*_MESSAGE.findall(text)), "", is_open=True)
+        return SplitText(joined(*_MESSAGE.findall(text)), "", is_open=True)
     final = finals[-1]
     answer = _MESSAGE.match(text, final.end() - len(_START_OF_MESSAGE))
-    return Told(joined(*_MESSAGE.findall(text[: final.start()])), answer[1].strip() if answer else "")
+    return SplitText(joined(*_MESSAGE.findall(text[: final.start()])), answer[1].strip() if answer else "")
 
 
-def _with_swallowed_opening(text: str) -> Told:
+def _with_swallowed_opening(text: str) -> SplitText:
     """Split where thoughts end whose opening stands in the prompt; JSON with such a mark is an answer."""
     closing = _CLOSING.search(text)
     if closing is None or _ANY_OPENING.search(text, 0, closing.start()) or _is_json(text):
-        return Told("", text)
-    return Told(text[: closing.start()].strip(), text[closing.end() :].lstrip())
+        return SplitText("", text)
+    return SplitText(text[: closing.start()].strip(), text[closing.end() :].lstrip())
 
 
 def _is_json(text: str) -> bool:

@@ -11,7 +11,7 @@ from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.terminal.table import Column, layout_table
 from optimize_eval.store.layout import SINGLE
-from optimize_eval.store.listing import Axes, ListedRun, State
+from optimize_eval.store.listing import ComparedAxes, ListedRun, State
 
 SCHEMA = "optimize-eval.runs.v1"
 
@@ -124,7 +124,7 @@ def _came_out(one: ListedRun) -> str:
     }.get(one.state, "no verdict is stored; `optimize-eval report` computes it")
 
 
-def _compares(axes: Axes) -> str:
+def _compares(axes: ComparedAxes) -> str:
     """Name the axes: candidates, evaluators and examples; of a bench its models and tasks."""
     sizes = [f"{name} {many:,}" for name, many in axes.splits.items()]
     on = "" if [*axes.splits] == [SINGLE] else f"on {_names(sizes)}"

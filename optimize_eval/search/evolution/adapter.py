@@ -19,11 +19,11 @@ from optimize_eval.run.outcome import Failed, Outcome, Skipped
 from optimize_eval.run.runner import PROBES
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import text_of
-from optimize_eval.search.ending import Broken, Over, Why
+from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.goal import Goal, Value
 from optimize_eval.search.proposing.records import has_side_info, teaching
-from optimize_eval.search.scoring import Outcomes, Pair, Scorer
-from optimize_eval.search.state import State
+from optimize_eval.search.scoring import Outcomes, Scorer, Trial
+from optimize_eval.search.state import SearchState
 
 _TELLING = 2  # different scores
 
@@ -69,14 +69,14 @@ class Adapter:
 
     propose_new_texts = None  # without this attribute GEPA fails in every iteration, silently
 
-    def __init__(self, scorer: Scorer, goal: Goal, purse: Purse, state: State) -> None:
+    def __init__(self, scorer: Scorer, goal: Goal, purse: Purse, state: SearchState) -> None:
         self._scorer = scorer
         self._goal = goal
         self._purse = purse
         self._state = state
         self._steps = 0
         self._lowest = [inf] * (1 + len(goal.names))  # seen: of what is climbed, then of each evaluator
-        self._failed: set[Pair] = set()
+        self._failed: set[Trial] = set()
         self.tally = Tally()
 
     def evaluate(
@@ -92,14 +92,14 @@ class Adapter:
     ) -> list[Batch]:
         """Score all pairs of several candidates in one step."""
         pairs = [
-            Pair(text_of({str(name): text for name, text in candidate.items()}), item.split, item.line)
+            Trial(text_of({str(name): text for name, text in candidate.items()}), item.split, item.line)
             for candidate, batch in items
             for item in batch
         ]
         try:
             outcomes = iter(self._outcomes(list(dict.fromkeys(pairs)), pairs))
         except Exception as error:
-            raise Broken(error) from error
+            raise OwnError(error) from error
         return [self._batch(batch, [next(outcomes) for _ in batch], capture_traces) for _, batch in items]
 
     def make_reflective_dataset(
@@ -107,7 +107,7 @@ class Adapter:
     ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         return {name: batch.trajectories or [] for name in components}
 
-    def _outcomes(self, distinct: Sequence[Pair], pairs: Sequence[Pair]) -> list[Outcomes]:
+    def _outcomes(self, distinct: Sequence[Trial], pairs: Sequence[Trial]) -> list[Outcomes]:
         """Score within the budget; what had failed in this step before has failed."""
         step = self._steps
         self._steps += 1
@@ -118,52 +118,52 @@ class Adapter:
         if not step:  # the seed on all deciding examples: who scores none of the first ones is broken
             first = distinct[:PROBES]
             self._refuse_broken(dict(zip(first, self._scorer.score(first), strict=True)))
-        found = dict(zip(distinct, self._scorer.score(distinct), strict=True))
-        self._keep_failures(step, found)
+        outcomes = dict(zip(distinct, self._scorer.score(distinct), strict=True))
+        self._keep_failures(step, outcomes)
         if not step:
-            self._refuse_skipped(found)
-        self._count(found)
-        return [found[pair] for pair in pairs]
+            self._refuse_skipped(outcomes)
+        self._count(outcomes)
+        return [outcomes[pair] for pair in pairs]
 
-    def _keep_failures(self, step: int, found: dict[Pair, Outcomes]) -> None:
-        pairs = list(found)
-        known = self._state.failed(step)
-        if known is None:
+    def _keep_failures(self, step: int, scored: dict[Trial, Outcomes]) -> None:
+        pairs = list(scored)
+        recorded = self._state.failed(step)
+        if recorded is None:
             failed = [
                 {"pair": place, "evaluator": name, "kind": str(one.kind), "message": one.message}
                 | {"stderr": one.stderr, "side_info": dict(one.side_info)}
                 for place, pair in enumerate(pairs)
-                for name, one in enumerate(found[pair])
+                for name, one in enumerate(scored[pair])
                 if isinstance(one, Failed)
             ]
             if failed:
                 self._state.fail(step, failed)
             return
-        for one in known:
-            pair, place = pairs[one["pair"]], one["evaluator"]
-            outcomes = list(found[pair])
-            outcomes[place] = _failed(one)
-            found[pair] = tuple(outcomes)
+        for failure in recorded:
+            pair, place = pairs[failure["pair"]], failure["evaluator"]
+            outcomes = list(scored[pair])
+            outcomes[place] = _failed(failure)
+            scored[pair] = tuple(outcomes)
 
-    def _refuse_broken(self, found: Mapping[Pair, Outcomes]) -> None:
+    def _refuse_broken(self, scored: Mapping[Trial, Outcomes]) -> None:
         """End where an evaluator has scored none of its first calls."""
         for place, name in enumerate(self._goal.names):
-            outcomes = [outcomes[place] for outcomes in found.values()]
-            failed = [one for one in outcomes if isinstance(one, Failed)]
+            outcomes = [outcomes[place] for outcomes in scored.values()]
+            failed = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
             if failed and len(failed) == len(outcomes):
                 calls = f"its first {len(failed)} calls" if len(failed) > 1 else "its first call"
-                said = f"{failed[0].kind}: {failed[0].message}"
-                raise Over(Why.EVALUATOR, f"{name} scored none of {calls}; the first: {said}")
+                reason = f"{failed[0].kind}: {failed[0].message}"
+                raise Over(Why.EVALUATOR, f"{name} scored none of {calls}; the first: {reason}")
 
-    def _refuse_skipped(self, found: Mapping[Pair, Outcomes]) -> None:
-        """End where there is nothing to climb."""
-        if all(isinstance(self._goal.value(outcomes), Skipped) for outcomes in found.values()):
-            raise Over(Why.EVALUATOR, f"{self._goal.name} skipped all examples: there is nothing to climb")
+    def _refuse_skipped(self, scored: Mapping[Trial, Outcomes]) -> None:
+        """End where there is nothing to improve."""
+        if all(isinstance(self._goal.value(outcomes), Skipped) for outcomes in scored.values()):
+            raise Over(Why.EVALUATOR, f"{self._goal.name} skipped all examples: there is nothing to improve")
 
     def _batch(self, items: Sequence[Item], outcomes: Sequence[Outcomes], capture: bool) -> Batch:  # noqa: FBT001
-        values = [self._goal.value(one) for one in outcomes]
+        values = [self._goal.value(outcome) for outcome in outcomes]
         by_name = {
-            name: self._numbers(1 + place, [_value(one[place]) for one in outcomes])
+            name: self._numbers(1 + place, [_value(outcome[place]) for outcome in outcomes])
             for place, name in enumerate(self._goal.names)
         }
         scores = self._numbers(0, values)
@@ -194,8 +194,8 @@ class Adapter:
         worth = partial(_worth, penalty=penalty, mean=mean)
         return [worth(value) for value in values]
 
-    def _count(self, found: Mapping[Pair, Outcomes]) -> None:
-        for pair, outcomes in found.items():
+    def _count(self, scored: Mapping[Trial, Outcomes]) -> None:
+        for pair, outcomes in scored.items():
             value = self._goal.value(outcomes)
             if isinstance(value, Failed) and pair not in self._failed:
                 self._failed.add(pair)
@@ -224,7 +224,7 @@ def _failed(record: Mapping[str, Any]) -> Failed:
     )
 
 
-def _digest(pairs: Sequence[Pair]) -> str:
+def _digest(pairs: Sequence[Trial]) -> str:
     digest, last = hashlib.sha256(), None
     for pair in pairs:
         digest.update(f"{pair.split}:{pair.line}\0".encode())

@@ -1,4 +1,4 @@
-"""GEPA's loop, started with what a search was told and watched: what deciding examples saw is the tree.
+"""GEPA's loop, started from a search's plan and watched: what deciding examples saw is the tree.
 
 Nothing is taken from GEPA's own result: what ends a search goes through it as an exception, and its state
 with it.
@@ -13,10 +13,10 @@ from gepa.strategies.proposal_sampling import IndependentSampling
 
 from optimize_eval.run.outcome import Failed
 from optimize_eval.search.budget import Purse
-from optimize_eval.search.ending import Broken, Over, Why
+from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.evolution.adapter import Adapter, Item, Label, Tally
 from optimize_eval.search.evolution.reflector import ORIGIN, Reflector
-from optimize_eval.search.plan import Plan
+from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.stopping import Brakes
 from optimize_eval.search.tree import Node
 
@@ -33,7 +33,7 @@ class _Loader:
         return list(self._items)
 
     def fetch(self, ids: Sequence[Label]) -> list[Item]:
-        return [self._items[one] for one in ids]
+        return [self._items[identity] for identity in ids]
 
     def __len__(self) -> int:
         return len(self._items)
@@ -49,7 +49,7 @@ class _Silent:
 class Watcher:
     """Sees what GEPA does: its callbacks, its question whether to stop, and which proposals it may accept."""
 
-    def __init__(self, plan: Plan, purse: Purse, brakes: Brakes, tally: Tally) -> None:
+    def __init__(self, plan: SearchPlan, purse: Purse, brakes: Brakes, tally: Tally) -> None:
         self._accepts_equal = plan.accepts_equal
         self._purse = purse
         self._brakes = brakes
@@ -62,7 +62,7 @@ class Watcher:
         self._train: dict[tuple[str, ...], float] = {}
 
     def __call__(self, gepa_state: Any) -> bool:  # noqa: ARG002  so it is called
-        """Be asked before every iteration whether to stop."""
+        """Decide before every iteration whether to stop."""
         self._brakes.check()
         self._brakes.turned()
         return False
@@ -117,13 +117,13 @@ class Watcher:
     def on_error(self, event: Mapping[str, Any]) -> None:
         self.errors.append(event["exception"])
         if len(self.errors) > _MOST_ERRORS:
-            raise Broken(event["exception"])
+            raise OwnError(event["exception"])
 
     def _best(self) -> float:
         return max(node.mean for node in self.nodes)
 
 
-def evolve(plan: Plan, adapter: Adapter, reflector: Reflector, watcher: Watcher) -> Over:
+def evolve(plan: SearchPlan, adapter: Adapter, reflector: Reflector, watcher: Watcher) -> Over:
     """Run GEPA until the search is over; returns why it is."""
     teaching = [Item(plan.train.name, line, example, teaches=True) for line, example in plan.train.examples]
     deciding = (
@@ -158,6 +158,6 @@ def evolve(plan: Plan, adapter: Adapter, reflector: Reflector, watcher: Watcher)
         )
     except Over as over:
         return over
-    except Broken as broken:
+    except OwnError as broken:
         raise broken.error from broken
     return Over(Why.INTERRUPTED, "GEPA ended by itself")  # it has no other reason to

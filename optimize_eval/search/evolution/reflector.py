@@ -1,7 +1,7 @@
 """The proposals of GEPA's iterations: requests of what it selected, put to the panel together, and screened.
 
 GEPA swallows what a reflection model raises and goes on with the seed for ever; here failures are
-counted, and enough of them end the search. A refused proposal is no text update, which costs GEPA no
+counted, and enough of them end the search. A refused proposal is not a text update, which costs GEPA no
 call.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 from gepa.proposer.reflective_mutation.reflection_lm import ReflectionJob, ReflectionLM, ReflectionProposal
 
 from optimize_eval.search.components import shown
-from optimize_eval.search.ending import Broken, Over, Why
+from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.evolution.adapter import Label
-from optimize_eval.search.plan import Plan
+from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.proposing.panel import Panel
-from optimize_eval.search.proposing.proposals import Proposal, Reply, Request
+from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest, ProposerReply
 from optimize_eval.search.proposing.records import fitted
 from optimize_eval.search.proposing.screening import WORDS, Refusal, Screen
 from optimize_eval.search.stopping import Brakes
@@ -28,7 +28,7 @@ ORIGIN = "optimize-eval:origin"  # the key under which GEPA hands our words on w
 class Reflector:
     """Proposes new texts for GEPA."""
 
-    def __init__(self, plan: Plan, panel: Panel, screen: Screen, brakes: Brakes) -> None:
+    def __init__(self, plan: SearchPlan, panel: Panel, screen: Screen, brakes: Brakes) -> None:
         self._panel = panel
         self._brakes = brakes
         self._screen = screen
@@ -49,18 +49,20 @@ class Reflector:
     def reflect_many(self, jobs: list[ReflectionJob]) -> list[tuple[ReflectionProposal, ReflectionLM]]:
         """Put all requests of an iteration to the panel at once."""
         given = [self._given.popleft() for _ in jobs[: len(self._given)]]
-        replies = [Reply(proposer="given", proposal=Proposal(candidate=shown(one))) for one in given]
+        replies = [
+            ProposerReply(proposer="given", proposal=Proposal(candidate=shown(text))) for text in given
+        ]
         try:
-            if asked := jobs[len(given) :]:
-                replies += self._panel.ask([self._request(*job) for job in asked])
+            if pending := jobs[len(given) :]:
+                replies += self._panel.propose([self._request(*job) for job in pending])
         except Exception as error:
-            raise Broken(error) from error
+            raise OwnError(error) from error
         return [(self._screened(reply, job[0]), self) for reply, job in zip(replies, jobs, strict=True)]
 
     def _request(
         self, candidate: dict[str, str], records: Mapping[str, Sequence[Mapping[str, Any]]], names: list[str]
-    ) -> Request:
-        return Request(
+    ) -> ProposalRequest:
+        return ProposalRequest(
             texts={str(name): text for name, text in candidate.items()},
             components=tuple(map(str, names)) if len(candidate) > 1 else (),
             objective=self._plan.objective,
@@ -68,11 +70,11 @@ class Reflector:
             records=fitted(records[names[0]]),
         )
 
-    def _screened(self, reply: Reply, parent: Mapping[str, str]) -> ReflectionProposal:
+    def _screened(self, reply: ProposerReply, parent: Mapping[str, str]) -> ReflectionProposal:
         if reply.proposal is None:
             return ReflectionProposal(new_texts={})
         self.proposed += 1
-        self._brakes.asked()
+        self._brakes.count_request()
         before = {str(name): text for name, text in parent.items()}
         texts = self._screen.admit(reply.proposal, before)
         if isinstance(texts, Refusal):

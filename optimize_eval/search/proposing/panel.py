@@ -12,9 +12,9 @@ from typing import Any, Self
 from optimize_eval.errors import EvaluationError
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
-from optimize_eval.search.proposing.proposals import Proposal, Reply, Request
+from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest, ProposerReply
 from optimize_eval.search.proposing.proposers import Proposer, ProposerSpec, connect_proposer
-from optimize_eval.search.state import State
+from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import cut_off
 
 MOST_FAILURES = 3  # in a row
@@ -24,10 +24,10 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class _Assignment:
     """A request, who is to answer it, and what is recorded of that."""
 
-    request: Request
+    request: ProposalRequest
     spec: ProposerSpec
     proposer: Proposer
     digest: str
@@ -37,14 +37,14 @@ class _Turn:
 class Panel:
     """The proposers, which take turns; live within a `with`."""
 
-    def __init__(self, specs: Sequence[ProposerSpec], state: State, stop: Stop) -> None:
+    def __init__(self, specs: Sequence[ProposerSpec], state: SearchState, stop: Stop) -> None:
         self._specs = specs
         self._state = state
         self._stop = stop
         self._live: list[Proposer] = []
         self._turns = 0
         self.calls = 0
-        self.failures: list[Reply] = []
+        self.failures: list[ProposerReply] = []
         self._in_a_row = 0
         self.tokens = 0
 
@@ -62,7 +62,7 @@ class Panel:
     ) -> None:
         self._close()
 
-    def ask(self, requests: Sequence[Request]) -> list[Reply]:
+    def propose(self, requests: Sequence[ProposalRequest]) -> list[ProposerReply]:
         """Get a reply to each request; raises Over after three failures in a row."""
         turns = [self._turn(request) for request in requests]
         with ThreadPoolExecutor(len(turns), thread_name_prefix="proposer") as pool:
@@ -71,7 +71,7 @@ class Panel:
             self._note(turn, reply)
         return replies
 
-    def _awaited(self, futures: Sequence[Future[Reply]]) -> list[Reply]:
+    def _awaited(self, futures: Sequence[Future[ProposerReply]]) -> list[ProposerReply]:
         """Wait for all; a stop whose grace is over ends what proposers do, and nothing of it is recorded."""
         try:
             while wait(futures, _LOOK).not_done and not self._stop.is_over:
@@ -84,17 +84,17 @@ class Panel:
             raise cut_off(self._stop, " while a proposer was called")
         return [future.result() for future in futures]
 
-    def _turn(self, request: Request) -> _Turn:
+    def _turn(self, request: ProposalRequest) -> _Assignment:
         place = self._turns % len(self._specs)
         self._turns += 1
         spec = self._specs[place]
         digest = hashlib.sha256(spec.identity.encode() + b"\0" + request.line()).hexdigest()
-        return _Turn(request, spec, self._live[place], digest, self._state.reply(digest))
+        return _Assignment(request, spec, self._live[place], digest, self._state.reply(digest))
 
-    def _note(self, turn: _Turn, reply: Reply) -> None:
+    def _note(self, turn: _Assignment, reply: ProposerReply) -> None:
         self.calls += 1
         if not reply.is_recorded:
-            self._state.add_reply(turn.digest, _told(reply))
+            self._state.add_reply(turn.digest, _record_of(reply))
         if reply.proposal:
             self._in_a_row = 0
             self.tokens += reply.proposal.tokens or 0
@@ -112,7 +112,7 @@ class Panel:
             proposer.close()
 
 
-def _answered(turn: _Turn) -> Reply:
+def _answered(turn: _Assignment) -> ProposerReply:
     if turn.recorded is not None:
         return _reply_of(turn.spec.name, turn.recorded)
     started = time.monotonic()
@@ -120,8 +120,8 @@ def _answered(turn: _Turn) -> Reply:
         proposal = turn.proposer.propose(turn.request, started + turn.spec.timeout)
     except EvaluationError as error:
         seconds = time.monotonic() - started
-        return Reply(proposer=turn.spec.name, failure=_words(error), seconds=seconds)
-    return Reply(proposer=turn.spec.name, proposal=proposal, seconds=time.monotonic() - started)
+        return ProposerReply(proposer=turn.spec.name, failure=_words(error), seconds=seconds)
+    return ProposerReply(proposer=turn.spec.name, proposal=proposal, seconds=time.monotonic() - started)
 
 
 def _words(error: EvaluationError) -> str:
@@ -129,15 +129,15 @@ def _words(error: EvaluationError) -> str:
     return ": ".join([f"{error.kind}: {error.message}", *last])
 
 
-def _told(reply: Reply) -> dict[str, Any]:
-    """Write a reply down; what is no text that UTF-8 could hold is kept as what it is refused for."""
-    told: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
+def _record_of(reply: ProposerReply) -> dict[str, Any]:
+    """Write a reply down; a text that UTF-8 cannot hold is kept as what it is refused for."""
+    record: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
     proposal = reply.proposal
     if proposal is None:
-        return told | {"failure": reply.failure.encode(errors="replace").decode()}
-    told |= {"candidate": _safe(proposal.candidate), "note": _safe(proposal.note)}
-    told |= {name: True for name in ("is_cut_off", "is_skip") if getattr(proposal, name)}
-    return told | ({} if proposal.tokens is None else {"tokens": proposal.tokens})
+        return record | {"failure": reply.failure.encode(errors="replace").decode()}
+    record |= {"candidate": _safe(proposal.candidate), "note": _safe(proposal.note)}
+    record |= {name: True for name in ("is_cut_off", "is_skip") if getattr(proposal, name)}
+    return record | ({} if proposal.tokens is None else {"tokens": proposal.tokens})
 
 
 def _safe(value: Any) -> Any:
@@ -147,10 +147,12 @@ def _safe(value: Any) -> Any:
     return _SURROGATE.sub("\0", value) if isinstance(value, str) else value
 
 
-def _reply_of(name: str, record: Mapping[str, Any]) -> Reply:
+def _reply_of(name: str, record: Mapping[str, Any]) -> ProposerReply:
     seconds = float(record.get("seconds", 0.0))
     if "candidate" not in record:
-        return Reply(proposer=name, failure=str(record.get("failure", "")), seconds=seconds, is_recorded=True)
+        return ProposerReply(
+            proposer=name, failure=str(record.get("failure", "")), seconds=seconds, is_recorded=True
+        )
     proposal = Proposal(
         candidate=record["candidate"],
         note=str(record.get("note", "")),
@@ -158,4 +160,4 @@ def _reply_of(name: str, record: Mapping[str, Any]) -> Reply:
         is_skip=record.get("is_skip") is True,
         tokens=record.get("tokens"),
     )
-    return Reply(proposer=name, proposal=proposal, seconds=seconds, is_recorded=True)
+    return ProposerReply(proposer=name, proposal=proposal, seconds=seconds, is_recorded=True)

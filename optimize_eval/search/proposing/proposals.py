@@ -25,7 +25,7 @@ _PROTOCOL_KEYS = ("_capabilities", "_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ProposalRequest:
     """What a proposer is to improve, and what it is to learn from."""
 
     texts: Texts
@@ -36,7 +36,7 @@ class Request:
     task_model: None = None  # programs get one in their environment; proposers have none
 
     def to_dict(self) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "_protocol_version": PROTOCOL_VERSION,
             "candidate": shown(self.texts),
             "objective": self.objective,
@@ -44,11 +44,13 @@ class Request:
             "components": list(self.components),
             "records": list(self.records),
         }
-        return {key: value for key, value in told.items() if value or key not in {"background", "components"}}
+        return {
+            key: value for key, value in fields.items() if value or key not in {"background", "components"}
+        }
 
     def line(self, identity: str | None = None) -> bytes:
-        told = self.to_dict() | ({} if identity is None else {"_id": identity})
-        return strict_json.dumps(told) + b"\n"
+        fields = self.to_dict() | ({} if identity is None else {"_id": identity})
+        return strict_json.dumps(fields) + b"\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +67,14 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ProposerReply:
     """What became of one request to a proposer: a proposal, or why there is none."""
 
     proposer: str
     proposal: Proposal | None = None
     failure: str = ""
     seconds: float = 0.0
-    is_recorded: bool = False  # it was asked in an earlier session
+    is_recorded: bool = False  # it was called in an earlier session
 
 
 def proposal_of(reply: Any) -> Proposal:
@@ -106,25 +108,25 @@ _HINT = f"print {SAMPLE}"
 
 def _declared(declared: Any) -> Capabilities:
     """Take that a proposer may be kept alive; it is sent one request at a time."""
-    known = Capabilities.from_json(declared)
-    return Capabilities(persistent=known.persistent, concurrency=known.concurrency)
+    capabilities = Capabilities.from_json(declared)
+    return Capabilities(persistent=capabilities.persistent, concurrency=capabilities.concurrency)
 
 
 def _no_batches(_answer: Mapping[str, Any], _size: int) -> list[Proposal | EvaluationError]:
     raise ValueError("proposers are sent one request at a time")
 
 
-def _one_by_one(requests: Sequence[Request], _size: int) -> Iterator[Sequence[Request]]:
+def _one_by_one(requests: Sequence[ProposalRequest], _size: int) -> Iterator[Sequence[ProposalRequest]]:
     for request in requests:
         yield [request]
 
 
-def _fix(_request: Request, _stderr: str) -> str:
+def _fix(_request: ProposalRequest, _stderr: str) -> str:
     return 'fix it, or exit 0 and print {"error": "why"} where it has nothing to propose'
 
 
-CONTRACT: Contract[Request, Proposal] = Contract(
-    encode=Request.line,
+CONTRACT: Contract[ProposalRequest, Proposal] = Contract(
+    encode=ProposalRequest.line,
     encode_batch=lambda requests, identity: requests[0].line(identity),
     judge=proposal_of,
     parse=lambda raw: proposal_of(decode_answer(raw, like=SAMPLE)),

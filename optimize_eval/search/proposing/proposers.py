@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import given_name, identify, parse_evaluator, speak
-from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, Request, proposal_of
+from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
 
 if TYPE_CHECKING:
     from optimize_eval.models import ModelSpec
@@ -29,7 +29,7 @@ class Proposer(Protocol):
     @property
     def name(self) -> str: ...
 
-    def propose(self, request: Request, deadline: float) -> Proposal:
+    def propose(self, request: ProposalRequest, deadline: float) -> Proposal:
         """Reply before `deadline` (an instant of time.monotonic) or raise EvaluationError."""
         ...
 
@@ -61,7 +61,7 @@ def parse_proposer(text: str, defaults: EvaluatorSpec) -> ProposerSpec:
 
 
 def reflection_proposer(spec: "ModelSpec", timeout: float = TIMEOUT) -> ProposerSpec:
-    """Describe a language model that proposes; a missing provider is told where it is connected."""
+    """Describe a language model that proposes; a missing provider is an error where it is connected."""
     identity = sha256(repr(spec).encode()).hexdigest()
     return ProposerSpec(name=spec.name, identity=identity, model=spec, timeout=timeout)
 
@@ -75,37 +75,37 @@ def plain_proposer(propose: PlainProposer) -> ProposerSpec:
 def connect_proposer(spec: ProposerSpec) -> Proposer:
     """Make a live proposer."""
     if spec.plain:
-        return Plain(spec.name, spec.plain)
+        return CallableProposer(spec.name, spec.plain)
     if spec.model:
         from optimize_eval.search.proposing.reflection import Reflection  # noqa: PLC0415  programs need no model
 
         return Reflection(spec.model)
     if spec.program is None:
         raise UsageError(f"the proposer {spec.name} is neither a program nor a model nor a callable")
-    return Program(spec.program)
+    return ProgramProposer(spec.program)
 
 
-class Program:
+class ProgramProposer:
     """A program, or one behind a URL."""
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         self.name = spec.name
         program = speak(spec, CONTRACT)
-        self._call: Callable[[Request, float], Proposal] = program.call
+        self._call: Callable[[ProposalRequest, float], Proposal] = program.call
         self.close: Callable[[], None] = program.close
 
-    def propose(self, request: Request, deadline: float) -> Proposal:
+    def propose(self, request: ProposalRequest, deadline: float) -> Proposal:
         return self._call(request, deadline)
 
 
-class Plain:
+class CallableProposer:
     """A Python callable: given a dict, it returns a text, a dict of texts, or {"candidate": …}."""
 
     def __init__(self, name: str, propose: PlainProposer) -> None:
         self.name = name
         self._propose = propose
 
-    def propose(self, request: Request, _deadline: float) -> Proposal:
+    def propose(self, request: ProposalRequest, _deadline: float) -> Proposal:
         try:
             reply = self._propose(request.to_dict())
         except EvaluationError:

@@ -21,22 +21,22 @@ _STDERR = 500  # letters of its end
 def teaching(outcomes: Outcomes, goal: Goal, example: Mapping[str, Any] | None) -> dict[str, Any]:
     """Tell what became of one example; where several evaluators are called, by their names."""
     value = goal.value(outcomes)
-    told: dict[str, Any] = {"score": value if isinstance(value, float) else None}
+    record: dict[str, Any] = {"score": value if isinstance(value, float) else None}
     named = list(zip(goal.names, outcomes, strict=True))
     if len(named) > 1:
-        told["scores"] = {name: _score(outcome) for name, outcome in named}
+        record["scores"] = {name: _score(outcome) for name, outcome in named}
     if example is not None:
-        told["example"] = example
+        record["example"] = example
     side = {
         name: dict(one.side_info) for name, one in named if isinstance(one, Scored | Failed) and one.side_info
     }
-    told["side_info"] = side if len(named) > 1 else side.get(goal.names[0], {})
+    record["side_info"] = side if len(named) > 1 else side.get(goal.names[0], {})
     errors = {name: _error(outcome) for name, outcome in named if not isinstance(outcome, Scored)}
     if errors:
-        told["error"] = "\n".join(
+        record["error"] = "\n".join(
             text if len(named) == 1 else f"{name}: {text}" for name, text in errors.items()
         )
-    return told
+    return record
 
 
 def has_side_info(record: Mapping[str, Any]) -> bool:
@@ -65,8 +65,8 @@ def _score(outcome: Outcome) -> float | None:
 def _error(outcome: Outcome) -> str:
     if not isinstance(outcome, Failed):
         return f"skipped: {getattr(outcome, 'message', '')}"
-    said = f"\n{outcome.stderr[-_STDERR:]}" if outcome.stderr else ""
-    return f"{outcome.kind}: {outcome.message}{said}"
+    stderr = f"\n{outcome.stderr[-_STDERR:]}" if outcome.stderr else ""
+    return f"{outcome.kind}: {outcome.message}{stderr}"
 
 
 def _cut_record(record: Mapping[str, Any], most: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.models import Model, ModelSpec
 from optimize_eval.retrying import until_answered
 from optimize_eval.search.components import ONLY, is_plain
-from optimize_eval.search.proposing.proposals import Proposal, Request
+from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest
 from optimize_eval.search.proposing.records import PROMPT, fitted
 
 RETRIES = 2
@@ -25,13 +25,13 @@ _CUT_OFF = "length"
 
 
 class Reflection:
-    """Asks a model for a better text."""
+    """Calls a model for a better text."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self.name = spec.name
         self._model = Model(spec)
 
-    def propose(self, request: Request, deadline: float) -> Proposal:
+    def propose(self, request: ProposalRequest, deadline: float) -> Proposal:
         messages = [{"role": "user", "content": prompt_of(request)}]
         reply = until_answered(lambda until: self._model.chat(messages, until), deadline, RETRIES)
         text, is_whole = between_fences(reply.text)
@@ -63,7 +63,7 @@ def between_fences(reply: str) -> tuple[str, bool]:
     return reply[opened.end() : closed].strip("\n"), True
 
 
-def prompt_of(request: Request) -> str:
+def prompt_of(request: ProposalRequest) -> str:
     """Write the prompt; its records have what room the candidate leaves of 40 KB."""
     texts = request.texts
     if not any(texts.values()):
@@ -78,13 +78,13 @@ def prompt_of(request: Request) -> str:
     return _joined(_IMPROVE_PART, _goal(request), *parts, _RESULTS, results, change, _ANSWER)
 
 
-def _component(request: Request) -> str:
+def _component(request: ProposalRequest) -> str:
     if not request.components:
         raise EvaluationError(FailureKind.INTERNAL, "the request names no component")
     return request.components[0]
 
 
-def _goal(request: Request) -> str:
+def _goal(request: ProposalRequest) -> str:
     objective = f"The objective: {request.objective}" if request.objective else ""
     background = f"What to know: {request.background}" if request.background else ""
     return _joined(objective, background)

@@ -1,4 +1,4 @@
-"""Proposals that are of no use are refused before any call is spent on them, counted and told.
+"""Proposals that are of no use are refused before any call is spent on them, counted and reported.
 
 Empty, cut off, too long, equal to an earlier one, of another form than the candidate, or hostile: text
 that no JSON could carry, or that hides something from who reads it.

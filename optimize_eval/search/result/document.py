@@ -9,7 +9,7 @@ from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.result import findings
 from optimize_eval.search.result.findings import Result
-from optimize_eval.search.tree import Found, Node
+from optimize_eval.search.tree import Node, SearchOutcome
 
 SCHEMA = "optimize-eval.optimize.v1"
 FILE = "search.json"
@@ -20,7 +20,7 @@ _LONGEST_DIFF = 2_000  # lines
 
 def document(
     result: Result | None,
-    found: Found,
+    outcome: SearchOutcome,
     goal: Goal,
     *,
     seed: str,
@@ -30,45 +30,56 @@ def document(
     summary: Summary | None,
 ) -> dict[str, Any]:
     """Make it; `summary` is the final sweep's."""
-    best = result.best if result else None
-    is_plateau, guidance = findings.plateau(found)
-    told = {
+    best, calls = result.best if result else None, outcome.counts.calls
+    fields = {
         "schema": SCHEMA,
         "run": folder,
         "run_dir": folder,
-        "status": str(found.why),
-        "ended": found.sentence,
-        "verdict": _verdict(result, found, goal, seed, split),
+        "status": str(outcome.why),
+        "ended": outcome.sentence,
+        "verdict": _verdict(result, outcome, goal, seed, split),
         "best_artifact": shown(best.texts) if best else None,
         "best": _name(best, seed),
-        "calls": {"search": found.counts.calls, "final": final_calls},
-        "total_metric_calls": found.counts.calls,
-        "budget": found.counts.budget,
-        "budget_utilization": found.counts.calls / found.counts.budget if found.counts.budget else None,
-        "score_summary": _scores(found),
+        "calls": {"search": calls, "final": final_calls},
+        "total_metric_calls": calls,
+        "budget": outcome.counts.budget,
+        "budget_utilization": calls / outcome.counts.budget if outcome.counts.budget else None,
+        "score_summary": _scores(outcome),
         "top_diagnostics": _diagnostics(summary, _name(best, seed), goal),
-        "plateau_detected": is_plateau,
-        "plateau_guidance": guidance,
-        "early_stopped": found.why is Why.PLATEAU,
-        "stopped_at_iteration": found.counts.iterations if found.why is Why.PLATEAU else None,
-        "proposals": {
-            "calls": found.counts.proposer_calls,
-            "failed": found.counts.proposer_failures,
-            "proposed": found.counts.proposals,
-            "refused": dict(found.counts.refused),
-            "rejected": found.counts.rejected,
-            "accepted": max(0, len(found.nodes) - 1),
-            "tokens": found.counts.tokens,
-        },
+        **_plateau(outcome),
+        "proposals": _proposals(outcome),
         "goal": {name: weight for name, weight in zip(goal.names, goal.weights, strict=True) if weight},
-        "candidates": [_told(node, seed) for node in found.nodes],
-        "lineage": [_name(node, seed) for node in found.lineage(best)] if best else [],
-        "curve": [{"calls": step.calls, "best": step.best} for step in found.curve],
-        "diff": unified_diff(found.seed, best, seed) if best and best.number else "",
+        "candidates": [_node_fields(node, seed) for node in outcome.nodes],
+        "lineage": [_name(node, seed) for node in outcome.lineage(best)] if best else [],
+        "curve": [{"calls": step.calls, "best": step.best} for step in outcome.curve],
+        "diff": unified_diff(outcome.seed, best, seed) if best and best.number else "",
         "summary": summary and summary.to_dict(),
     }
-    signal = failure_signal(result, found)
-    return told | ({"evaluator_failure_signal": signal} if signal else {})
+    signal = failure_signal(result, outcome)
+    return fields | ({"evaluator_failure_signal": signal} if signal else {})
+
+
+def _plateau(outcome: SearchOutcome) -> dict[str, Any]:
+    is_plateau, guidance = findings.plateau(outcome)
+    is_stopped = outcome.why is Why.PLATEAU
+    return {
+        "plateau_detected": is_plateau,
+        "plateau_guidance": guidance,
+        "early_stopped": is_stopped,
+        "stopped_at_iteration": outcome.counts.iterations if is_stopped else None,
+    }
+
+
+def _proposals(outcome: SearchOutcome) -> dict[str, Any]:
+    return {
+        "calls": outcome.counts.proposer_calls,
+        "failed": outcome.counts.proposer_failures,
+        "proposed": outcome.counts.proposals,
+        "refused": dict(outcome.counts.refused),
+        "rejected": outcome.counts.rejected,
+        "accepted": max(0, len(outcome.nodes) - 1),
+        "tokens": outcome.counts.tokens,
+    }
 
 
 def unified_diff(seed: Node, best: Node, name: str) -> str:
@@ -83,12 +94,12 @@ def unified_diff(seed: Node, best: Node, name: str) -> str:
     return "\n".join([*lines[:_LONGEST_DIFF], *cut])
 
 
-def failure_signal(result: Result | None, found: Found) -> dict[str, str] | None:
+def failure_signal(result: Result | None, outcome: SearchOutcome) -> dict[str, str] | None:
     """Tell, as the reference does, that the evaluator itself stands in the way."""
-    if found.why is Why.EVALUATOR:
-        return {"kind": "evaluator_failed", "message": found.sentence}
-    if found.is_flat and found.nodes:
-        is_zero = not any(found.seed.values.values())
+    if outcome.why is Why.EVALUATOR:
+        return {"kind": "evaluator_failed", "message": outcome.sentence}
+    if outcome.is_flat and outcome.nodes:
+        is_zero = not any(outcome.seed.values.values())
         kind = "repeated_zero_scores" if is_zero else "flat_scores"
         return {"kind": kind, "message": findings.GUIDANCE[findings.FLAT]}
     if result and result.state == findings.UNEXPLAINED:
@@ -96,19 +107,21 @@ def failure_signal(result: Result | None, found: Found) -> dict[str, str] | None
     return None
 
 
-def _verdict(result: Result | None, found: Found, goal: Goal, seed: str, split: str) -> dict[str, Any]:
+def _verdict(
+    result: Result | None, outcome: SearchOutcome, goal: Goal, seed: str, split: str
+) -> dict[str, Any]:
     if result is None:
         return {
-            "text": f"the search could not go on: {found.sentence}",
+            "text": f"the search could not go on: {outcome.sentence}",
             "points": [],
-            "state": findings.COULD_NOT if found.why in FAILED else str(found.why),
+            "state": findings.COULD_NOT if outcome.why in FAILED else str(outcome.why),
             "winner": None,
             "by": None,
         }
     is_better = result.state == findings.BETTER
     return {
-        "text": findings.sentence(result, found, goal, seed, split),
-        "points": list(findings.points(result, found, goal, split)),
+        "text": findings.sentence(result, outcome, goal, seed, split),
+        "points": list(findings.points(result, outcome, goal, split)),
         "state": result.state,
         "winner": result.best.name if is_better else None,
         "by": _by(result) if result.judged else None,
@@ -130,8 +143,8 @@ def _by(result: Result) -> dict[str, Any] | None:
     }
 
 
-def _scores(found: Found) -> dict[str, Any]:
-    means = [node.mean for node in found.nodes]
+def _scores(outcome: SearchOutcome) -> dict[str, Any]:
+    means = [node.mean for node in outcome.nodes]
     if not means:
         return {"initial": None, "latest": None, "best": None, "num_candidates": 0}
     return {
@@ -162,7 +175,7 @@ def _name(node: Node | None, seed: str) -> str | None:
     return None if node is None else node.name if node.number else seed
 
 
-def _told(node: Node, seed: str) -> dict[str, Any]:
-    told = node.to_dict()
-    parents = [seed if parent == "seed" else parent for parent in told["parents"]]
-    return told | {"name": _name(node, seed), "parents": parents}
+def _node_fields(node: Node, seed: str) -> dict[str, Any]:
+    fields = node.to_dict()
+    parents = [seed if parent == "seed" else parent for parent in fields["parents"]]
+    return fields | {"name": _name(node, seed), "parents": parents}

@@ -16,29 +16,28 @@ from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.search.live import FILE, scored_in
-from optimize_eval.search.tree import Found, Node
-from optimize_eval.session.calling import call, reachable, summarise
-from optimize_eval.session.finished import Finished
+from optimize_eval.search.tree import Node, SearchOutcome
+from optimize_eval.session.calling import Finished, call, reachable, summarise
 from optimize_eval.session.host import Host
 from optimize_eval.session.opening import opened
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.sweeps import Comparison, prepare
+from optimize_eval.session.sweeps import SweepInputs, prepare
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.stored import StoredRun
 
 
-def finalists(found: Found, top: int) -> tuple[Node, ...]:
+def finalists(outcome: SearchOutcome, top: int) -> tuple[Node, ...]:
     """Choose who is compared with the seed at the end: the best means of the search, each text once."""
     chosen: dict[str, Node] = {}
-    for node in found.top(len(found.nodes)):
-        if node.text != found.seed.text:
+    for node in outcome.top(len(outcome.nodes)):
+        if node.text != outcome.seed.text:
             chosen.setdefault(node.text, node)
     return tuple(chosen.values())[:top]
 
 
 def sweep_finalists(
-    comparison: Comparison,
+    comparison: SweepInputs,
     chosen: Sequence[Node],
     seed: Candidate,
     folder: Path,
@@ -61,7 +60,7 @@ def sweep_finalists(
     return Finished(stored=stored, summary=summary, calls=(called,))
 
 
-def final_calls(comparison: Comparison, candidates: int) -> int:
+def final_calls(comparison: SweepInputs, candidates: int) -> int:
     """Count the calls of a final sweep of so many candidates where none is recorded."""
     examples = sum(len(source.examples) for source in comparison.examples.sources) or 1
     return len(comparison.specs) * candidates * examples * comparison.repeats
@@ -71,23 +70,23 @@ def _say_nothing(_note: str) -> None:
     """Be silent: what an earlier sweep compared is of no interest to who searches on."""
 
 
-def _plant(stored: StoredRun, plan: Plan, known: Mapping[str, Mapping[str, Any]]) -> None:
+def _plant(stored: StoredRun, plan: Plan, records: Mapping[str, Mapping[str, Any]]) -> None:
     """Write what is known of owed units into the journal, by the names that they have there."""
     view = stored.ledger
     owed = [plan.unit(number) for number in view.owed(range(plan.layout.size))]
-    planted = [unit for unit in owed if unit.key in known]
+    planted = [unit for unit in owed if unit.key in records]
     if not planted:
         return
     with closing(journal.Journal(stored.folder / JOURNAL, view.ledger.end)) as written:
         header = {"schema": journal.SCHEMA, "plan": view.ledger.table.run, "started_at": Clock().now()}
         written.append(journal.sealed(header))
         for unit in planted:
-            line = journal.sealed({"key": unit.key, **unit.coordinates, **_told(known[unit.key])})
+            line = journal.sealed({"key": unit.key, **unit.coordinates, **_record_of(records[unit.key])})
             view.enter(unit.number, "scored", written.append(line), len(line))
     view.ledger.end = written.end
 
 
-def _told(record: Mapping[str, Any]) -> dict[str, Any]:
+def _record_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in _OF_ITS_PLACE}
 
 

@@ -5,7 +5,7 @@ better              the best candidate is shown to be better than the seed on th
 not_shown           it is ahead there, by less than can be shown
 seed_only           no other candidate came out ahead in the search
 heldout_regression  what was better on train is worse than the seed on held-out examples
-flat_scores         all scores were equal: there is nothing to climb
+flat_scores         all scores were equal: there is nothing to improve
 missing_diagnostics nothing better was found, and proposers saw scores without any reason
 failed              the search could not go on
 """
@@ -20,7 +20,7 @@ from optimize_eval.findings.wording import count, interval, number, p_value, sig
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.result.honest import Judged, Measured
-from optimize_eval.search.tree import Found, Node
+from optimize_eval.search.tree import Node, SearchOutcome
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.store.layout import SINGLE
 
@@ -57,33 +57,33 @@ class Result:
     tested: ScoreDifference | None = None  # its comparison with the seed on the test split
 
 
-def state_of(found: Found, best: Node, judged: Judged | None, *, is_worse_held_out: bool) -> str:
+def state_of(outcome: SearchOutcome, best: Node, judged: Judged | None, *, is_worse_held_out: bool) -> str:
     """Name what came out."""
-    if found.why in FAILED or not found.nodes:
+    if outcome.why in FAILED or not outcome.nodes:
         return COULD_NOT
     if judged and judged.is_better:
         return BETTER
-    if found.is_flat:
+    if outcome.is_flat:
         return FLAT
     if is_worse_held_out:
         return REGRESSION
     if best.number == 0:
-        return SEED_ONLY if found.has_side_info else UNEXPLAINED
+        return SEED_ONLY if outcome.has_side_info else UNEXPLAINED
     return NOT_SHOWN
 
 
-def sentence(result: Result, found: Found, goal: Goal, seed: str, split: str) -> str:
+def sentence(result: Result, outcome: SearchOutcome, goal: Goal, seed: str, split: str) -> str:
     """Say in one sentence what came out."""
     where = _WHERE.get(split, f" on {split}")
     match result.state:
         case "failed":
-            return f"the search could not go on: {found.sentence}"
+            return f"the search could not go on: {outcome.sentence}"
         case "flat_scores":
-            return f"every candidate scored the same on {goal.name}: there is nothing to climb"
+            return f"every candidate scored the same on {goal.name}: there is nothing to improve"
         case "heldout_regression":
             return f"no candidate is better than {seed}{where}: what was better on train is worse there"
         case "seed_only" | "missing_diagnostics":
-            tried = count(found.counts.proposals, "proposal")
+            tried = count(outcome.counts.proposals, "proposal")
             return f"no candidate came out ahead of {seed}{where} after {tried}"
     return _of_best(result, goal, seed, split)
 
@@ -117,13 +117,13 @@ def _gain(judged: Judged, goal: Goal) -> str:
     return f"exactly {signed(d.diff)} {goal.name} on all {count(d.n_pairs, 'example')} ({p})"
 
 
-def points(result: Result, found: Found, goal: Goal, split: str) -> Iterator[dict[str, str]]:
+def points(result: Result, outcome: SearchOutcome, goal: Goal, split: str) -> Iterator[dict[str, str]]:
     """Say what belongs to the sentence."""
     if split == "train":
         yield _point("!", "no example was held out: train chose, so these numbers are optimistic (--valset)")
     if result.leakage:
         leaked = count(result.leakage, "held-out example")
-        yield _point("!", f"leakage: {leaked} equal a train example: what was learnt there is no news")
+        yield _point("!", f"leakage: {leaked} equal a train example: they do not show whether it generalises")
     if result.judged and split != SINGLE:
         yield from _about_choice(result.judged)
     if result.lost and result.best.number:
@@ -132,20 +132,25 @@ def points(result: Result, found: Found, goal: Goal, split: str) -> Iterator[dic
         yield _point("·", f"on test data: {signed(result.tested.diff)} ({_ends(result.tested)})")
     if (guidance := GUIDANCE.get(result.state)) and not (result.state == NOT_SHOWN and split == SINGLE):
         yield _point("→", guidance)
-    yield from _about_search(found, goal)
+    yield from _about_search(outcome, goal)
 
 
-def _about_search(found: Found, goal: Goal) -> Iterator[dict[str, str]]:
-    if found.why not in FAILED:
-        yield _point("·", f"the search ended: {found.sentence}")
-    if found.counts.failed:
-        failed = count(found.counts.failed, "call")
-        yield _point("!", f"{failed} of the search failed: each counted as {_penalty(goal)}, and taught why")
-    if found.counts.skipped:
-        yield _point("·", f"{count(found.counts.skipped, 'skip')} in the search took the mean of their batch")
-    for failure, times in found.errors.items():
+def _about_search(outcome: SearchOutcome, goal: Goal) -> Iterator[dict[str, str]]:
+    if outcome.why not in FAILED:
+        yield _point("·", f"the search ended: {outcome.sentence}")
+    if outcome.counts.failed:
+        failed = count(outcome.counts.failed, "call")
+        yield _point(
+            "!",
+            f"{failed} of the search failed: each counted as {_penalty(goal)}, and proposers were told why",
+        )
+    if outcome.counts.skipped:
+        yield _point(
+            "·", f"{count(outcome.counts.skipped, 'skip')} in the search took the mean of their batch"
+        )
+    for failure, times in outcome.errors.items():
         yield _point("!", f"proposers failed {count(times, 'time')}: {failure}")
-    for note in found.notes:
+    for note in outcome.notes:
         yield _point("·", note)
 
 
@@ -192,12 +197,12 @@ def _point(mark: str, text: str) -> dict[str, str]:
     return {"mark": mark, "text": text}
 
 
-def plateau(found: Found) -> tuple[bool, str]:
+def plateau(outcome: SearchOutcome) -> tuple[bool, str]:
     """Say whether the search had stopped getting better, and what to do about that."""
-    if found.why is Why.PLATEAU:
-        return True, f"{found.sentence}; {GUIDANCE[SEED_ONLY]}"
-    half = found.counts.calls / 2
-    last = max((node.calls for node in found.nodes if node is found.best), default=0)
-    if found.nodes and last <= half:
+    if outcome.why is Why.PLATEAU:
+        return True, f"{outcome.sentence}; {GUIDANCE[SEED_ONLY]}"
+    half = outcome.counts.calls / 2
+    last = max((node.calls for node in outcome.nodes if node is outcome.best), default=0)
+    if outcome.nodes and last <= half:
         return True, f"nothing better came in the second half of the search; {GUIDANCE[SEED_ONLY]}"
     return False, "the search was still getting better: a larger --budget may find more"

@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison
 from optimize_eval.search.goal import Goal
-from optimize_eval.statistics.paired import Difference
+from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.statistics.selection import CrossFitted, cross_fitted
 from optimize_eval.statistics.units import Clusters
 from optimize_eval.store.layout import Layout
@@ -32,8 +32,8 @@ class Measured:
 
     @property
     def mean(self) -> float | None:
-        known = [value for value in self.values if value == value]  # noqa: PLR0124  only NaN is not itself
-        return fsum(known) / len(known) if known else None
+        numbers = [value for value in self.values if value == value]  # noqa: PLR0124  only NaN is not itself
+        return fsum(numbers) / len(numbers) if numbers else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class Judged:
     holds_if_failures_count: bool
 
     @property
-    def difference(self) -> Difference:
+    def difference(self) -> PairedDifference:
         return self.comparison.difference
 
 
@@ -105,27 +105,27 @@ Records = Mapping[tuple[str, str], Mapping[int, Mapping[str, Any]]]  # of a spli
 def _measured(cells: Records, name: str, goal: Goal, layout: Layout, split: str) -> Measured:
     climbed = [(cells[name, goal.names[place]], goal.weights[place]) for place in goal.climbed]
     size, repeats = len(layout.split(split).lines), layout.repeats
-    found = [[(cell.get(place), weight) for cell, weight in climbed] for place in range(size * repeats)]
+    weighted = [[(cell.get(place), weight) for cell, weight in climbed] for place in range(size * repeats)]
 
     def by_example(failure: float | None) -> Values:
-        worth = [_worth(one, failure) for one in found]
+        worth = [_worth(one, failure) for one in weighted]
         return [_mean(worth[at * repeats : (at + 1) * repeats]) for at in range(size)]
 
     return Measured(
         values=by_example(None),
         lows=by_example(0.0),
         highs=by_example(1.0),
-        failed=sum(any(_is_failed(record) for record, _ in one) for one in found),
+        failed=sum(any(_is_failed(record) for record, _ in one) for one in weighted),
     )
 
 
-def _worth(found: Sequence[tuple[Mapping[str, Any] | None, float]], failure: float | None) -> float | None:
+def _worth(weighted: Sequence[tuple[Mapping[str, Any] | None, float]], failure: float | None) -> float | None:
     """Put one repeat's scores together; a failure counts as so much, or leaves none."""
-    if failure is None and any(_is_failed(record) for record, _ in found):
+    if failure is None and any(_is_failed(record) for record, _ in weighted):
         return None
     scores = [
         (float(record.get("score", failure)), weight)
-        for record, weight in found
+        for record, weight in weighted
         if record and record["outcome"] != "skipped"
     ]
     if not scores:
@@ -138,5 +138,5 @@ def _is_failed(record: Mapping[str, Any] | None) -> bool:
 
 
 def _mean(worth: Sequence[float | None]) -> float:
-    known = [value for value in worth if value is not None]
-    return fsum(known) / len(known) if known else nan
+    numbers = [value for value in worth if value is not None]
+    return fsum(numbers) / len(numbers) if numbers else nan

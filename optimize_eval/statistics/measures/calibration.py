@@ -51,7 +51,7 @@ def calibration_of(answers: Sequence[Answer]) -> Calibration | None:
         confidence=_mean(confidence for confidence, _ in answers),
         score=_mean(score for _, score in answers),
         brier=_mean((confidence - score) ** 2 for confidence, score in answers),
-        ece=math.fsum(one.n * abs(one.confidence - one.score) for one in bins) / n,
+        ece=math.fsum(bucket.n * abs(bucket.confidence - bucket.score) for bucket in bins) / n,
         bins=tuple(bins),
     )
 

@@ -1,24 +1,34 @@
-"""What other runs have scored of what a run is about, told from their run.json alone: no journal is read."""
+"""What other runs have scored of a run's calls, read from their run.json alone, not from journals."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.store.document import Document, current
-from optimize_eval.store.folder import JOURNAL, MANIFEST, read_document
-from optimize_eval.store.keys import CellName, digest_of_candidate, shown_as
+import orjson
+
+from optimize_eval.reading import files
+from optimize_eval.store.document import SCHEMA, Document, current
+from optimize_eval.store.folder import JOURNAL, MANIFEST
+from optimize_eval.store.keys import CellName, digest_of, name_in_cells
 
 AUTO = "auto"
 
 _MOST_RUNS = 50
 _MOST_FILES = 1000
 _MOST_BYTES = 1 << 22  # of a run.json that is looked into
-
-Cells = dict[tuple[Any, ...], Mapping[str, Any]]
-
+_EDITED = (AttributeError, KeyError, TypeError, ValueError)  # what a run.json of another shape raises here
 
 Owed = Mapping[CellName, Sequence[tuple[int | None, int]]]  # by cell: lines and repeats
+Content = tuple[Any, ...]  # of a cell: programs and texts by their digests, not by their names
+
+
+class OwedCell(NamedTuple):
+    """What is owed of a cell, by what the cell is."""
+
+    content: Content
+    split: str
+    lines: Mapping[int, set[int | None]]  # by repeat
 
 
 class Elsewhere(NamedTuple):
@@ -31,89 +41,98 @@ class Elsewhere(NamedTuple):
 
 def runs_beside(own: Path) -> list[Path]:
     """List the other runs in the folder that a run is in, the newest first."""
-    found: list[tuple[float, Path]] = []
+    runs: list[tuple[float, Path]] = []
     try:
         for _, path in zip(range(_MOST_FILES), own.parent.iterdir(), strict=False):
             if path.name != own.name and (path / MANIFEST).is_file() and (path / JOURNAL).is_file():
-                found.append((-(path / JOURNAL).stat().st_mtime, path))
+                runs.append((-(path / JOURNAL).stat().st_mtime, path))
     except OSError:
         return []
-    return [path for _, path in sorted(found)[:_MOST_RUNS]]
+    return [path for _, path in sorted(runs)[:_MOST_RUNS]]
 
 
 def known_elsewhere(own: Path, document: Document, owed: Callable[[], Owed]) -> Elsewhere | None:
     """Find the run that has scored most of what is owed, which is listed only where there is another run."""
-    documents = list(_documents(own))
-    wanted = owed() if documents else {}
-    found = [Elsewhere(folder, *_known(there, document, wanted)) for folder, there in documents]
-    best = max(found, key=lambda one: one.calls, default=None)
-    return best if best and best.calls else None
+    documents = list(_documents(own, document))
+    if not documents:
+        return None
+    wanted = list(_by_content(document, owed()))
+    others = [Elsewhere(folder, *_known(there, document, wanted)) for folder, there in documents]
+    best = max(others, key=lambda other: other.calls)
+    return best if best.calls else None
 
 
-def _documents(own: Path) -> Iterator[tuple[Path, Document]]:
+def _documents(own: Path, document: Document) -> Iterator[tuple[Path, Document]]:
+    """Read the run.json of other runs; only those are decoded that name one of our programs."""
+    evaluators = current(document["evaluators"]).values()
+    programs = [str(evaluator.get("sha256")).encode() for evaluator in evaluators]
     for folder in runs_beside(own):
         try:
-            if (folder / MANIFEST).stat().st_size <= _MOST_BYTES and (found := read_document(folder)):
-                yield folder, found
-        except (OptimizeEvalError, OSError):
+            if (folder / MANIFEST).stat().st_size > _MOST_BYTES:
+                continue
+            data = files.load(folder / MANIFEST, files.OF_A_RUN)
+            if SCHEMA.encode() in data and any(sha256 in data for sha256 in programs):
+                yield folder, orjson.loads(data)
+        except (OSError, ValueError):
             continue
 
 
-def _known(there: Document, here: Document, owed: Owed) -> tuple[int, bool]:
+def _by_content(document: Document, owed: Owed) -> Iterator[OwedCell]:
+    evaluators, candidates = current(document["evaluators"]), current(document["candidates"])
+    for (evaluator, candidate, model, split), places in owed.items():
+        lines: defaultdict[int, set[int | None]] = defaultdict(set)
+        for line, repeat in places:
+            lines[repeat].add(line)
+        yield OwedCell(_content(evaluators[evaluator], candidates[candidate], model, split), split, lines)
+
+
+def _known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[int, bool]:
     """Count calls that are scored there and owed here, and say whether the cells there are all scored."""
     try:
-        cells, shared, repeats = _cells(there), _shared(there, here), there["repeats"]
-        sizes = {one["name"]: len(one["lines"]) * repeats for one in there["splits"]}
+        scored = _scored(there)
+        both = [cell for cell in owed if cell.content in scored]
+        shared, repeats = _shared(there, here) if both else {}, there["repeats"]
+        sizes = {split["name"]: len(split["lines"]) * repeats for split in there["splits"]}
         calls, is_exact = 0, True
-        for name, places in owed.items():
-            cell = cells.get(_essence(here, name))
-            if cell is None:
-                continue
-            both = sum(line in shared[name[3]] and repeat <= repeats for line, repeat in places)
-            calls += min(both, cell["scored"])
-            is_exact = is_exact and (not both or cell["scored"] == sizes[name[3]])
-    except (AttributeError, KeyError, TypeError, ValueError):  # somebody edited it
+        for content, split, needed in both:
+            common = sum(len(needed[repeat] & shared[split]) for repeat in needed if repeat <= repeats)
+            calls += min(common, scored[content])
+            is_exact = is_exact and (not common or scored[content] == sizes[split])
+    except _EDITED:
         return 0, True
     return calls, is_exact
 
 
-def _essence(document: Document, name: CellName) -> tuple[Any, ...]:
-    """Say what a cell is, whatever its evaluator and candidate are called."""
-    evaluator, candidate, model, split = name
-    program = _program(current(document["evaluators"])[evaluator])
-    return (*program, _text(current(document["candidates"])[candidate]), model, split)
-
-
-def _cells(document: Document) -> Cells:
-    """Find cells by what they are, not by how they are called."""
-    programs = {_shown(one, str(one.get("sha256"))): _program(one) for one in document["evaluators"]}
-    texts = {_shown(one, digest_of_candidate(one)): _text(one) for one in document["candidates"]}
+def _scored(document: Document) -> dict[Content, int]:
+    """Count what is scored of each cell, by what the cell is, not by the names of what is in it."""
+    evaluators = {name_in_cells(evaluator): evaluator for evaluator in document["evaluators"]}
+    candidates = {name_in_cells(candidate): candidate for candidate in document["candidates"]}
     return {
-        (*programs[cell["evaluator"]], texts[cell["candidate"]], cell["task_model"], cell["split"]): cell
+        _content(
+            evaluators[cell["evaluator"]], candidates[cell["candidate"]], cell["task_model"], cell["split"]
+        ): cell["scored"]
         for cell in document["cells"]
+        if cell["scored"]
     }
+
+
+def _content(
+    evaluator: Mapping[str, Any], candidate: Mapping[str, Any], model: str | None, split: str
+) -> Content:
+    return evaluator.get("sha256"), evaluator["score_range"], digest_of(candidate), model, split
 
 
 def _shared(there: Document, here: Document) -> dict[str, set[int | None]]:
     """Find the lines of examples that are the same in both."""
-    lines = {one["name"]: set(zip(one["lines"], one["sha256"], strict=True)) for one in there["splits"]}
-    return {
-        one["name"]: {
-            line
-            for line, digest in zip(one["lines"], one["sha256"], strict=True)
-            if (line, digest) in lines.get(one["name"], ())
-        }
-        for one in here["splits"]
-    }
+    others = {split["name"]: split for split in there["splits"]}
+    return {split["name"]: _shared_lines(split, others.get(split["name"])) for split in here["splits"]}
 
 
-def _shown(entry: Mapping[str, Any], digest: str) -> str:
-    return shown_as(entry["name"], digest) if entry.get("superseded") else str(entry["name"])
-
-
-def _program(entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    return entry.get("sha256"), entry["score_range"]
-
-
-def _text(entry: Mapping[str, Any]) -> str:
-    return digest_of_candidate(entry)
+def _shared_lines(split: Mapping[str, Any], other: Mapping[str, Any] | None) -> set[int | None]:
+    if other is None:
+        return set()
+    if (split["lines"], split["sha256"]) == (other["lines"], other["sha256"]):
+        return set(split["lines"])
+    lines = set(zip(other["lines"], other["sha256"], strict=True))
+    pairs = zip(split["lines"], split["sha256"], strict=True)
+    return {line for line, digest in pairs if (line, digest) in lines}

@@ -1,7 +1,7 @@
 """A run that grows: what a command names joins what the run has, and only what contradicts it is refused.
 
 Nothing is taken away: what a command no longer names, and versions that others have superseded, keep their
-records. What is asked of the records themselves, whether an evaluator has scored, is asked of the ledger.
+records. Whether an evaluator has scored is a question to the ledger.
 """
 
 import shlex
@@ -12,7 +12,7 @@ from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store.document import Document, cell_name, cell_of, current
-from optimize_eval.store.keys import digest_of_candidate, shown_as
+from optimize_eval.store.keys import digest_of, shown_as
 from optimize_eval.store.layout import MOST_UNITS
 from optimize_eval.store.ledger import Ledger
 from optimize_eval.store.manifest import evaluator_change, listed
@@ -53,18 +53,18 @@ class Growth:
         entries = list(self.known["evaluators"])
         now = current(entries)
         refused: dict[str, str] = {}
-        for one in self.wanted["evaluators"]:
-            name = one["name"]
+        for evaluator in self.wanted["evaluators"]:
+            name = evaluator["name"]
             old = now.get(name)
             if old is None:
-                entries.append(one)
-            elif _is_same_evaluator(old, one) and not self._is_to_be_called_anew(name):
+                entries.append(evaluator)
+            elif _is_same_evaluator(old, evaluator) and not self._is_to_be_called_anew(name):
                 if self._is_replaced(name):
-                    self.notes.append(f"{name} is what the run has already: --replace calls none of it anew")
+                    self.notes.append(f"{name} is what the run has already: --replace calls none of it again")
             elif self._is_replaced(name) or self.past().is_unused(name):
-                entries = self._with_evaluator(entries, old, one)
+                entries = self._with_evaluator(entries, old, evaluator)
             else:
-                refused[name] = f"evaluator {name} {evaluator_change(old, one)}"
+                refused[name] = f"evaluator {name} {evaluator_change(old, evaluator)}"
         if refused:
             raise _contradiction(refused)
         return entries
@@ -73,11 +73,11 @@ class Growth:
         return name in self.replace or f"evaluator:{name}" in self.replace
 
     def _is_to_be_called_anew(self, name: str) -> bool:
-        """Tell whether an evaluator that is the same is wanted anew: its program changed meanwhile."""
+        """Return True if an unchanged evaluator is to be called again: its program changed meanwhile."""
         return self._is_replaced(name) and name in self.past().changed
 
     def _with_evaluator(self, entries: Sequence[Entry], old: Entry, one: Entry) -> list[Entry]:
-        """Put an evaluator in another's place; that stays as a version where its scores can be told apart."""
+        """Put an evaluator in another's place; the old one stays if its scores can be told apart."""
         name, digest, ledger = one["name"], one["sha256"], self.past()
         has_scored, is_other = not ledger.is_unused(name), old.get("sha256") != digest
         stays = has_scored and is_other and name not in ledger.changed
@@ -98,19 +98,21 @@ class Growth:
         return [*others, {**one, ("sound_since" if stays and not again else "since"): ledger.end}]
 
     def _candidates(self) -> list[Entry]:
-        entries = {(one["name"], digest_of_candidate(one)): one for one in self.known["candidates"]}
+        entries = {
+            (candidate["name"], digest_of(candidate)): candidate for candidate in self.known["candidates"]
+        }
         now = current(self.known["candidates"])
         for one in self.wanted["candidates"]:
             old = now.get(one["name"])
             if old is None:
-                entries[one["name"], digest_of_candidate(one)] = one
-            elif digest_of_candidate(old) != digest_of_candidate(one):
+                entries[one["name"], digest_of(one)] = one
+            elif digest_of(old) != digest_of(one):
                 self._supersede(entries, old, one)
         return [*entries.values()]
 
     def _supersede(self, entries: dict[tuple[str, str], Entry], old: Entry, one: Entry) -> None:
         """Let new bytes supersede a candidate; bytes that were there before find their records again."""
-        name, digest, before = one["name"], digest_of_candidate(one), digest_of_candidate(old)
+        name, digest, before = one["name"], digest_of(one), digest_of(old)
         former = shown_as(name, before)
         again = entries.pop((name, digest), None)
         self.renamed["candidate", name] = former
@@ -118,7 +120,7 @@ class Growth:
             self.renamed["candidate", shown_as(name, digest)] = name
             self.notes.append(f"candidate {name} is what it was before: its scores from then count again")
         else:
-            self.notes.append(f"candidate {name} has changed: what it was keeps its scores as {former}")
+            self.notes.append(f"candidate {name} has changed: the old one keeps its scores as {former}")
         del entries[name, before]  # it comes to the end
         entries[name, before] = {**old, "superseded": True}
         entries[name, digest] = _in_force(again) if again else one
@@ -180,14 +182,14 @@ def _in_force(entry: Entry) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "superseded"}
 
 
-def _union(known: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
-    return [*known, *(one for one in wanted if one not in known)]
+def _union(present: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
+    return [*present, *(item for item in wanted if item not in present)]
 
 
 def _about_evaluator(name: str, *, has_scored: bool, is_other: bool) -> str:
     if not has_scored:
-        return f"{name} has changed and had scored nothing: what failed is called anew"
-    how = "is another program now" if is_other else "is called anew"
+        return f"{name} has changed and had scored nothing: what failed is called again"
+    how = "is another program now" if is_other else "is called again"
     return f"{name} {how}: its earlier scores stay in the journal"
 
 
@@ -200,7 +202,7 @@ def _about_lines(split: str, lines: Sequence[int | None]) -> str:
 def _check_kind(known: str, wanted: str) -> None:
     if known != wanted:
         raise UsageError(
-            f"the folder has a {known}, which does not grow by a {wanted}",
+            f"the folder has a {known}, which a {wanted} cannot extend",
             hint="choose another folder with --out",
         )
 
@@ -208,11 +210,11 @@ def _check_kind(known: str, wanted: str) -> None:
 def _check_names(document: Document) -> None:
     """Refuse a candidate with the name of what another was: their cells would be the same."""
     now = current(document["candidates"])
-    for one in document["candidates"]:
-        shown = shown_as(one["name"], digest_of_candidate(one))
-        if one.get("superseded") and shown in now:
+    for candidate in document["candidates"]:
+        name = shown_as(candidate["name"], digest_of(candidate))
+        if candidate.get("superseded") and name in now:
             raise UsageError(
-                f"candidate {shown}: so the run calls what {one['name']} was earlier",
+                f"candidate {name}: so the run calls what {candidate['name']} was earlier",
                 hint="give the candidate another name, or choose another folder with --out",
             )
 
@@ -222,9 +224,9 @@ def _check_size(units: int) -> None:
         raise UsageError(f"{units:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
 
 
-def _contradiction(found: Mapping[str, str]) -> UsageError:
-    options = " ".join(f"--replace {shlex.quote(name)}" for name in found)
+def _contradiction(changes: Mapping[str, str]) -> UsageError:
+    options = " ".join(f"--replace {shlex.quote(name)}" for name in changes)
     return UsageError(
-        "\n".join(["the run has scores by another program of the same name:", *listed([*found.values()])]),
-        hint=f"call the new one with {options}, choose another folder with --out, or start anew with --fresh",
+        "\n".join(["the run has scores by another program of the same name:", *listed([*changes.values()])]),
+        hint=f"call the new one with {options}, choose another folder with --out, or start over with --fresh",
     )

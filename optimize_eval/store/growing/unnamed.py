@@ -1,4 +1,4 @@
-"""What a run has and its last command did not name: told in words, and shown when everything is to be."""
+"""What a run has but its last command did not name: said in a note, and shown by `report --all`."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -21,12 +21,12 @@ def unnamed(document: Document) -> str:
     """Say what the last command left out; empty where that is nothing."""
     every, chosen = everything(document), document["selection"]
     axes = {
-        "evaluator": ([one["name"] for one in evaluators_of(every)], chosen["evaluators"]),
-        "candidate": ([one["name"] for one in every["candidates"]], chosen["candidates"]),
+        "evaluator": ([evaluator["name"] for evaluator in evaluators_of(every)], chosen["evaluators"]),
+        "candidate": ([candidate["name"] for candidate in every["candidates"]], chosen["candidates"]),
         "task model": (every["task_models"], chosen["task_models"]),
     }
-    told = [_named(axis, _without(names, now)) for axis, (names, now) in axes.items()]
-    return "; ".join(filter(None, [*told, *_examples(document), _repeats(document)]))
+    axis_notes = [_named(axis, _without(names, now)) for axis, (names, now) in axes.items()]
+    return "; ".join(filter(None, [*axis_notes, *_examples(document), _repeats(document)]))
 
 
 def _without(names: Iterable[Any], now: Iterable[Any]) -> list[Any]:
@@ -35,9 +35,9 @@ def _without(names: Iterable[Any], now: Iterable[Any]) -> list[Any]:
 
 
 def _named(axis: str, names: list[Any]) -> str:
-    shown = [str(name or "none") for name in names[:_SHOWN]]
+    some = [str(name or "none") for name in names[:_SHOWN]]
     more = [f"{len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
-    return f"{axis}{'s' * (len(names) > 1)} {', '.join([*shown, *more])}" if names else ""
+    return f"{axis}{'s' * (len(names) > 1)} {', '.join([*some, *more])}" if names else ""
 
 
 def _examples(document: Document) -> Iterator[str]:

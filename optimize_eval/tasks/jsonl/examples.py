@@ -34,14 +34,14 @@ def read(lines: Iterable[Line]) -> Iterator[tuple[Line, TaskExample] | TaskError
     for line in lines:
         if line.raw.startswith(_COMMENT):
             continue
-        found = line.fault or _find_fault(line.value)
-        example = None if found else _example(line)
-        if example and not (found := _between(example, shared, taken)):
+        fault = line.fault or _find_fault(line.value)
+        example = None if fault else _example(line)
+        if example and not (fault := _between(example, shared, taken)):
             shared = shared or example
             taken[example.task_id] = line.number
             yield line, example
-        elif found:
-            yield line.error(found, _id_of(line))
+        elif fault:
+            yield line.error(fault, _id_of(line))
 
 
 def _find_fault(record: object) -> Fault | None:

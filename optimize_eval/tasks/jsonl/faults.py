@@ -1,6 +1,6 @@
 """What can be wrong with a line of a task file, and the checks that both dialects share.
 
-A check yields the faults of one value, worst first; who calls takes the first and asks no further, so that
+A check yields the faults of one value, worst first; a caller takes the first and goes no further, so that
 each check may rely on those before it.
 """
 
@@ -35,7 +35,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskError:
-    """Why a line is no task: only the first thing that is wrong with it."""
+    """Why a line is not a task: only the first thing that is wrong with it."""
 
     line_number: int
     task_id: str
@@ -106,6 +106,6 @@ def check_object(field: str, value: object) -> Iterator[Fault]:
         yield Fault("bad_type", field, f"must be an object, this is {describe(value)}")
 
 
-def check_choice(field: str, value: object, known: Sequence[str]) -> Iterator[Fault]:
-    if not isinstance(value, str) or value not in known:
-        yield Fault("bad_value", field, f"must be one of {', '.join(known)}; this is {describe(value)}")
+def check_choice(field: str, value: object, choices: Sequence[str]) -> Iterator[Fault]:
+    if not isinstance(value, str) or value not in choices:
+        yield Fault("bad_value", field, f"must be one of {', '.join(choices)}; this is {describe(value)}")

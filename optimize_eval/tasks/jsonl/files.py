@@ -27,11 +27,11 @@ _Read = Callable[[Iterable[Line]], Iterator[tuple[Line, _Record] | TaskError]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What to ask and who scores the answer: a record of a task file, whatever its dialect."""
+    """What to send to a model and how to score its reply: a record of a task file of any dialect."""
 
     id: str
     line: int
-    prompt: str  # rendered: what a model is asked
+    prompt: str  # rendered: what a model is sent
     targets: tuple[str, ...]
     metric: str  # its id, such as rouge_l@ascii
     evaluator: str  # the text that `-e` takes
@@ -42,7 +42,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFile:
-    """A file with its tasks and the errors of the lines that are none; `name` is what its task is called."""
+    """A file with its tasks and the errors of its bad lines; `name` is that of its task."""
 
     path: str
     name: str
@@ -53,7 +53,7 @@ class TaskFile:
 
 
 def load_tasks(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
-    """Load a task file; wrong lines are told in `errors`, a file that holds no task file is a UsageError."""
+    """Load a task file; wrong lines are in `errors`; a file without any task is a UsageError."""
     file = read_task_file(path, format=format)
     if file.dialect == DATASET or not (file.tasks or file.errors):
         raise UsageError(
@@ -85,7 +85,7 @@ def load_fixtures() -> list[TaskSpec]:
 
 
 def read_task_file(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
-    """Read a file whatever it holds; one that shows no dialect is a dataset, and has no tasks."""
+    """Read any file; one that shows no dialect is a dataset, and has no tasks."""
     return parse_task_file(path, files.read(path, files.DATASET), format=format)
 
 
@@ -114,9 +114,9 @@ def read_record(raw: bytes, number: int) -> Task | TaskError:
 
 def dialect_of(values: Iterable[Any]) -> str:
     """Tell the dialect by the first record that shows one, and not both."""
-    shown = (_shown(value) for value in values if isinstance(value, dict))
+    guesses = (_shown(value) for value in values if isinstance(value, dict))
     both = DATASET
-    for dialects in shown:
+    for dialects in guesses:
         if len(dialects) == 1:
             return dialects[0]
         both = dialects[0] if dialects else both
@@ -136,8 +136,8 @@ def _read(data: bytes, dialect: str | None) -> tuple[str, list[tuple[Line, _Reco
             f"no format of task files is called {chosen!r}", hint=f"name one of {', '.join(_READERS)}"
         )
     read = list(_READERS[chosen](lines))
-    errors = [one for one in read if isinstance(one, TaskError)]
-    return chosen, [one for one in read if not isinstance(one, TaskError)], errors
+    errors = [item for item in read if isinstance(item, TaskError)]
+    return chosen, [item for item in read if not isinstance(item, TaskError)], errors
 
 
 def _read_dataset(lines: Iterable[Line]) -> Iterator[tuple[Line, _Record] | TaskError]:

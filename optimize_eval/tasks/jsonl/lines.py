@@ -19,8 +19,8 @@ class Line:
     fault: Fault | None = None
 
     def error(self, fault: Fault, task_id: str = "") -> TaskError:
-        known = {"task_id": task_id} if task_id else {}
-        return TaskError.of(fault, line_number=self.number, **known)
+        identity = {"task_id": task_id} if task_id else {}
+        return TaskError.of(fault, line_number=self.number, **identity)
 
 
 def read_lines(data: bytes) -> Iterator[Line]:

@@ -40,8 +40,8 @@ _METRICS = (
     _Metric("code_exec@io_pairs", "", "code_exec@io_pairs"),
     _Metric("code_exec@stdout", "", "code_exec@stdout"),
 )
-IN_SPEC = {one.name: one.in_spec for one in _METRICS if one.in_spec}
-IN_EXAMPLES = {one.name: one.in_examples for one in _METRICS}
+IN_SPEC = {metric.name: metric.in_spec for metric in _METRICS if metric.in_spec}
+IN_EXAMPLES = {metric.name: metric.in_examples for metric in _METRICS}
 
 
 def evaluator_of(metric: str) -> str:

@@ -26,13 +26,13 @@ def _unchanged(text: str) -> str:
 
 
 def _letter(text: str) -> str:
-    found = _LONE_LETTER.search(text) or _LETTER.search(text)
-    return found[0] if found else ""
+    match = _LONE_LETTER.search(text) or _LETTER.search(text)
+    return match[0] if match else ""
 
 
 def _code_block(text: str) -> str:
-    found = _FENCED.search(text)
-    return found[1] if found else text
+    match = _FENCED.search(text)
+    return match[1] if match else text
 
 
 def _first_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The text that a model is asked: the examples of a task, then its prompt. The same for every model."""
+"""The text that a model is sent: the examples of a task, then its prompt. The same for every model."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,10 +13,12 @@ def render(record: Mapping[str, Any] | TaskSpec) -> str:
     '1 + 1 = 2\n\n3 + 3 ='
     """
     if isinstance(record, TaskSpec):
-        return _joined(((one.prompt, one.completion) for one in record.few_shot_examples), record.prompt)
+        return _joined(
+            ((example.prompt, example.completion) for example in record.few_shot_examples), record.prompt
+        )
     examples = record.get("few_shot_examples") or ()
-    return _joined(((one["prompt"], one["completion"]) for one in examples), record["prompt"])
+    return _joined(((example["prompt"], example["completion"]) for example in examples), record["prompt"])
 
 
 def _joined(examples: Iterable[tuple[str, str]], prompt: str) -> str:
-    return "\n\n".join([*(f"{asked} {answered}" for asked, answered in examples), prompt])
+    return "\n\n".join([*(f"{question} {answer}" for question, answer in examples), prompt])

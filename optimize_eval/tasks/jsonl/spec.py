@@ -64,18 +64,18 @@ def validate_task(record: object, line_number: int = 1) -> list[TaskError]:
     >>> [(error.rule, error.field) for error in validate_task({"task_id": "a"})]
     [('missing_required', 'category')]
     """
-    found = find_fault(record)
-    return [TaskError.of(found, line_number=line_number, task_id=id_of(record))] if found else []
+    fault = find_fault(record)
+    return [TaskError.of(fault, line_number=line_number, task_id=id_of(record))] if fault else []
 
 
 def read(lines: Iterable[Line]) -> Iterator[tuple[Line, TaskSpec] | TaskError]:
     """Read the lines of a file in this dialect; each becomes a task or an error."""
     taken: dict[str, int] = {}
     for line in lines:
-        found = line.fault or find_fault(line.value)
-        if not found and (first := taken.setdefault(line.value["task_id"], line.number)) != line.number:
-            found = faults.duplicate(line.value["task_id"], "task_id", first)
-        yield line.error(found, id_of(line.value)) if found else (line, TaskSpec.from_dict(line.value))
+        fault = line.fault or find_fault(line.value)
+        if not fault and (first := taken.setdefault(line.value["task_id"], line.number)) != line.number:
+            fault = faults.duplicate(line.value["task_id"], "task_id", first)
+        yield line.error(fault, id_of(line.value)) if fault else (line, TaskSpec.from_dict(line.value))
 
 
 def find_fault(record: object) -> Fault | None:

@@ -80,7 +80,7 @@ class Outputs:
             line = os.pread(self._reader, length, start)
         if len(line) != length or not journal.is_sound(line):
             raise journal.Damaged(
-                f"{self._path} was changed while it was in use", hint="give the same command again"
+                f"{self._path} was changed while it was in use", hint="run the same command again"
             )
         record = journal.decode(line)
         thoughts = record.get("reasoning") or ""
@@ -138,7 +138,7 @@ class Outputs:
     def _unreadable(self, reason: str) -> CannotGoOn:
         return CannotGoOn(f"{self._path} cannot be read: {reason}", hint="it has what models replied: fix it")
 
-    def _enter(self, entry: journal.Entry) -> None:
+    def _enter(self, entry: journal.JournalLine) -> None:
         record = _record(entry.line)
         journal.check_schema(record, SCHEMA, f"{self._path}:{entry.number}")
         if entry.number == 1 and "schema" in record:
@@ -151,7 +151,7 @@ class Outputs:
                 return
         raise self._foreign(entry)
 
-    def _foreign(self, entry: journal.Entry) -> journal.Damaged:
+    def _foreign(self, entry: journal.JournalLine) -> journal.Damaged:
         return journal.Damaged(
             f"{self._path}:{entry.number}: this is no output of a model as we write them down",
             hint="move the file away: the models are then called again",

@@ -7,7 +7,7 @@ from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
 from optimize_eval.findings.summary.gap import gap_between, lost_gain
 from optimize_eval.statistics.intervals import wilson
 from optimize_eval.statistics.means import mean_of
-from optimize_eval.statistics.paired import Difference, difference_of
+from optimize_eval.statistics.paired import PairedDifference, difference_of
 from tests.benchmarks.truth.scenes import Draw, Scene, covers
 from tests.findings.made import on_val
 
@@ -115,7 +115,7 @@ def _of_clusters(name: str, mean: float, clusters: int) -> Scene:
     return Scene(family="mean of clusters", cell=f"{name}, {clusters} clusters", once=once, low=low, cost=2)
 
 
-def _pairs(draw: Draw, n: int, gain: float) -> Difference:
+def _pairs(draw: Draw, n: int, gain: float) -> PairedDifference:
     first = [draw.gauss(0.5, 0.2) for _ in range(n)]
     second = [one + draw.gauss(gain, 0.1) for one in first]
     return difference_of(first, second, may_flip=False)

@@ -6,7 +6,7 @@ from typing import Any
 from optimize_eval.run.outcome import Outcome
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.result.honest import Judged, Measured, judged
-from optimize_eval.search.tree import Found, Node
+from optimize_eval.search.tree import Node, SearchOutcome
 from tests.benchmarks.truth.scenes import Draw, Scene
 from tests.search.searches import CountingScorer, make_plan, run, scored
 
@@ -66,7 +66,7 @@ def _told(claim: Callable[[Judged], bool], *, is_binary: bool) -> Callable[[Draw
     return once
 
 
-def _judged(found: Found, seed: int) -> Judged | None:
+def _judged(found: SearchOutcome, seed: int) -> Judged | None:
     others = found.nodes[1:]
     if not others:
         return None

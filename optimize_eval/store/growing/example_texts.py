@@ -13,7 +13,7 @@ Entry = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ExampleTexts:
     """What run.json has of examples besides their digests, by split; `texts` are digests of candidates."""
 
     names: Mapping[str, Sequence[str]]
@@ -21,41 +21,51 @@ class Told:
     texts: Mapping[str, Mapping[str, Sequence[str]]]  # by candidate that is a field, then by split
 
 
-def with_told(document: Document, known: Document | None, tell: Callable[[], Told] | None) -> Document:
+def with_texts(
+    document: Document, known: Document | None, describe: Callable[[], ExampleTexts] | None
+) -> Document:
     """Put into a document what it has of examples besides digests, made only where that is not known."""
     chosen = document["selection"]
-    if tell is None or all("names" in split for split in chosen["splits"]):
+    if describe is None or all("names" in split for split in chosen["splits"]):
         return document
-    if known and _is_told(known, document):
+    if known and _has_all_texts(known, document):
         pairs = zip(chosen["splits"], known["selection"]["splits"], strict=True)
         splits = [{**one, "names": old["names"], "inputs": old["inputs"]} for one, old in pairs]
         return {**document, "selection": {**chosen, "splits": splits}}
-    told = tell()
+    texts = describe()
     splits = [
-        {**split, "names": list(told.names[split["name"]]), "inputs": list(told.inputs[split["name"]])}
+        {**split, "names": list(texts.names[split["name"]]), "inputs": list(texts.inputs[split["name"]])}
         for split in chosen["splits"]
     ]
     lines = {split["name"]: split["lines"] for split in chosen["splits"]}
     candidates = [
-        {**one, "texts": _texts(one, told.texts[one["name"]], lines, document["splits"], known)}
-        if one["name"] in told.texts and not one.get("superseded")
-        else one
-        for one in document["candidates"]
+        {
+            **candidate,
+            "texts": _texts(candidate, texts.texts[candidate["name"]], lines, document["splits"], known),
+        }
+        if candidate["name"] in texts.texts and not candidate.get("superseded")
+        else candidate
+        for candidate in document["candidates"]
     ]
     return {**document, "candidates": candidates, "selection": {**chosen, "splits": splits}}
 
 
-def _is_told(known: Document, document: Document) -> bool:
-    """Tell whether all that a document has of examples is what was known of them already."""
+def _has_all_texts(known: Document, document: Document) -> bool:
+    """Return True if all that a document has of examples is what was known of them already."""
     before, now = (
-        [(one["name"], one["lines"]) for one in each["selection"]["splits"]] for each in (known, document)
+        [(split["name"], split["lines"]) for split in each["selection"]["splits"]]
+        for each in (known, document)
     )
     return (
         before == now
         and known["splits"] == document["splits"]
         and all("names" in split for split in known["selection"]["splits"])
-        and all(one in known["candidates"] for one in document["candidates"] if one.get("field"))
-        and all(_has_texts(one, document) for one in document["candidates"] if one.get("field"))
+        and all(
+            candidate in known["candidates"] for candidate in document["candidates"] if candidate.get("field")
+        )
+        and all(
+            _has_texts(candidate, document) for candidate in document["candidates"] if candidate.get("field")
+        )
     )
 
 
@@ -67,7 +77,7 @@ def _has_texts(one: Entry, document: Document) -> bool:
 
 def _texts(
     one: Entry,
-    told: Mapping[str, Sequence[str]],
+    new: Mapping[str, Sequence[str]],
     lines: Mapping[str, Sequence[int | None]],
     splits: Sequence[Entry],
     known: Document | None,
@@ -77,7 +87,7 @@ def _texts(
     texts: dict[str, list[str]] = {}
     for split in splits:
         name = split["name"]
-        found = dict(zip(before.get(name, ()), (one.get("texts") or {}).get(name, ()), strict=False))
-        found |= dict(zip(lines.get(name, ()), told.get(name, ()), strict=True))
-        texts[name] = [found.get(line, "") for line in split["lines"]]
+        by_line = dict(zip(before.get(name, ()), (one.get("texts") or {}).get(name, ()), strict=False))
+        by_line |= dict(zip(lines.get(name, ()), new.get(name, ()), strict=True))
+        texts[name] = [by_line.get(line, "") for line in split["lines"]]
     return texts
