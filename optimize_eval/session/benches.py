@@ -13,7 +13,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board
-from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
 from optimize_eval.kinds.table import named_apart, parse_evaluators
 from optimize_eval.kinds.task import check_one_base, task_spec

@@ -10,7 +10,7 @@ from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.kinds.task import task_spec
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.rows.datasets import Example, Reading

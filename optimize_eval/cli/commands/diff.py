@@ -11,8 +11,8 @@ from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import load_with_examples
 from optimize_eval.findings.board.stored import is_board
-from optimize_eval.findings.diff.boards import compared as compared_boards
-from optimize_eval.findings.diff.runs import compared
+from optimize_eval.findings.diff.boards import compare_boards
+from optimize_eval.findings.diff.runs import compare_runs
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.options.gates import RunGateOptions
@@ -56,10 +56,10 @@ def diff(
     before, after = open_stored(run_a), open_stored(run_b)
     demands.set_margins(after, margin)
     wanted = demands.read_demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
-    found = compared(before, after, force=force)
+    found = compare_runs(before, after, force=force)
     judged = wanted.judge(after, summarise_stored(after)) if wanted != demands.Demands() else ()
     if as_json:
-        output.emit_json({**found, **gates.to_dict(judged)})
+        output.emit_json({**found.to_dict(), **gates.to_dict(judged)})
     else:
         output.emit(report.render(output.fitted(found), width=output.width()))
     gates.end(judged)
@@ -70,10 +70,10 @@ def _diff_boards(
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
     wanted = board_demands.read_demands(after, fail_under, against)
-    found = compared_boards(before, after, force=force)
+    found = compare_boards(before, after, force=force)
     judged = wanted.judge(after)
     if as_json:
-        output.emit_json({**found, **gates.to_dict(judged)})
+        output.emit_json({**found.to_dict(), **gates.to_dict(judged)})
     else:
         output.emit(boards_report.render(output.fitted(found), width=output.width()))
     return judged

@@ -27,7 +27,7 @@ def head_of(source: Source, columns: Columns, *, title: str, place: str) -> dict
         "title": title,
         "run": {**without_examples(source.run), "kind": kind_of(source.run)},
         "summary": source.summary,
-        "boards": source.boards,
+        "boards": {name: board.to_dict() for name, board in source.boards.items()},
         "axes": {
             "evaluators": axes.evaluators,
             "candidates": axes.candidates,

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import SCHEMA
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.reading import files
@@ -31,7 +32,7 @@ class Source:
 
     run: Manifest
     summary: Mapping[str, Any]
-    boards: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    boards: Mapping[str, Board] = field(default_factory=dict)
     records: Callable[[], Iterator[Found]]
     records_of: Callable[[str, Places], Iterator[Found]]
 
@@ -40,7 +41,7 @@ def source_of(
     stored: StoredRun,
     *,
     summary: Mapping[str, Any] | None = None,
-    boards: Mapping[str, Mapping[str, Any]] | None = None,
+    boards: Mapping[str, Board] | None = None,
 ) -> Source:
     """Say where the documents and records of a run are; a summary that is given stands for the stored one."""
     return Source(
