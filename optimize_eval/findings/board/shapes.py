@@ -3,8 +3,8 @@
 How a file is read that another tool wrote, or an earlier version, is stored's.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from optimize_eval.findings import documents
@@ -158,6 +158,8 @@ class ScoredFile:
 class Board:
     """A leaderboard; `adapter`, `overall_score` and `tasks` are those of the model that was named first."""
 
+    # The tasks are in JSON twice, and with all examples they are large: they are read and written once.
+
     schema: str
     timestamp: str
     overall_score: float | None
@@ -173,12 +175,15 @@ class Board:
     spent: SpendingTotals | None  # None where no model was called
 
     def to_dict(self) -> dict[str, Any]:
-        return documents.to_dict(self)
+        made = documents.to_dict(replace(self, tasks=()))
+        return made | {"tasks": _first_named(made["models"], self.adapter)["tasks"]}
 
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> "Board":
         """Read what `bench` wrote, today or earlier; raises as documents.from_dict does for all else."""
-        return from_dict(cls, _as_of_today(value))
+        board = from_dict(cls, {**_as_of_today(value), "tasks": ()})
+        first = next((model for model in board.models if model.adapter == board.adapter), None)
+        return replace(board, tasks=first.tasks if first else ())
 
     @classmethod
     def of_what_is_known(cls, value: Mapping[str, Any]) -> "Board":
@@ -187,6 +192,12 @@ class Board:
 
 
 _NO_VERDICT: Mapping[str, Any] = {"text": "", "points": ()}
+
+
+def _first_named(models: Sequence[Mapping[str, Any]], name: str) -> Mapping[str, Any]:
+    return next((model for model in models if model["adapter"] == name), {"tasks": []})
+
+
 # What boards of earlier versions lack, and what it is where it was not told.
 _LATER_ON_A_BOARD = {"changed": (), "spent": None}
 _LATER_OF_A_MODEL = {"df": None, "on_tasks_like_these": None}

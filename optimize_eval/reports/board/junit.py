@@ -58,7 +58,9 @@ def _add_score(suite: Element, name: str, what: str, scores: ModelScores | TaskS
         add_outcome(case, "skipped", "", "nothing was scored")
 
 
-def _numbers(scores: ModelScores | TaskScores, score: float | None) -> Iterator[tuple[str, str | float | None]]:
+def _numbers(
+    scores: ModelScores | TaskScores, score: float | None
+) -> Iterator[tuple[str, str | float | None]]:
     yield "score", score
     yield from ((name, getattr(scores, name, None)) for name in _NUMBERS)
     yield from interval_properties("ci", scores.ci)
