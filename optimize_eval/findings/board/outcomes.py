@@ -5,19 +5,18 @@ An example's task is its file, or its own record where each record is a task.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from optimize_eval.findings.board.shapes import BoardExample, Prediction
 from optimize_eval.findings.measures import Measures
 from optimize_eval.findings.scores import CellReading, Scores
 from optimize_eval.store.layout import Cell, Layout
-from optimize_eval.store.view import Reader
+from optimize_eval.store.view import JournalRecord, Reader
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.jsonl.files import SPEC
 
-JournalRecord = Mapping[str, Any]
 _Value = TypeVar("_Value")
 
 
