@@ -3,7 +3,7 @@
 No model is called: outputs are read from the run's folder, in the place of the models.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile, load_tasks
 from optimize_eval.tasks.target import Tasks
 
+BenchedModel = Mapping[str, Any]  # an evaluator of run.json
+
 
 class Bench:
-    """A bench, and another evaluator of what its models said."""
+    """A bench, and another evaluator for its models' outputs."""
 
     def __init__(
         self, run: StoredRun, wanted: Sequence[Wanted], say: Say, files: Sequence[TaskFile] | None = None
@@ -34,12 +36,12 @@ class Bench:
         if len(wanted) > 1:
             raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
         if wanted[0].spec.score_range is not ScoreRange.UNIT:
-            raise UsageError("a leaderboard has scores from 0 to 1", hint="leave --score-range away")
+            raise UsageError("a leaderboard has scores from 0 to 1", hint="omit --score-range")
         self._manifest = run.manifest
         self._scorer = wanted[0].spec
         self.path = path_of(run.folder, self._scorer.name)  # of the board by the new scores
         self._files = files or _files_again(run.manifest)
-        self._models = list(_apart(run.manifest["evaluators"], say))
+        self._models = list(_distinct_models(run.manifest["evaluators"], say))
         self.wanted = [_rescoring(run, model, self._scorer) for model in self._models]
 
     def readings(self) -> dict[str, Reading | None]:
@@ -51,7 +53,7 @@ class Bench:
     def board(self, run: StoredRun, evaluators: Sequence[str]) -> Board | None:
         """Make a leaderboard by the new scores, which `evaluators` gave, one for each model."""
         name = self._scorer.name
-        called = dict(zip(evaluators, [one["name"] for one in self._models], strict=True))
+        called = dict(zip(evaluators, [model["name"] for model in self._models], strict=True))
         settings = {**self._manifest["settings"], "scorer": name}
         return make_board(run, self._files, called, self.path, settings=settings, metric=name)
 
@@ -64,7 +66,7 @@ def _files_again(manifest: Manifest) -> list[TaskFile]:
     for split in manifest["splits"]:
         path = paths.get(split["name"])
         if path is None:
-            raise UsageError(f"run.json does not tell where {split['file']} was", hint="bench it once more")
+            raise UsageError(f"run.json does not say where {split['file']} was", hint="run the bench again")
         file = load_tasks(path, format=settings.get("format"))
         there = set(split["lines"])
         tasks = tuple(task for task in file.tasks if task.line in there)
@@ -72,8 +74,8 @@ def _files_again(manifest: Manifest) -> list[TaskFile]:
     return files
 
 
-def _apart(models: Sequence[dict[str, Any]], say: Say) -> Iterator[dict[str, Any]]:
-    """Give each model once: what one that was given twice said is written down, and scored, once."""
+def _distinct_models(models: Sequence[BenchedModel], say: Say) -> Iterator[BenchedModel]:
+    """Give each model once: the outputs of one that was given twice are stored, and scored, once."""
     first: dict[str, str] = {}
     for model in models:
         name = first.setdefault(model["text"], model["name"])
@@ -83,7 +85,7 @@ def _apart(models: Sequence[dict[str, Any]], say: Say) -> Iterator[dict[str, Any
             say(f"note: {model['name']} is the same model as {name}, which is scored for both")
 
 
-def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> Wanted:
+def _rescoring(run: StoredRun, model: BenchedModel, scorer: EvaluatorSpec) -> Wanted:
     outputs = (run.folder / OUTPUTS).absolute()
     how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers, retries=scorer.retries)
     task = Tasks(scorer=scorer, replayed=model.get("model_sha256", ""))

@@ -109,23 +109,23 @@ class _Handler(BaseHTTPRequestHandler):
             return PageReply(HTTPStatus.CONFLICT, str(error.strerror).encode())
 
     def _page(self, token: str) -> PageReply:
-        cookies = (one.partition("=") for one in self.headers.get("Cookie", "").split("; "))
-        known = [value for name, _, value in cookies if name == self.server.cookie]
-        if not any(map(self.server.is_token, [token, *known])):
+        cookies = (cookie.partition("=") for cookie in self.headers.get("Cookie", "").split("; "))
+        tokens = [value for name, _, value in cookies if name == self.server.cookie]
+        if not any(map(self.server.is_token, [token, *tokens])):
             return _refused(_UNKNOWN)
         return PageReply(HTTPStatus.OK, document.served("runs"), _HTML)
 
     def _data(self, path: str) -> PageReply:
         if path == "/runs":
             return PageReply(HTTPStatus.OK, strict_json.dumps(self.server.shelf.to_dict()), _JSON)
-        found = _RUN.fullmatch(path)
-        live = self.server.shelf.live(found[1]) if found else None
-        if not found or not live:
+        match = _RUN.fullmatch(path)
+        live = self.server.shelf.live(match[1]) if match else None
+        if not match or not live:
             return PageReply(HTTPStatus.NOT_FOUND, b"there is nothing here")
         snapshot = live.now()
-        if found[3] is not None:
-            return _block(snapshot.block(int(found[3]), int(found[4])))
-        return self._part(snapshot, _PARTS[found[2]])
+        if match[3] is not None:
+            return _block(snapshot.block(int(match[3]), int(match[4])))
+        return self._part(snapshot, _PARTS[match[2]])
 
     def _part(self, snapshot: Snapshot, of: Callable[[Snapshot], bytes]) -> PageReply:
         if self.headers.get("If-None-Match") == f'"{snapshot.tag}"':
@@ -140,10 +140,10 @@ _PARTS: dict[str, Callable[[Snapshot], bytes]] = {
 }
 
 
-def _block(told: bytes | None) -> PageReply:
-    if told is None:
+def _block(block: bytes | None) -> PageReply:
+    if block is None:
         return PageReply(HTTPStatus.NOT_FOUND, b"there is no such example")
-    return PageReply(HTTPStatus.OK, told, _JSON)
+    return PageReply(HTTPStatus.OK, block, _JSON)
 
 
 def _refused(reason: str) -> PageReply:

@@ -247,7 +247,7 @@ def test_a_model_that_changed_while_it_was_asked_gets_no_verdict(cli: Cli, tmp_p
     bench = ["bench", "sums.jsonl", "--model", model(tmp_path / "moody", changing), "--workers", "1"]
     done = cli(*bench, "--out", "run")
     assert done.status == 3
-    assert "no verdict: moody changed while being asked" in done.stdout
+    assert "no verdict: moody changed while being called" in done.stdout
     assert board_in(tmp_path / "run")["changed"] == ["moody"]
 
 
@@ -256,7 +256,7 @@ def test_a_model_that_was_given_twice_is_rescored_once(cli: Cli, tmp_path: Path)
     models = ["--model", "toy", "--model", "toy", "--model", "silent"]
     asked = cli("bench", "sums.jsonl", *models, "--out", "run")
     assert asked.status == 0
-    assert "note: toy-2 is the same model as toy: what either said counts for both" in asked.stderr
+    assert "note: toy-2 is the same model as toy: both share one set of outputs" in asked.stderr
     done = cli("rescore", "run", "-e", "@length_limit --max 1", "--json")
     assert done.status == 0, done.stderr
     assert {one["adapter"] for one in done.json["models"]} == {"toy", "silent"}

@@ -118,7 +118,7 @@ def _report_bench(
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
     board, others = stored_board(stored), own_boards(stored)
-    judged = board_demands.judged_as_asked(stored, board, others, fail_under, against)
+    judged = board_demands.judged_by_options(stored, board, others, fail_under, against)
     bench = BenchReport(
         stored=stored,
         page=look,

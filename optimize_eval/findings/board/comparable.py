@@ -19,7 +19,7 @@ def differences(a: Board, b: Board) -> list[str]:
     if not common:
         return ["they have no task in common"]
     reasons = [
-        f"task {name} {words}: {_shown(value_of(before[name]))} in A, {_shown(value_of(after[name]))} in B"
+        f"task {name} {words}: {_short(value_of(before[name]))} in A, {_short(value_of(after[name]))} in B"
         for value_of, words in ((_metric, "has another metric"), (_digest, "is of another file"))
         for name in common
         if value_of(before[name]) != value_of(after[name])
@@ -44,7 +44,7 @@ def _digest(task: TaskScores) -> str | None:
     return task.sha256
 
 
-def _shown(value: str | None) -> str:
+def _short(value: str | None) -> str:
     """Shorten a digest; a metric is told whole, for two may differ in their last letters."""
     if value is None:
         return "unknown"

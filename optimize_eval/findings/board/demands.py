@@ -1,4 +1,4 @@
-"""What a leaderboard has to reach, as options ask for it; what runs have to, and how it is kept: demands."""
+"""What a leaderboard has to reach, as options say; what runs have to, and how it is kept: demands."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,14 +90,14 @@ def judged(
     return wanted.judge(with_examples(board, stored) if wanted.before else board, others)
 
 
-def judged_as_asked(
+def judged_by_options(
     stored: StoredRun,
     board: "Board | None",
     others: "Mapping[str, Board]",
     fail_under: Sequence[str] | None,
     against: str | None,
 ) -> "tuple[Gate, ...]":
-    """Hold a bench on disk against what a command asks for."""
+    """Hold a bench on disk against the gates of a command."""
     if board is None:
         return _incomplete(stored) if fail_under or against is not None else ()
     return judged(read_demands(board, fail_under, against, [*others]), stored, board, others)
@@ -107,10 +107,10 @@ def recalled(stored: StoredRun, board: "Board", others: "Mapping[str, Board]") -
     """Judge the demands that the bench's own command had; what they name may be gone by now."""
     from optimize_eval.findings.summary.gates import Gate  # noqa: PLC0415  see BoardDemands
 
-    said = stored.manifest.get("settings", {}).get("gates", {})
+    kept = stored.manifest.get("settings", {}).get("gates", {})
     try:
-        asked = said.get("fail_under"), said.get("no_regression_against")
-        return judged_as_asked(stored, board, others, *asked)
+        options = kept.get("fail_under"), kept.get("no_regression_against")
+        return judged_by_options(stored, board, others, *options)
     except (OptimizeEvalError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
         return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)

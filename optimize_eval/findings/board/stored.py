@@ -17,8 +17,8 @@ from optimize_eval.reading import files
 from optimize_eval.store.folder import LEADERBOARD, MANIFEST, read_manifest
 from optimize_eval.store.manifest import Manifest, NotARun, is_bench
 
-ANEW = "give the bench's command again: it writes the board anew, and calls nothing twice"
-_UNFINISHED = "the bench did not come to its end: its command goes on where it was, and writes the board"
+ANEW = "run the bench's command again: it writes the board again, and repeats no call"
+_UNFINISHED = "the bench is not finished: run its command again, which completes it and writes the board"
 _ALIKE = "benches are compared with benches, and runs with runs; `bench` writes leaderboards, `run` does not"
 _HINT = "name what `optimize-eval bench` wrote: its --out folder, or the leaderboard.json in it"
 
@@ -28,7 +28,7 @@ def load_board(path: str) -> Board:
 
     Of another tool's board there is what a comparison needs; all else is empty.
     """
-    return Board.of_what_is_known(_known(_load(path)))
+    return Board.of_what_is_known(_checked(_load(path)))
 
 
 def load_own_board(path: str) -> Board:
@@ -58,11 +58,15 @@ def _file_of(path: str) -> Path:
     return Path(path, LEADERBOARD) if Path(path).is_dir() else Path(path)
 
 
-def _known(board: Mapping[str, Any]) -> dict[str, Any]:
+def _checked(board: Mapping[str, Any]) -> dict[str, Any]:
     """Take of a board what was checked; one that has no list of models is itself that of one."""
     models = board.get("models") or [{**board, "n": None}]
     files_ = [_only(file, faults.OF_A_FILE) for file in board.get("files") or ()]
-    return {"models": [_model(one) for one in models], "files": files_, "changed": board.get("changed") or ()}
+    return {
+        "models": [_model(model) for model in models],
+        "files": files_,
+        "changed": board.get("changed") or (),
+    }
 
 
 def _model(model: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,12 +74,12 @@ def _model(model: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _task(task: Mapping[str, Any]) -> dict[str, Any]:
-    examples = [_example(one) for one in task.get("per_example") or ()]
+    examples = [_example(example) for example in task.get("per_example") or ()]
     return {**_only(task, faults.OF_A_TASK), "per_example": examples}
 
 
 def _example(example: Mapping[str, Any]) -> dict[str, Any]:
-    repeats = [_only(one, faults.OF_A_PREDICTION) for one in example.get("predictions") or ()]
+    repeats = [_only(repeat, faults.OF_A_PREDICTION) for repeat in example.get("predictions") or ()]
     return {**_only(example, faults.OF_AN_EXAMPLE), "predictions": repeats}
 
 

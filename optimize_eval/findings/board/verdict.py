@@ -1,4 +1,4 @@
-"""What a leaderboard says in words: who leads, what is not shown, who did not run all, what failed."""
+"""What a leaderboard amounts to in words: who leads, what is not shown, who did not run all, what failed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -33,8 +33,8 @@ def judge(
     """
     if changed:
         names = ", ".join(changed)
-        text = f"no verdict: {names} changed while being asked, so the scores are of different programs"
-        return Conclusion(text=f"{text}; start anew with --fresh", points=())
+        text = f"no verdict: {names} changed while being called, so the scores are of different programs"
+        return Conclusion(text=f"{text}; start over with --fresh", points=())
     points = [*_points(ranked, pairs), *(Point(mark="!", text=text) for text in doubts)]
     return Conclusion(text=_headline(ranked, pairs), points=tuple(points))
 

@@ -31,7 +31,7 @@ class BlockIndex:
     starts: Sequence[int]
     blocks: "array[int]"
     count: int = 0
-    told: int = 0
+    examples: int = 0
     size: int = 0
     _here: list[ExamplePlace] = field(default_factory=list)
 
@@ -46,7 +46,7 @@ class BlockIndex:
         for split, place in examples:
             self.blocks[self.starts[split] + place] = self.count
         self.count += 1
-        self.told += len(examples)
+        self.examples += len(examples)
 
 
 def blocks_of(

@@ -36,13 +36,13 @@ class Snapshot:
     examples: bytes
     source: PageSource
     axes: AxisNames
-    known: Mapping[str, Examples]  # from their files, by split
+    contents: Mapping[str, Examples]  # of examples, from their files, by split
 
     def block(self, split: int, place: int) -> bytes | None:
         """Give one example in full; None where there is no such example."""
         if not (0 <= split < len(self.axes.lines) and 0 <= place < len(self.axes.lines[split])):
             return None
-        return block_of(self.source, self.axes, [(split, place)], self.known)
+        return block_of(self.source, self.axes, [(split, place)], self.contents)
 
 
 class Live:
@@ -103,7 +103,7 @@ def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
         examples=head.to_json(head.examples_of(source.run)),
         source=source,
         axes=axes,
-        known=examples_of(source.run),
+        contents=examples_of(source.run),
     )
 
 

@@ -58,8 +58,8 @@ def _telling(columns: RecordColumns, key: CellPlaces, baseline: int) -> Iterator
 
 
 def _lowest(values: list[tuple[int, float]]) -> list[int]:
-    known = (one for one in values if not math.isnan(one[1]))
-    return [place for place, _ in heapq.nsmallest(_KEPT, known, key=itemgetter(1, 0))]
+    scored = (value for value in values if not math.isnan(value[1]))
+    return [place for place, _ in heapq.nsmallest(_KEPT, scored, key=itemgetter(1, 0))]
 
 
 def _chance(seed: int, split: int, place: int) -> bytes:

@@ -86,9 +86,9 @@ def examples_of(run: Manifest) -> Mapping[str, Examples]:
     """Read the examples of each split, by their places, where their files still have what was scored."""
     settings = run.get("settings")
     paths = settings.get("paths") if isinstance(settings, dict) else None
-    known = (paths.get("splits") if isinstance(paths, dict) else None) or {}
+    by_split = (paths.get("splits") if isinstance(paths, dict) else None) or {}
     return {
-        split["name"]: _same_examples(split, known.get(split["name"])) if split["lines"] != [None] else {}
+        split["name"]: _same_examples(split, by_split.get(split["name"])) if split["lines"] != [None] else {}
         for split in run["splits"]
     }
 
