@@ -17,8 +17,6 @@ from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import FAILED, OWED, SCORED, Ledger
 
-JournalRecord = Mapping[str, Any]  # a line of the journal, decoded
-
 
 class JournalRecord(TypedDict, total=False):
     """What became of one unit. For the checker alone: at run time it is the mapping that a line was."""

@@ -14,7 +14,6 @@ from optimize_eval.reading import strict_json
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.priority import ExamplePlace
 from optimize_eval.reports.page.source import Examples, PageSource, examples_of
-from optimize_eval.store.view import JournalRecord
 
 BLOCK = 192_000  # bytes of JSON
 NO_BLOCK = 0xFFFF_FFFF
@@ -93,5 +92,5 @@ def block_of(
     return strict_json.dumps(blocks)
 
 
-def _in_full(record: JournalRecord) -> dict[str, object]:
+def _in_full(record: Mapping[str, object]) -> dict[str, object]:
     return {name: record[name] for name in _KEPT if record.get(name) not in (None, "", {})}

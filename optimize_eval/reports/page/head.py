@@ -5,7 +5,7 @@ What run.json has of each example stands further below in the page, so that the 
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
@@ -18,15 +18,18 @@ from optimize_eval.store.manifest import Manifest, evaluators_of, kind_of
 
 SCHEMA = "optimize-eval.page.v1"
 
+MOST_OF_A_TEXT, MOST_OF_TEXTS = 64_000, 2_000_000  # bytes of a candidate, and of all
+
 _OF_EXAMPLES = frozenset({"lines", "sha256", "clusters", "groups", "names", "inputs"})
 
 
 def head_of(source: PageSource, columns: RecordColumns, *, title: str, place: str) -> dict[str, Any]:
     """Put together what the overview is made from; `place` is the run's folder as people name it."""
+    candidates = list(with_texts_that_fit(source.run["candidates"]))
     return {
         "schema": SCHEMA,
         "title": title,
-        "run": {**without_examples(source.run), "kind": kind_of(source.run)},
+        "run": {**without_examples(source.run), "kind": kind_of(source.run), "candidates": candidates},
         "summary": source.summary,
         "boards": {name: board.to_dict() for name, board in source.boards.items()},
         "axes": columns.axes.to_dict(),
@@ -53,6 +56,18 @@ def without_examples(run: Manifest) -> dict[str, Any]:
         {key: value for key, value in split.items() if key not in _OF_EXAMPLES} for split in run["splits"]
     ]
     return {**run, "splits": splits}
+
+
+def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Omit the texts that a page has no room for; their sha256 stay."""
+    room = MOST_OF_TEXTS
+    for candidate in candidates:
+        size = len(str(candidate.get("text") or "").encode(errors="replace"))
+        if size > min(MOST_OF_A_TEXT, room):
+            yield {name: value for name, value in candidate.items() if name != "text"}
+        else:
+            room -= size
+            yield candidate
 
 
 def commands_of(run: Manifest, place: str) -> dict[str, object]:
