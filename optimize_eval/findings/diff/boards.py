@@ -103,11 +103,12 @@ def _overall(
     before: ModelScores, after: ModelScores, tasks: Sequence[TaskPair], *, is_paired: bool
 ) -> OverallDiff:
     is_whole = len(tasks) == len(before.tasks) == len(after.tasks)
-    apart = _apart((before.overall_score, before), (after.overall_score, after))
     return OverallDiff(
         a=before.overall_score if is_whole else None,
         b=after.overall_score if is_whole else None,
-        difference=_together(tasks) if is_paired else apart,
+        difference=_together(tasks)
+        if is_paired
+        else _apart((before.overall_score, before), (after.overall_score, after)),
     )
 
 
@@ -137,13 +138,14 @@ def _low(example: BoardExample) -> float:
 
 def _task(task: TaskPair, comparison: Comparison) -> TaskDiff:
     before, after, is_paired = task.before, task.after, bool(task.examples)
-    apart = _apart((before.score, before), (after.score, after))
     return TaskDiff(
         task=task.name,
         metric_id=after.metric_id,
         a=before.score,
         b=after.score,
-        difference=score_difference(comparison) if is_paired else apart,
+        difference=score_difference(comparison)
+        if is_paired
+        else _apart((before.score, before), (after.score, after)),
         predictions_changed=len(task.changed) if is_paired else None,
         newly_failing=task.newly_failing if is_paired else None,
         fixed=task.fixed if is_paired else None,
