@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
-from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
@@ -59,7 +60,7 @@ class Run:
         from optimize_eval.reports.notebook import render, render_boards  # noqa: PLC0415  only in notebooks
 
         run = str(self.folder)
-        if boards := self.boards:
+        if boards := self._boards:
             return render_boards(boards, run, self.notes)
         return render(self.summary, run, self.notes)
 
@@ -89,7 +90,7 @@ class Run:
             return self.ending.gates
         if not is_bench(run.manifest):
             return demands.recalled(run, self.summary)
-        boards = {**self.boards}
+        boards = {**self._boards}
         board = boards.pop("", None)
         return board_demands.recalled(run, board, boards) if board else ()
 
@@ -104,8 +105,12 @@ class Run:
         return self.computed or summarise_stored(self.records.run)
 
     @cached_property
-    def boards(self) -> Mapping[str, Board]:
-        """Load the leaderboards of a bench by the names of its own metrics, its own board without one."""
+    def boards(self) -> Mapping[str, Mapping[str, Any]]:
+        """Give the leaderboards of a bench by the names of its own metrics, its own board without one."""
+        return {name: board.to_dict() for name, board in self._boards.items()}
+
+    @cached_property
+    def _boards(self) -> Mapping[str, Board]:
         from optimize_eval.findings.board.examples import own_boards, stored_board  # noqa: PLC0415  few are
 
         run = self.records.run

@@ -48,13 +48,13 @@ class Demands:
         if self == Demands():
             return ()
         from optimize_eval.findings.diff.gates import regression_gates  # noqa: PLC0415
-        from optimize_eval.findings.diff.runs import compared  # noqa: PLC0415
+        from optimize_eval.findings.diff.runs import compare_runs  # noqa: PLC0415
         from optimize_eval.findings.summary.gates import completeness, gates_of  # noqa: PLC0415  a plain --help judges nothing
 
         found: Iterable[Gate] = ()
         if self.before:
             added = {one["name"] for one in additions_of(self.before.manifest)}
-            found = regression_gates(compared(self.before, run, force=False), added)
+            found = regression_gates(compare_runs(self.before, run, force=False), added)
         return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
 
 

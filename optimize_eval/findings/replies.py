@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.findings.board.shapes import ModelScores
 from optimize_eval.findings.shapes.measured import RepliesEntry, ReplyCounts
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import percent
@@ -126,15 +127,16 @@ def doubts(summary: Summary) -> Iterator[str]:
     yield from _answering(_by_row(summary.replies), _called_models(summary))
 
 
-def doubts_of_models(models: Sequence[Told], asked: Mapping[str, str]) -> Iterator[str]:
-    """Say the same of the models of a board; `asked` is what each is written as."""
+def doubts_of_models(models: Sequence[ModelScores], written: Mapping[str, str]) -> Iterator[str]:
+    """Say the same of the models of a board; `written` is how each is written."""
     for model in models:
-        if cut_off := model.get("cut_off"):
-            yield f"{model['adapter']}: {_cut_off_in_words(cut_off, model['scored'])}; raise --max-tokens"
-        if model.get("with_thoughts"):
-            yield f"{model['adapter']}: {_thoughts_in_words(model['with_thoughts'], model['scored'])}"
-    rows: dict[str, Counter[str]] = {one["adapter"]: Counter(one.get("answered_by", {})) for one in models}
-    yield from _answering(rows, asked)
+        if model.cut_off:
+            words = _cut_off_in_words(model.cut_off, model.scored)
+            yield f"{model.adapter}: {words}; raise --max-tokens"
+        if model.with_thoughts:
+            yield f"{model.adapter}: {_thoughts_in_words(model.with_thoughts, model.scored)}"
+    rows: dict[str, Counter[str]] = {model.adapter: Counter(model.answered_by or {}) for model in models}
+    yield from _answering(rows, written)
 
 
 def _answering(rows: Mapping[str, Counter[str]], asked: Mapping[str, str]) -> Iterator[str]:

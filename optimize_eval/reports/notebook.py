@@ -5,30 +5,28 @@ Pure: summary, or boards → text. Foreign text is escaped and made inert.
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
 
-from optimize_eval.findings.documents import to_dict
+from optimize_eval.findings.board.shapes import Board, ModelScores
 from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.shapes.summary import Summary, Verdict
 from optimize_eval.findings.wording import interval, number
 from optimize_eval.reports.cells import difference, failed, shown_rows, tables_of
 from optimize_eval.reports.inert import inert, shortened
 
 _NAME = 100
 
-Board = Mapping[str, Any]
-
 
 def render(summary: Summary, run: str, notes: Sequence[str] = ()) -> str:
     """Lay out what matters first; `run` is the folder as people name it."""
     tables = "".join(_table(rows, summary) for rows in tables_of(summary))
-    return f"{_verdict(to_dict(summary.verdict))}{tables}{_notes(notes)}{_report(run)}"
+    return f"{_verdict(summary.verdict)}{tables}{_notes(notes)}{_report(run)}"
 
 
 def render_boards(boards: Mapping[str, Board], run: str, notes: Sequence[str] = ()) -> str:
     """Lay out a bench's leaderboards by their metrics' names, the bench's own without one."""
-    shown = (f"{_verdict(board['verdict'], metric)}{_models(board)}" for metric, board in boards.items())
+    shown = (f"{_verdict(board.verdict, metric)}{_models(board)}" for metric, board in boards.items())
     return f"{''.join(shown)}{_notes(notes)}{_report(run)}"
 
 
@@ -37,10 +35,10 @@ def _notes(notes: Sequence[str]) -> str:
     return f"<pre>{_safe(lines)}</pre>" if notes else ""
 
 
-def _verdict(verdict: Mapping[str, Any], metric: str = "") -> str:
-    points = "".join(f"<li>{point['mark']} {_safe(point['text'])}</li>" for point in verdict["points"])
-    told = f"by {metric}: {verdict['text']}" if metric else str(verdict["text"])
-    return f"<p><b>{_safe(told)}.</b></p>{f'<ul>{points}</ul>' if points else ''}"
+def _verdict(verdict: Verdict | Conclusion, metric: str = "") -> str:
+    points = "".join(f"<li>{point.mark} {_safe(point.text)}</li>" for point in verdict.points)
+    text = f"by {metric}: {verdict.text}" if metric else verdict.text
+    return f"<p><b>{_safe(text)}.</b></p>{f'<ul>{points}</ul>' if points else ''}"
 
 
 def _report(run: str) -> str:
@@ -49,21 +47,21 @@ def _report(run: str) -> str:
 
 def _models(board: Board) -> str:
     """Give each model a line: its overall score, and that on each task."""
-    tasks = [shortened(task["task"], _NAME) for task in board["models"][0]["tasks"]]
+    tasks = [shortened(task.task, _NAME) for task in board.models[0].tasks]
     titles = ["model", "overall", "95 % CI", *tasks, "failed"]
-    lines = [_line("th", titles), *(_line("td", _model_cells(model)) for model in board["models"])]
+    lines = [_line("th", titles), *(_line("td", _model_cells(model)) for model in board.models)]
     return f"<table>{''.join(lines)}</table>"
 
 
-def _model_cells(model: Mapping[str, Any]) -> list[str]:
-    scores = [number(task["score"]) if task["score"] is not None else "" for task in model["tasks"]]
-    overall = model["overall_score"]
+def _model_cells(model: ModelScores) -> list[str]:
+    scores = [number(task.score) if task.score is not None else "" for task in model.tasks]
+    overall = model.overall_score
     return [
-        shortened(model["adapter"], _NAME),
+        shortened(model.adapter, _NAME),
         "" if overall is None else number(overall),
-        interval(model["ci"], number) if model["ci"] else "",
+        interval(model.ci, number) if model.ci else "",
         *scores,
-        f"{model['failed']:,}",
+        f"{model.failed:,}",
     ]
 
 

@@ -11,10 +11,11 @@ from optimize_eval.errors import UsageError
 from optimize_eval.findings.reasons import reason_of
 from optimize_eval.findings.rows import asked_with
 from optimize_eval.reports.inert import inert_json
-from optimize_eval.reports.page.source import Record, Source, examples_of
+from optimize_eval.reports.page.source import PageSource, examples_of
 from optimize_eval.reports.rows import Cells, gathered
 from optimize_eval.rows.selection import value_at
 from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.view import JournalRecord
 
 _TOGETHER = 200  # examples that are read at once
 _NAMES = ("split", "line", "repeat", "id")
@@ -41,13 +42,13 @@ def columns_of(layout: Layout, fields: Sequence[str]) -> list[str]:
     return [*_NAMES, *fields, *(column for name in cells for column in (name, _reason(name)))]
 
 
-def rows_of(source: Source, layout: Layout, fields: Sequence[str]) -> Iterator[Row]:
+def rows_of(source: PageSource, layout: Layout, fields: Sequence[str]) -> Iterator[Row]:
     """Give the rows in the order of the data; raises UsageError where a field cannot be had."""
     examples = _examples_with(source, layout, fields) if fields else {}
     return _rows(source, layout, fields, examples)
 
 
-def _rows(source: Source, layout: Layout, fields: Sequence[str], examples: Examples) -> Iterator[Row]:
+def _rows(source: PageSource, layout: Layout, fields: Sequence[str], examples: Examples) -> Iterator[Row]:
     for split in layout.splits:
         for start in range(0, len(split.lines), _TOGETHER):
             places = range(len(split.lines))[start : start + _TOGETHER]
@@ -67,7 +68,7 @@ def _rows(source: Source, layout: Layout, fields: Sequence[str], examples: Examp
             yield from rows.values()
 
 
-def _told(name: str, record: Record) -> Row:
+def _told(name: str, record: JournalRecord) -> Row:
     match record["outcome"]:
         case "scored":
             return {name: record["score"], _reason(name): reason_of(record.get("side_info") or {})}
@@ -84,7 +85,7 @@ def _reason(name: str) -> str:
     return f"{name} reason"
 
 
-def _examples_with(source: Source, layout: Layout, fields: Sequence[str]) -> Examples:
+def _examples_with(source: PageSource, layout: Layout, fields: Sequence[str]) -> Examples:
     """Read the examples, all of which have to be those that were scored, and have each field somewhere."""
     examples = examples_of(source.run)
     for split in layout.splits:

@@ -1,4 +1,4 @@
-"""Models over task files: a bench prepared, called, summarised, and what its models said scored by more.
+"""Models over task files: a bench prepared, called, summarised, and its models' outputs scored by more.
 
 A bench is a run: its models are the evaluators, its task files the splits.
 """
@@ -13,7 +13,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board
-from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
 from optimize_eval.kinds.table import named_apart, parse_evaluators
 from optimize_eval.kinds.task import check_one_base, task_spec
@@ -64,7 +64,7 @@ class Benchmark:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Make what a board says of how it came about."""
+        """Give what a board says of how it came about."""
         return {
             "format": self.format,
             "repeats": self.repeats,
@@ -92,8 +92,8 @@ class Benchmark:
         )
         if self.api_base:
             check_one_base(text for text in self.models if not text.endswith(SUFFIX))
-        metrics = [one.evaluator for file in files for one in file.tasks]
-        return [*named_apart(one for text in self.models for one in self._models(text, metrics, task))]
+        metrics = [entry.evaluator for file in files for entry in file.tasks]
+        return [*named_apart(spec for text in self.models for spec in self._models(text, metrics, task))]
 
     def _models(self, text: str, metrics: Sequence[str], task: Tasks) -> Iterator[EvaluatorSpec]:
         """Make the model of a text, or all of a file of [[model]] tables."""
@@ -123,7 +123,7 @@ class PreparedBench:
     """A bench before its first call: nothing is written yet."""
 
     plan: Plan
-    own: tuple[EvaluatorSpec, ...]  # evaluators that score, too, what the models said
+    own: tuple[EvaluatorSpec, ...]  # evaluators that score the models' outputs, too
     files: tuple[TaskFile, ...]
     folder: Path
     manifest: Manifest
@@ -174,7 +174,7 @@ def prepare_bench(
 
 
 def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example: bool = False) -> Finished:
-    """Call the models, make their board, then score what they said by the bench's own evaluators."""
+    """Call the models, make their board, then score their outputs by the bench's own evaluators."""
     with reachable(replace(prepared.plan, specs=(*prepared.plan.specs, *prepared.own))):
         pass  # what is called has the tasks and the folder, too
     _note_twice(prepared.plan.specs, host.say)
@@ -184,18 +184,18 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         called = _call(prepared, stored, host)
         summary = summarise(stored)
         board = _board(prepared, stored, include_per_example=include_per_example)
-        own = prepared.own if board else ()
-        scored = score_by(own, prepared.folder, prepared.files, prepared.handling, host)
-    others = {name: one.board for name, one in scored.items() if one.board}
+        metrics = prepared.own if board else ()
+        scored = score_by(metrics, prepared.folder, prepared.files, prepared.handling, host)
+    others = {name: own.board for name, own in scored.items() if own.board}
     boards = {"": board, **others} if board else {}
-    calls = called, *(one.called for one in scored.values())
+    calls = called, *(metric.called for metric in scored.values())
     gates = judged(prepared.demands, stored, board, others)
-    off = tuple(words for one in scored.values() for words in one.off_scale)
+    off = tuple(words for metric in scored.values() for words in metric.off_scale)
     return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates, off_scale=off)
 
 
 def _drop_boards(prepared: PreparedBench) -> None:
-    """Remove the boards that will be made: while calls are made they would tell of another time."""
+    """Remove the boards that will be made: while calls are made they would be out of date."""
     folder = prepared.folder
     for path in (folder / LEADERBOARD, *(path_of(folder, spec.name) for spec in prepared.own)):
         path.unlink(missing_ok=True)
@@ -220,7 +220,7 @@ def _board(prepared: PreparedBench, stored: StoredRun, *, include_per_example: b
 
 
 def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
-    """Say where a comparison of models would be one of a model with what it said itself."""
+    """Point out models that are the same one: comparing them would compare a model with itself."""
     first: dict[str, str] = {}
     for spec in specs:
         name = first.setdefault(tasks_of(spec).model, spec.name)
@@ -232,7 +232,7 @@ def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
 
 
 def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
-    """Hand over the tasks as they were loaded, and where outputs are written down before they are scored."""
+    """Hand over the tasks as they were loaded, and where outputs are written before they are scored."""
     path = str((folder / OUTPUTS).absolute())
     loaded: dict[tuple[int | None, bytes], object] = {
         (task.line, task.raw): task for file in files for task in file.tasks

@@ -6,7 +6,7 @@ from typing import Any
 
 from optimize_eval.findings.board.document import board_of
 from optimize_eval.findings.board.examples import STEM
-from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun
@@ -29,17 +29,17 @@ def make_board(
     board = board_of(
         stored, files, models, settings=settings, metric=metric, include_per_example=include_per_example
     )
-    write_json(path, board)
+    write_json(path, board.to_dict())
     return board
 
 
 def drop_outdated(folder: Path) -> None:
-    """Remove the boards of own metrics that are older than what the models said last."""
+    """Remove the boards of own metrics that are older than the models' last outputs."""
     outputs = folder / OUTPUTS
     if outputs.exists():
-        said_at = outputs.stat().st_mtime_ns
+        written_at = outputs.stat().st_mtime_ns
         for path in folder.glob(BOARDS):
-            if path.stat().st_mtime_ns < said_at:
+            if path.stat().st_mtime_ns < written_at:
                 path.unlink()
 
 

@@ -3,14 +3,14 @@
 No model is called: outputs are read from the run's folder, in the place of the models.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.kinds.task import task_spec
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.rows.datasets import Example, ParsedFile
@@ -23,9 +23,11 @@ from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile, load_tasks
 from optimize_eval.tasks.target import Tasks
 
+BenchedModel = Mapping[str, Any]  # an evaluator of run.json
+
 
 class Bench:
-    """A bench, and another evaluator of what its models said."""
+    """A bench, and another evaluator for its models' outputs."""
 
     def __init__(
         self,
@@ -43,7 +45,7 @@ class Bench:
         self._scorer = wanted[0].spec
         self.path = path_of(run.folder, self._scorer.name)  # of the board by the new scores
         self._files = files or _files_again(run.manifest)
-        self._models = list(_apart(run.manifest["evaluators"], say))
+        self._models = list(_distinct_models(run.manifest["evaluators"], say))
         self.wanted = [_rescoring(run, model, self._scorer) for model in self._models]
 
     def readings(self) -> dict[str, ParsedFile | None]:
@@ -68,7 +70,7 @@ def _files_again(manifest: Manifest) -> list[TaskFile]:
     for split in manifest["splits"]:
         path = paths.get(split["name"])
         if path is None:
-            raise UsageError(f"run.json does not say where {split['file']} was", hint="run bench again")
+            raise UsageError(f"run.json does not say where {split['file']} was", hint="run the bench again")
         file = load_tasks(path, format=settings.get("format"))
         there = set(split["lines"])
         tasks = tuple(task for task in file.tasks if task.line in there)
@@ -76,8 +78,8 @@ def _files_again(manifest: Manifest) -> list[TaskFile]:
     return files
 
 
-def _apart(models: Sequence[dict[str, Any]], say: Say) -> Iterator[dict[str, Any]]:
-    """Give each model once: what one that was given twice said is written down, and scored, once."""
+def _distinct_models(models: Sequence[BenchedModel], say: Say) -> Iterator[BenchedModel]:
+    """Give each model once: the outputs of one that was given twice are stored, and scored, once."""
     first: dict[str, str] = {}
     for model in models:
         name = first.setdefault(model["text"], model["name"])
@@ -87,7 +89,7 @@ def _apart(models: Sequence[dict[str, Any]], say: Say) -> Iterator[dict[str, Any
             say(f"note: {model['name']} is the same model as {name}, which is scored for both")
 
 
-def _rescoring(run: StoredRun, model: dict[str, Any], scorer: EvaluatorSpec) -> WantedEvaluator:
+def _rescoring(run: StoredRun, model: BenchedModel, scorer: EvaluatorSpec) -> WantedEvaluator:
     outputs = (run.folder / OUTPUTS).absolute()
     how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers, retries=scorer.retries)
     task = Tasks(scorer=scorer, replayed=model.get("model_sha256", ""))

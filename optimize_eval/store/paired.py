@@ -59,6 +59,17 @@ class PairedSplit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OnlyIn:
+    """What only one run has, by axis; of examples how many there are, by split."""
+
+    evaluators: tuple[str, ...]
+    candidates: tuple[str, ...]
+    task_models: tuple[str | None, ...]
+    splits: tuple[str, ...]
+    examples: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Paired:
     """All that two runs have in common; `candidates` are pairs of names."""
 
@@ -66,8 +77,8 @@ class Paired:
     candidates: tuple[tuple[str, str], ...]
     task_models: tuple[str | None, ...]
     splits: tuple[PairedSplit, ...]
-    only_in_a: Mapping[str, Any]
-    only_in_b: Mapping[str, Any]
+    only_in_a: OnlyIn
+    only_in_b: OnlyIn
     caveats: tuple[str, ...]
 
     def cells(self, a: StoredRun, b: StoredRun) -> Iterator[PairedCells]:
@@ -215,16 +226,13 @@ def _only(
     candidates: Sequence[tuple[str, str]],
     splits: Sequence[PairedSplit],
     place: int,
-) -> dict[str, Any]:
-    """List what only one run has, by axis; of examples how many there are, by split."""
+) -> OnlyIn:
     paired = {**common, "candidates": tuple(pair[place] for pair in candidates)}
-    only: dict[str, Any] = {
-        axis: [name for name in _names(axis, run) if name not in paired[axis]] for axis in _AXES
-    }
+    only = {axis: tuple(name for name in _names(axis, run) if name not in paired[axis]) for axis in _AXES}
     left = {
         split.name: len(run.layout.split(split.name).lines) - len(split.b) for split in splits
     }  # as many in a as in b are paired
-    return only | {"examples": {name: many for name, many in left.items() if many}}
+    return OnlyIn(**only, examples={name: many for name, many in left.items() if many})
 
 
 def _about_candidates(

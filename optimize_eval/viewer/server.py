@@ -33,7 +33,7 @@ _HEADERS = {
 }
 
 
-class Reply(NamedTuple):
+class PageReply(NamedTuple):
     """What is sent back."""
 
     status: HTTPStatus
@@ -42,7 +42,7 @@ class Reply(NamedTuple):
     tag: str | None = None
 
 
-class Server(ThreadingHTTPServer):
+class PageServer(ThreadingHTTPServer):
     """The server of one shelf."""
 
     daemon_threads = True
@@ -68,7 +68,7 @@ class Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Server
+    server: PageServer
     server_version, sys_version = "optimize-eval", ""
 
     def do_GET(self) -> None:
@@ -82,7 +82,7 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None:
         """Keep the terminal for what matters."""
 
-    def _more(self, reply: Reply) -> dict[str, str]:
+    def _more(self, reply: PageReply) -> dict[str, str]:
         more = {"Content-Type": reply.kind, "Content-Length": str(len(reply.body))}
         if reply.tag is not None:
             more["ETag"] = f'"{reply.tag}"'
@@ -92,7 +92,7 @@ class _Handler(BaseHTTPRequestHandler):
             more["Set-Cookie"] = f"{cookie}; HttpOnly; SameSite=Strict; Path=/"
         return more
 
-    def _reply(self) -> Reply:
+    def _reply(self) -> PageReply:
         host, port = self.headers.get("Host", ""), self.server.server_port
         if host not in {f"{HOST}:{port}", f"localhost:{port}"}:
             return _refused("this is not the host that is served")
@@ -104,33 +104,33 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             return self._data(parts.path)
         except OptimizeEvalError as error:
-            return Reply(HTTPStatus.CONFLICT, error.message.encode(errors="replace"))
+            return PageReply(HTTPStatus.CONFLICT, error.message.encode(errors="replace"))
         except OSError as error:
-            return Reply(HTTPStatus.CONFLICT, str(error.strerror).encode())
+            return PageReply(HTTPStatus.CONFLICT, str(error.strerror).encode())
 
-    def _page(self, token: str) -> Reply:
-        cookies = (one.partition("=") for one in self.headers.get("Cookie", "").split("; "))
-        known = [value for name, _, value in cookies if name == self.server.cookie]
-        if not any(map(self.server.is_token, [token, *known])):
+    def _page(self, token: str) -> PageReply:
+        cookies = (cookie.partition("=") for cookie in self.headers.get("Cookie", "").split("; "))
+        tokens = [value for name, _, value in cookies if name == self.server.cookie]
+        if not any(map(self.server.is_token, [token, *tokens])):
             return _refused(_UNKNOWN)
-        return Reply(HTTPStatus.OK, document.served("runs"), _HTML)
+        return PageReply(HTTPStatus.OK, document.served("runs"), _HTML)
 
-    def _data(self, path: str) -> Reply:
+    def _data(self, path: str) -> PageReply:
         if path == "/runs":
-            return Reply(HTTPStatus.OK, strict_json.dumps(self.server.shelf.to_dict()), _JSON)
-        found = _RUN.fullmatch(path)
-        live = self.server.shelf.live(found[1]) if found else None
-        if not found or not live:
-            return Reply(HTTPStatus.NOT_FOUND, b"there is nothing here")
+            return PageReply(HTTPStatus.OK, strict_json.dumps(self.server.shelf.to_dict()), _JSON)
+        match = _RUN.fullmatch(path)
+        live = self.server.shelf.live(match[1]) if match else None
+        if not match or not live:
+            return PageReply(HTTPStatus.NOT_FOUND, b"there is nothing here")
         snapshot = live.now()
-        if found[3] is not None:
-            return _block(snapshot.block(int(found[3]), int(found[4])))
-        return self._part(snapshot, _PARTS[found[2]])
+        if match[3] is not None:
+            return _block(snapshot.block(int(match[3]), int(match[4])))
+        return self._part(snapshot, _PARTS[match[2]])
 
-    def _part(self, snapshot: Snapshot, of: Callable[[Snapshot], bytes]) -> Reply:
+    def _part(self, snapshot: Snapshot, of: Callable[[Snapshot], bytes]) -> PageReply:
         if self.headers.get("If-None-Match") == f'"{snapshot.tag}"':
-            return Reply(HTTPStatus.NOT_MODIFIED, b"", tag=snapshot.tag)
-        return Reply(HTTPStatus.OK, of(snapshot), _BYTES, snapshot.tag)
+            return PageReply(HTTPStatus.NOT_MODIFIED, b"", tag=snapshot.tag)
+        return PageReply(HTTPStatus.OK, of(snapshot), _BYTES, snapshot.tag)
 
 
 _PARTS: dict[str, Callable[[Snapshot], bytes]] = {
@@ -140,11 +140,11 @@ _PARTS: dict[str, Callable[[Snapshot], bytes]] = {
 }
 
 
-def _block(told: bytes | None) -> Reply:
-    if told is None:
-        return Reply(HTTPStatus.NOT_FOUND, b"there is no such example")
-    return Reply(HTTPStatus.OK, told, _JSON)
+def _block(block: bytes | None) -> PageReply:
+    if block is None:
+        return PageReply(HTTPStatus.NOT_FOUND, b"there is no such example")
+    return PageReply(HTTPStatus.OK, block, _JSON)
 
 
-def _refused(reason: str) -> Reply:
-    return Reply(HTTPStatus.FORBIDDEN, f"{reason}\n".encode())
+def _refused(reason: str) -> PageReply:
+    return PageReply(HTTPStatus.FORBIDDEN, f"{reason}\n".encode())

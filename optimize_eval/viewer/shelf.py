@@ -2,7 +2,6 @@
 
 import threading
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.reports.page.live import REST, Live
 from optimize_eval.store.listing import ListedRun, list_runs
@@ -18,11 +17,11 @@ class Shelf:
         self._numbers: dict[Path, str] = {}
         self._live: dict[str, Live] = {}
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """List the runs, the newest first."""
-        found = [run for run in list_runs(self._folder) if self._may_be_seen(run.folder)]
-        is_one = [run.folder for run in found] == [self._folder]
-        return {"isOne": is_one, "runs": [self._told(run) for run in found]}
+        runs = [run for run in list_runs(self._folder) if self._may_be_seen(run.folder)]
+        is_one = [run.folder for run in runs] == [self._folder]
+        return {"isOne": is_one, "runs": [self._entry(run) for run in runs]}
 
     def live(self, number: str) -> Live | None:
         """Give a run that was listed before."""
@@ -32,7 +31,7 @@ class Shelf:
         """Return False for what a symlink leads out of the folder to."""
         return folder == self._folder or folder.resolve().parent == self._folder.resolve()
 
-    def _told(self, run: ListedRun) -> dict[str, Any]:
+    def _entry(self, run: ListedRun) -> dict[str, object]:
         with self._lock:
             number = self._numbers.setdefault(run.folder, str(len(self._numbers)))
             self._live.setdefault(number, Live(run.folder, self._rest))

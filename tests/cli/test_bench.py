@@ -306,7 +306,7 @@ def test_diff_takes_benches_by_their_folders_and_pairs_them_by_their_journals(
     assert "nothing is paired" in unpaired["caveats"][0]
     (tmp_path / "b" / "leaderboard.json").unlink()
     refused = cli("diff", "a", "b")
-    assert (refused.status, "did not come to its end" in refused.stderr) == (2, True)
+    assert (refused.status, "the bench is not finished" in refused.stderr) == (2, True)
     assert cli("diff", "a", "nothing").status == 2
 
 

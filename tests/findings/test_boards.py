@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
-from optimize_eval.findings.board.stored import check_files, differences, load_board
-from optimize_eval.findings.diff.boards import compared
+from optimize_eval.findings.board.comparable import differences
+from optimize_eval.findings.board.pinned import check_files
+from optimize_eval.findings.board.stored import load_board
+from optimize_eval.findings.diff.boards import compare_boards
+from optimize_eval.findings.diff.shapes import BoardDiff
 from optimize_eval.reports.terminal.boards import render
 
 Board = dict[str, Any]
@@ -42,10 +45,13 @@ def written(folder: Path, board: Any, name: str = "board.json") -> str:
     return str(path)
 
 
-def between(folder: Path, a: Any, b: Any, *, force: bool = False) -> dict[str, Any]:
-    return compared(
-        load_board(written(folder, a, "a.json")), load_board(written(folder, b, "b.json")), force=force
-    )
+def compared(folder: Path, a: Any, b: Any, *, force: bool = False) -> BoardDiff:
+    boards = load_board(written(folder, a, "a.json")), load_board(written(folder, b, "b.json"))
+    return compare_boards(*boards, force=force)
+
+
+def between(folder: Path, a: Any, b: Any) -> dict[str, Any]:
+    return compared(folder, a, b).to_dict()
 
 
 def test_boards_of_another_tool_are_compared_without_examples_and_with(tmp_path: Path) -> None:
@@ -210,9 +216,9 @@ def test_an_edited_board_is_refused_in_words_or_read(
     folder = tmp_path_factory.getbasetemp()
     for boards in ((board, _ours()), (_ours(), board)):
         try:
-            found = between(folder, *boards, force=True)
+            found = compared(folder, *boards, force=True)
             check_files(load_board(written(folder, board)), str(folder))
         except UsageError:
             continue
-        assert orjson.dumps(found)
+        assert orjson.dumps(found.to_dict())
         assert render(output.fitted(found), width=80)

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from optimize_eval.findings.board.by_task import difference_over
 from optimize_eval.findings.board.document import board_of
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.board.verdict import seen_from
+from optimize_eval.reports.board.rows import csv_pieces
 from optimize_eval.reports.terminal.leaderboard import render
 from optimize_eval.statistics.means import mean_of
 from optimize_eval.statistics.paired import difference_of
@@ -45,7 +48,12 @@ def board_and_folder(
     told = categories or {}
     files = [_file(name, len(got), told.get(name)) for name, got in next(iter(models.values())).items()]
     stored = open_stored(run.write(folder))
-    return board_of(stored, files, {name: name for name in models}, settings={}, **settings), folder
+    found = board_of(stored, files, {name: name for name in models}, settings={}, **settings)
+    return found.to_dict(), folder
+
+
+def rendered(found: Mapping[str, Any], *, width: int) -> str:
+    return render(Board.from_dict(found), width=width)
 
 
 def _file(name: str, size: int, categories: Sequence[str] | None) -> TaskFile:
@@ -145,12 +153,12 @@ def test_who_stands_above_whom(models: Mapping[str, Sequence[Example]], ranked: 
 def test_a_narrow_table_keeps_the_best_models_and_says_how_many_it_left_out() -> None:
     models: dict[str, Files] = {f"model-{n}": {"a": [1 - n / 20, 0.5]} for n in range(12)}
     found = board(models)
-    lines = render(found, width=40).splitlines()
+    lines = rendered(found, width=40).splitlines()
     assert max(map(len, lines)) <= 40
     table = lines[lines.index("") + 1 :]
     assert table[0].split() == ["task", "model-0", "model-1", "model-2"]
     assert table[-1] == " … and 9 more models: see --json"
-    wide = render(found, width=200)
+    wide = rendered(found, width=200)
     assert "model-7" in wide.splitlines()[-4]
     assert "… and 4 more models: see --json" in wide
 
@@ -213,10 +221,12 @@ def test_two_models_win_as_often_as_the_other_loses_and_either_may_come_first(
     assert (pair["a"], back["a"]) == ("x", "y")
     assert (pair["p"], pair["test"], pair["n_pairs"]) == (back["p"], back["test"], back["n_pairs"])
     assert (pair["wins"], pair["ties"], pair["losses"]) == (back["losses"], back["ties"], back["wins"])
-    seen = seen_from(models["x"], models["y"], found["pairs"])
+    whole = Board.from_dict(found)
+    by_model = {model.adapter: model for model in whole.models}
+    seen = seen_from(by_model["x"], by_model["y"], whole.pairs).difference
     if pair["diff"] is not None:
         assert pair["diff"] == -back["diff"]
-        assert seen["diff"] == -pair["diff"]
+        assert seen.diff == -pair["diff"]
     if pair["ci"] is not None:
         assert pair["ci"] == pytest.approx((-back["ci"][1], -back["ci"][0]))
 
@@ -278,7 +288,7 @@ def test_an_interval_is_of_these_tasks_and_from_ten_tasks_on_there_is_one_of_tas
     assert other["tasks"] == 12
     assert other["se"] == pytest.approx(mean_of([n / 12 for n in range(12)]).se)
     assert other["ci"][1] - other["ci"][0] > 0.3
-    text = " ".join(render(board({"m": tasks}), width=100).split())
+    text = " ".join(rendered(board({"m": tasks}), width=100).split())
     assert "on tasks like these (95 % CI, 12 tasks as a sample): m 0." in text
 
 
@@ -311,4 +321,38 @@ def test_models_that_differ_alike_everywhere_are_told_apart_by_the_test() -> Non
     assert (pair["ci"], pair["mark"], pair["holds_at_worst"]) == (None, "worse", True)
     text = found["verdict"]["text"]
     assert text == "x leads; x against y: +1.000 (alike within each task, p < 0.001, 13 pairs)"
-    assert "▼ \N{MINUS SIGN}1.000" in render(found, width=100)
+    assert "▼ \N{MINUS SIGN}1.000" in rendered(found, width=100)
+
+
+REPEATED: dict[str, Files] = {
+    "x": {"a": [(1.0, 0.0), NO, (1.0, 1.0)], "b": [(0.0, 1.0), (1.0, 1.0)]},
+    "y": {"a": [(0.0, 0.0), (1.0, 1.0), NO], "b": [(1.0, 1.0), (0.0, 0.0)]},
+}
+
+
+def test_a_board_is_read_as_it_was_written_in_the_same_order() -> None:
+    found = board(REPEATED, categories={"a": ["mcq", "mcq", "sum"]}, include_per_example=True)
+    assert orjson.dumps(Board.from_dict(orjson.loads(orjson.dumps(found))).to_dict()) == orjson.dumps(found)
+    assert list(found["models"][0])[-3:] == ["categories", "tasks", "win_rate"]
+    assert list(found["pairs"][0])[:3] == ["a", "b", "diff"]
+
+
+def test_a_board_of_the_first_version_is_read_and_shown_as_one_of_today() -> None:
+    found = board(REPEATED, categories={"a": ["mcq", "mcq", "sum"]})
+    first = without(found, LATER)
+    assert rendered(first, width=100) == rendered(found, width=100).replace("▼", "▽").replace("▲", "△")
+    boards = [Board.from_dict(one) for one in (first, found)]
+    texts = ["".join(csv_pieces({"": one}, ci=False)) for one in boards]
+    assert texts[0] == texts[1]
+
+
+LATER = {"df", "on_tasks_like_these", "holds_at_worst", "units", "comparisons", "at_most", "skew", "spent"}
+
+
+def without(value: Any, names: set[str]) -> Any:
+    match value:
+        case dict():
+            return {key: without(item, names) for key, item in value.items() if key not in names}
+        case list():
+            return [without(item, names) for item in value]
+    return value

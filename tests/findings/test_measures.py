@@ -10,10 +10,9 @@ import pytest
 
 from optimize_eval.findings.shapes.summary import summary_from
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.reports.terminal.leaderboard import render as render_board
 from optimize_eval.reports.terminal.summary import render
 from tests.findings.made import LEAD, Example, Fails, Says, made, on_val, saying
-from tests.findings.test_leaderboard import board
+from tests.findings.test_leaderboard import board, rendered
 
 OFTEN: Sequence[Example] = [(1.0, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)]
 
@@ -73,7 +72,7 @@ def test_models_have_pass_rates_over_tasks_and_for_each() -> None:
     assert (last["k"], last["all"]["tasks"], last["all"]["n"]) == (3, 2, 6)
     assert last["all"]["mean"] == pytest.approx((0.25 + 1) / 2)  # tasks count alike
     assert last["any"]["mean"] == pytest.approx((0.75 + 1) / 2)
-    assert "repeats m pass@3 0.875 (" in words(render_board(found, width=100))
+    assert "repeats m pass@3 0.875 (" in words(rendered(found, width=100))
 
 
 def test_a_confidence_beside_scores_is_calibrated_or_not() -> None:
@@ -107,7 +106,7 @@ def test_bleu_of_the_corpus_is_told_beside_the_mean_of_sentences() -> None:
     assert f"corpus a on judge: BLEU {expected:.3f} over 2 outputs" in text
     found = board({"m": {"t": says}})
     assert found["models"][0]["tasks"][0]["corpus_bleu"]["score"] == pytest.approx(expected)
-    assert f"corpus m BLEU {expected:.3f} on t" in words(render_board(found, width=100))
+    assert f"corpus m BLEU {expected:.3f} on t" in words(rendered(found, width=100))
 
 
 def test_repeats_say_how_much_more_of_them_would_gain() -> None:

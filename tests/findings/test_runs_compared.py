@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from optimize_eval.errors import UsageError
-from optimize_eval.findings.diff.regressions import is_regression
-from optimize_eval.findings.diff.runs import compared
+from optimize_eval.findings.diff.runs import compare_runs
 from optimize_eval.findings.summary.compare import compare
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.stored import open_stored
@@ -38,7 +37,7 @@ def between(a: Made, b: Made, *, force: bool = False) -> dict[str, Any]:
     """Compare two runs as they stand on disk."""
     with tempfile.TemporaryDirectory() as folder:
         runs = [open_stored(run.write(Path(folder, name))) for name, run in (("a", a), ("b", b))]
-        return compared(runs[0], runs[1], force=force)
+        return compare_runs(runs[0], runs[1], force=force).to_dict()
 
 
 def row_between(before: Sequence[Example], after: Sequence[Example], **axes: Any) -> dict[str, Any]:
@@ -51,11 +50,10 @@ def test_the_numbers_are_those_of_a_paired_comparison() -> None:
     after = moved(SCORES, -0.1, sd=0.1)
     row = row_between(SCORES, after)
     expected = compare(SCORES, after, None, seed=0, may_flip=True).difference
-    assert expected.ci is not None
-    assert (row["diff"], row["se"], row["ci"], row["p"]) == (
+    assert (row["diff"], row["se"], tuple(row["ci"]), row["p"]) == (
         expected.diff,
         expected.se,
-        [*expected.ci],
+        expected.ci,
         expected.p,
     )
     assert row["diff"] == pytest.approx(row["means"]["b"] - row["means"]["a"])
@@ -118,14 +116,14 @@ def test_failing_where_it_was_good_is_a_regression_though_what_is_left_is_no_wor
     row = row_between([1.0, 0.5] * 20, [Fails(), 0.5] * 20)
     assert (row["diff"], row["p"], row["newly_failing"]) == (0.0, 1.0, 20)
     assert row["at_lower_bound"]["mark"] == "worse"
-    assert is_regression(row)
+    assert row["is_regression"]
 
 
 def test_where_there_is_no_lowest_score_a_new_failure_is_a_regression() -> None:
     row = row_between([5.0, 6.0] * 20, [Fails(), *([6.0, 5.0] * 20)[1:]], score_range=ScoreRange.ANY)
     assert row["at_lower_bound"] is None
     assert row["newly_failing"] == 1
-    assert is_regression(row)
+    assert row["is_regression"]
 
 
 def test_repeats_that_fail_are_told_and_without_a_lowest_score_are_a_regression() -> None:
@@ -143,19 +141,19 @@ def test_repeats_that_fail_are_told_and_without_a_lowest_score_are_a_regression(
 
 
 def test_a_few_new_failures_among_many_are_no_regression() -> None:
-    assert not is_regression(row_between(SCORES, [Fails(), *SCORES[1:]]))
+    assert not row_between(SCORES, [Fails(), *SCORES[1:]])["is_regression"]
 
 
 def test_repeats_that_fail_count_at_the_lower_bound_though_each_example_has_a_score() -> None:
     row = row_between([(0.9, 0.9)] * 20 + [(0.5, 0.5)] * 20, [(0.9, Fails())] * 20 + [(0.5, 0.5)] * 20)
     assert (row["unchanged"], row["newly_failing"], row["failed_calls"]) == (40, 0, {"a": 0, "b": 20})
-    assert is_regression(row)
+    assert row["is_regression"]
 
 
 @pytest.mark.parametrize("after", [[0.0] * 40, [Fails()] * 40], ids=["all lost", "all fail"])
 def test_a_loss_that_is_the_same_everywhere_is_a_regression(after: list[Example]) -> None:
     found = between(on_val(v=[1.0] * 40), on_val(v=after))
-    assert is_regression(found["rows"][0])
+    assert found["rows"][0]["is_regression"]
     assert found["verdict"]["text"].startswith("v is worse on val")
     assert "exactly 1.000 on all 40 examples (p < 0.001)" in found["verdict"]["text"]
 
@@ -166,7 +164,7 @@ def test_the_same_scores_give_p_1_however_few_they_are(n: int, clusters: str | N
     by = {"val": [clusters] * n} if clusters else None
     row = row_between(SCORES[:n], SCORES[:n], clusters=by)
     assert (row["p"], row["p_holm"], row["diff"], row["ties"]) == (1.0, 1.0, 0.0, n)
-    assert not is_regression(row)
+    assert not row["is_regression"]
 
 
 def test_the_first_evaluator_leads_and_the_others_are_named_by_gravity() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from optimize_eval.findings.diff.gates import judged
-from optimize_eval.findings.documents import to_dict
+from optimize_eval.findings.diff.regressions import Evidence
 from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import compare, corrected
 from tests.findings.made import made, points
@@ -63,13 +63,15 @@ def _shares(draw: random.Random, n: int) -> tuple[Sequence[float], Sequence[floa
 
 def _is_met(a: Sequence[float], b: Sequence[float]) -> bool:
     (one,) = corrected([compare(list(a), list(b), None, seed=0, may_flip=True)])
-    row = {
-        **to_dict(score_difference(one)),
-        "margin": None,
-        "at_lower_bound": to_dict(score_difference(one)),
-        "newly_failing": 0,
-        "newly_failing_in_part": 0,
-        "fixed": 0,
-        "failed_calls": {"a": 0, "b": 0},
-    }
-    return judged(row)[0]
+    difference = score_difference(one)
+    evidence = Evidence(
+        difference=difference,
+        margin=None,
+        low=difference,
+        low_margin=None,
+        newly_failing=0,
+        newly_failing_in_part=0,
+        fixed=0,
+        more_failed=False,
+    )
+    return judged(evidence)[0]

@@ -74,7 +74,11 @@ class Browser:
 
     def colours(self, scheme: str) -> None:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        self.devtools("Emulation.setEmulatedMedia", {"features": features})
+        self.devtools("Emulation.setEmulatedMedia", {"media": "", "features": features})
+
+    def paper(self) -> None:
+        """Look as a printer would, until colours are chosen again."""
+        self.devtools("Emulation.setEmulatedMedia", {"media": "print"})
 
     def devtools(self, command: str, parameters: dict[str, Any]) -> Any:
         return self.call("goog/cdp/execute", {"cmd": command, "params": parameters})

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.viewer.server import Server
+from optimize_eval.viewer.server import PageServer
 from optimize_eval.viewer.shelf import Shelf
 from tests.page.browser import Browser
 from tests.page.made import make_run
 
 
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[Server]:
-    with Server(Shelf(folder, rest=0)) as server:
+def served(folder: Path) -> Iterator[PageServer]:
+    with PageServer(Shelf(folder, rest=0)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:

@@ -53,6 +53,28 @@ def test_nothing_is_wider_than_the_window(browser: Browser, page: Path, width: i
         assert browser.run("return document.documentElement.scrollWidth") <= width, tab
 
 
+_CUT_OFF = """
+const ends = [...document.querySelectorAll(".card, table, pre")].map(one => one.getBoundingClientRect());
+return Math.max(0, ...ends.map(box => box.right))"""
+
+
+@pytest.mark.parametrize("tab", TABS)
+def test_on_paper_there_are_black_words_on_white_nothing_to_press_and_nothing_cut_off(
+    browser: Browser, page: Path, tab: str
+) -> None:
+    browser.open(page, f"tab={tab}")
+    browser.ready()
+    browser.resize(794, 1123)  # A4 at 96 dpi
+    browser.paper()
+    assert (
+        browser.run("return getComputedStyle(document.documentElement).backgroundColor")
+        == "rgb(255, 255, 255)"
+    )
+    buttons = "[...document.querySelectorAll('.icon, .copy, .toolbar')]"
+    assert browser.run(f"return {buttons}.filter(one => one.offsetParent).length") == 0
+    assert browser.run(_CUT_OFF) <= 794
+
+
 def axe_violations(browser: Browser, axe: str) -> list[tuple[str, list[str]]]:
     browser.run(axe)
     found = browser.run_async("axe.run().then(found => arguments[0](found.violations))")

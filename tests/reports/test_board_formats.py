@@ -143,7 +143,7 @@ def test_a_bench_that_did_not_come_to_its_end_has_no_csv_and_is_a_run_elsewhere(
         assert cli("report", "run", "--format", form).status == 0
 
 
-@pytest.mark.parametrize("form", ["terminal", "md", "csv", "junit"])
+@pytest.mark.parametrize("form", ["terminal", "md", "csv", "junit", "json"])
 def test_a_board_that_was_edited_is_told_in_every_format(here: Cli, bench: Path, form: str) -> None:
     path = bench / "run" / "leaderboard.json"
     whole = path.read_bytes()

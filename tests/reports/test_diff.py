@@ -1,12 +1,12 @@
 """Two runs compared in a terminal: nothing wider than it, nothing foreign that it would obey."""
 
 from pathlib import Path
-from typing import Any
 from unicodedata import category
 
 import pytest
 
-from optimize_eval.findings.diff.runs import compared
+from optimize_eval.findings.diff.runs import compare_runs
+from optimize_eval.findings.diff.shapes import RunDiff
 from optimize_eval.reports.terminal import diff
 from optimize_eval.store.stored import open_stored
 from tests.findings.made import Example, Fails, Made, Says, made, moved
@@ -38,9 +38,9 @@ def lines_of(a: Made, b: Made, folder: Path, width: int) -> list[str]:
     return diff.render(comparison(a, b, folder), width=width).split("\n")
 
 
-def comparison(a: Made, b: Made, folder: Path) -> dict[str, Any]:
+def comparison(a: Made, b: Made, folder: Path) -> RunDiff:
     runs = [open_stored(run.write(folder / name)) for name, run in (("a", a), ("b", b))]
-    return compared(runs[0], runs[1], force=False)
+    return compare_runs(runs[0], runs[1], force=False)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -16,7 +16,8 @@ import orjson
 import pytest
 
 from optimize_eval.reports.page import document
-from optimize_eval.reports.page.head import commands_of
+from optimize_eval.reports.page.head import commands_of, with_texts_that_fit
+from tests.findings.made import made
 from tests.front_door import Cli, in_this_process
 from tests.page.made import HOSTILE, make_run, report
 
@@ -165,6 +166,31 @@ def test_the_command_for_one_example_names_the_files_that_were_named(page: bytes
     run = {"candidates": [{"name": "a b"}, {"name": "c"}], "evaluators": [], "splits": []}
     settings = {"settings": {"paths": {"candidate": ["all/*.txt"]}}}
     assert commands_of({**run, **settings}, "r")["candidates"] == ["'all/a b.txt'", "all/c.txt"]
+
+
+def test_texts_of_candidates_end_where_there_is_no_more_room() -> None:
+    sizes = [64_000, 64_001, *[63_000] * 40]
+    candidates = [{"name": f"c{n}", "sha256": "0", "text": "x" * size} for n, size in enumerate(sizes)]
+    told = list(with_texts_that_fit(candidates))
+    assert [one["name"] for one in told] == [one["name"] for one in candidates]
+    kept = [len(one["text"]) for one in told if "text" in one]
+    assert kept == [64_000, *[63_000] * 30]
+    assert sum(kept) <= 2_000_000
+    assert {one["sha256"] for one in told} == {"0"}
+
+
+def test_of_201_candidates_all_have_their_numbers_and_none_a_pair_but_with_the_baseline(
+    cli: Cli, tmp_path: Path
+) -> None:
+    cells = {f"c{n}": {"val": [n / 201, 0.5]} for n in range(201)}
+    made({"judge": cells}).write(tmp_path / "r")
+    assert cli("report", "r", "--format", "html").status == 0
+    head = json.loads(parts((tmp_path / "r" / "report.html").read_bytes())["head"])
+    rows = head["summary"]["rows"]
+    assert [row["candidate"] for row in rows] == [*cells]
+    assert sum(row["vs_baseline"] is not None for row in rows) == 200
+    assert head["summary"]["pairs"] == []
+    assert len(head["cells"]) == 201
 
 
 def test_a_stale_summary_is_computed_anew(tmp_path: Path) -> None:

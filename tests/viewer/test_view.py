@@ -12,7 +12,7 @@ from typing import NamedTuple
 import orjson
 import pytest
 
-from optimize_eval.viewer.server import HEADER, Server
+from optimize_eval.viewer.server import HEADER, PageServer
 from optimize_eval.viewer.shelf import Shelf
 from tests.front_door import Cli
 from tests.page.made import make_run
@@ -33,8 +33,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextlib.contextmanager
-def served(folder: Path, **settings: float) -> Iterator[Server]:
-    with Server(Shelf(folder, **settings)) as server:
+def served(folder: Path, **settings: float) -> Iterator[PageServer]:
+    with PageServer(Shelf(folder, **settings)) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
@@ -44,7 +44,7 @@ def served(folder: Path, **settings: float) -> Iterator[Server]:
             thread.join()
 
 
-def ask(server: Server, path: str, method: str = "GET", **headers: str) -> Said:
+def ask(server: PageServer, path: str, method: str = "GET", **headers: str) -> Said:
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.server_port)) as connection:
         connection.request(method, path, headers=given)
@@ -52,7 +52,7 @@ def ask(server: Server, path: str, method: str = "GET", **headers: str) -> Said:
         return Said(reply.status, reply.read(), {name.lower(): value for name, value in reply.getheaders()})
 
 
-def read(server: Server, path: str, **headers: str) -> Said:
+def read(server: PageServer, path: str, **headers: str) -> Said:
     return ask(server, path, X_Token=server.token, **headers)
 
 

@@ -11,8 +11,8 @@ from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import load_with_examples
 from optimize_eval.findings.board.stored import is_board
-from optimize_eval.findings.diff.boards import compared as compared_boards
-from optimize_eval.findings.diff.runs import compared
+from optimize_eval.findings.diff.boards import compare_boards
+from optimize_eval.findings.diff.runs import compare_runs
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.options.gates import RunGateOptions
@@ -30,7 +30,7 @@ Examples:
   optimize-eval diff old/leaderboard.json new/leaderboard.json
 
 \b
-Compares what both asked: the same evaluators about candidates of the same names on the same examples.
+Compares what both runs have: the same evaluators, candidates of the same names, the same examples.
 Gates are for RUN_B; of benches they name MODEL or MODEL@TASK.
 Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a journal is damaged.
 """
@@ -56,12 +56,12 @@ def diff(
     before, after = open_stored(run_a), open_stored(run_b)
     demands.set_margins(after, margin)
     wanted = demands.read_demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
-    found = compared(before, after, force=force)
+    comparison = compare_runs(before, after, force=force)
     judged = wanted.judge(after, summarise_stored(after)) if wanted != demands.Demands() else ()
     if as_json:
-        output.emit_json({**found, **gates.to_dict(judged)})
+        output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
     else:
-        output.emit(report.render(output.fitted(found), width=output.width()))
+        output.emit(report.render(output.fitted(comparison), width=output.width()))
     gates.end(judged)
 
 
@@ -70,10 +70,10 @@ def _diff_boards(
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
     wanted = board_demands.read_demands(after, fail_under, against)
-    found = compared_boards(before, after, force=force)
+    comparison = compare_boards(before, after, force=force)
     judged = wanted.judge(after)
     if as_json:
-        output.emit_json({**found, **gates.to_dict(judged)})
+        output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
     else:
-        output.emit(boards_report.render(output.fitted(found), width=output.width()))
+        output.emit(boards_report.render(output.fitted(comparison), width=output.width()))
     return judged

@@ -14,7 +14,8 @@ from optimize_eval.cli.shown.some_examples import find_examples
 from optimize_eval.errors import UsageError
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
-from optimize_eval.findings.board.examples import ANEW, own_boards, stored_board
+from optimize_eval.findings.board.examples import own_boards, stored_board
+from optimize_eval.findings.board.stored import ANEW
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.options.compared import ChoiceOptions, MovedSplitOptions
 from optimize_eval.options.gates import RunGateOptions
@@ -117,7 +118,7 @@ def _report_bench(
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
     board, others = stored_board(stored), own_boards(stored)
-    judged = board_demands.judged_as_asked(stored, board, others, fail_under, against)
+    judged = board_demands.judged_by_options(stored, board, others, fail_under, against)
     bench = BenchReport(
         stored=stored,
         page=look,

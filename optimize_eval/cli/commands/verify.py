@@ -6,7 +6,8 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
-from optimize_eval.findings.board.stored import check_files, load_board
+from optimize_eval.findings.board.pinned import check_files
+from optimize_eval.findings.board.stored import load_board
 
 SCHEMA = "optimize-eval.verify.v1"
 
@@ -30,12 +31,11 @@ def verify(
 ) -> None:
     """Compare the task files of a leaderboard with the sha256 that it has of them."""
     checked = check_files(load_board(board), board)
-    is_ok = all(one.state == "ok" for one in checked)
+    is_ok = all(file.state == "ok" for file in checked)
     if as_json:
-        files = [{"path": one.path, "state": one.state, "found": one.found or None} for one in checked]
-        output.emit_json({"schema": SCHEMA, "ok": is_ok, "files": files})
+        output.emit_json({"schema": SCHEMA, "ok": is_ok, "files": [file.to_dict() for file in checked]})
     else:
-        for one in checked:
-            output.emit(f"{one.path}: {_WORDS[one.state]}")
+        for file in checked:
+            output.emit(f"{file.path}: {_WORDS[file.state]}")
     if not is_ok:
         raise typer.Exit(_DIFFERS)

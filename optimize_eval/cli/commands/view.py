@@ -10,7 +10,7 @@ import typer
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.store.listing import list_runs
-from optimize_eval.viewer.server import Server
+from optimize_eval.viewer.server import PageServer
 from optimize_eval.viewer.shelf import Shelf
 
 EXAMPLES = """\b
@@ -58,9 +58,9 @@ def _announce(url: str, *, is_opened: bool) -> None:
         webbrowser.open(url)
 
 
-def _listening(shelf: Shelf, port: int) -> Server:
+def _listening(shelf: Shelf, port: int) -> PageServer:
     try:
-        return Server(shelf, port)
+        return PageServer(shelf, port)
     except OSError as error:
         raise UsageError(
             f"port {port} cannot be used: {error.strerror}", hint="omit --port: any free one is taken"

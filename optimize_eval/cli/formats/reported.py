@@ -12,7 +12,7 @@ from optimize_eval.cli.shown.page import PageOptions
 from optimize_eval.cli.shown.records import RecordLayout
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
-from optimize_eval.findings.board.stored import Board
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import Demands
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.some_examples import SomeExamples

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from optimize_eval.cli import output
-from optimize_eval.findings.board.stored import SCHEMA, Board
+from optimize_eval.findings.board.shapes import SCHEMA, Board
 from optimize_eval.reports.terminal import leaderboard
 from optimize_eval.reports.terminal.summary import head
 
@@ -27,9 +27,7 @@ def tell(
     if as_json:
         output.emit_json({**to_dict(boards), "run": str(path.parent), "status": status, **beside})
     elif boards and quiet:
-        verdicts = [
-            f"{f'by {name}: ' * bool(name)}{board['verdict']['text']}" for name, board in boards.items()
-        ]
+        verdicts = [f"{f'by {name}: ' * bool(name)}{board.verdict.text}" for name, board in boards.items()]
         output.emit("\n".join([*verdicts, str(path.parent)]))
     elif boards:
         emit(boards)
@@ -48,6 +46,7 @@ def emit(boards: Mapping[str, Board], note: str | None = None) -> None:
 
 def to_dict(boards: Mapping[str, Board]) -> dict[str, Any]:
     """Make one value of boards: the bench's own, with those of own metrics in it."""
-    none: Board = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
-    others = {name: board for name, board in boards.items() if name}
-    return {**boards.get("", none), **({"boards": others} if others else {})}
+    own = boards.get("")
+    none: Mapping[str, Any] = {"schema": SCHEMA, "overall_score": None, "tasks": [], "models": []}
+    others = {name: board.to_dict() for name, board in boards.items() if name}
+    return {**(own.to_dict() if own else none), **({"boards": others} if others else {})}

@@ -5,11 +5,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.page.document import MOST, pieces
 from optimize_eval.reports.page.source import source_of
@@ -65,7 +66,7 @@ def write_page(
     options: PageOptions,
     *,
     summary: Summary | None = None,
-    boards: Mapping[str, Mapping[str, Any]] | None = None,
+    boards: Mapping[str, Board] | None = None,
 ) -> Path:
     """Write the page of a run and return where it is."""
     most = options.most

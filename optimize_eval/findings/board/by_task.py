@@ -16,18 +16,18 @@ from optimize_eval.statistics.stratified import Stratified, stratified
 
 FEWEST_TASKS = 10  # from which on other tasks are spoken of
 
-Pair = tuple[float, float]
+ScorePair = tuple[float, float]
 
 
 def mean_over(tasks: Sequence[Sequence[float]]) -> Mean:
     """Estimate the mean of these tasks' means, of scores from 0 to 1; empty tasks do not count."""
     there = [scores for scores in tasks if scores]
     n = sum(map(len, there))
-    found = stratified(there)
-    if found is None:
+    estimate = stratified(there)
+    if estimate is None:
         return replace(mean_of(_centres(there)), se=None, ci=None, method=None, n=n, df=None)
-    ci = wilson_effective(found.mean, found.se, units=round(found.worth), df=found.df)
-    return Mean(mean=found.mean, se=found.se, ci=ci, method="wilson_effective", n=n, df=found.df)
+    ci = wilson_effective(estimate.mean, estimate.se, units=round(estimate.worth), df=estimate.df)
+    return Mean(mean=estimate.mean, se=estimate.se, ci=ci, method="wilson_effective", n=n, df=estimate.df)
 
 
 def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Mean | None:
@@ -37,17 +37,17 @@ def on_tasks_like_these(tasks: Sequence[Sequence[float]]) -> Mean | None:
 
 
 def difference_over(
-    tasks: Sequence[Sequence[Pair]], *, seed: int = 0, may_flip: bool = True
+    tasks: Sequence[Sequence[ScorePair]], *, seed: int = 0, may_flip: bool = True
 ) -> PairedDifference:
     """Compare pairs by task: the mean over tasks of second minus first, its interval, one p value."""
     there = [pairs for pairs in tasks if pairs]
     every = [pair for pairs in there for pair in pairs]
     plain = _compared(every, may_flip=False)  # for its counts
-    found = stratified([[b - a for a, b in pairs] for pairs in there])
-    if found is None:
+    estimate = stratified([[b - a for a, b in pairs] for pairs in there])
+    if estimate is None:
         whole = _compared([_centre(pairs) for pairs in there], seed=seed, may_flip=may_flip)
     else:
-        whole = _among_fixed_tasks(there, found, seed=seed, may_flip=may_flip)
+        whole = _among_fixed_tasks(there, estimate, seed=seed, may_flip=may_flip)
     return replace(
         whole,
         ci=_possible(whole.ci, every),
@@ -59,7 +59,7 @@ def difference_over(
 
 
 def _among_fixed_tasks(
-    tasks: Sequence[Sequence[Pair]], found: Stratified, *, seed: int, may_flip: bool
+    tasks: Sequence[Sequence[ScorePair]], estimate: Stratified, *, seed: int, may_flip: bool
 ) -> PairedDifference:
     """Flip pairs, each with the weight that it has in its task."""
     if len({len(pairs) for pairs in tasks}) == 1:
@@ -67,23 +67,23 @@ def _among_fixed_tasks(
     else:
         weighted = [(a / len(pairs), b / len(pairs)) for pairs in tasks for a, b in pairs]
         flipped = _compared(weighted, seed=seed, may_flip=may_flip)
-    ci = around(found.mean, found.se, found.df) if found.se else None
-    return replace(flipped, diff=found.mean, se=found.se, ci=ci, df=found.df)
+    ci = around(estimate.mean, estimate.se, estimate.df) if estimate.se else None
+    return replace(flipped, diff=estimate.mean, se=estimate.se, ci=ci, df=estimate.df)
 
 
-def _possible(ci: Interval | None, pairs: Sequence[Pair]) -> Interval | None:
+def _possible(ci: Interval | None, pairs: Sequence[ScorePair]) -> Interval | None:
     """Leave out what two scores from 0 to 1 cannot differ by; a board of another tool may have others."""
     if ci is None or not all(0 <= score <= 1 for pair in pairs for score in pair):
         return ci
     return max(-1.0, ci[0]), min(1.0, ci[1])
 
 
-def _compared(pairs: Sequence[Pair], *, seed: int = 0, may_flip: bool) -> PairedDifference:
+def _compared(pairs: Sequence[ScorePair], *, seed: int = 0, may_flip: bool) -> PairedDifference:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     return difference_of(first, second, seed=seed, may_flip=may_flip)
 
 
-def _centre(pairs: Sequence[Pair]) -> Pair:
+def _centre(pairs: Sequence[ScorePair]) -> ScorePair:
     return math.fsum(a for a, _ in pairs) / len(pairs), math.fsum(b for _, b in pairs) / len(pairs)
 
 

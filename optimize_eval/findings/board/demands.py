@@ -1,10 +1,10 @@
-"""What a leaderboard has to reach, as options ask for it; what runs have to, and how it is kept: demands."""
+"""What a leaderboard has to reach, as options say; what runs have to, and how it is kept: demands."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.findings.demands import GateOptions
@@ -13,10 +13,10 @@ from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
     from optimize_eval.findings.board.gates import BoardBound
-    from optimize_eval.findings.board.stored import Board
+    from optimize_eval.findings.board.shapes import Board, ModelScores
     from optimize_eval.findings.summary.gates import Gate
 
-_NONE: Mapping[str, Any] = MappingProxyType({})
+_NONE: "Mapping[str, Board]" = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,15 +33,17 @@ class BoardDemands:
         `others` are the boards of own metrics by their names.
         """
         from optimize_eval.findings.board import gates as board_gates  # noqa: PLC0415  most benches have no gates
-        from optimize_eval.findings.diff.boards import compared  # noqa: PLC0415
+        from optimize_eval.findings.diff.boards import compare_boards  # noqa: PLC0415
 
         if self == BoardDemands():
             return ()
-        found: Iterable[Gate] = ()
+        regressions: Iterable[Gate] = ()
         if self.before:
-            found = board_gates.regression_gates(compared(self.before, board), self.before, self.against)
+            regressions = board_gates.regression_gates(
+                compare_boards(self.before, board), self.before, self.against
+            )
         bounded = board_gates.bound_gates(_models(board, others), self.bounds)
-        return (*board_gates.unchanged(board, ""), *bounded, *found)
+        return (*board_gates.unchanged(board, ""), *bounded, *regressions)
 
 
 def read_demands(
@@ -50,13 +52,13 @@ def read_demands(
     """Read the demands, which must fit a board, of which no more has to be known than its names."""
     if not fail_under and against is None:
         return BoardDemands()
-    from optimize_eval.findings.board.examples import load_with_examples  # noqa: PLC0415  see BoardDemands
+    from optimize_eval.findings.board.comparable import by_name  # noqa: PLC0415  see BoardDemands
+    from optimize_eval.findings.board.examples import load_with_examples  # noqa: PLC0415
     from optimize_eval.findings.board.gates import parse_bound  # noqa: PLC0415
-    from optimize_eval.findings.board.stored import by_name  # noqa: PLC0415
     from optimize_eval.findings.diff.boards import check_comparable  # noqa: PLC0415
 
     models = [*_models(expected, dict.fromkeys(metrics, expected))]
-    tasks = [*by_name(expected["models"][0]["tasks"])]
+    tasks = [*by_name(expected.models[0].tasks)]
     bounds = tuple(parse_bound(text, models, tasks) for text in fail_under or ())
     if against is None:
         return BoardDemands(bounds=bounds)
@@ -88,14 +90,14 @@ def judged(
     return wanted.judge(with_examples(board, stored) if wanted.before else board, others)
 
 
-def judged_as_asked(
+def judged_by_options(
     stored: StoredRun,
     board: "Board | None",
     others: "Mapping[str, Board]",
     fail_under: Sequence[str] | None,
     against: str | None,
 ) -> "tuple[Gate, ...]":
-    """Hold a bench on disk against what a command asks for."""
+    """Hold a bench on disk against the gates of a command."""
     if board is None:
         return _incomplete(stored) if fail_under or against is not None else ()
     return judged(read_demands(board, fail_under, against, [*others]), stored, board, others)
@@ -105,10 +107,10 @@ def recalled(stored: StoredRun, board: "Board", others: "Mapping[str, Board]") -
     """Judge the demands that the bench's own command had; what they name may be gone by now."""
     from optimize_eval.findings.summary.gates import Gate  # noqa: PLC0415  see BoardDemands
 
-    said = stored.manifest.get("settings", {}).get("gates", {})
+    kept = stored.manifest.get("settings", {}).get("gates", {})
     try:
-        asked = said.get("fail_under"), said.get("no_regression_against")
-        return judged_as_asked(stored, board, others, *asked)
+        options = kept.get("fail_under"), kept.get("no_regression_against")
+        return judged_by_options(stored, board, others, *options)
     except (OptimizeEvalError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         reason = error.message if isinstance(error, OptimizeEvalError) else "run.json was edited"
         return (Gate(name="gates", is_met=False, text=f"the gates cannot be judged any more: {reason}"),)
@@ -130,10 +132,10 @@ def place_of(path: str) -> str:
     return str(Path(path).parent) if is_of_a_bench else path
 
 
-def _models(board: "Board", others: "Mapping[str, Board]") -> dict[str, Any]:
+def _models(board: "Board", others: "Mapping[str, Board]") -> "dict[str, ModelScores]":
     """Name the models of a board, and as MODEL.METRIC those of the boards of own metrics."""
-    named = {model["adapter"]: model for model in board["models"]}
+    named = {model.adapter: model for model in board.models}
     for metric, other in others.items():
-        for model in other["models"]:
-            named.setdefault(f"{model['adapter']}.{metric}", model)
+        for model in other.models:
+            named.setdefault(f"{model.adapter}.{metric}", model)
     return named

@@ -1,21 +1,24 @@
 """A run of task files → `leaderboard.v1`: models in their order, and compared in pairs.
 
 Failures stay apart: a model that did not run all tasks never stands above one that did, and a failure never
-lifts a model. A model's own numbers are leaderboard_models', what it all says in words leaderboard_verdict's.
+lifts a model. A model's own numbers are models', what it all amounts to in words is verdict's.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate, combinations
 from typing import Any
 
 from optimize_eval.findings.board.by_task import difference_over
-from optimize_eval.findings.board.models import Counted, Model, Values, model_of, read_split, tasks_of
-from optimize_eval.findings.board.stored import SCHEMA
+from optimize_eval.findings.board.models import ByExample, RankedModel, model_of
+from optimize_eval.findings.board.outcomes import CountedTask, read_outcomes, tasks_of
+from optimize_eval.findings.board.shapes import SCHEMA, Board, ModelPair, ScoredFile
 from optimize_eval.findings.board.verdict import judge
-from optimize_eval.findings.documents import to_dict
+from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.replies import doubts_of_models
+from optimize_eval.findings.shapes.summary import SpendingTotals
 from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
 from optimize_eval.statistics.families import ALPHA
@@ -33,51 +36,63 @@ def board_of(
     settings: Mapping[str, Any],
     metric: str | None = None,
     include_per_example: bool = False,
-) -> dict[str, Any]:
+) -> Board:
     """Make the leaderboard of evaluators that stand for models, with nothing owed; splits are files.
 
     `models` says by evaluator what a model is called; `metric` names who scored in place of a task's metric.
     """
+    tasks = list(tasks_of(files, run.layout))
+    every = list(_models(run, tasks, models, metric, with_examples=include_per_example))
+    pairs = _pairs(every, tasks, run.layout.seed)
+    changed = [called for name, called in models.items() if name in run.ledger.changed]
+    ranked = [
+        replace(model.scores, win_rate=_win_rate(model.scores.adapter, pairs))
+        for model in sorted(every, key=_rank)
+    ]
+    first, spent = every[0].scores, run.ledger.ledger.spending.to_dict()
+    return Board(
+        schema=SCHEMA,
+        timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
+        overall_score=first.overall_score,
+        adapter=first.adapter,
+        tasks=first.tasks,
+        verdict=judge(ranked, pairs, changed, doubts=list(doubts_of_models(ranked, _written(run, models)))),
+        changed=tuple(changed),
+        models=tuple(ranked),
+        pairs=tuple(pairs),
+        files=tuple(map(_file, files)),
+        task_errors=tuple({"path": file.path, **error.to_dict()} for file in files for error in file.errors),
+        settings=dict(settings),
+        spent=None if spent is None else from_dict(SpendingTotals, spent),
+    )
+
+
+def _models(
+    run: StoredRun,
+    tasks: Sequence[CountedTask],
+    models: Mapping[str, str],
+    metric: str | None,
+    *,
+    with_examples: bool,
+) -> Iterator[RankedModel]:
     layout = run.layout
-    tasks = list(tasks_of(files, layout))
-    found = []
     with run.reader() as reader:
         for name, called in models.items():
-            cells = [cell for cell in layout.cells if cell.evaluator == name]
-            splits = {
-                cell.split: read_split(reader, cell, layout, is_told=include_per_example) for cell in cells
+            files = {
+                cell.split: read_outcomes(reader, cell, layout, with_records=with_examples)
+                for cell in layout.cells
+                if cell.evaluator == name
             }
-            found.append(model_of(called, tasks, splits, metric, is_told=include_per_example))
-    pairs = _pairs(found, tasks, layout.seed)
-    for model in found:
-        model.told["win_rate"] = _win_rate(model.told["adapter"], pairs)
-    first = found[0].told
-    changed = [called for name, called in models.items() if name in run.ledger.changed]
-    ranked = [model.told for model in sorted(found, key=_standing)]
-    return {
-        "schema": SCHEMA,
-        "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
-        "overall_score": first["overall_score"],
-        "adapter": first["adapter"],
-        "tasks": first["tasks"],
-        "verdict": judge(ranked, pairs, changed, doubts=list(doubts_of_models(ranked, _asked(run, models)))),
-        "changed": changed,
-        "models": ranked,
-        "pairs": pairs,
-        "files": [_file(file) for file in files],
-        "task_errors": [{"path": file.path, **error.to_dict()} for file in files for error in file.errors],
-        "settings": dict(settings),
-        "spent": run.ledger.ledger.spending.to_dict(),
-    }
+            yield model_of(called, tasks, files, metric, with_examples=with_examples)
 
 
-def _asked(run: StoredRun, models: Mapping[str, str]) -> dict[str, str]:
+def _written(run: StoredRun, models: Mapping[str, str]) -> dict[str, str]:
     """Say by what a model is called how it is written."""
-    written = {one["name"]: one["text"] for one in run.manifest["evaluators"]}
+    written = {entry["name"]: entry["text"] for entry in run.manifest["evaluators"]}
     return {called: written[called] for called in models.values() if called in written}
 
 
-def expected_board(files: Sequence[TaskFile], layout: Layout) -> dict[str, Any]:
+def expected_board(files: Sequence[TaskFile], layout: Layout) -> Board:
     """Make of a leaderboard what is known of it before anything is called: its models and its tasks."""
     tasks = [
         {
@@ -89,41 +104,45 @@ def expected_board(files: Sequence[TaskFile], layout: Layout) -> dict[str, Any]:
         }
         for task in tasks_of(files, layout)
     ]
-    return {"models": [{"adapter": name, "tasks": tasks} for name in layout.evaluators]}
+    return Board.of_what_is_known(
+        {"models": [{"adapter": name, "tasks": tasks} for name in layout.evaluators]}
+    )
 
 
-def _standing(model: Model) -> tuple[float, ...]:
+def _rank(model: RankedModel) -> tuple[float, ...]:
     """Order models: who ran all tasks first, then by what failures counted as 0 leave, then by failures.
 
     Never by the score next: where a call failed in the place of a wrong answer, that would lift the model.
     """
-    told = model.told
-    return len(told["not_run"]), -(told["lower_bound"] or 0.0), told["failed"]
+    scores = model.scores
+    return len(scores.not_run), -(scores.lower_bound or 0.0), scores.failed
 
 
-def _pairs(models: Sequence[Model], tasks: Sequence[Counted], seed: int) -> list[dict[str, Any]]:
+def _pairs(models: Sequence[RankedModel], tasks: Sequence[CountedTask], seed: int) -> list[ModelPair]:
     couples = list(combinations(models, 2))
     may_flip = len(couples) <= MOST_FLIPPED_PAIRS
     means = [_compare(a.means, b.means, tasks, seed=seed, may_flip=may_flip) for a, b in couples]
     return [
-        {
-            "a": a.told["adapter"],
-            "b": b.told["adapter"],
-            **to_dict(score_difference(comparison)),
-            "holds_at_lower_bound": _holds(comparison, _compare(a.lows, b.lows, tasks, may_flip=False)),
-            "holds_at_worst": _holds(comparison, _at_worst(a, b, comparison, tasks)),
-        }
+        ModelPair(
+            a=a.scores.adapter,
+            b=b.scores.adapter,
+            difference=score_difference(comparison),
+            holds_at_lower_bound=_holds(comparison, _compare(a.lows, b.lows, tasks, may_flip=False)),
+            holds_at_worst=_holds(comparison, _at_worst(a, b, comparison, tasks)),
+        )
         for (a, b), comparison in zip(couples, corrected(means), strict=True)
     ]
 
 
-def _at_worst(a: Model, b: Model, found: Comparison, tasks: Sequence[Counted]) -> Comparison:
+def _at_worst(a: RankedModel, b: RankedModel, plain: Comparison, tasks: Sequence[CountedTask]) -> Comparison:
     """Compare with failures as 0 of the one that is ahead, and as 1 of the other."""
-    ends = (a.highs, b.lows) if (found.difference.diff or 0.0) > 0 else (a.lows, b.highs)
+    ends = (a.highs, b.lows) if (plain.difference.diff or 0.0) > 0 else (a.lows, b.highs)
     return _compare(*ends, tasks, may_flip=False)
 
 
-def _compare(a: Values, b: Values, tasks: Sequence[Counted], *, seed: int = 0, may_flip: bool) -> Comparison:
+def _compare(
+    a: ByExample, b: ByExample, tasks: Sequence[CountedTask], *, seed: int = 0, may_flip: bool
+) -> Comparison:
     """Compare on the examples that both have a score for; of these, tasks count alike."""
     both = list(zip(a, b, strict=True))
     starts = accumulate((task.size for task in tasks), initial=0)
@@ -135,9 +154,9 @@ def _compare(a: Values, b: Values, tasks: Sequence[Counted], *, seed: int = 0, m
     return Comparison(difference=difference, dropped=len(both) - difference.n_pairs)
 
 
-def _holds(found: Comparison, other: Comparison) -> bool:
+def _holds(plain: Comparison, other: Comparison) -> bool:
     """Return True if a difference goes the same way, and is as sure, with failures counted as scores."""
-    ways = _way(found.difference), _way(other.difference)
+    ways = _way(plain.difference), _way(other.difference)
     return None not in ways and ways[0] in {0, ways[1]}
 
 
@@ -149,21 +168,21 @@ def _way(d: PairedDifference) -> int | None:
     return 1 if low > 0 else -1 if high < 0 else 0
 
 
-def _win_rate(model: str, pairs: Sequence[Mapping[str, Any]]) -> float | None:
+def _win_rate(model: str, pairs: Sequence[ModelPair]) -> float | None:
     """Average over the others how many examples are won, where a tie is half a win."""
-    rates = [
-        (pair["wins" if pair["b"] == model else "losses"] + pair["ties"] / 2) / pair["n_pairs"]
-        for pair in pairs
-        if model in {pair["a"], pair["b"]} and pair["n_pairs"]
-    ]
+    rates = []
+    for pair in pairs:
+        d = pair.difference
+        if model in {pair.a, pair.b} and d.n_pairs:
+            rates.append(((d.wins if pair.b == model else d.losses) + d.ties / 2) / d.n_pairs)
     return math.fsum(rates) / len(rates) if rates else None
 
 
-def _file(file: TaskFile) -> dict[str, Any]:
-    return {
-        "path": file.path,
-        "sha256": file.sha256,
-        "dialect": file.dialect,
-        "tasks": len(file.tasks),
-        "errors": len(file.errors),
-    }
+def _file(file: TaskFile) -> ScoredFile:
+    return ScoredFile(
+        path=file.path,
+        sha256=file.sha256,
+        dialect=file.dialect,
+        tasks=len(file.tasks),
+        errors=len(file.errors),
+    )

@@ -1,17 +1,19 @@
 """Gates on leaderboards: what models have to reach, and that none is worse than on an earlier board.
 
 Pure: boards and their comparison in, gates out. What a gate is, and how a mean is held against a bound, is
-gates'; how two boards compare is boards_compared's.
+summary.gates'; how two boards compare is diff.boards'.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from optimize_eval.errors import UsageError
-from optimize_eval.findings.board.stored import Board, by_name
-from optimize_eval.findings.diff.boards import sentence
+from optimize_eval.findings.board.comparable import by_name
+from optimize_eval.findings.board.shapes import Board, ModelScores, TaskScores
+from optimize_eval.findings.diff.board_words import sentence
 from optimize_eval.findings.diff.gates import ONE_SIDED, judged
+from optimize_eval.findings.diff.shapes import BoardDiff, ModelDiff, UnpairedDifference
+from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.summary.compare import HINT_WORSE, TOO_FEW
 from optimize_eval.findings.summary.gates import BoundAxes, Gate, bound_gate, read_bound
 from optimize_eval.findings.wording import count
@@ -19,8 +21,6 @@ from optimize_eval.statistics.families import can_decide, fewest_units
 from optimize_eval.statistics.intervals import Interval
 
 _OF_A_BENCH = BoundAxes("bench", "model", "task")
-
-Model = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,28 +38,26 @@ def parse_bound(text: str, models: Sequence[str], tasks: Sequence[str]) -> Board
     return BoardBound(model=model, task=task, least=least)
 
 
-def bound_gates(models: Mapping[str, Model], bounds: Sequence[BoardBound]) -> Iterator[Gate]:
+def bound_gates(models: Mapping[str, ModelScores], bounds: Sequence[BoardBound]) -> Iterator[Gate]:
     """Hold models, each by its name, against their bounds."""
     for bound in bounds:
         where = f"{bound.model}, overall" if bound.task is None else f"{bound.model} on {bound.task}"
-        told = _score_of(models.get(bound.model), bound.task)
-        if told is None:
+        scores = _scores_of(models.get(bound.model), bound.task)
+        if scores is None:
             text = f"{where}: it is not on the board: {bound.least:g} is not shown to be met"
             yield Gate(name=f"fail-under {where}", is_met=False, text=text)
         else:
-            yield bound_gate(where, _as_of_a_split(told), bound.least)
+            yield bound_gate(where, _as_of_a_split(scores), bound.least)
 
 
-def _score_of(model: Model | None, task: str | None) -> Mapping[str, Any] | None:
-    if model is None:
-        return None
-    if task is None:
-        return {**model, "score": model.get("overall_score")}
-    return by_name(model["tasks"]).get(task)
+def _scores_of(model: ModelScores | None, task: str | None) -> ModelScores | TaskScores | None:
+    if model is None or task is None:
+        return model
+    return by_name(model.tasks).get(task)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Bounded:
+class BoundedScore:
     """A score as summaries have a mean."""
 
     mean: float | None
@@ -69,45 +67,43 @@ class _Bounded:
     bounds: tuple[float | None, float | None]
 
 
-def _as_of_a_split(told: Mapping[str, Any]) -> _Bounded:
-    """Make of a score what summaries have; boards of other tools have no more than the score."""
-    return _Bounded(
-        mean=told["score"],
-        ci=told.get("ci"),
-        scored=told.get("scored") or 0,
-        failed=told.get("failed") or 0,
-        bounds=(told.get("lower_bound"), None),
+def _as_of_a_split(scores: ModelScores | TaskScores) -> BoundedScore:
+    return BoundedScore(
+        mean=scores.overall_score if isinstance(scores, ModelScores) else scores.score,
+        ci=scores.ci,
+        scored=scores.scored,
+        failed=scores.failed,
+        bounds=(scores.lower_bound, None),
     )
 
 
 def unchanged(board: Board, where: str) -> Iterator[Gate]:
     """Demand that a board's programs stayed what they were."""
-    if names := ", ".join(map(str, board.get("changed") or ())):
+    if names := ", ".join(board.changed):
         text = f"{names} changed while being called{where}: its scores are not of one program"
         yield Gate(name=f"unchanged{where}", is_met=False, text=text)
 
 
-def regression_gates(found: Mapping[str, Any], before: Board, against: str) -> Iterator[Gate]:
+def regression_gates(diff: BoardDiff, before: Board, against: str) -> Iterator[Gate]:
     """Hold a comparison with an earlier board against the demand that no model is worse overall.
 
     What that board has and this one has not may be worse.
     """
     yield from unchanged(before, f" in {against}")
-    for axis, names in found["only_in_a"].items():
+    for what, names in (("model", diff.only_in_a.models), ("task", diff.only_in_a.tasks)):
         for name in names:
-            what = f"{axis.removesuffix('s')} {name}"
-            text = f"against {against}: {what} is on that board and not on this one"
-            yield Gate(name=f"no-regression {what}", is_met=False, text=text)
-    for model in found["models"]:
-        is_met, why = _held_in_pairs(model) if model["paired"] else (_holds_apart(model), "")
+            text = f"against {against}: {what} {name} is on that board and not on this one"
+            yield Gate(name=f"no-regression {what} {name}", is_met=False, text=text)
+    for model in diff.models:
+        is_met, why = _judged(model)
         text = f"against {against}: {sentence(model)}{why}"
-        yield Gate(name=f"no-regression {model['model']}, overall", is_met=is_met, text=text)
+        yield Gate(name=f"no-regression {model.model}, overall", is_met=is_met, text=text)
 
 
 def check_can_decide(before: Board, expected: Board) -> None:
     """Refuse, before anything is called, a gate that so few examples in pairs could never be held against."""
-    is_paired = all(task.get("per_example") for model in before["models"] for task in model["tasks"])
-    examples = sum(task["total"] for task in expected["models"][0]["tasks"])
+    is_paired = all(task.per_example for model in before.models for task in model.tasks)
+    examples = sum(task.total for task in expected.models[0].tasks)
     if is_paired and not can_decide(examples, alpha=ONE_SIDED):
         raise UsageError(
             f"--no-regression-against cannot be decided on {count(examples, 'example')}: "
@@ -116,18 +112,19 @@ def check_can_decide(before: Board, expected: Board) -> None:
         )
 
 
-def _held_in_pairs(model: Model) -> tuple[bool, str]:
-    return judged({**model, **model["overall"], "newly_failing_in_part": 0, "margin": None})
+def _judged(model: ModelDiff) -> tuple[bool, str]:
+    evidence = model.evidence
+    return (_holds_apart(model), "") if evidence is None else judged(evidence)
 
 
-def _holds_apart(model: Model) -> bool:
+def _holds_apart(model: ModelDiff) -> bool:
     """Return True if nothing got worse as far as two means can tell; what they leave open is a loss."""
-    fails_more = model["failed_calls"]["b"] > model["failed_calls"]["a"]
-    told = [model["overall"], *([model["at_lower_bound"]] if fails_more else [])]
-    return not any(_is_loss(one) for one in told)
+    fails_more = model.failed_calls.b > model.failed_calls.a
+    compared = [model.overall.difference, *([model.at_lower_bound] if fails_more else [])]
+    return not any(map(_is_loss, compared))
 
 
-def _is_loss(apart: Mapping[str, Any]) -> bool:
-    if apart["diff"] is None:
+def _is_loss(apart: ScoreDifference | UnpairedDifference) -> bool:
+    if apart.diff is None:
         return True
-    return bool(apart["mark"] == HINT_WORSE or (apart["mark"] == TOO_FEW and apart["diff"] < 0))
+    return apart.mark == HINT_WORSE or (apart.mark == TOO_FEW and apart.diff < 0)

@@ -1,225 +1,167 @@
-"""One model's numbers on a leaderboard: its tasks, categories and overall score, read from the journal.
+"""One model's numbers on a leaderboard: its tasks, categories and overall score.
 
-An example's task is its file, or its own record where each record is a task. Tasks count alike, however many
-examples they have. How models compare is leaderboard's.
+Tasks count alike, however many examples they have. What a model did is outcomes', how models compare is
+document's.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, TypeVar
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
-from optimize_eval.findings.documents import to_dict
-from optimize_eval.findings.measures import Measures, passes_of, passes_over
-from optimize_eval.findings.replies import Replies
-from optimize_eval.findings.scores import CellReading, Scores
-from optimize_eval.statistics.means import Mean, mean_of
-from optimize_eval.store.layout import Cell, Layout
-from optimize_eval.store.view import Reader
-from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.jsonl.files import SPEC
+from optimize_eval.findings.board.outcomes import CountedTask, FileOutcomes, example_of
+from optimize_eval.findings.board.shapes import (
+    BoardExample,
+    CategoryScores,
+    ModelScores,
+    TaskScores,
+    TasksLikeThese,
+)
+from optimize_eval.findings.measures import passes_of, passes_over
+from optimize_eval.findings.scores import Scores
+from optimize_eval.findings.shapes.measured import PassRates
+from optimize_eval.statistics.means import mean_of
 
-Values = Sequence[float]  # by example, not a number where there is none
-_One = TypeVar("_One")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counted:
-    """What counts as one task: examples of one file."""
-
-    name: str
-    file: TaskFile
-    split: str  # the file's name in the run
-    places: slice  # of the file's examples
-
-    @property
-    def items(self) -> Sequence[Task]:
-        return self.of(self.file.tasks)
-
-    @property
-    def size(self) -> int:
-        return int(self.places.stop - self.places.start)
-
-    def of(self, by_example: Sequence[_One]) -> Sequence[_One]:
-        return by_example[self.places]
+ByExample = Sequence[float]  # not a number where there is no score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split:
-    """What one model did with one file, by example."""
-
-    scores: Scores
-    seconds: Sequence[Sequence[float]]  # of scored calls
-    kinds: Sequence[Counter[str]]  # of failures
-    said: Sequence[Sequence[Mapping[str, Any]]]  # the records by repeat, where predictions are wanted
-    measures: Measures
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class RankedModel:
     """A model's numbers, and the scores behind them in the order of all examples."""
 
-    told: dict[str, Any]
-    means: Values
-    lows: Values
-    highs: Values
-
-
-def tasks_of(files: Sequence[TaskFile], layout: Layout) -> Iterator[Counted]:
-    there = [file for file in files if file.tasks]
-    for file, split in zip(there, layout.splits, strict=True):
-        if file.dialect == SPEC:  # a record is a task
-            for place, item in enumerate(file.tasks):
-                yield Counted(name=item.id, file=file, split=split.name, places=slice(place, place + 1))
-        else:
-            yield Counted(name=file.name, file=file, split=split.name, places=slice(0, len(file.tasks)))
-
-
-def read_split(reader: Reader, cell: Cell, layout: Layout, *, is_told: bool) -> Split:
-    lines = layout.split(cell.split).lines
-    score_range = layout.score_range(cell.evaluator)
-    reading = CellReading(cell, lines, layout.repeats, score_range)
-    measures = Measures(len(lines), layout.repeats, score_range)
-    seconds: list[list[float]] = [[] for _ in lines]
-    kinds: list[Counter[str]] = [Counter() for _ in lines]
-    said: list[list[Mapping[str, Any]]] = [[] for _ in lines]
-    for place, record in reader.records(cell):
-        reading.take(place, record)
-        example = place // layout.repeats
-        if record["outcome"] == "scored":
-            seconds[example].append(record["seconds"])
-            measures.take(example, record)
-        elif record["outcome"] == "failed":
-            kinds[example][record["kind"]] += 1
-        if is_told:
-            said[example].append(record)
-    return Split(scores=reading.done(), seconds=seconds, kinds=kinds, said=said, measures=measures)
+    scores: ModelScores
+    means: ByExample
+    lows: ByExample
+    highs: ByExample
 
 
 def model_of(
-    name: str, tasks: Sequence[Counted], splits: Mapping[str, Split], metric: str | None, *, is_told: bool
-) -> Model:
-    entries = [
-        _entry(task, splits[task.split], metric or task.items[0].metric, is_told=is_told) for task in tasks
-    ]
-    means = [value for task in tasks for value in task.of(splits[task.split].scores.means)]
-    lows, highs = (
-        [value for task in tasks for value in task.of(ends(splits[task.split].scores))]
-        for ends in (_lows, _highs)
+    name: str,
+    tasks: Sequence[CountedTask],
+    files: Mapping[str, FileOutcomes],
+    metric: str | None,
+    *,
+    with_examples: bool,
+) -> RankedModel:
+    entries = tuple(
+        _task(task, files[task.split], metric or task.items[0].metric, with_examples=with_examples)
+        for task in tasks
     )
-    apart = by_task(means, tasks)
-    overall = mean_over(apart)
-    not_run = [task.name for task, entry in zip(tasks, entries, strict=True) if entry["n"] <= task.size / 2]
-    errors = sum((Counter(entry["errors"]) for entry in entries), Counter[str]())
-    repeats = [splits[task.split].measures.repeats(task.places) for task in tasks]
-    scored = sum(split.scores.scored for split in splits.values())
-    told = {
-        "adapter": name,
-        "overall_score": overall.mean,
-        **_spread(overall),
-        "df": overall.df,
-        "on_tasks_like_these": _elsewhere(apart),
-        "lower_bound": mean_over(by_task(lows, tasks)).mean,
-        "correct": sum(entry["correct"] for entry in entries),
-        "perfect": sum(entry["perfect"] for entry in entries),
-        "total": sum(entry["total"] for entry in entries),
-        "scored": scored,
-        "failed": errors.total(),
-        "coverage": scored / (scored + errors.total()),
-        "timeouts": errors[FailureKind.TIMEOUT],
-        "errors": dict(errors),
-        "latency_ms": _milliseconds([one for split in splits.values() for one in split.seconds]),
-        "not_run": not_run,
-        **_or_nothing("passes", [to_dict(one) for one in passes_over(repeats)]),
-        **_replies([split.measures.replies for split in splits.values()]),
-        "categories": _categories(means, tasks),
-        "tasks": entries,
-    }
-    return Model(told=told, means=means, lows=lows, highs=highs)
+    means, lows, highs = (
+        [value for task in tasks for value in task.of(ends(files[task.split].scores))]
+        for ends in (_means, _lows, _highs)
+    )
+    scores = _scores_of(
+        name, entries, list(files.values()), means=by_task(means, tasks), lows=by_task(lows, tasks)
+    )
+    categories, passes = tuple(_categories(means, tasks)), _pass_rates(tasks, files)
+    return RankedModel(
+        scores=replace(scores, categories=categories, passes=passes), means=means, lows=lows, highs=highs
+    )
 
 
-def _replies(found: Sequence[Replies]) -> dict[str, Any]:
-    answered_by = sum((one.answered_by for one in found), Counter[str]())
-    cut_off = sum(one.cut_off for one in found)
-    thoughts = sum(one.with_thoughts for one in found)
-    counted = {**_or_nothing("cut_off", cut_off), **_or_nothing("with_thoughts", thoughts)}
-    return {**counted, **_or_nothing("answered_by", dict(answered_by))}
+def _scores_of(
+    name: str,
+    entries: tuple[TaskScores, ...],
+    files: Sequence[FileOutcomes],
+    *,
+    means: Sequence[Sequence[float]],
+    lows: Sequence[Sequence[float]],
+) -> ModelScores:
+    """Put together what a model is over all its tasks, whose scores are in `means`."""
+    overall = mean_over(means)
+    scored = sum(file.scores.scored for file in files)
+    errors = sum((Counter(entry.errors) for entry in entries), Counter[str]())
+    replies = [file.measures.replies for file in files]
+    return ModelScores(
+        adapter=name,
+        overall_score=overall.mean,
+        se=overall.se,
+        ci=overall.ci,
+        method=overall.method,
+        n=overall.n,
+        df=overall.df,
+        on_tasks_like_these=_elsewhere(means),
+        lower_bound=mean_over(lows).mean,
+        correct=sum(entry.correct for entry in entries),
+        perfect=sum(entry.perfect for entry in entries),
+        total=sum(entry.total for entry in entries),
+        scored=scored,
+        failed=errors.total(),
+        coverage=scored / (scored + errors.total()),
+        timeouts=errors[FailureKind.TIMEOUT],
+        errors=dict(errors),
+        latency_ms=_milliseconds([calls for file in files for calls in file.seconds]),
+        not_run=tuple(entry.task for entry in entries if entry.n <= entry.total / 2),
+        cut_off=sum(counts.cut_off for counts in replies),
+        with_thoughts=sum(counts.with_thoughts for counts in replies),
+        answered_by=dict(sum((counts.answered_by for counts in replies), Counter[str]())),
+        categories=(),
+        tasks=entries,
+        win_rate=None,  # until all models are known
+    )
 
 
-def _entry(task: Counted, split: Split, metric: str, *, is_told: bool) -> dict[str, Any]:
-    scores = [value for value in task.of(split.scores.means) if not math.isnan(value)]
-    errors = sum(task.of(split.kinds), Counter[str]())
+def _pass_rates(tasks: Sequence[CountedTask], files: Mapping[str, FileOutcomes]) -> tuple[PassRates, ...]:
+    repeats = [files[task.split].measures.repeats(task.places) for task in tasks]
+    return passes_over(repeats)
+
+
+def _task(task: CountedTask, file: FileOutcomes, metric: str, *, with_examples: bool) -> TaskScores:
+    scores = [value for value in task.of(file.scores.means) if not math.isnan(value)]
+    errors = sum(task.of(file.kinds), Counter[str]())
     mean = mean_of(scores, is_unit=True)
-    bleu = split.measures.corpus_bleu
-    return {
-        "task": task.name,
-        "metric": metric.partition("@")[0],
-        "score": mean.mean,
-        "correct": round(math.fsum(scores)),
-        "total": task.size,
-        "latency_ms": _milliseconds(task.of(split.seconds)),
-        "metric_id": metric,
-        "category": task.items[0].category,
-        "path": task.file.path,
-        "sha256": task.file.sha256,
-        **_spread(mean),
-        "lower_bound": mean_of(task.of(_lows(split.scores))).mean,
-        "perfect": scores.count(1.0),
-        "scored": sum(map(len, task.of(split.seconds))),
-        "failed": errors.total(),
-        "timeouts": errors[FailureKind.TIMEOUT],
-        "errors": dict(errors),
-        **_or_nothing(
-            "passes", [to_dict(one) for one in passes_of(split.measures.repeats(task.places), None)]
-        ),
-        **_or_nothing("corpus_bleu", bleu and to_dict(bleu)),
-        **({"per_example": list(_per_example(task, split))} if is_told else {}),
-    }
+    return TaskScores(
+        task=task.name,
+        metric=metric.partition("@")[0],
+        score=mean.mean,
+        correct=round(math.fsum(scores)),
+        total=task.size,
+        latency_ms=_milliseconds(task.of(file.seconds)),
+        metric_id=metric,
+        category=task.items[0].category,
+        path=task.file.path,
+        sha256=task.file.sha256,
+        se=mean.se,
+        ci=mean.ci,
+        method=mean.method,
+        n=mean.n,
+        lower_bound=mean_of(task.of(_lows(file.scores))).mean,
+        perfect=scores.count(1.0),
+        scored=sum(map(len, task.of(file.seconds))),
+        failed=errors.total(),
+        timeouts=errors[FailureKind.TIMEOUT],
+        errors=dict(errors),
+        passes=passes_of(file.measures.repeats(task.places), None),
+        corpus_bleu=file.measures.corpus_bleu,
+        per_example=tuple(_examples(task, file)) if with_examples else (),
+    )
 
 
-def _per_example(task: Counted, split: Split) -> Iterator[dict[str, Any]]:
-    parts = task.items, task.of(split.said), task.of(split.scores.means)
-    for item, records, score in zip(*parts, strict=True):
-        said = said_of(records, score)
-        yield {
-            "id": item.id,
-            "prompt": item.prompt,
-            "prediction": said["prediction"],
-            "targets": list(item.targets),
-            "score": said["score"],
-            "line": item.line,
-            **said,
-        }
+def _examples(task: CountedTask, file: FileOutcomes) -> Iterator[BoardExample]:
+    parts = task.items, task.of(file.records), task.of(file.scores.means)
+    for item, records, mean in zip(*parts, strict=True):
+        whole = example_of(item.id, item.line, records, mean)
+        yield replace(whole, prompt=item.prompt, targets=item.targets)
 
 
-def said_of(records: Sequence[Mapping[str, Any]], mean: float) -> dict[str, Any]:
-    """Tell an example's prediction and score, or why it has none; of several repeats each."""
-    shown = next((record for record in records if record["outcome"] == "scored"), records[0])
-    several = {"predictions": [_said(record) for record in records]} if len(records) > 1 else {}
-    return {**_said(shown), "score": None if math.isnan(mean) else mean, **several}
+def _means(scores: Scores) -> ByExample:
+    return scores.means
 
 
-def _said(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Tell the prediction of one call and its score, or why there is none."""
-    failed = {"error": record["kind"]} if "kind" in record else {}
-    prediction = record.get("side_info", {}).get("prediction")
-    return {"prediction": prediction, "score": record.get("score"), **failed}
-
-
-def _lows(scores: Scores) -> Values:
+def _lows(scores: Scores) -> ByExample:
     """Give the scores with failures counted as 0."""
     return scores.means if scores.lows is None else scores.lows
 
 
-def _highs(scores: Scores) -> Values:
+def _highs(scores: Scores) -> ByExample:
     return scores.means if scores.highs is None else scores.highs
 
 
-def by_task(values: Values, tasks: Sequence[Counted]) -> list[list[float]]:
+def by_task(values: ByExample, tasks: Sequence[CountedTask]) -> list[list[float]]:
     """Give each task the values that it has."""
     starts = accumulate((task.size for task in tasks), initial=0)
     return [
@@ -228,39 +170,30 @@ def by_task(values: Values, tasks: Sequence[Counted]) -> list[list[float]]:
     ]
 
 
-def _categories(values: Values, tasks: Sequence[Counted]) -> list[dict[str, Any]]:
+def _categories(values: ByExample, tasks: Sequence[CountedTask]) -> Iterator[CategoryScores]:
     """Average each category's tasks; files of examples have none."""
     apart = by_task(values, tasks)
-    found = []
     for category in dict.fromkeys(task.items[0].category for task in tasks if task.items[0].category):
         own = [apart[place] for place, task in enumerate(tasks) if task.items[0].category == category]
         mean = mean_over(own)
-        found.append(
-            {
-                "category": category,
-                "score": mean.mean,
-                **_spread(mean),
-                "on_tasks_like_these": _elsewhere(own),
-                "tasks": len(own),
-            }
+        yield CategoryScores(
+            category=category,
+            score=mean.mean,
+            se=mean.se,
+            ci=mean.ci,
+            method=mean.method,
+            n=mean.n,
+            on_tasks_like_these=_elsewhere(own),
+            tasks=len(own),
         )
-    return found
 
 
-def _elsewhere(tasks: Sequence[Sequence[float]]) -> dict[str, Any] | None:
+def _elsewhere(tasks: Sequence[Sequence[float]]) -> TasksLikeThese | None:
     """Say what other tasks of this kind could make of the mean; None where there are too few to tell."""
     mean = on_tasks_like_these(tasks)
     if mean is None:
         return None
-    return {"se": mean.se, "ci": mean.ci, "method": mean.method, "tasks": mean.n}
-
-
-def _spread(mean: Mean) -> dict[str, Any]:
-    return {"se": mean.se, "ci": mean.ci, "method": mean.method, "n": mean.n}
-
-
-def _or_nothing(name: str, value: Any) -> dict[str, Any]:
-    return {name: value} if value else {}
+    return TasksLikeThese(se=mean.se, ci=mean.ci, method=mean.method, tasks=mean.n)
 
 
 def _milliseconds(seconds: Sequence[Sequence[float]]) -> float | None:

@@ -1,87 +1,84 @@
-"""What a row of a comparison of two runs amounts to, the worst first; and whether it is a regression."""
+"""What a comparison of two runs amounts to for one cell, the worst first; and whether it is a regression."""
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from enum import StrEnum
 
+from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 from optimize_eval.findings.summary import compare
 from optimize_eval.statistics.families import ALPHA
 
-Row = Mapping[str, Any]
 
-(
-    WORSE,
-    WORSE_AS_ZEROS,
-    FAILS_UNBOUNDED,
-    BETTER,
-    NOT_BETTER_AS_ZEROS,
-    MAY_BE_WORSE,
-    MAY_BE_BETTER,
-    OPEN,
-    SAME,
-) = (
-    "worse",
-    "worse_as_zeros",
-    "fails_unbounded",
-    "better",
-    "not_better_as_zeros",
-    "may_be_worse",
-    "may_be_better",
-    "open",
-    "same",
-)
-GRAVEST_FIRST = (
-    WORSE,
-    WORSE_AS_ZEROS,
-    FAILS_UNBOUNDED,
-    NOT_BETTER_AS_ZEROS,
-    BETTER,
-    MAY_BE_WORSE,
-    MAY_BE_BETTER,
-    OPEN,
-    SAME,
-)
-REGRESSIONS = frozenset({WORSE, WORSE_AS_ZEROS, FAILS_UNBOUNDED})
+class Standing(StrEnum):
+    """What one amounts to, the most severe first."""
+
+    WORSE = "worse"
+    WORSE_AS_ZEROS = "worse_as_zeros"
+    FAILS_UNBOUNDED = "fails_unbounded"
+    NOT_BETTER_AS_ZEROS = "not_better_as_zeros"
+    BETTER = "better"
+    MAY_BE_WORSE = "may_be_worse"
+    MAY_BE_BETTER = "may_be_better"
+    OPEN = "open"
+    SAME = "same"
+
+    @property
+    def severity(self) -> int:
+        """Order them; 0 is the most severe."""
+        return _MOST_SEVERE_FIRST.index(self)
 
 
-def is_regression(row: Row) -> bool:
-    """Return True if the second run is worse, or fails where the first did not and that is worse.
+_MOST_SEVERE_FIRST = tuple(Standing)
+REGRESSIONS = frozenset({Standing.WORSE, Standing.WORSE_AS_ZEROS, Standing.FAILS_UNBOUNDED})
+_HINTS = {compare.HINT_WORSE: Standing.MAY_BE_WORSE, compare.HINT_BETTER: Standing.MAY_BE_BETTER}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a standing, and a gate, hang on; `low` has failures as the lowest score, if there is one."""
+
+    difference: ScoreDifference
+    margin: Margin | None
+    low: ScoreDifference | None
+    low_margin: Margin | None
+    newly_failing: int
+    newly_failing_in_part: int
+    fixed: int
+    more_failed: bool  # calls than before
+
+    @property
+    def fails_more(self) -> bool:
+        return bool(self.newly_failing or self.more_failed)
+
+
+def is_shown_lower(evidence: Evidence) -> bool:
+    """Return True if a one-sided test at 5 % shows a loss: what a gate on regressions demands."""
+    low = evidence.low
+    is_failing = low is not None and evidence.fails_more and _is_lower(low)
+    return standing(evidence) in REGRESSIONS or _is_lower(evidence.difference) or is_failing
+
+
+def standing(evidence: Evidence) -> Standing:
+    """Say what it amounts to.
 
     Where more fails, what fails counts as the lowest score; where there is no lowest, it could be any.
     """
-    return standing(row) in REGRESSIONS
-
-
-def is_shown_lower(row: Row) -> bool:
-    """Return True if a one-sided test at 5 % shows a loss: what a gate on regressions asks."""
-    low = row["at_lower_bound"]
-    is_failing = low is not None and _fails_more(row) and _is_lower(low)
-    return standing(row) in REGRESSIONS or _is_lower(row) or is_failing
-
-
-def standing(row: Row) -> str:
-    """Say what a row amounts to."""
-    if row["mark"] == compare.WORSE:
-        return WORSE
-    low = row["at_lower_bound"]
-    newly_failing = row["newly_failing"] + row["newly_failing_in_part"]
+    d, low = evidence.difference, evidence.low
+    newly_failing = evidence.newly_failing + evidence.newly_failing_in_part
+    if d.mark == compare.WORSE:
+        return Standing.WORSE
     if low is None and newly_failing:
-        return FAILS_UNBOUNDED
-    if low is not None and _fails_more(row) and low["mark"] == compare.WORSE:
-        return WORSE_AS_ZEROS
-    if row["mark"] == compare.BETTER:
-        is_sure = low is None or not _fails_more(row) or low["mark"] == compare.BETTER
-        return BETTER if is_sure else NOT_BETTER_AS_ZEROS
-    is_same = row["n_pairs"] and row["ties"] == row["n_pairs"] and not newly_failing + row["fixed"]
-    if is_same:
-        return SAME
-    return {compare.HINT_WORSE: MAY_BE_WORSE, compare.HINT_BETTER: MAY_BE_BETTER}.get(row["mark"], OPEN)
+        return Standing.FAILS_UNBOUNDED
+    if low is not None and evidence.fails_more and low.mark == compare.WORSE:
+        return Standing.WORSE_AS_ZEROS
+    if d.mark == compare.BETTER:
+        is_sure = low is None or not evidence.fails_more or low.mark == compare.BETTER
+        return Standing.BETTER if is_sure else Standing.NOT_BETTER_AS_ZEROS
+    if d.n_pairs and d.ties == d.n_pairs and not newly_failing + evidence.fixed:
+        return Standing.SAME
+    return _HINTS.get(d.mark, Standing.OPEN)
 
 
-def _is_lower(d: Row) -> bool:
+def _is_lower(d: ScoreDifference) -> bool:
     """Halve the two-sided p, as the tests are symmetric."""
-    p = d["p_holm"] if d["p_holm"] is not None else d["p"]
-    return d["diff"] is not None and d["diff"] < 0 and p is not None and p / 2 < ALPHA
-
-
-def _fails_more(row: Row) -> bool:
-    return bool(row["newly_failing"] or row["failed_calls"]["b"] > row["failed_calls"]["a"])
+    p = d.p_holm if d.p_holm is not None else d.p
+    return d.diff is not None and d.diff < 0 and p is not None and p / 2 < ALPHA

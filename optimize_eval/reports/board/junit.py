@@ -4,9 +4,9 @@ Pure: boards → text. Numbers are properties in full, failed calls are errors b
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 from xml.etree.ElementTree import Element, SubElement
 
+from optimize_eval.findings.board.shapes import Board, ModelScores, TaskScores
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.inert import inert_xml
@@ -21,44 +21,46 @@ from optimize_eval.reports.junit import (
 )
 
 _NUMBERS = (
-    *("score", "se", "n", "method", "metric_id", "correct", "perfect", "total", "scored", "failed"),
+    *("se", "n", "method", "metric_id", "correct", "perfect", "total", "scored", "failed"),
     *("timeouts", "coverage", "lower_bound", "win_rate", "latency_ms"),
 )
 
-Told = Mapping[str, Any]
 
-
-def render(boards: Mapping[str, Told], gates: Sequence[Gate], run: str) -> str:
+def render(boards: Mapping[str, Board], gates: Sequence[Gate], run: str) -> str:
     """Write the document: boards by their metrics' names, the bench's own without one."""
     root = begun(gates)
     for metric, board in boards.items():
-        for model in board["models"]:
-            _add_model(root, f"{model['adapter']}{f'.{metric}' * bool(metric)}", model, board, run)
+        for model in board.models:
+            _add_model(root, f"{model.adapter}{f'.{metric}' * bool(metric)}", model, board, run)
     return written(root)
 
 
-def _add_model(root: Element, name: str, model: Told, board: Told, run: str) -> None:
+def _add_model(root: Element, name: str, model: ModelScores, board: Board, run: str) -> None:
     suite = SubElement(root, "testsuite", name=inert_xml(name))
     add_properties(suite, [("run", run)])
-    _add_score(suite, name, "overall", {**model, "score": model["overall_score"]})
-    for task in model["tasks"]:
-        _add_score(suite, name, task["task"], task)
-    for kind, many in model["errors"].items():
+    _add_score(suite, name, "overall", model)
+    for task in model.tasks:
+        _add_score(suite, name, task.task, task)
+    for kind, many in model.errors.items():
         case = add_case(suite, name, "overall", kind)
         add_properties(case, [("count", many)])
         add_outcome(case, "error", kind, f"{count(many, 'call')} failed: {kind}")
-    verdict = board["verdict"]
-    said = (verdict["text"], *(f"{point['mark']} {point['text']}" for point in verdict["points"]))
-    add_text(suite, "system-out", "\n".join(said))
+    verdict = board.verdict
+    lines = (verdict.text, *(f"{point.mark} {point.text}" for point in verdict.points))
+    add_text(suite, "system-out", "\n".join(lines))
 
 
-def _add_score(suite: Element, name: str, what: str, told: Told) -> None:
+def _add_score(suite: Element, name: str, what: str, scores: ModelScores | TaskScores) -> None:
+    score = scores.overall_score if isinstance(scores, ModelScores) else scores.score
     case = add_case(suite, name, what)
-    add_properties(case, _numbers(told))
-    if told["score"] is None:
+    add_properties(case, _numbers(scores, score))
+    if score is None:
         add_outcome(case, "skipped", "", "nothing was scored")
 
 
-def _numbers(told: Told) -> Iterator[tuple[str, Any]]:
-    yield from ((name, told.get(name)) for name in _NUMBERS)
-    yield from interval_properties("ci", told["ci"])
+def _numbers(
+    scores: ModelScores | TaskScores, score: float | None
+) -> Iterator[tuple[str, str | float | None]]:
+    yield "score", score
+    yield from ((name, getattr(scores, name, None)) for name in _NUMBERS)
+    yield from interval_properties("ci", scores.ci)

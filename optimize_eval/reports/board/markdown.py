@@ -5,12 +5,13 @@ Pure: boards → text. How foreign text is made inert, and what fits into a comm
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any
 
+from optimize_eval.findings.board.shapes import Board, ModelPair, ModelScores
 from optimize_eval.findings.board.verdict import seen_from
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, number, signed
-from optimize_eval.reports.cells import p_value, signed_mark
+from optimize_eval.reports.board.leads import lead
+from optimize_eval.reports.cells import p_value
 from optimize_eval.reports.inert import inert_code, inert_markdown
 from optimize_eval.reports.markdown import (
     LONGEST,
@@ -29,9 +30,6 @@ from optimize_eval.reports.markdown import (
 _MOST_ROWS = 30
 _MOST_MODELS = 8  # beside each other
 
-Board = Mapping[str, Any]
-Model = Mapping[str, Any]
-
 
 def render(boards: Mapping[str, Board], gates: Sequence[Gate], run: str, note: str | None = None) -> str:
     """Write the comment: the run's note, then boards by their metrics' names, the bench's own without one."""
@@ -42,61 +40,63 @@ def render(boards: Mapping[str, Board], gates: Sequence[Gate], run: str, note: s
 def _blocks(boards: Mapping[str, Board], gates: Sequence[Gate]) -> Iterator[str]:
     for metric, board in boards.items():
         heading = f"by {name_cell(metric)}: " if metric else ""
-        yield f"**{heading}{inert_markdown(board['verdict']['text'], SENTENCE)}.**"
-        if points := board["verdict"]["points"]:
-            yield listed((point["mark"], point["text"]) for point in points)
+        yield f"**{heading}{inert_markdown(board.verdict.text, SENTENCE)}.**"
+        if points := board.verdict.points:
+            yield listed((point.mark, point.text) for point in points)
         if gates and not metric:
             yield gates_block(gates)
-        if wrong := len(board["task_errors"]):
+        if wrong := len(board.task_errors):
             yield f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)"
         yield _models(board)
         yield _tasks(board)
-        if any(model["failed"] for model in board["models"]):
-            yield _failures(board["models"])
+        if any(model.failed for model in board.models):
+            yield _failures(board.models)
 
 
 def _models(board: Board) -> str:
-    models = board["models"][:_MOST_ROWS]
+    models = board.models[:_MOST_ROWS]
     table = layout(
         {
-            "model": [name_cell(model["adapter"]) for model in models],
-            "overall": [_score(model["overall_score"]) for model in models],
-            "95 % CI": [interval_cell(model["ci"], number) for model in models],
+            "model": [name_cell(model.adapter) for model in models],
+            "overall": [_score(model.overall_score) for model in models],
+            "95 % CI": [interval_cell(model.ci, number) for model in models],
             **(_against_first(board, models) if len(models) > 1 else {}),
-            "perfect": [f"{model['perfect']:,}/{model['total']:,}" for model in models],
-            "failed": [f"{model['failed']:,}" for model in models],
-            "coverage": [share_cell(model["coverage"]) for model in models],
+            "perfect": [f"{model.perfect:,}/{model.total:,}" for model in models],
+            "failed": [f"{model.failed:,}" for model in models],
+            "coverage": [share_cell(model.coverage) for model in models],
         }
     )
-    return table + more(len(board["models"]) - len(models), "model")
+    return table + more(len(board.models) - len(models), "model")
 
 
-def _against_first(board: Board, models: Sequence[Model]) -> dict[str, list[str]]:
-    pairs = [seen_from(model, models[0], board["pairs"]) for model in models[1:]]
-    known = [pair if pair["diff"] is not None else None for pair in pairs]
+def _against_first(board: Board, models: Sequence[ModelScores]) -> dict[str, list[str]]:
+    pairs = [seen_from(model, models[0], board.pairs) for model in models[1:]]
     return {
-        "Δ first": ["first", *(_difference(pair) for pair in known)],
-        "95 % CI of Δ": ["", *(interval_cell(pair["ci"], signed) if pair else "" for pair in known)],
-        "p (Holm)": ["", *(p_value(pair["p_holm"]).replace("<", "&lt;") if pair else "" for pair in known)],
+        "Δ first": ["first", *map(lead, pairs)],
+        "95 % CI of Δ": ["", *map(_interval, pairs)],
+        "p (Holm)": ["", *map(_p_value, pairs)],
     }
 
 
-def _difference(pair: Mapping[str, Any] | None) -> str:
-    if not pair:
-        return ""
-    return signed_mark(pair["mark"], pair["diff"], is_sure=bool(pair.get("holds_at_worst")))
+def _interval(pair: ModelPair) -> str:
+    return "" if pair.difference.diff is None else interval_cell(pair.difference.ci, signed)
+
+
+def _p_value(pair: ModelPair) -> str:
+    d = pair.difference
+    return "" if d.diff is None else p_value(d.p_holm).replace("<", "&lt;")
 
 
 def _tasks(board: Board) -> str:
-    models, tasks = board["models"][:_MOST_MODELS], board["models"][0]["tasks"]
+    models, tasks = board.models[:_MOST_MODELS], board.models[0].tasks
     shown = range(min(len(tasks), _MOST_ROWS))
     columns = [
-        ("task", [name_cell(tasks[place]["task"]) for place in shown]),
-        ("metric", [name_cell(tasks[place]["metric_id"]) for place in shown]),
+        ("task", [name_cell(tasks[place].task) for place in shown]),
+        ("metric", [name_cell(tasks[place].metric_id or "") for place in shown]),
     ]
     for model in models:  # which may be called as another column is
-        scores = [_score(model["tasks"][place]["score"]) for place in shown]
-        columns.append((name_cell(model["adapter"]), scores))
+        scores = [_score(model.tasks[place].score) for place in shown]
+        columns.append((name_cell(model.adapter), scores))
     return layout(columns) + more(len(tasks) - len(shown), "task")
 
 
@@ -104,8 +104,8 @@ def _score(value: float | None) -> str:
     return "" if value is None else number(value)
 
 
-def _failures(models: Sequence[Model]) -> str:
-    entries = [(model["adapter"], kind, many) for model in models for kind, many in model["errors"].items()]
+def _failures(models: Sequence[ModelScores]) -> str:
+    entries = [(model.adapter, kind, many) for model in models for kind, many in model.errors.items()]
     entries.sort(key=lambda entry: -entry[2])
     shown = entries[:_MOST_ROWS]
     title = f"**{count(sum(many for *_, many in entries), 'call')} failed**, left out of every mean"

@@ -5,8 +5,8 @@ Every number is written so that reading it gives the same float. A run's records
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
-from typing import Any
 
+from optimize_eval.findings.board.shapes import Board, CategoryScores, ModelScores, TaskScores
 from optimize_eval.reports.rows import Cells, gathered
 
 COLUMNS = (
@@ -16,28 +16,30 @@ COLUMNS = (
 )
 OVERALL, CATEGORY, TASK = "overall", "category", "task"
 
-Row = Mapping[str, Any]
 
-
-def csv_pieces(boards: Mapping[str, Mapping[str, Any]], *, ci: bool) -> Iterator[str]:
+def csv_pieces(boards: Mapping[str, Board], *, ci: bool) -> Iterator[str]:
     """Write boards by their metrics' names, the bench's own without one; `ci` as for inert."""
     write = Cells(ci)
-    rows = (row for metric, board in boards.items() for row in _rows(board, metric))
+    rows = (row for metric, board in boards.items() for row in _rows(board, metric or None))
     lines = (write.line([row.get(name) for name in COLUMNS]) for row in rows)
     return gathered(chain([write.line(COLUMNS)], lines))
 
 
-def _rows(board: Mapping[str, Any], metric: str) -> Iterator[Row]:
-    for model in board["models"]:
-        yield {**_spread(model), "scope": OVERALL, "score": model["overall_score"], "metric": metric or None}
-    for model in board["models"]:
-        of_model = {"model": model["adapter"], "metric": metric or None}
-        for one in model["categories"]:
-            yield {**_spread(one), **of_model, "scope": CATEGORY, "name": one["category"]}
-        for one in model["tasks"]:
-            yield {**_spread(one), **of_model, "scope": TASK, "name": one["task"], "metric": one["metric_id"]}
+def _rows(board: Board, metric: str | None) -> Iterator[Mapping[str, object]]:
+    for model in board.models:
+        numbers = {**_numbers(model), "score": model.overall_score}
+        yield {**numbers, "model": model.adapter, "scope": OVERALL, "metric": metric}
+    for model in board.models:
+        for category in model.categories:
+            where = {"model": model.adapter, "scope": CATEGORY, "name": category.category}
+            yield {**_numbers(category), **where, "metric": metric}
+        for task in model.tasks:
+            where = {"model": model.adapter, "scope": TASK, "name": task.task}
+            yield {**_numbers(task), **where, "metric": task.metric_id}
 
 
-def _spread(told: Row) -> dict[str, Any]:
-    low, high = told["ci"] or (None, None)
-    return {**told, "model": told.get("adapter"), "ci_low": low, "ci_high": high}
+def _numbers(scores: ModelScores | CategoryScores | TaskScores) -> Mapping[str, object]:
+    """Give what stands in columns of their names, and both ends of the interval."""
+    low, high = scores.ci or (None, None)
+    numbers = {name: getattr(scores, name, None) for name in COLUMNS}
+    return {**numbers, "ci_low": low, "ci_high": high}

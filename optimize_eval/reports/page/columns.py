@@ -6,35 +6,46 @@ A unit's place is that of its cell, then its example's, then its repeat's. Which
 import math
 import sys
 from array import array
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from optimize_eval.reports.page.source import Found, Record
+from optimize_eval.reports.page.source import PlacedRecord
 from optimize_eval.store.layout import Cell
+from optimize_eval.store.manifest import Manifest, evaluators_of
+from optimize_eval.store.view import JournalRecord
 
 NOT_RUN, SCORED, FAILED, SKIPPED = range(4)
 
 _OUTCOMES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
-Key = tuple[int, int, int, int]  # evaluator, candidate, task model, split, each by its place
+CellPlaces = tuple[int, int, int, int]  # evaluator, candidate, task model, split, each by its place
 
 
-class Axes:
+class AxisNames:
     """The axes of a run by name, as places."""
 
-    def __init__(self, run: Mapping[str, Any]) -> None:
-        self.evaluators = [one["name"] for one in (*run["evaluators"], *run.get("additions", ()))]
-        self.candidates = [one["name"] for one in run["candidates"]]
-        self.task_models = list(run["task_models"])
-        self.splits = [split["name"] for split in run["splits"]]
-        self.lines = [list(split["lines"]) for split in run["splits"]]
+    def __init__(self, run: Manifest) -> None:
+        self.evaluators: list[str] = [entry["name"] for entry in evaluators_of(run)]
+        self.candidates: list[str] = [entry["name"] for entry in run["candidates"]]
+        self.task_models: list[str | None] = list(run["task_models"])
+        self.splits: list[str] = [split["name"] for split in run["splits"]]
+        self.lines: list[list[int | None]] = [list(split["lines"]) for split in run["splits"]]
         self.repeats = int(run["repeats"])
         self._places = [
             {name: place for place, name in enumerate(names)}
             for names in (self.evaluators, self.candidates, self.task_models, self.splits)
         ]
 
-    def key(self, cell: Cell) -> Key:
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "evaluators": self.evaluators,
+            "candidates": self.candidates,
+            "task_models": self.task_models,
+            "splits": self.splits,
+            "sizes": [len(lines) for lines in self.lines],
+            "repeats": self.repeats,
+        }
+
+    def key(self, cell: Cell) -> CellPlaces:
         """Give a cell by the places of its names."""
         evaluators, candidates, task_models, splits = self._places
         return (
@@ -45,41 +56,41 @@ class Axes:
         )
 
 
-class Columns:
+class RecordColumns:
     """Scores, seconds and outcomes; cells in the order of their axes."""
 
-    def __init__(self, axes: Axes, records: Iterable[Found]) -> None:
+    def __init__(self, axes: AxisNames, records: Iterable[PlacedRecord]) -> None:
         self.axes = axes
-        self._cells: dict[Key, tuple[array[float], array[float], bytearray]] = {}
+        self._cells: dict[CellPlaces, tuple[array[float], array[float], bytearray]] = {}
         for cell, place, record in records:
             self._take(self.axes.key(cell), place, record)
         self._cells = dict(sorted(self._cells.items()))
 
-    def _take(self, key: Key, at: int, record: Record) -> None:
+    def _take(self, key: CellPlaces, at: int, record: JournalRecord) -> None:
         scores, seconds, outcomes = self._cells.get(key) or self._begin(key)
         outcomes[at] = _OUTCOMES[record["outcome"]]
         seconds[at] = record.get("seconds") or 0.0
         if record["outcome"] == "scored":
             scores[at] = record["score"]
 
-    def _begin(self, key: Key) -> tuple["array[float]", "array[float]", bytearray]:
+    def _begin(self, key: CellPlaces) -> tuple["array[float]", "array[float]", bytearray]:
         size = len(self.axes.lines[key[3]]) * self.axes.repeats
         cell = array("d", [math.nan]) * size, array("f", [0.0]) * size, bytearray(size)
         self._cells[key] = cell
         return cell
 
     @property
-    def cells(self) -> list[Key]:
+    def cells(self) -> list[CellPlaces]:
         return list(self._cells)
 
     @property
     def size(self) -> int:
         return sum(len(outcomes) for *_, outcomes in self._cells.values())
 
-    def outcomes(self, key: Key) -> bytearray:
+    def outcomes(self, key: CellPlaces) -> bytearray:
         return self._cells[key][2]
 
-    def means(self, key: Key) -> list[float]:
+    def means(self, key: CellPlaces) -> list[float]:
         """Give each example's score, over repeats their mean; nan where nothing was scored."""
         scores, repeats = self._cells[key][0], self.axes.repeats
         if repeats == 1:

@@ -9,12 +9,11 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any
 
 from optimize_eval.reading import strict_json
-from optimize_eval.reports.page.columns import Axes
-from optimize_eval.reports.page.priority import Example
-from optimize_eval.reports.page.source import Source, examples_of
+from optimize_eval.reports.page.columns import AxisNames
+from optimize_eval.reports.page.priority import ExamplePlace
+from optimize_eval.reports.page.source import Examples, PageSource, examples_of
 
 BLOCK = 192_000  # bytes of JSON
 NO_BLOCK = 0xFFFF_FFFF
@@ -25,32 +24,32 @@ _KEPT = ("kind", "message", "stderr", "attempts", "started_at", "side_info")
 
 
 @dataclass(slots=True)
-class Index:
+class BlockIndex:
     """In which block each example is, over all splits."""
 
     starts: Sequence[int]
     blocks: "array[int]"
     count: int = 0
-    told: int = 0
+    examples: int = 0
     size: int = 0
-    _here: list[Example] = field(default_factory=list)
+    _here: list[ExamplePlace] = field(default_factory=list)
 
     @classmethod
-    def of(cls, axes: Axes) -> "Index":
+    def of(cls, axes: AxisNames) -> "BlockIndex":
         starts = [0]
         for lines in axes.lines:
             starts.append(starts[-1] + len(lines))
         return cls(starts, array("I", [NO_BLOCK]) * starts[-1])
 
-    def note(self, examples: Sequence[Example]) -> None:
+    def note(self, examples: Sequence[ExamplePlace]) -> None:
         for split, place in examples:
             self.blocks[self.starts[split] + place] = self.count
         self.count += 1
-        self.told += len(examples)
+        self.examples += len(examples)
 
 
 def blocks_of(
-    source: Source, axes: Axes, order: Sequence[Example], index: Index, room: int | None
+    source: PageSource, axes: AxisNames, order: Sequence[ExamplePlace], index: BlockIndex, room: int | None
 ) -> Iterator[bytes]:
     """Write blocks until there is no more room (None: for all), and note in the index what is where."""
     examples = examples_of(source.run)
@@ -74,24 +73,24 @@ def packed_text(data: bytes) -> bytes:
 
 
 def block_of(
-    source: Source, axes: Axes, chosen: Sequence[Example], examples: Mapping[str, Mapping[int, Any]]
+    source: PageSource, axes: AxisNames, chosen: Sequence[ExamplePlace], examples: Mapping[str, Examples]
 ) -> bytes:
     """Write down examples in full, with every record of theirs, by `split:place`."""
-    records: dict[Example, list[list[Any]]] = {example: [] for example in chosen}
+    records: dict[ExamplePlace, list[list[object]]] = {example: [] for example in chosen}
     for split, group in groupby(sorted(chosen), key=lambda example: example[0]):
         places = [place for _, place in group]
         for cell, unit, record in source.records_of(axes.splits[split], places):
             place, repeat = divmod(unit, axes.repeats)
-            records[split, place].append([*axes.key(cell)[:3], repeat + 1, _said(record)])
-    told = {
+            records[split, place].append([*axes.key(cell)[:3], repeat + 1, _in_full(record)])
+    blocks = {
         f"{split}:{place}": {
             "example": examples[axes.splits[split]].get(place),
             "records": records[split, place],
         }
         for split, place in chosen
     }
-    return strict_json.dumps(told)
+    return strict_json.dumps(blocks)
 
 
-def _said(record: Mapping[str, Any]) -> dict[str, Any]:
+def _in_full(record: Mapping[str, object]) -> dict[str, object]:
     return {name: record[name] for name in _KEPT if record.get(name) not in (None, "", {})}

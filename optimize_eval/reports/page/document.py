@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.reports.page import head
-from optimize_eval.reports.page.columns import Axes, Columns
-from optimize_eval.reports.page.details import Index, blocks_of, packed_text
+from optimize_eval.reports.page.columns import AxisNames, RecordColumns
+from optimize_eval.reports.page.details import BlockIndex, blocks_of, packed_text
 from optimize_eval.reports.page.priority import in_order
-from optimize_eval.reports.page.source import Source
+from optimize_eval.reports.page.source import PageSource
 
 MB = 1_000_000
 MOST = 25  # MB
@@ -34,16 +33,16 @@ _HERE = Path(__file__).parent
 _SPARE = 20_000  # bytes for the index of the blocks, beside 6 for each example
 
 
-def pieces(source: Source, *, title: str, place: str, most: float | None = MOST) -> Iterator[bytes]:
+def pieces(source: PageSource, *, title: str, place: str, most: float | None = MOST) -> Iterator[bytes]:
     """Write a page; `most` is how many MB it may have, None for any."""
-    axes = Axes(source.run)
-    columns = Columns(axes, source.records())
-    index = Index.of(axes)
-    told = head.head_of(source, columns, title=title, place=place)
+    axes = AxisNames(source.run)
+    columns = RecordColumns(axes, source.records())
+    index = BlockIndex.of(axes)
+    overview = head.head_of(source, columns, title=title, place=place)
     first = b"".join(
         [
             _start(title),
-            _data("head", head.to_json(told)),
+            _data("head", head.to_json(overview)),
             b"<script>%s</script>\n" % program(),
             _packed("columns", columns.to_bytes()),
             _packed("examples", head.to_json(head.examples_of(source.run))),
@@ -124,5 +123,5 @@ def _digest(text: bytes) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text).digest()).decode()}'"
 
 
-def _read(name: str) -> Any:
+def _read(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf-8")

@@ -4,54 +4,75 @@ Made of what summary.json has of each key: counts, means, standard deviations, r
 """
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from optimize_eval.findings.shapes.side_info import Distribution, SideInfoEntry, Truths, ValuesAtPath
 
 _BEYOND = 3.0  # standard errors
 _FEWEST = 10  # values on each side
 
-Keys = Mapping[str, Any]
+Keys = Mapping[str, ValuesAtPath]
 
 
-def drifts(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """A key of a cell that shifts from train to val, in standard deviations or percentage points."""
+
+    evaluator: str
+    candidate: str
+    task_model: str | None
+    key: str
+    unit: str
+    shift: float
+
+
+def drifts(entries: Iterable[SideInfoEntry]) -> Iterator[Drift]:
     """List the shifts from train to val, each with the cell and the key that it is of."""
-    cells: dict[tuple[Any, ...], dict[str, Keys]] = {}
-    for entry in summary["side_info"]:
-        where = entry["evaluator"], entry["candidate"], entry["task_model"]
-        cells.setdefault(where, {})[entry["split"]] = entry["keys"]
-    return [
-        {"evaluator": evaluator, "candidate": candidate, "task_model": task_model, **found}
-        for (evaluator, candidate, task_model), splits in cells.items()
-        for found in _drifts_of(splits.get("train", {}), splits.get("val", {}))
-    ]
+    cells: dict[tuple[str, str, str | None], dict[str, Keys]] = {}
+    for entry in entries:
+        where = entry.where.evaluator, entry.where.candidate, entry.where.task_model
+        cells.setdefault(where, {})[entry.where.split] = entry.keys
+    for (evaluator, candidate, task_model), splits in cells.items():
+        for key, unit, shift in _shifts(splits.get("train", {}), splits.get("val", {})):
+            yield Drift(
+                evaluator=evaluator,
+                candidate=candidate,
+                task_model=task_model,
+                key=key,
+                unit=unit,
+                shift=shift,
+            )
 
 
-def _drifts_of(train: Keys, val: Keys) -> Iterator[dict[str, Any]]:
+def _shifts(train: Keys, val: Keys) -> Iterator[tuple[str, str, float]]:
     for key in sorted(train.keys() & val.keys()):
-        numbers = _shift_of_numbers(train[key].get("numbers"), val[key].get("numbers"))
-        rates = _shift_of_rates(train[key].get("booleans"), val[key].get("booleans"))
+        numbers = _shift_of_numbers(train[key].numbers, val[key].numbers)
+        rates = _shift_of_rates(train[key].booleans, val[key].booleans)
         for unit, shift in (("sd", numbers), ("points", rates)):
             if shift is not None:
-                yield {"key": key, "unit": unit, "shift": shift}
+                yield key, unit, shift
 
 
-def _shift_of_numbers(train: Keys | None, val: Keys | None) -> float | None:
+def _shift_of_numbers(train: Distribution | None, val: Distribution | None) -> float | None:
     """Give the shift in standard deviations of train, where it is one."""
-    if not train or not val or None in {train["mean"], val["mean"], train["sd"], val["sd"]}:
+    if train is None or val is None or train.mean is None or val.mean is None:
         return None
-    error = math.hypot(train["sd"] / math.sqrt(train["n"]), val["sd"] / math.sqrt(val["n"]))
-    change = val["mean"] - train["mean"]
-    return change / train["sd"] if train["sd"] and _is_beyond(change, error, train, val) else None
+    if train.sd is None or val.sd is None:
+        return None
+    error = math.hypot(train.sd / math.sqrt(train.n), val.sd / math.sqrt(val.n))
+    change = val.mean - train.mean
+    return change / train.sd if train.sd and _is_beyond(change, error, min(train.n, val.n)) else None
 
 
-def _shift_of_rates(train: Keys | None, val: Keys | None) -> float | None:
+def _shift_of_rates(train: Truths | None, val: Truths | None) -> float | None:
     """Give the shift in percentage points, where it is one."""
-    if not train or not val:
+    if train is None or val is None:
         return None
-    error = math.sqrt(sum(one["rate"] * (1 - one["rate"]) / one["n"] for one in (train, val)))
-    change = val["rate"] - train["rate"]
-    return 100 * change if _is_beyond(change, error, train, val) else None
+    error = math.sqrt(sum(one.rate * (1 - one.rate) / one.n for one in (train, val)))
+    change = val.rate - train.rate
+    return 100 * change if _is_beyond(change, error, min(train.n, val.n)) else None
 
 
-def _is_beyond(change: float, error: float, train: Keys, val: Keys) -> bool:
-    return min(train["n"], val["n"]) >= _FEWEST and abs(change) > _BEYOND * error > 0
+def _is_beyond(change: float, error: float, fewest: int) -> bool:
+    return fewest >= _FEWEST and abs(change) > _BEYOND * error > 0

@@ -5,44 +5,45 @@ What run.json has of each example stands further below in the page, so that the 
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePath
 from typing import Any
 
-from optimize_eval.reports.page.columns import Columns
+from optimize_eval.findings.documents import from_dict, to_dict
+from optimize_eval.findings.shapes.side_info import SideInfoEntry
+from optimize_eval.reports.page.columns import RecordColumns
 from optimize_eval.reports.page.drift import drifts
-from optimize_eval.reports.page.source import Source
-from optimize_eval.store.manifest import kind_of
+from optimize_eval.reports.page.source import PageSource
+from optimize_eval.store.manifest import Manifest, evaluators_of, kind_of
 
 SCHEMA = "optimize-eval.page.v1"
+
+MOST_OF_A_TEXT, MOST_OF_TEXTS = 64_000, 2_000_000  # bytes of a candidate, and of all
 
 _OF_EXAMPLES = frozenset({"lines", "sha256", "clusters", "groups", "names", "inputs"})
 
 
-def head_of(source: Source, columns: Columns, *, title: str, place: str) -> dict[str, Any]:
+def head_of(source: PageSource, columns: RecordColumns, *, title: str, place: str) -> dict[str, Any]:
     """Put together what the overview is made from; `place` is the run's folder as people name it."""
-    axes = columns.axes
+    candidates = list(with_texts_that_fit(source.run["candidates"]))
     return {
         "schema": SCHEMA,
         "title": title,
-        "run": {**without_examples(source.run), "kind": kind_of(source.run)},
+        "run": {**without_examples(source.run), "kind": kind_of(source.run), "candidates": candidates},
         "summary": source.summary,
-        "boards": source.boards,
-        "axes": {
-            "evaluators": axes.evaluators,
-            "candidates": axes.candidates,
-            "task_models": axes.task_models,
-            "splits": axes.splits,
-            "sizes": [len(lines) for lines in axes.lines],
-            "repeats": axes.repeats,
-        },
+        "boards": {name: board.to_dict() for name, board in source.boards.items()},
+        "axes": columns.axes.to_dict(),
         "cells": columns.cells,
-        "drifts": drifts(source.summary),
+        "drifts": [to_dict(drift) for drift in drifts(_side_info(source.summary))],
         "commands": commands_of(source.run, place),
     }
 
 
-def examples_of(run: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _side_info(summary: Mapping[str, Any]) -> Iterator[SideInfoEntry]:
+    return (from_dict(SideInfoEntry, entry) for entry in summary["side_info"])
+
+
+def examples_of(run: Manifest) -> list[dict[str, object]]:
     """List what run.json knows of the examples of each split: lines, names and how they begin."""
     return [
         {"lines": split["lines"], "names": split.get("names", []), "inputs": split.get("inputs", [])}
@@ -50,30 +51,41 @@ def examples_of(run: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def without_examples(run: Mapping[str, Any]) -> dict[str, Any]:
+def without_examples(run: Manifest) -> dict[str, Any]:
     splits = [
         {key: value for key, value in split.items() if key not in _OF_EXAMPLES} for split in run["splits"]
     ]
     return {**run, "splits": splits}
 
 
-def commands_of(run: Mapping[str, Any], place: str) -> dict[str, Any]:
+def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Omit the texts that a page has no room for; their sha256 stay."""
+    room = MOST_OF_TEXTS
+    for candidate in candidates:
+        size = len(str(candidate.get("text") or "").encode(errors="replace"))
+        if size > min(MOST_OF_A_TEXT, room):
+            yield {name: value for name, value in candidate.items() if name != "text"}
+        else:
+            room -= size
+            yield candidate
+
+
+def commands_of(run: Manifest, place: str) -> dict[str, object]:
     """Write the commands that a page shows, and the parts of one that calls a single example again."""
     paths = (run.get("settings") or {}).get("paths") or {}
     folder = shlex.quote(place)
-    evaluators = [*run["evaluators"], *run.get("additions", ())]
     return {
         "report": f"optimize-eval report {folder}",
         "check": f"optimize-eval report {folder} --check",
         "records": f"optimize-eval report {folder} --format jsonl",
         "full": f"optimize-eval report {folder} --format html --full",
-        "evaluators": [shlex.quote(f"{one['name']}={one['text']}") for one in evaluators],
+        "evaluators": [shlex.quote(f"{entry['name']}={entry['text']}") for entry in evaluators_of(run)],
         "candidates": _paths_of_candidates(run, paths.get("candidate") or []),
         "splits": [_quoted((paths.get("splits") or {}).get(split["name"])) for split in run["splits"]],
     }
 
 
-def _paths_of_candidates(run: Mapping[str, Any], paths: list[str]) -> list[str | None]:
+def _paths_of_candidates(run: Manifest, paths: list[str]) -> list[str | None]:
     """Find the files of candidates by their names; those of a list have none."""
     return [_quoted(next(_files_of(one["name"], paths), None)) for one in run["candidates"]]
 
@@ -90,6 +102,6 @@ def _quoted(path: str | None) -> str | None:
     return None if path is None else shlex.quote(path)
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: object) -> bytes:
     """Write JSON that can stand in HTML: ASCII, and without a sign that begins a tag."""
     return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").encode()

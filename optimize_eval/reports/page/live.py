@@ -9,14 +9,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from optimize_eval.findings.board.examples import own_boards, stored_board
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.page import head
-from optimize_eval.reports.page.columns import Axes, Columns
+from optimize_eval.reports.page.columns import AxisNames, RecordColumns
 from optimize_eval.reports.page.details import block_of
-from optimize_eval.reports.page.source import Source, examples_of, source_of
+from optimize_eval.reports.page.source import Examples, PageSource, examples_of, source_of
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY
 from optimize_eval.store.listing import ListedRun, State, list_runs
 from optimize_eval.store.manifest import is_bench
@@ -24,7 +23,7 @@ from optimize_eval.store.stored import open_stored
 
 REST = 10.0  # times as long as reading took
 
-Stamp = tuple[Any, ...]
+Stamp = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +34,15 @@ class Snapshot:
     head: bytes
     columns: bytes
     examples: bytes
-    source: Source
-    axes: Axes
-    known: Mapping[str, Mapping[int, Any]]  # the examples, from their files
+    source: PageSource
+    axes: AxisNames
+    contents: Mapping[str, Examples]  # of examples, from their files, by split
 
     def block(self, split: int, place: int) -> bytes | None:
-        """Tell one example in full; None where there is no such example."""
+        """Give one example in full; None where there is no such example."""
         if not (0 <= split < len(self.axes.lines) and 0 <= place < len(self.axes.lines[split])):
             return None
-        return block_of(self.source, self.axes, [(split, place)], self.known)
+        return block_of(self.source, self.axes, [(split, place)], self.contents)
 
 
 class Live:
@@ -82,8 +81,8 @@ class Live:
 
 def listed_run(folder: Path) -> ListedRun:
     """Look how a run stands; a folder that is none is refused by opening it."""
-    found = [run for run in list_runs(folder) if run.folder == folder]
-    return found[0] if found else ListedRun(folder=folder, state=State.UNFINISHED, changed_at=0, bytes=0)
+    runs = [run for run in list_runs(folder) if run.folder == folder]
+    return runs[0] if runs else ListedRun(folder=folder, state=State.UNFINISHED, changed_at=0, bytes=0)
 
 
 def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
@@ -92,11 +91,11 @@ def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
     if is_bench(stored.manifest) and (board := stored_board(stored)):
         boards = {"": board, **own_boards(stored)}
     source = source_of(stored, boards=boards)
-    axes = Axes(source.run)
-    columns = Columns(axes, source.records())
-    told = head.head_of(source, columns, title=folder.resolve().name, place=str(folder))
+    axes = AxisNames(source.run)
+    columns = RecordColumns(axes, source.records())
+    document = head.head_of(source, columns, title=folder.resolve().name, place=str(folder))
     state = {"state": str(listed.state), "changed_at": listed.changed_at}
-    text = strict_json.dumps({**told, "live": state})
+    text = strict_json.dumps({**document, "live": state})
     return Snapshot(
         tag=hashlib.sha256(text).hexdigest()[:16],
         head=text,
@@ -104,13 +103,13 @@ def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
         examples=head.to_json(head.examples_of(source.run)),
         source=source,
         axes=axes,
-        known=examples_of(source.run),
+        contents=examples_of(source.run),
     )
 
 
 def _look_of(path: Path) -> tuple[int, int] | None:
     try:
-        told = path.stat()
+        stat = path.stat()
     except OSError:
         return None
-    return told.st_mtime_ns, told.st_size
+    return stat.st_mtime_ns, stat.st_size

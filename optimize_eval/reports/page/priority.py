@@ -10,16 +10,16 @@ import math
 from collections.abc import Iterator
 from operator import itemgetter
 
-from optimize_eval.reports.page.columns import FAILED, Columns, Key
+from optimize_eval.reports.page.columns import FAILED, CellPlaces, RecordColumns
 
 _KEPT = 300  # of each list
 
-Example = tuple[int, int]  # a split and the place in it
+ExamplePlace = tuple[int, int]  # a split and the place in it
 
 
-def in_order(columns: Columns, *, baseline: int, seed: int) -> list[Example]:
+def in_order(columns: RecordColumns, *, baseline: int, seed: int) -> list[ExamplePlace]:
     """List all examples, the most telling first."""
-    ranks: dict[Example, int] = {}
+    ranks: dict[ExamplePlace, int] = {}
     for key in columns.cells:
         for places in _telling(columns, key, baseline):
             for rank, place in enumerate(places):
@@ -32,7 +32,7 @@ def in_order(columns: Columns, *, baseline: int, seed: int) -> list[Example]:
     return sorted(everything, key=lambda one: (one not in failed, ranks.get(one, _KEPT), _chance(seed, *one)))
 
 
-def _failed(columns: Columns) -> Iterator[Example]:
+def _failed(columns: RecordColumns) -> Iterator[ExamplePlace]:
     repeats = columns.axes.repeats
     for key in columns.cells:
         outcomes = columns.outcomes(key)
@@ -42,7 +42,7 @@ def _failed(columns: Columns) -> Iterator[Example]:
             at = outcomes.find(FAILED, at + 1)
 
 
-def _telling(columns: Columns, key: Key, baseline: int) -> Iterator[list[int]]:
+def _telling(columns: RecordColumns, key: CellPlaces, baseline: int) -> Iterator[list[int]]:
     """Give the places of the lowest scores of a cell, then of what it loses and gains most."""
     means = columns.means(key)
     yield _lowest(list(enumerate(means)))
@@ -58,8 +58,8 @@ def _telling(columns: Columns, key: Key, baseline: int) -> Iterator[list[int]]:
 
 
 def _lowest(values: list[tuple[int, float]]) -> list[int]:
-    known = (one for one in values if not math.isnan(one[1]))
-    return [place for place, _ in heapq.nsmallest(_KEPT, known, key=itemgetter(1, 0))]
+    scored = (value for value in values if not math.isnan(value[1]))
+    return [place for place, _ in heapq.nsmallest(_KEPT, scored, key=itemgetter(1, 0))]
 
 
 def _chance(seed: int, split: int, place: int) -> bytes:

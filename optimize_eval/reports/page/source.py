@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import OptimizeEvalError
+from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import SCHEMA
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.reading import files
@@ -19,31 +20,32 @@ from optimize_eval.store.folder import JOURNAL, SUMMARY
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import JournalRecord
 
-Record = Mapping[str, Any]
 Places = Sequence[int]
-Found = tuple[Cell, int, Record]  # a cell, a place in it, and the newest record there
+PlacedRecord = tuple[Cell, int, JournalRecord]  # a cell, a place in it, and the newest record there
+Examples = Mapping[int, Any]  # of a split, decoded, by their places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class PageSource:
     """A run's documents, and two ways to its records: all of them, or those of some examples of a split."""
 
     run: Manifest
-    summary: Mapping[str, Any]
-    boards: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    records: Callable[[], Iterator[Found]]
-    records_of: Callable[[str, Places], Iterator[Found]]
+    summary: Mapping[str, Any]  # as JSON has it: a page hands it on
+    boards: Mapping[str, Board] = field(default_factory=dict)
+    records: Callable[[], Iterator[PlacedRecord]]
+    records_of: Callable[[str, Places], Iterator[PlacedRecord]]
 
 
 def source_of(
     stored: StoredRun,
     *,
     summary: Mapping[str, Any] | None = None,
-    boards: Mapping[str, Mapping[str, Any]] | None = None,
-) -> Source:
+    boards: Mapping[str, Board] | None = None,
+) -> PageSource:
     """Say where the documents and records of a run are; a summary that is given stands for the stored one."""
-    return Source(
+    return PageSource(
         run=stored.manifest,
         summary=summary_of(stored) if summary is None else _as_read(summary),
         boards=boards or {},
@@ -70,8 +72,8 @@ def _is_of(summary: Mapping[str, Any], stored: StoredRun) -> bool:
     """Return True if a summary is about what the run was last about, and knows as many outcomes."""
     units, layout = summary["units"], stored.layout
     compared = {(row["evaluator"], row["candidate"], row["task_model"]) for row in summary["rows"]}
-    told = {(cell.evaluator, cell.candidate, cell.task_model) for cell in layout.cells}
-    return (units["total"], units["owed"]) == (layout.size, stored.owed) and compared == told
+    there = {(cell.evaluator, cell.candidate, cell.task_model) for cell in layout.cells}
+    return (units["total"], units["owed"]) == (layout.size, stored.owed) and compared == there
 
 
 def _as_read(summary: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,18 +82,18 @@ def _as_read(summary: Mapping[str, Any]) -> dict[str, Any]:
     return read
 
 
-def examples_of(run: Manifest) -> dict[str, dict[int, dict[str, Any]]]:
+def examples_of(run: Manifest) -> Mapping[str, Examples]:
     """Read the examples of each split, by their places, where their files still have what was scored."""
     settings = run.get("settings")
     paths = settings.get("paths") if isinstance(settings, dict) else None
-    known = (paths.get("splits") if isinstance(paths, dict) else None) or {}
+    by_split = (paths.get("splits") if isinstance(paths, dict) else None) or {}
     return {
-        split["name"]: _same_examples(split, known.get(split["name"])) if split["lines"] != [None] else {}
+        split["name"]: _same_examples(split, by_split.get(split["name"])) if split["lines"] != [None] else {}
         for split in run["splits"]
     }
 
 
-def _same_examples(split: Mapping[str, Any], path: str | None) -> dict[int, dict[str, Any]]:
+def _same_examples(split: Mapping[str, Any], path: str | None) -> Examples:
     if path is None:
         return {}
     try:
@@ -105,14 +107,14 @@ def _same_examples(split: Mapping[str, Any], path: str | None) -> dict[int, dict
     }
 
 
-def _all_records(stored: StoredRun) -> Iterator[Found]:
+def _all_records(stored: StoredRun) -> Iterator[PlacedRecord]:
     with stored.reader() as reader:
         for cell in stored.layout.cells:
             for place, record in reader.records(cell):
                 yield cell, place, record
 
 
-def _records_of(stored: StoredRun, split: str, places: Places) -> Iterator[Found]:
+def _records_of(stored: StoredRun, split: str, places: Places) -> Iterator[PlacedRecord]:
     repeats = stored.layout.repeats
     units = [place * repeats + repeat for place in places for repeat in range(repeats)]
     with stored.reader() as reader:

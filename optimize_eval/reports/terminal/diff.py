@@ -3,10 +3,9 @@
 Pure: the comparison → text, the same text for the same width at any time. Numbers are never cut.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from optimize_eval.findings.diff.regressions import GRAVEST_FIRST, standing
+from optimize_eval.findings.diff.shapes import RowDiff, RunDiff, WorseExample
 from optimize_eval.findings.diff.verdict import sign
 from optimize_eval.findings.rows import asked_with
 from optimize_eval.findings.wording import MINUS, count, number, signed
@@ -14,6 +13,7 @@ from optimize_eval.reports.cells import p_value, short_interval
 from optimize_eval.reports.columns import columns, wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.terminal.table import Column, layout_table
+from optimize_eval.store.paired import OnlyIn
 
 _MOST_ROWS = 30
 _MOST_WORST = 3  # rows whose worst examples are shown
@@ -22,99 +22,99 @@ _SHOWN_TEXT = 300
 _MOST_NAMED = 5
 _HEAD = 12
 
-Row = Mapping[str, Any]
-Compared = Mapping[str, Any]
 
-
-def render(compared: Compared, *, width: int) -> str:
+def render(diff: RunDiff, *, width: int) -> str:
     """Lay out everything."""
-    lines = wrapped(" ", f"{compared['verdict']['text']}.", width)
-    for point in compared["verdict"]["points"]:
-        lines += wrapped(f"  {point['mark']} ", point["text"], width)
-    for caveat in compared["caveats"]:
+    lines = wrapped(" ", f"{diff.verdict.text}.", width)
+    for point in diff.verdict.points:
+        lines += wrapped(f"  {point.mark} ", point.text, width)
+    for caveat in diff.caveats:
         lines += wrapped("  ! ", caveat, width)
-    lines += wrapped(_head("A, before"), compared["a"]["run"], width)
-    lines += wrapped(_head("B, after"), compared["b"]["run"], width)
-    for rows in _tables(compared):
+    lines += wrapped(_head("A, before"), diff.a.run, width)
+    lines += wrapped(_head("B, after"), diff.b.run, width)
+    for rows in _tables(diff):
         lines += _table(rows, width)
-    lines += _worst(compared, width)
-    return "\n".join([*lines, *_only(compared, width)])
+    return "\n".join([*lines, *_worst(diff, width), *_only(diff, width)])
 
 
-def _tables(compared: Compared) -> Iterator[list[Row]]:
-    """Give the rows of each evaluator and task model, those of the deciding split first, then the gravest."""
-    for asked in dict.fromkeys(map(_asked, compared["rows"])):
-        yield _gravest_first([row for row in compared["rows"] if _asked(row) == asked], compared)
+def _tables(diff: RunDiff) -> Iterator[list[RowDiff]]:
+    """Give the rows of each evaluator and task model, those of the deciding split first, then the worst."""
+    for evaluator in dict.fromkeys(map(_evaluator, diff.rows)):
+        yield _most_severe_first([row for row in diff.rows if _evaluator(row) == evaluator], diff)
 
 
-def _asked(row: Row) -> str:
-    return asked_with(row["evaluator"], row["task_model"])
+def _evaluator(row: RowDiff) -> str:
+    return asked_with(row.evaluator, row.task_model)
 
 
-def _gravest_first(rows: Sequence[Row], compared: Compared) -> list[Row]:
-    decided = compared["decided_on"]
+def _most_severe_first(rows: Sequence[RowDiff], diff: RunDiff) -> list[RowDiff]:
     return sorted(
         rows,
-        key=lambda row: (row["split"] != decided, GRAVEST_FIRST.index(standing(row)), row["diff"] or 0.0),
+        key=lambda row: (row.split != diff.decided_on, row.standing.severity, row.difference.diff or 0.0),
     )
 
 
-def _table(rows: Sequence[Row], width: int) -> list[str]:
+def _table(rows: Sequence[RowDiff], width: int) -> list[str]:
     shown = rows[:_MOST_ROWS]
-    given = [
-        Column("candidate", [row["candidate"] for row in shown], is_name=True),
-        Column("split", [row["split"] for row in shown], is_text=True),
+    table = [
+        Column("candidate", [row.candidate for row in shown], is_name=True),
+        Column("split", [row.split for row in shown], is_text=True),
         Column("Δ", [_difference(row) for row in shown]),
         Column("A → B", [_means(row) for row in shown]),
-        Column("95 % CI", [short_interval(row["ci"]) if row["se"] else "" for row in shown]),
-        Column("p (Holm)", [p_value(row["p_holm"]) for row in shown]),
-        Column(f"+ = {MINUS}", [f"{row['improved']} {row['unchanged']} {row['regressed']}" for row in shown]),
+        Column("95 % CI", [_interval(row) for row in shown]),
+        Column("p (Holm)", [p_value(row.difference.p_holm) for row in shown]),
+        Column(f"+ = {MINUS}", [f"{row.improved} {row.unchanged} {row.regressed}" for row in shown]),
         Column("failing", [_failing(row) for row in shown]),
     ]
-    lines = [*wrapped(" ", f"{_asked(rows[0])}: B against A", width), *layout_table(given, width)]
+    lines = [*wrapped(" ", f"{_evaluator(rows[0])}: B against A", width), *layout_table(table, width)]
     if more := len(rows) - len(shown):
         lines += wrapped(" ", f"… and {count(more, 'more row')}: see --json", width)
     return lines
 
 
-def _difference(row: Row) -> str:
-    mark = sign(row)
-    return f"{'' if mark == '·' else mark + ' '}{'' if row['diff'] is None else signed(row['diff'])}".strip()
+def _difference(row: RowDiff) -> str:
+    mark, diff = sign(row), row.difference.diff
+    return f"{'' if mark == '·' else mark + ' '}{'' if diff is None else signed(diff)}".strip()
 
 
-def _means(row: Row) -> str:
-    means = row["means"]
-    return "" if None in means.values() else f"{number(means['a'])} → {number(means['b'])}"
+def _interval(row: RowDiff) -> str:
+    d = row.difference
+    return short_interval(d.ci) if d.se and d.ci else ""
 
 
-def _failing(row: Row) -> str:
-    both = row["failing_in_both"]
-    return f"{row['fixed'] + both:,} → {row['newly_failing'] + both:,}"
+def _means(row: RowDiff) -> str:
+    a, b = row.means.a, row.means.b
+    return "" if a is None or b is None else f"{number(a)} → {number(b)}"
 
 
-def _worst(compared: Compared, width: int) -> list[str]:
-    """Show the worst examples of the gravest row, some of other regressions, and what was said of them."""
-    rows = [row for row in _gravest_first(compared["rows"], compared) if row["worst"]]
+def _failing(row: RowDiff) -> str:
+    both = row.failing_in_both
+    return f"{row.fixed + both:,} → {row.newly_failing + both:,}"
+
+
+def _worst(diff: RunDiff, width: int) -> list[str]:
+    """Show the worst examples of the most severe row, some of other regressions, and the reasons given."""
+    rows = [row for row in _most_severe_first(diff.rows, diff) if row.worst]
     lines: list[str] = []
-    for row in [*rows[:1], *(row for row in rows[1:] if row["is_regression"])][:_MOST_WORST]:
+    for row in [*rows[:1], *(row for row in rows[1:] if row.is_regression)][:_MOST_WORST]:
         lines += wrapped(_head("" if lines else "worst"), _whose(row), width)
-        for one in row["worst"][: _FEW_WORST if row is not rows[0] else None]:
-            lines += _example(one, width)
+        for example in row.worst[: _FEW_WORST if row is not rows[0] else None]:
+            lines += _example(example, width)
     return lines
 
 
-def _whose(row: Row) -> str:
-    before, after = row["candidate_in_a"], row["candidate"]
-    return f"{after if before == after else f'{before} → {after}'} on {_asked(row)} (A → B)"
+def _whose(row: RowDiff) -> str:
+    before, after = row.candidate_in_a, row.candidate
+    return f"{after if before == after else f'{before} → {after}'} on {_evaluator(row)} (A → B)"
 
 
-def _example(one: Mapping[str, Any], width: int) -> list[str]:
-    before, after = one["a"], one["b"]
-    scores = f"{number(before['score'])} → {after['kind'] or number(after['score'])}"
-    said = (after["reason"] if after["kind"] is None else after["message"]) or ""
-    lines = _beside(f"   {_place(one)}{scores}  ", shortened(said, _SHOWN_TEXT), width)
-    if before["reason"]:
-        lines += wrapped("      A said: ", shortened(before["reason"], _SHOWN_TEXT), width)
+def _example(example: WorseExample, width: int) -> list[str]:
+    before, after = example.a, example.b
+    scores = f"{number(before.score)} → {after.kind or number(after.score)}"
+    reason = (after.reason if after.kind is None else after.message) or ""
+    lines = _beside(f"   {_place(example)}{scores}  ", shortened(reason, _SHOWN_TEXT), width)
+    if before.reason:
+        lines += wrapped("      A said: ", shortened(before.reason, _SHOWN_TEXT), width)
     return lines
 
 
@@ -125,30 +125,34 @@ def _beside(head: str, text: str, width: int) -> list[str]:
     return [*wrapped("   ", head, width), *(wrapped("      ", text, width) if text else [])]
 
 
-def _place(one: Mapping[str, Any]) -> str:
-    before, after = one["a"]["line"], one["b"]["line"]
+def _place(example: WorseExample) -> str:
+    before, after = example.a.line, example.b.line
     if after is None:
         return ""
-    return f"{one['split']} {after}{'' if before == after else f' (A: {before})'}  "
+    return f"{example.split} {after}{'' if before == after else f' (A: {before})'}  "
 
 
-def _only(compared: Compared, width: int) -> list[str]:
+def _only(diff: RunDiff, width: int) -> list[str]:
     lines: list[str] = []
-    for name in ("a", "b"):
-        if told := list(_left(compared[f"only_in_{name}"])):
-            lines += wrapped(_head(f"only in {name.upper()}"), "; ".join(told), width)
+    for name, only in (("A", diff.only_in_a), ("B", diff.only_in_b)):
+        if texts := list(_left(only)):
+            lines += wrapped(_head(f"only in {name}"), "; ".join(texts), width)
     return lines
 
 
-def _left(only: Mapping[str, Any]) -> Iterator[str]:
-    for axis, names in only.items():
-        if axis == "examples":
-            yield from (f"{count(many, 'example')} of {split}" for split, many in names.items())
-        elif names:
-            shown = [str(name or "none") for name in names[:_MOST_NAMED]]
+def _left(only: OnlyIn) -> Iterator[str]:
+    axes = {
+        "evaluators": only.evaluators,
+        "candidates": only.candidates,
+        "task models": only.task_models,
+        "splits": only.splits,
+    }
+    for what, names in axes.items():
+        if names:
+            shown = [name or "none" for name in names[:_MOST_NAMED]]
             more = [f"{len(names) - _MOST_NAMED:,} more"] if len(names) > _MOST_NAMED else []
-            what = axis.replace("_", " ")
             yield f"{what if len(names) > 1 else what[:-1]} {', '.join([*shown, *more])}"
+    yield from (f"{count(many, 'example')} of {split}" for split, many in only.examples.items())
 
 
 def _head(name: str) -> str:

@@ -3,10 +3,9 @@
 Pure: what measures has for one candidate, or for the models of a board → lines.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.board.shapes import ModelScores
 from optimize_eval.findings.rows import asked_with
 from optimize_eval.findings.shapes.measured import Estimate, MeasuredCell, PassRates
 from optimize_eval.findings.shapes.row import Row
@@ -41,14 +40,13 @@ def of_row(row: Row, summary: Summary, width: int) -> list[str]:
     return lines
 
 
-def of_models(models: Sequence[Mapping[str, Any]], width: int) -> list[str]:
+def of_models(models: Sequence[ModelScores], width: int) -> list[str]:
     """Write what there is about the models of a board."""
     shown = models[:_MOST_MODELS]
     lines = []
-    passed = [(one["adapter"], from_dict(PassRates, one["passes"][-1])) for one in shown if one.get("passes")]
-    if texts := [f"{name} {passes(rates)}" for name, rates in passed]:
+    if texts := [f"{model.adapter} {passes(model.passes[-1])}" for model in shown if model.passes]:
         lines += wrapped(_head("repeats"), "; ".join(texts), width)
-    if texts := [f"{one['adapter']} BLEU {said}" for one in shown if (said := _bleu_by_task(one))]:
+    if texts := [f"{model.adapter} BLEU {by_task}" for model in shown if (by_task := _bleu_by_task(model))]:
         lines += wrapped(_head("corpus"), "; ".join(texts), width)
     return lines
 
@@ -77,9 +75,10 @@ def _bins(found: Calibration) -> Iterator[str]:
         yield f"{stated}, stated {number(one.confidence)}, scored {number(one.score)}"
 
 
-def _bleu_by_task(model: Mapping[str, Any]) -> str:
-    found = [(task["task"], bleu["score"]) for task in model["tasks"] if (bleu := task.get("corpus_bleu"))]
-    return ", ".join(f"{number(score)} on {task}" for task, score in found)
+def _bleu_by_task(model: ModelScores) -> str:
+    return ", ".join(
+        f"{number(task.corpus_bleu.score)} on {task.task}" for task in model.tasks if task.corpus_bleu
+    )
 
 
 def _head(name: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.diff.gates import check_can_decide, regression_gates
-from optimize_eval.findings.diff.runs import compared
+from optimize_eval.findings.diff.runs import compare_runs
 from optimize_eval.store.folder import MANIFEST
 from optimize_eval.store.stored import StoredRun, open_stored
 from tests.benchmarks.truth.scenes import Draw, Scene
@@ -93,7 +93,7 @@ def passed_by_few(n: int) -> Callable[[Draw], float]:
 
 
 def _is_met(before: StoredRun, after: StoredRun) -> bool:
-    return all(gate.is_met for gate in regression_gates(compared(before, after, force=False), ()))
+    return all(gate.is_met for gate in regression_gates(compare_runs(before, after, force=False), ()))
 
 
 def _runs(

@@ -53,7 +53,7 @@ function candidateCard(data, one, at) {
   const isCompared = at !== data.baseline && base?.text !== undefined && one.text !== undefined;
   const size = one.bytes !== undefined ? h("span", { class: "legend" }, `${count(one.bytes, "byte")}${isCompared ? ", changes against the baseline" : ""}`) : null;
   const text = one.text === undefined
-    ? h("p", { class: "note" }, one.field ? `The field ${one.field} of each example.` : "The text is too long to be kept in run.json; its sha256 stands above.")
+    ? h("p", { class: "note" }, one.field ? `The field ${one.field} of each example.` : "There was no room for the text, in run.json or in this page; its sha256 stands above.")
     : isCompared ? shownDiff(base.text, one.text) : h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "text of the candidate" }, said(one.text));
   return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, named(data, at)), size), text);
 }

@@ -1,0 +1,54 @@
+"""What a comparison of two leaderboards is called in words: a sentence for each model."""
+
+from collections.abc import Sequence
+
+from optimize_eval.findings.diff.shapes import ModelDiff, UnpairedDifference
+from optimize_eval.findings.shapes.conclusion import Conclusion
+from optimize_eval.findings.shapes.difference import ScoreDifference
+from optimize_eval.findings.shapes.summary import Point
+from optimize_eval.findings.summary import compare
+from optimize_eval.findings.wording import count, interval, p_value, signed
+
+_MARKS = {compare.BETTER: "▲", compare.HINT_BETTER: "△", compare.WORSE: "▼", compare.HINT_WORSE: "▽"}
+_WORDS = {
+    compare.BETTER: "{name} is better: {by}",
+    compare.WORSE: "{name} is worse: {by}",
+    compare.HINT_BETTER: "{name} may be better, a hint only: {by}",
+    compare.HINT_WORSE: "{name} may be worse, a hint only: {by}",
+}
+
+
+def judge(models: Sequence[ModelDiff]) -> Conclusion:
+    """Conclude for each model; the one that lost most is the headline."""
+    first, *others = sorted(
+        models, key=lambda model: (not model.has_moved, model.overall.difference.diff or 0.0)
+    )
+    points = [
+        Point(mark=_MARKS.get(model.overall.difference.mark, "·"), text=sentence(model)) for model in others
+    ]
+    return Conclusion(text=sentence(first), points=tuple(points))
+
+
+def sentence(model: ModelDiff) -> str:
+    """Say what came out for one model."""
+    name, d, tasks = model.model, model.overall.difference, model.tasks
+    moved = sum(task.has_moved for task in tasks)
+    changed = model.predictions_changed
+    counts = f"{moved:,} of {count(len(tasks), 'task')} moved"
+    counts += f", {count(changed, 'prediction')} changed" if changed is not None else ""
+    if d.diff is None:
+        return f"{name}: {counts}; there is no overall score on one of the boards"
+    if not moved and not d.diff:
+        return f"{name} scores the same on both boards: {counts}"
+    by = signed(d.diff)
+    if d.ci:
+        by += f" (95 % CI {interval(d.ci)}{_p(d)})"
+    words = _WORDS.get(d.mark, "{name}: {by}, no difference is shown")
+    if d.mark == compare.TOO_FEW:
+        words = "{name}: {by}, too few examples to say more"
+    return f"{words.format(name=name, by=by)}; {counts}"
+
+
+def _p(d: ScoreDifference | UnpairedDifference) -> str:
+    p = d.p_holm if d.p_holm is not None else d.p
+    return "" if p is None else f", {p_value(p)}"

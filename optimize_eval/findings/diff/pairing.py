@@ -1,0 +1,72 @@
+"""The tasks that two leaderboards have in common, and their examples in pairs where both have them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from optimize_eval.findings.board.comparable import by_name
+from optimize_eval.findings.board.shapes import BoardExample, ModelScores, TaskScores
+
+ExamplePair = tuple[BoardExample, BoardExample]  # before and after
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskPair:
+    """One task of both boards, before and after."""
+
+    name: str
+    before: TaskScores
+    after: TaskScores
+    examples: Sequence[ExamplePair]
+
+    @property
+    def scored(self) -> list[ExamplePair]:
+        return [pair for pair in self.examples if all(example.score is not None for example in pair)]
+
+    @property
+    def newly_failing(self) -> int:
+        return sum(a.score is not None and b.score is None for a, b in self.examples)
+
+    @property
+    def fixed(self) -> int:
+        return sum(a.score is None and b.score is not None for a, b in self.examples)
+
+    @property
+    def changed(self) -> list[ExamplePair]:
+        return [differing for pair in self.examples if (differing := _differing(*pair))]
+
+
+def common_tasks(before: ModelScores, after: ModelScores) -> list[TaskPair]:
+    had, has = by_name(before.tasks), by_name(after.tasks)
+    return [
+        TaskPair(name=name, before=had[name], after=task, examples=list(_pairs(had[name], task)))
+        for name, task in has.items()
+        if name in had
+    ]
+
+
+def _pairs(before: TaskScores, after: TaskScores) -> Iterator[ExamplePair]:
+    """Match examples of one file by their lines, others by their ids, the k-th of a kind with the k-th."""
+    is_one_file = before.sha256 is not None and before.sha256 == after.sha256
+    has_lines = all(example.line is not None for example in (*before.per_example, *after.per_example))
+    by_line = is_one_file and has_lines
+    unmatched: dict[Any, list[BoardExample]] = {}
+    for example in reversed(before.per_example):
+        unmatched.setdefault(example.line if by_line else example.id, []).append(example)
+    for example in after.per_example:
+        if there := unmatched.get(example.line if by_line else example.id):
+            yield there.pop(), example
+
+
+def _differing(before: BoardExample, after: BoardExample) -> ExamplePair | None:
+    """Find the first prediction of an example that is another now, among those that both boards have.
+
+    An example that was repeated has one for each repeat.
+    """
+    for a, b in zip(before.repeats, after.repeats, strict=False):
+        if a.prediction != b.prediction:
+            return (
+                replace(before, prediction=a.prediction, score=a.score, error=a.error or before.error),
+                replace(after, prediction=b.prediction, score=b.score, error=b.error or after.error),
+            )
+    return None

@@ -1,0 +1,246 @@
+"""What `diff` tells: two runs (`diff.v1`), or two leaderboards (`board-diff.v1`), A before and B after."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Generic, TypeVar
+
+from optimize_eval.findings import documents
+from optimize_eval.findings.diff.regressions import Evidence, Standing, standing
+from optimize_eval.findings.documents import FLAT
+from optimize_eval.findings.shapes.conclusion import Conclusion
+from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
+from optimize_eval.statistics.intervals import Interval
+from optimize_eval.store.paired import OnlyIn
+
+RUNS_SCHEMA, BOARDS_SCHEMA = "optimize-eval.diff.v1", "optimize-eval.board-diff.v1"
+
+_Side = TypeVar("_Side")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides(Generic[_Side]):
+    """The same of both."""
+
+    a: _Side
+    b: _Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExampleOfRun:
+    """One example in one run: its score, or why it has none; and the reason that the evaluator gave."""
+
+    line: int | None
+    score: float | None
+    kind: str | None
+    message: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorseExample:
+    """An example that lost, in both runs."""
+
+    split: str
+    a: ExampleOfRun
+    b: ExampleOfRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowerDifference:
+    """The same comparison with failures as the lowest score."""
+
+    difference: Annotated[ScoreDifference, FLAT]
+    margin: Margin | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowDiff:
+    """One cell of both runs; examples that are not compared are counted by what became of them."""
+
+    evaluator: str
+    candidate: str
+    candidate_in_a: str
+    task_model: str | None
+    split: str
+    difference: Annotated[ScoreDifference, FLAT]
+    margin: Margin | None
+    means: Sides[float | None]
+    improved: int
+    regressed: int
+    unchanged: int
+    fixed: int
+    newly_failing: int
+    failing_in_both: int
+    not_asked: int
+    newly_failing_in_part: int
+    failed_calls: Sides[int]
+    worst: tuple[WorseExample, ...]
+    at_lower_bound: LowerDifference | None
+    is_regression: bool
+
+    @property
+    def evidence(self) -> Evidence:
+        low = self.at_lower_bound
+        return Evidence(
+            difference=self.difference,
+            margin=self.margin,
+            low=low.difference if low else None,
+            low_margin=low.margin if low else None,
+            newly_failing=self.newly_failing,
+            newly_failing_in_part=self.newly_failing_in_part,
+            fixed=self.fixed,
+            more_failed=self.failed_calls.b > self.failed_calls.a,
+        )
+
+    @property
+    def standing(self) -> Standing:
+        return standing(self.evidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOfDiff:
+    """One of the two runs."""
+
+    run: str
+    plan: str
+    created_at: str | None
+    owed: int
+    changed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDiff:
+    """Two runs against each other."""
+
+    schema: str
+    a: RunOfDiff
+    b: RunOfDiff
+    decided_on: str
+    verdict: Conclusion
+    rows: tuple[RowDiff, ...]
+    only_in_a: OnlyIn
+    only_in_b: OnlyIn
+    caveats: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return documents.to_dict(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnpairedDifference:
+    """A difference of two means whose examples are not known."""
+
+    diff: float | None
+    ci: Interval | None
+    p_holm: float | None
+    mark: str
+
+    @property
+    def p(self) -> None:
+        """Give no p: nothing was tested."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverallDiff:
+    """A model's overall scores on both boards, where these have the same tasks."""
+
+    a: float | None
+    b: float | None
+    difference: Annotated[ScoreDifference | UnpairedDifference, FLAT]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskDiff:
+    """One task of both boards; what needs its examples is None without them."""
+
+    task: str
+    metric_id: str | None
+    a: float | None
+    b: float | None
+    difference: Annotated[ScoreDifference | UnpairedDifference, FLAT]
+    predictions_changed: int | None
+    newly_failing: int | None
+    fixed: int | None
+
+    @property
+    def has_moved(self) -> bool:
+        return self.a != self.b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictionOfBoard:
+    """What a model said on one of the boards."""
+
+    prediction: str | float | None
+    score: float | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPrediction:
+    """An example whose prediction is another now."""
+
+    task: str
+    id: str | float
+    a: PredictionOfBoard
+    b: PredictionOfBoard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDiff:
+    """A model on both boards; what needs examples is None where they are not paired."""
+
+    model: str
+    model_in_a: str
+    paired: bool
+    overall: OverallDiff
+    tasks: tuple[TaskDiff, ...]
+    at_lower_bound: ScoreDifference | UnpairedDifference
+    newly_failing: int | None
+    fixed: int | None
+    failed_calls: Sides[int]
+    predictions_changed: int | None
+    changed: tuple[ChangedPrediction, ...]
+
+    @property
+    def has_moved(self) -> bool:
+        return any(task.has_moved for task in self.tasks)
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """Give what a gate hangs on; None where nothing is paired."""
+        overall, low = self.overall.difference, self.at_lower_bound
+        if isinstance(overall, UnpairedDifference) or isinstance(low, UnpairedDifference):
+            return None
+        return Evidence(
+            difference=overall,
+            margin=None,
+            low=low,
+            low_margin=None,
+            newly_failing=self.newly_failing or 0,
+            newly_failing_in_part=0,
+            fixed=self.fixed or 0,
+            more_failed=self.failed_calls.b > self.failed_calls.a,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlyOnBoard:
+    """What one of the boards has and the other has not."""
+
+    models: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoardDiff:
+    """Two leaderboards against each other."""
+
+    schema: str
+    caveats: tuple[str, ...]
+    verdict: Conclusion
+    models: tuple[ModelDiff, ...]
+    only_in_a: OnlyOnBoard
+    only_in_b: OnlyOnBoard
+
+    def to_dict(self) -> dict[str, Any]:
+        return documents.to_dict(self)
