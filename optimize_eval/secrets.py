@@ -1,18 +1,24 @@
-"""Secrets: which names they have, and how they are struck out of texts that would be shown or kept.
+"""Secrets: which names they have, ${NAME} in their place until they are used, and striking them out of texts.
 
 `masked` knows what secrets look like in a command line; `redact` knows the secrets themselves. It finds one
 as it is, escaped as JSON, URLs and HTML do it, also twice, and in base64 or hexadecimal, also as a part of
 what was encoded (`user:key`). What else a server does to it, is unknown.
 """
 
+import os
 import re
+import shlex
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
+from optimize_eval.errors import UsageError
+
 Secrets = tuple[str, ...]  # the longest first: one may hold another
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 _SHORTEST_SECRET = 6
 _SCHEMES = frozenset({"bearer", "basic", "digest", "negotiate"})  # stand before a key for all to see
@@ -54,6 +60,28 @@ _IN_COMMANDS = (
         r"\1***",
     ),
 )
+_IN_QUOTES = re.compile(r'([\\"`]|\$(?!\{[A-Za-z_][A-Za-z0-9_]*\}))')
+
+
+def filled(text: str, what: str) -> str:
+    """Put environment variables in the place of ${NAME}; where one is missing, `what` needs it is named."""
+    return VARIABLE.sub(lambda match: _look_up(match[1], what), text)
+
+
+def for_shell(text: str) -> str:
+    """Write a text as a word for a shell, which then puts in what its ${NAME} stand for."""
+    if not VARIABLE.search(text):
+        return shlex.quote(text)
+    escaped = _IN_QUOTES.sub(r"\\\1", text)
+    return f'"{escaped}"'
+
+
+def _look_up(name: str, what: str) -> str:
+    if name not in os.environ:
+        raise UsageError(
+            f"{what} needs the environment variable {name}, which is not set", hint=f"export {name}=…"
+        )
+    return os.environ[name]
 
 
 def is_confidential(name: str) -> bool:

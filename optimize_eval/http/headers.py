@@ -6,8 +6,7 @@ from base64 import b64decode, b64encode
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from optimize_eval.errors import UsageError
-from optimize_eval.secrets import Secrets, is_confidential, to_hide
-from optimize_eval.variables import VARIABLE, filled
+from optimize_eval.secrets import VARIABLE, Secrets, filled, is_confidential, to_hide
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t -~\xa0-\xff]*")

@@ -22,8 +22,7 @@ from optimize_eval.programs.command import Command
 from optimize_eval.programs.not_started import INTERPRETERS, explain_missing, script_hint
 from optimize_eval.programs.targets import CommandLine, argv_of, split_command
 from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload
-from optimize_eval.secrets import masked
-from optimize_eval.variables import for_shell
+from optimize_eval.secrets import for_shell, masked
 
 _LAUNCHER = re.compile(r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$")
 _SHIPPED = "@"

@@ -32,7 +32,7 @@ from optimize_eval.protocol import (
     decode_answer,
 )
 from optimize_eval.reading import strict_json
-from optimize_eval.variables import filled
+from optimize_eval.secrets import filled
 
 MOST_BREAKS = 3
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
@@ -21,6 +21,9 @@ from optimize_eval.programs.targets import split_command
 from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
 from optimize_eval.rows.datasets import Example, make_example
 from optimize_eval.run.attempt import call_with_retries
+
+if TYPE_CHECKING:
+    from optimize_eval.kinds.judge.rubric import JudgeSpec
 
 
 class PlainEvaluator:
@@ -171,9 +174,7 @@ def llm_judge_evaluator(
     and `hard_constraints` are other names of `dimensions` and `constraints`.
     """
     from optimize_eval.kinds.judge.kind import judge_spec  # noqa: PLC0415  a command needs no judge
-    from optimize_eval.kinds.judge.rubric_file import read_rubric, said_in  # noqa: PLC0415  nor rubrics
 
-    source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
     given = {
         "objective": objective,
         "dimensions": _either("dimensions", dimensions, "quality_dimensions", quality_dimensions),
@@ -184,14 +185,21 @@ def llm_judge_evaluator(
         "shows": shows,
         "hides": hides,
     }
-    rubric_keys = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
-    rubric_keys |= {key: value for key, value in given.items() if value is not None}
-    judge = replace(read_rubric(rubric_keys, source), api_base=api_base or "")
+    judge = replace(_rubric(rubric, given), api_base=api_base or "")
     _check_model(model)
     defaults = EvaluatorSpec(
         timeout=timeout, score_range=parse_score_range(score_range), retries=retries, target=judge
     )
     return PlainEvaluator(judge_spec(model, defaults), task_model=task_model, on_failure=on_failure)
+
+
+def _rubric(rubric: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> "JudgeSpec":
+    """Read a rubric from its file or from what such a file would say; what is given beside it wins."""
+    from optimize_eval.kinds.judge.rubric_file import read_rubric, said_in  # noqa: PLC0415  a command needs none
+
+    source = str(rubric) if isinstance(rubric, str | Path) else "llm_judge_evaluator"
+    keys = said_in(source) if isinstance(rubric, str | Path) else {**(rubric or {})}
+    return read_rubric(keys | {key: value for key, value in given.items() if value is not None}, source)
 
 
 def _either(name: str, value: object, other_name: str, other: object) -> object:

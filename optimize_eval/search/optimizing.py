@@ -20,10 +20,10 @@ from optimize_eval.search.result.document import FILE, document
 from optimize_eval.search.result.final import finalists, sweep_finalists
 from optimize_eval.search.result.findings import Result, state_of
 from optimize_eval.search.result.honest import Judged, Measured, judged, measured
+from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import FILE as STATE
 from optimize_eval.search.state import SearchState
-from optimize_eval.search.tree import Node, SearchOutcome
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.settings import Handling

@@ -66,16 +66,17 @@ def preflight(
     scoring: ScoringOptions,
     servers: ServerOptions,
     printed: PrintOptions,
-    budget: Annotated[
+    seconds: Annotated[
         float,
         typer.Option(
-            "--budget",
+            "--seconds",
             metavar="SECONDS",
             min=0,
-            help="For each evaluator.",
+            help="Time for each evaluator.",
             rich_help_panel=Heading.STOPPING,
         ),
     ] = DEFAULT_BUDGET,
+    budget: Annotated[float | None, typer.Option("--budget", min=0, hidden=True)] = None,
     _sweep: SweepFile = None,
 ) -> None:
     """Check evaluators before a long run: right, safe to call at once, and how fast."""
@@ -95,13 +96,11 @@ def preflight(
     loaded = load_all_candidates(places, fields)
     is_one = is_flag(context, "task_model") or not keys.get("task_models")
     models = [check_task_model(name) for name in ([model.task_model] if is_one else keys["task_models"])]
-    material = _material(loaded, splits, models)
-    times = keys.get("repeats", 1) * len(models)
-    material = replace(material, calls=material.calls * times, slots=keys.get("concurrency", SLOTS))
+    material = _material(loaded, splits, models, keys)
     if loaded and sources:
-        _tell_what_is_known(specs, loaded, sources, models, keys)
+        _note_reusable(specs, loaded, sources, models, keys)
     with owned_processes():
-        examined = [examine(spec, material, budget) for spec in specs]
+        examined = [examine(spec, material, seconds if budget is None else budget) for spec in specs]
     if printed.as_json:
         output.emit_json(report.to_dict(examined))
     else:
@@ -110,14 +109,14 @@ def preflight(
         raise typer.Exit(_FAILED)
 
 
-def _tell_what_is_known(
+def _note_reusable(
     specs: Sequence[EvaluatorSpec],
     candidates: Sequence[Candidate],
     sources: Sequence[SplitSource],
     task_models: Sequence[str | None],
     keys: Mapping[str, Any],
 ) -> None:
-    """Say which run has scored some of what a run would call; those in runs/ are looked at."""
+    """Note which run in runs/ has scored some of what a run would call."""
     repeats = keys.get("repeats", 1)
     plan = plan_run(specs, candidates, sources, task_models=task_models, repeats=repeats)
     if line := reusable(look_at(Path("runs", "new"), plan, manifest_of(plan, {}, {}), fresh=True)):
@@ -128,6 +127,7 @@ def _material(
     candidates: Sequence[Candidate],
     splits: dict[str, tuple[Example, ...]],
     task_models: Sequence[str | None],
+    keys: Mapping[str, Any],
 ) -> Material:
     """Put together what a run would send; where there is no candidate, placeholders vary in its place."""
     payloads = {
@@ -147,10 +147,11 @@ def _material(
     }
     first = next(iter(payloads.values()))[0]
     examples = sum(len(examples) for examples in splits.values()) or 1
+    times = keys.get("repeats", 1) * len(task_models)
     return Material(
         splits=payloads,
-        calls=(len(candidates) or 1) * examples,
-        slots=SLOTS,
+        calls=(len(candidates) or 1) * examples * times,
+        slots=keys.get("concurrency", SLOTS),
         sentinel=None if candidates else replace(first, candidate=SENTINEL),
     )
 

@@ -1,6 +1,5 @@
 """`optimize-eval report`: a run's result once more, from its journal; `--check` computes it another way."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -65,38 +64,54 @@ def report(
     for_step: step_summary.Wanted = False,
 ) -> None:
     """Print a run's result again; it needs the run's folder and, but to choose examples, nothing else."""
-    as_json, filters, ids = printed.as_json, chosen_examples.filters, chosen_examples.ids
-    fail_under, max_gap, margin = demanded.fail_under, demanded.max_gap, demanded.margin
-    no_regression_against, moved = demanded.no_regression_against, splits.files
-    name = _choose(format_, check=check, as_json=as_json)
+    name = _choose(format_, check=check, as_json=printed.as_json)
     look = page.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
     laid_out = records.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
     stored = _opened(run, all_=all_, check=check)
     step_summary.check(for_step, is_bench=is_bench(stored.manifest))
     beside = {
         "--check": check,
-        "--no-regression-against": no_regression_against,
+        "--no-regression-against": demanded.no_regression_against,
         "--format html": name is FormatName.HTML,
         "--wide": wide,
     }
-    some = find_examples(stored, filters, ids, moved, max_gap=max_gap, forbidden=beside)
+    some = find_examples(
+        stored,
+        chosen_examples.filters,
+        chosen_examples.ids,
+        splits.files,
+        max_gap=demanded.max_gap,
+        forbidden=beside,
+    )
     if is_bench(stored.manifest):
-        board_gates.refuse_gap(max_gap)
-        board_gates.refuse_margin(margin)
-        _report_bench(stored, name, fail_under, no_regression_against, look, laid_out, check=check)
+        _report_bench(stored, name, demanded, look, laid_out, check=check)
         return
-    demands.set_margins(stored, None if check else margin)  # what is checked has its own
+    demands.set_margins(stored, None if check else demanded.margin)  # what is checked has its own
     reported = RunReport(
         stored=stored,
         page=look,
         records=laid_out,
-        demands=demands.read_demands(
-            stored.manifest, stored.folder, fail_under, max_gap, no_regression_against
-        ),
+        demands=_demands(stored, demanded),
         some=some,
         is_by_cell=all_ and not stored.ledger.is_complete,
-        has_other_numbers=bool(margin or for_step),
+        has_other_numbers=bool(demanded.margin or for_step),
     )
+    _report_run(reported, name, check=check, for_step=for_step)
+
+
+def _demands(stored: StoredRun, demanded: RunGateOptions) -> demands.Demands:
+    """Read the gates of the options, or else those that the run was made with."""
+    return demands.read_demands(
+        stored.manifest,
+        stored.folder,
+        demanded.fail_under,
+        demanded.max_gap,
+        demanded.no_regression_against,
+    )
+
+
+def _report_run(reported: RunReport, name: FormatName, *, check: bool, for_step: bool) -> None:
+    stored = reported.stored
     if check:
         checked.emit(stored.folder, reported.summary, reported.judged, as_json=name is FormatName.JSON)
     else:
@@ -109,16 +124,19 @@ def report(
 def _report_bench(
     stored: StoredRun,
     name: FormatName,
-    fail_under: Sequence[str] | None,
-    against: str | None,
+    demanded: RunGateOptions,
     look: page.PageOptions,
     laid_out: records.RecordLayout,
     *,
     check: bool,
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
+    board_gates.refuse_gap(demanded.max_gap)
+    board_gates.refuse_margin(demanded.margin)
     board, others = stored_board(stored), own_boards(stored)
-    judged = board_demands.judged_by_options(stored, board, others, fail_under, against)
+    judged = board_demands.judged_by_options(
+        stored, board, others, demanded.fail_under, demanded.no_regression_against
+    )
     bench = BenchReport(
         stored=stored,
         page=look,
@@ -171,5 +189,5 @@ def _choose(given: FormatName | None, *, check: bool, as_json: bool) -> FormatNa
         raise UsageError(f"--json and --format {given} exclude each other", hint="give one of the two")
     chosen = FormatName.JSON if as_json else given or FormatName.TERMINAL
     if check and chosen not in {FormatName.TERMINAL, FormatName.JSON}:
-        raise UsageError(f"--check has no format {chosen}", hint="leave --format away, or give --json")
+        raise UsageError(f"--check has no format {chosen}", hint="omit --format, or give --json")
     return chosen

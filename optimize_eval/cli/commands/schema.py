@@ -17,7 +17,7 @@ Examples:
 _FOLDER = Path(__file__).resolve().parents[2] / "schema"
 
 
-class Contract(StrEnum):
+class Direction(StrEnum):
     """The two directions of the protocol."""
 
     PAYLOAD = "payload"
@@ -25,7 +25,7 @@ class Contract(StrEnum):
 
 
 def schema(
-    document: Annotated[Contract, typer.Argument(metavar="DOCUMENT", help="payload or answer.")],
+    document: Annotated[Direction, typer.Argument(metavar="DOCUMENT", help="payload or answer.")],
 ) -> None:
     """Print the JSON Schema of the payload or of the answer."""
     file = _FOLDER / f"{document}.schema.json"

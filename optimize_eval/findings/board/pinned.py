@@ -10,7 +10,7 @@ from optimize_eval.findings.board.shapes import Board
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckedFile:
+class PinnedFile:
     """A task file that a board is about: whether it is what it was."""
 
     path: str
@@ -21,7 +21,7 @@ class CheckedFile:
         return {"path": self.path, "state": self.state, "found": self.place or None}
 
 
-def check_files(board: Board, beside: str) -> list[CheckedFile]:
+def check_files(board: Board, beside: str) -> list[PinnedFile]:
     """Look at each task file of a board, in the current folder, then in the board's own.
 
     A board that pins no file raises UsageError: that nothing was checked is not that all is well.
@@ -47,13 +47,13 @@ def _pinned(board: Board) -> dict[str, set[str]]:
     return digests
 
 
-def _check(path: str, digests: set[str], folder: Path) -> CheckedFile:
+def _check(path: str, digests: set[str], folder: Path) -> PinnedFile:
     for place in _places(path, folder):
         if place.is_file():
             with place.open("rb") as stream:
                 same = {file_digest(stream, "sha256").hexdigest()} == digests
-            return CheckedFile(path=path, state="ok" if same else "changed", place=str(place))
-    return CheckedFile(path=path, state="gone", place="")
+            return PinnedFile(path=path, state="ok" if same else "changed", place=str(place))
+    return PinnedFile(path=path, state="gone", place="")
 
 
 def _places(path: str, folder: Path) -> Iterator[Path]:

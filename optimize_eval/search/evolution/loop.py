@@ -17,8 +17,8 @@ from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.evolution.adapter import Adapter, Item, Label, Tally
 from optimize_eval.search.evolution.reflector import ORIGIN, Reflector
 from optimize_eval.search.plan import SearchPlan
+from optimize_eval.search.result.tree import Node
 from optimize_eval.search.stopping import Brakes
-from optimize_eval.search.tree import Node
 
 _MOST_ERRORS = 10  # of GEPA's own
 

@@ -9,7 +9,7 @@ from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.result import findings
 from optimize_eval.search.result.findings import Result
-from optimize_eval.search.tree import Node, SearchOutcome
+from optimize_eval.search.result.tree import Node, SearchOutcome
 
 SCHEMA = "optimize-eval.optimize.v1"
 FILE = "search.json"

@@ -20,7 +20,7 @@ from optimize_eval.findings.wording import count, interval, number, p_value, sig
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.result.honest import Judged, Measured
-from optimize_eval.search.tree import Node, SearchOutcome
+from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.store.layout import SINGLE
 

@@ -6,7 +6,7 @@ from typing import Any
 from optimize_eval.run.outcome import Outcome
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.result.honest import Judged, Measured, judged
-from optimize_eval.search.tree import Node, SearchOutcome
+from optimize_eval.search.result.tree import Node, SearchOutcome
 from tests.benchmarks.truth.scenes import Draw, Scene
 from tests.search.searches import CountingScorer, make_plan, run, scored
 
