@@ -57,6 +57,7 @@ def beside(work: Callable[[], T], host: ProgramHost) -> T:
         doing.thread.start()
         while not doing.is_done(_TICK):
             host.show()
+        doing.thread.join()  # a moment more, or the caller would still count it
     except BaseException:
         doing.end()
         raise
