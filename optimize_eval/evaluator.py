@@ -21,7 +21,7 @@ ANSWER_CAP = 8 * 1024 * 1024  # bytes on stdout, in a worker's line, or in an HT
 
 
 class Capacity(NamedTuple):
-    """What it is of use to ask of an evaluator at a time."""
+    """How many calls at once are of use, and how many payloads in one call."""
 
     calls: int | None = None  # None: as many as anyone likes
     batch: int = 1  # payloads in one call

@@ -101,7 +101,7 @@ class Run:
 
     @cached_property
     def summary(self) -> Summary:
-        """Compute the summary from the journal, when it is first asked for."""
+        """Compute the summary from the journal, on first use."""
         return self.computed or summarise_stored(self.records.run)
 
     @cached_property

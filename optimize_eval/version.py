@@ -1,3 +1,3 @@
-"""The version, said here once: asking the installed package for it would cost each run 10 ms."""
+"""The version, written here once: reading it from the installed package would cost each run 10 ms."""
 
 VERSION = "0.1.0"

@@ -11,7 +11,7 @@ A rule says one of `text`, `json` (a text that is JSON), `body` (all of the body
 `malformed`. Beside it: `status`, `headers`, `delay` (seconds), `times` (so many requests, then the rules
 after it), `usage`, `finish_reason`, `message` (what its message has beside role and content, such as
 { reasoning_content = "…" }), `answered_by` (the model that it names), `streamed` (as events of a stream,
-whether asked for or not), `name` (for the record), and `refuse_response_format` (a list of types that it
+wanted or not), `name` (for the record), and `refuse_response_format` (a list of types that it
 answers with 400; alone, the rule is for those only). With a status of failure, `text` is the error's message.
 
 In what it says {1} and {name} stand for the groups that were found, {count} for how often the rule has

@@ -1,4 +1,4 @@
-"""What a run has to reach, as options ask for it: read before the calls, judged after them, kept in run.json.
+"""What a run has to reach, as options name it: read before the calls, judged after them, kept in run.json.
 
 What a gate is, and whether one is met, is decided in gates and regression_gates.
 """
@@ -108,8 +108,8 @@ def recalled(run: StoredRun, summary: "Summary") -> "tuple[Gate, ...]":
     """Judge the demands that the run's own command had; what they name may be gone by now."""
     said = run.manifest.get("settings", {}).get("gates", {})
     try:
-        asked = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
-        return read_demands(run.manifest, run.folder, *asked).judge(run, summary)
+        given = said.get("fail_under"), said.get("max_gap"), said.get("no_regression_against")
+        return read_demands(run.manifest, run.folder, *given).judge(run, summary)
     except (OptimizeEvalError, AttributeError, OSError, TypeError, ValueError) as error:
         from optimize_eval.findings.summary.gates import Gate  # noqa: PLC0415  see Demands
 

@@ -139,7 +139,7 @@ def doubts_of_models(models: Sequence[ModelScores], written: Mapping[str, str]) 
     yield from _answering(rows, written)
 
 
-def _answering(rows: Mapping[str, Counter[str]], asked: Mapping[str, str]) -> Iterator[str]:
+def _answering(rows: Mapping[str, Counter[str]], requested: Mapping[str, str]) -> Iterator[str]:
     """Point out a row that several models answered, and rows of several models that one answered."""
     for row, names in rows.items():
         if len(names) > 1:
@@ -147,8 +147,8 @@ def _answering(rows: Mapping[str, Counter[str]], asked: Mapping[str, str]) -> It
             more = ", …" * (len(names) > _MOST_NAMED)
             yield f"{row} was answered by several models, by what they say of themselves: {shown}{more}"
     for name in dict.fromkeys(name for names in rows.values() for name in names):
-        same = [row for row in rows if name in rows[row] and row in asked]
-        if len({asked[row].rpartition("/")[2] for row in same}) > 1:
+        same = [row for row in rows if name in rows[row] and row in requested]
+        if len({requested[row].rpartition("/")[2] for row in same}) > 1:
             listed = ", ".join(same[:_MOST_NAMED]) + ", …" * (len(same) > _MOST_NAMED)
             yield f"{listed} were answered by one model, by what it says of itself: {name}"
 

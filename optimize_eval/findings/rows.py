@@ -23,11 +23,11 @@ MARKS = {
 
 def primary_name(layout: Layout) -> str:
     """Name the evaluator that leads and, where there are several task models, the first of them."""
-    return asked_with(layout.evaluators[0], layout.task_models[0])
+    return evaluator_label(layout.evaluators[0], layout.task_models[0])
 
 
-def asked_with(evaluator: str, task_model: str | None) -> str:
-    """Name an evaluator and, where there is one, the model that it was asked about."""
+def evaluator_label(evaluator: str, task_model: str | None) -> str:
+    """Name an evaluator and, where there is one, the task model of its calls."""
     return evaluator if task_model is None else f"{evaluator} with {task_model}"
 
 

@@ -54,8 +54,8 @@ class Scores:
 
     @property
     def coverage(self) -> float | None:
-        asked = self.scored + self.failed
-        return self.scored / asked if asked else None
+        calls = self.scored + self.failed
+        return self.scored / calls if calls else None
 
 
 class CellReading:

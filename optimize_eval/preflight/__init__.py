@@ -1,6 +1,6 @@
-"""The checks before a long run: whether an evaluator runs, answers right, can be asked at once, and how fast.
+"""The checks before a long run: whether an evaluator runs, replies right, in parallel too, and how fast.
 
-A failure (not runnable, a bad answer to a real payload, other answers when asked at once) stops a run; a
+A failure (not runnable, a bad answer to a real payload, other answers when called at once) stops a run; a
 warning says what will not work so well. Each comes with a shell line that shows it (reach/by_hand). What
 the outcome looks like is decided in reports.
 """

@@ -10,7 +10,7 @@ from optimize_eval.preflight.examined import (
     CheckOutcome,
     CheckStatus,
     Examined,
-    ask,
+    call,
     live,
 )
 from optimize_eval.protocol import Answer, Payload
@@ -25,7 +25,7 @@ def answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     with live(on.spec, persistent=False) as evaluator:
 
         def put(payload: Payload) -> CallResult:
-            return ask(evaluator, payload, on.spec.timeout, on.seconds)
+            return call(evaluator, payload, on.spec.timeout, on.seconds)
 
         if on.material.sentinel:
             where, _ = on.material.firsts[0]

@@ -27,7 +27,7 @@ from optimize_eval.preflight.examined import (
     Examined,
     Material,
     Sameness,
-    ask,
+    call,
     in_words,
     is_late,
     live,
@@ -93,7 +93,7 @@ def _at_once(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send different payloads all at once, to see whether calls get in each other's way."""
     with live(on.spec, persistent=False) as evaluator, ThreadPoolExecutor(AT_ONCE) as slots:
         started = time.monotonic()
-        results = list(slots.map(lambda payload: on.ask(evaluator, payload), on.sample))
+        results = list(slots.map(lambda payload: on.call(evaluator, payload), on.sample))
         speed_up = AT_ONCE * statistics.median(on.seconds) / (time.monotonic() - started)
         for _ in range(_ROUNDS if on.differing(results) else 0):
             on.learn(on.ask_all(evaluator))
@@ -119,11 +119,11 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
     line = reproduce.call_one_process(on.spec, on.sample[:3], seconds=2)
     window = declared.concurrency or 1
     with live(on.spec, timeout=patient) as evaluator, ThreadPoolExecutor(window) as slots:
-        ask(evaluator, on.sample[0], patient)  # declares
+        call(evaluator, on.sample[0], patient)  # declares
         pairs = list(zip(on.sample, on.one_by_one, strict=True))
         unlike = _first_unlike(on, evaluator, patient, [*pairs, *reversed(pairs)])
         if unlike is None and window > 1:
-            crowd = list(slots.map(lambda payload: ask(evaluator, payload, patient), on.sample * window))
+            crowd = list(slots.map(lambda payload: call(evaluator, payload, patient), on.sample * window))
             unlike = on.first_unlike(on.one_by_one * window, crowd)
         ending = time.monotonic()
     if unlike:
@@ -151,7 +151,7 @@ def _first_unlike(
 ) -> tuple[CallResult, CallResult] | None:
     """Call until an answer is not what it was before; a late one would be late again, so that is the end."""
     for payload, single in pairs:
-        result = ask(evaluator, payload, timeout)
+        result = call(evaluator, payload, timeout)
         if on.key(result) != on.key(single):
             return single, result
     return None
@@ -164,7 +164,7 @@ def _batches(on: Examined, name: str) -> Iterator[CheckOutcome]:
         yield CheckOutcome(name, CheckStatus.SKIP, "it does not declare batches, or there are no examples")
         return
     with live(on.spec, persistent=on.keep_alive) as evaluator:
-        singles = [ask(evaluator, payload, on.spec.timeout) for payload in alike]  # the first one declares
+        singles = [call(evaluator, payload, on.spec.timeout) for payload in alike]  # the first one declares
         results = evaluator.call_many(alike, on.spec.timeout)
     if unlike := on.first_unlike(singles, results):
         single, other = map(_shown, unlike)
@@ -181,7 +181,7 @@ def _candidates(on: Examined, name: str) -> Iterator[CheckOutcome]:
     with live(on.spec, persistent=False) as evaluator:
         for what, text in odd.items():
             payload = replace(usual, candidate=text)
-            result = on.ask(evaluator, payload)  # which takes longer than what a run would send
+            result = on.call(evaluator, payload)  # which takes longer than what a run would send
             if isinstance(result, EvaluationError) and result.kind is not FailureKind.REPORTED:
                 by = reproduce.call_with_long_candidate if len(text) == _LONG else reproduce.call_once
                 yield CheckOutcome(
@@ -198,7 +198,7 @@ def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Call until the times can be trusted, and say what a call costs and what keeping alive would save."""
     with live(on.spec, persistent=False) as evaluator:
         while len(on.seconds) < _MOST_CALLS and sum(on.seconds) < _MOST_SECONDS and on.affords(1):
-            on.ask(evaluator, on.sample[0], counts=True)
+            on.call(evaluator, on.sample[0], counts=True)
     typical = f"{in_words(on.quantile(0.5))} a call (p95 {in_words(on.quantile(0.95))})"
     program = next(iter(argv_of(on.spec)), "")
     found = shutil.which(program) if program else None

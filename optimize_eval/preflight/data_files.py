@@ -1,4 +1,4 @@
-"""One file of data checked without asking anything: a dataset or a task file, all that is wrong at once."""
+"""One file of data checked without calling anything: a dataset or a task file, all that is wrong at once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -101,7 +101,7 @@ class Examined:
     took_sentinel: bool = False  # and scored it, or skipped it
     sameness: Sameness = Sameness.ALL
     one_by_one: list[CallResult] = field(default_factory=list)  # what the sample is answered
-    parallel: float = 1.0  # calls that go on at the same time when many slots ask
+    parallel: float = 1.0  # calls that go on at the same time when many slots call
     side_infos: list[Mapping[str, Any]] = field(default_factory=list)  # of a judge's replies
     tokens: list[int | None] = field(default_factory=list)  # of calls to a model; None: it does not tell
     keep_alive: bool | None = None  # False: it declares to be persistent, and is not to be believed
@@ -133,16 +133,16 @@ class Examined:
         """Return True if so many further calls fit into the budget."""
         return time.monotonic() + calls * statistics.median(self.seconds) < self.until
 
-    def ask(self, evaluator: Evaluator, payload: Payload, *, counts: bool = False) -> CallResult:
+    def call(self, evaluator: Evaluator, payload: Payload, *, counts: bool = False) -> CallResult:
         """Call within the budget; raises BudgetSpent where that, and not the evaluator, ended the wait."""
         left = max(_LEAST_WAIT, self.until - time.monotonic())
-        result = ask(evaluator, payload, min(left, self.spec.timeout), self.seconds if counts else None)
+        result = call(evaluator, payload, min(left, self.spec.timeout), self.seconds if counts else None)
         if left < self.spec.timeout and is_late(result):
             raise BudgetSpent
         return result
 
     def ask_all(self, evaluator: Evaluator) -> list[CallResult]:
-        return [self.ask(evaluator, payload, counts=True) for payload in self.sample]
+        return [self.call(evaluator, payload, counts=True) for payload in self.sample]
 
     def learn(self, again: Sequence[CallResult]) -> None:
         """Expect less sameness of answers, if the same payloads were answered otherwise this time."""
@@ -191,7 +191,7 @@ def live(
         evaluator.close()
 
 
-def ask(
+def call(
     evaluator: Evaluator, payload: Payload, timeout: float, seconds: list[float] | None = None
 ) -> CallResult:
     started = time.monotonic()

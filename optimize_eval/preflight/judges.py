@@ -38,7 +38,7 @@ def _answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     with live(on.spec) as judge:
 
         def put(payload: Payload) -> CallResult:
-            result = on.ask(judge, payload, counts=True)
+            result = on.call(judge, payload, counts=True)
             if isinstance(result, Answer):
                 on.tokens.append(_tokens(result))
                 on.side_infos.append(result.side_info)
@@ -66,7 +66,7 @@ def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Send the first payload once more."""
     payload = _first_payload(on)
     with live(on.spec) as judge:
-        again = on.ask(judge, payload, counts=True)
+        again = on.call(judge, payload, counts=True)
     score = on.first.score if on.first else None
     if isinstance(again, EvaluationError):
         line = reproduce.call_twice(on.spec, payload)

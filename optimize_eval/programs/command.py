@@ -37,7 +37,7 @@ from optimize_eval.secrets import filled
 MOST_BREAKS = 3
 
 _TASK_MODEL = TASK_MODEL_VARIABLE.encode()
-_FORKS = [0]  # counted in the child, so that a call need not ask the system which process it is in
+_FORKS = [0]  # counted in the child, so that a call need not look up which process it is in
 
 
 def _count_fork() -> None:

@@ -23,7 +23,7 @@ FAREWELL = 2.0  # seconds that a worker has to end by itself once its stdin is c
 _CHUNK = 64 * 1024
 _MOMENT = 0.2  # a process that was seen to close its pipes takes so long at most to be seen as ended
 
-MakeLine = Callable[[str], bytes]  # identity → the line that asks under it
+MakeLine = Callable[[str], bytes]  # identity → the line of a call under it
 
 
 class WorkerReply(NamedTuple):

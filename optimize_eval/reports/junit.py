@@ -7,7 +7,7 @@ properties in full, and the calls that failed are errors, by their kind.
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.row import Row, SplitScores
 from optimize_eval.findings.shapes.summary import FailureGroup, Summary
 from optimize_eval.findings.summary.gates import Gate
@@ -75,7 +75,7 @@ def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) ->
 
 
 def _add_row(suite: Element, row: Row, split: str, summary: Summary) -> None:
-    case = add_case(suite, asked_with(row.evaluator, row.task_model), row.candidate, split)
+    case = add_case(suite, evaluator_label(row.evaluator, row.task_model), row.candidate, split)
     s = row.splits[split]
     why = _why_unknown(s, summary)
     add_properties(case, _counts(s) if why else _numbers(row, split))
@@ -119,8 +119,8 @@ def interval_properties(name: str, ends: Sequence[float | None] | None) -> Itera
 
 
 def _add_failures(suite: Element, entry: FailureGroup) -> None:
-    asked = asked_with(entry.evaluator, entry.task_model)
-    case = add_case(suite, asked, entry.candidate, entry.split, entry.kind)
+    label = evaluator_label(entry.evaluator, entry.task_model)
+    case = add_case(suite, label, entry.candidate, entry.split, entry.kind)
     lines = ", ".join(str(line) for line in entry.lines if line is not None)
     told = [
         f"{count(entry.count, 'call')} failed: {entry.kind}",

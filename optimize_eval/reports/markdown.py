@@ -7,7 +7,7 @@ not fit into a comment is left out and said to be.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
@@ -110,7 +110,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     split = summary.decided_on
     shown = shown_rows(rows, summary)
     has_others = len(rows) > 1
-    where = name_cell(asked_with(rows[0].evaluator, rows[0].task_model))
+    where = name_cell(evaluator_label(rows[0].evaluator, rows[0].task_model))
     how = ", sorted by mean; Δ against the baseline" if has_others else ""
     how += "; intervals by cluster" * (split in summary.clusters)
     table = layout(
@@ -172,7 +172,7 @@ def _failures(summary: Summary) -> str:
             "calls": [f"{entry.count:,}" for entry in shown],
             "kind": [name_cell(entry.first.kind) for entry in shown],
             "evaluator": [
-                name_cell(asked_with(entry.first.evaluator, entry.first.task_model)) for entry in shown
+                name_cell(evaluator_label(entry.first.evaluator, entry.first.task_model)) for entry in shown
             ],
             "candidate": [name_cell(who_failed(entry)) for entry in shown],
             "first": [_place(entry.first.split, entry.first.lines[0]) for entry in shown],
@@ -198,10 +198,10 @@ def _worst(best: Row, summary: Summary) -> Iterator[str]:
         "score": [number(one.score) for one in low],
         "what was said": [inert_markdown(one.text or "", SHOWN_TEXT) for one in low],
     }
-    asked = name_cell(asked_with(best.evaluator, best.task_model))
+    label = name_cell(evaluator_label(best.evaluator, best.task_model))
     baseline = name_cell(summary.baseline)
     did = "did worst" if is_baseline(best, summary) else f"got worse than {baseline}"
-    title = f"Where {name_cell(best.candidate)} {did} on {asked}"
+    title = f"Where {name_cell(best.candidate)} {did} on {label}"
     yield f"<details><summary>{title}</summary>\n\n{layout(columns)}\n\n</details>"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from optimize_eval.findings.board.shapes import Board, ModelScores
-from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary, Verdict
@@ -68,7 +68,7 @@ def _model_cells(model: ModelScores) -> list[str]:
 def _table(rows: Sequence[Row], summary: Summary) -> str:
     split = summary.decided_on
     shown = shown_rows(rows, summary)
-    caption = _safe(f"{asked_with(rows[0].evaluator, rows[0].task_model)}: {split}")
+    caption = _safe(f"{evaluator_label(rows[0].evaluator, rows[0].task_model)}: {split}")
     titles = ["candidate", split, "95 % CI", f"Δ {split}", "failed"]
     lines = [_line("th", titles), *(_line("td", _cells(row, split)) for row in shown)]
     return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"

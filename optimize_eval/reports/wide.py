@@ -9,7 +9,7 @@ from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.reasons import reason_of
-from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.reports.inert import inert_json
 from optimize_eval.reports.page.source import PageSource, examples_of
 from optimize_eval.reports.rows import Cells, gathered
@@ -78,7 +78,7 @@ def _told(name: str, record: JournalRecord) -> Row:
 
 
 def _name(cell: Cell) -> str:
-    return f"{asked_with(cell.evaluator, cell.task_model)}@{cell.candidate}"
+    return f"{evaluator_label(cell.evaluator, cell.task_model)}@{cell.candidate}"
 
 
 def _reason(name: str) -> str:

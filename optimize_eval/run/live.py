@@ -1,4 +1,4 @@
-"""The live evaluators of a session: connected, called, given a rest when they ask for it, and closed.
+"""The live evaluators of a session: connected, called, given a rest when they declare one, and closed.
 
 What is called, and what becomes of the answers, is up to the caller: the runner journals them, a recheck
 compares them.

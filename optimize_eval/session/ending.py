@@ -77,8 +77,8 @@ def _end(ended: SessionEnd, plan: Plan, again: Again, folder: Path | None, out: 
         )  # where a fix changes the plan
         yield f"stopped: {ended.reason}; {so_far}; after fixing it, run:\n  {again(*here)}"
         if folder is not None and names:
-            anew = again(*(word for name in names for word in ("--replace", name)))
-            yield f"or, where the fix changes {', '.join(names)}, which has scores already:\n  {anew}"
+            replacing = again(*(word for name in names for word in ("--replace", name)))
+            yield f"or, where the fix changes {', '.join(names)}, which has scores already:\n  {replacing}"
     elif ended.reason:
         yield f"too many failures: {ended.reason}"
 

@@ -136,7 +136,7 @@ class _Reading:
         return [EvaluatorEntry(number, entry) for number, entry in enumerate(entries) if entry]
 
     def entry(self, where: KeyPlace, table: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Check an evaluator; None where it has no target that could be asked."""
+        """Check an evaluator; None where it has no target that could be called."""
         known = target_keys()
         checked = self._table(where, table, self._checks_of_evaluator(known))
         targets = [key for key in known if key in table]

@@ -1,7 +1,7 @@
 """Task files in JSONL: reading and checking them, rendering prompts, post-processing what a model says.
 
 Two dialects (in one of them a record is a task, in the other a file is one and a line an example) become one
-thing, a Task, that says what to ask and who scores it. Asking models and scoring are done elsewhere. The
+thing, a Task, that says what to send and who scores it. Models are called and replies scored elsewhere. The
 names that users of the format know; each is imported from its module when it is first used.
 """
 

@@ -107,7 +107,7 @@ class TaskEvaluator:
             raise EvaluationError(FailureKind.MODEL_ERROR, message, hint="give --dataset tasks.jsonl")
         task = self._loaded(payload) or read_record(payload.example, payload.line or 1)
         if isinstance(task, TaskError):
-            message = f"the example is no task: {task.rule} {task.field}: {task.detail}"
+            message = f"the example is not a task: {task.rule} {task.field}: {task.detail}"
             raise EvaluationError(
                 FailureKind.MODEL_ERROR, message, hint="optimize-eval validate lists every problem"
             )

@@ -132,7 +132,7 @@ def _outcome(draw: random.Random) -> dict[str, object]:
 def test_the_journal_gives_the_same_another_way(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(folder) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[-1].endswith("fields computed anew from the journal, 0 differ")
+    assert said[-1].endswith("fields recomputed from the journal, 0 differ")
     assert "intervals" in said[0]
 
 

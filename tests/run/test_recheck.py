@@ -39,7 +39,7 @@ def test_answers_that_are_the_same_are_counted_and_nothing_else_changes(cli: Cli
     before, known = summary(run), records(run)
     result = cli(*made.command, "--out", "r", "--recheck", "7", "--json", env=made.env())
     assert result.status == 0, result.stderr
-    assert result.stderr.splitlines()[-1] == "recheck: 7 of 7 answers are the same"
+    assert result.stderr.splitlines()[-1] == "recheck: 7 of 7 scores are the same"
     assert result.json["recheck"] == {"chosen": 7, "asked": 7, "same": 7, "changed": [], "failed": []}
     assert made.asked().total() == 7
     assert max(made.asked().values()) == 1, "each is asked again once"
@@ -53,7 +53,7 @@ def test_a_first_session_and_its_recheck_both_stay_in_the_journal(cli: Cli, tmp_
     made = project(tmp_path)
     result = cli(*made.command, "--out", "r", "--recheck", "100", env=made.env())
     assert result.status == 0, result.stderr
-    assert "recheck: 24 of 24 answers are the same" in result.stderr
+    assert "recheck: 24 of 24 scores are the same" in result.stderr
     assert made.asked() == Counter({f"{text}:{n}": 2 for text in ("a", "bbb") for n in range(1, 13)})
     assert (len(records(tmp_path / "r")), len(notes(tmp_path / "r"))) == (24, 1)
 
@@ -91,7 +91,7 @@ def test_answers_that_changed_are_told_with_both_scores(cli: Cli, tmp_path: Path
         place = f"  varies on {one['candidate']}, train:{one['line']}: "
         assert f"{place}{one['before']} before, {one['after']} now" in result.stderr
     assert [one["after"] for one in rechecked["changed"]] == [0.51, 0.61, 0.71]
-    assert "recheck: 0 of 3 answers are the same" in result.stderr
+    assert "recheck: 0 of 3 scores are the same" in result.stderr
     assert "--repeats" in result.stderr
     assert summary(run) == told
     assert cli("report", "r", "--check").status == 0
@@ -124,7 +124,7 @@ def test_ctrl_c_ends_a_recheck_and_the_run_stays_done(tmp_path: Path) -> None:
     told = json.loads((tmp_path / "stdout").read_bytes())
     assert (told["status"], told["recheck"]["asked"], told["recheck"]["same"]) == ("done", 4, 4)
     assert told["recheck"]["chosen"] == 24, "who reads the JSON sees that it was stopped"
-    assert "recheck: 4 of 4 answers are the same; stopped before 24 were asked" in made.said()
+    assert "recheck: 4 of 4 scores are the same; stopped before 24 were called" in made.said()
     assert summary(run) == before
 
 

@@ -1,4 +1,4 @@
-"""How a run ends before its end: by signals, and by failures. Whatever ended it, it goes on where it was."""
+"""How a run ends before its end: by signals, and by failures. However it ended, it resumes."""
 
 import json
 import signal

@@ -130,11 +130,11 @@ def test_a_failure_says_at_which_stage() -> None:
     with live(spec_of(MODEL)) as evaluator:
         assert failure(evaluator, record("refuse", "x")) == ("reported", "model: no comment")
         kind, message = failure(evaluator, record("x", "x", targets=[]))
-        assert (kind, message.startswith("the example is no task: bad_type targets: ")) == (
+        assert (kind, message.startswith("the example is not a task: bad_type targets: ")) == (
             "model_error",
             True,
         )
-        assert failure(evaluator, b'{"input": "x"}')[1].startswith("the example is no task")
+        assert failure(evaluator, b'{"input": "x"}')[1].startswith("the example is not a task")
         assert failure(evaluator, record("x", "x", metric="f1"))[1].startswith("metric: f1 is not among")
         with pytest.raises(EvaluationError, match="there is no example"):
             evaluator.call(Payload(candidate=""), time.monotonic() + 5)

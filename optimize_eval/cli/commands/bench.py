@@ -7,7 +7,7 @@ import typer
 from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.options import gates
-from optimize_eval.cli.shown import leaderboards, show_task
+from optimize_eval.cli.printed import leaderboards, show_task
 from optimize_eval.errors import UsageError
 from optimize_eval.options.bench import BenchOptions, BoardOptions, OneTaskOptions
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions
@@ -46,7 +46,7 @@ def bench(
     place: FolderOptions,
     shown: ShownOptions,
 ) -> None:
-    """Rank models by tasks: render, call, post-process, score; an interrupted run goes on where it was."""
+    """Rank models by tasks: render, call, post-process, score; an interrupted run resumes."""
     if place.out == "":
         raise UsageError("--out needs a name", hint="omit the option, or give it one")
     handling = handling_of(calls)

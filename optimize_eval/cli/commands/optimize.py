@@ -12,7 +12,7 @@ from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.cli import output
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, sweep_of
-from optimize_eval.cli.shown.search_ending import carry_out
+from optimize_eval.cli.printed.search_ending import carry_out
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options import search
 from optimize_eval.options.calling import SlotOptions, TimeOptions
@@ -78,7 +78,7 @@ def optimize(
     folder = Path(place.out) if place.out else _default_folder(wanted, what.files)
     task = wanted.task(folder, handling_of(slots, limit))
     if planned.dry_run:
-        from optimize_eval.cli.shown import dry_search  # noqa: PLC0415  only here
+        from optimize_eval.cli.printed import dry_search  # noqa: PLC0415  only here
 
         dry_search.show(task, as_json=shown.as_json)
         return

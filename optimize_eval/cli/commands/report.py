@@ -8,8 +8,8 @@ from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.formats.table import FORMATS, FormatName
 from optimize_eval.cli.options import board_gates, gates
-from optimize_eval.cli.shown import checked, page, records, step_summary
-from optimize_eval.cli.shown.some_examples import find_examples
+from optimize_eval.cli.printed import checked, page, records, step_summary
+from optimize_eval.cli.printed.some_examples import find_examples
 from optimize_eval.errors import UsageError
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands

@@ -7,7 +7,7 @@ import typer
 from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.options.evaluators import check_meant, texts_of
-from optimize_eval.cli.shown import leaderboards
+from optimize_eval.cli.printed import leaderboards
 from optimize_eval.kinds.table import given_name, parse_evaluator
 from optimize_eval.options.calling import (
     CallOptions,

@@ -46,7 +46,7 @@ def run(
     shown: ShownOptions,
     sweep: SweepFile = None,
 ) -> None:
-    """Compare candidates over a dataset and a valset; an interrupted run goes on where it was."""
+    """Compare candidates over a dataset and a valset; an interrupted run resumes."""
     _check(what, place, planned)
     handling = handling_of(calls)
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
@@ -81,7 +81,7 @@ def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOption
 
 
 def _show_plan(prepared: Prepared, planned: RunPlanOptions, shown: ShownOptions) -> None:
-    from optimize_eval.cli.shown import dry_run  # noqa: PLC0415  only here
+    from optimize_eval.cli.printed import dry_run  # noqa: PLC0415  only here
 
     run, slots = look(prepared, output.say), prepared.handling.concurrency
     dry_run.show(prepared.plan, run, slots=slots, like=planned.like, as_json=shown.as_json)

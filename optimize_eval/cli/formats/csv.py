@@ -2,7 +2,7 @@
 
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
-from optimize_eval.cli.shown import records
+from optimize_eval.cli.printed import records
 from optimize_eval.errors import UsageError
 from optimize_eval.reports.board import rows as board_rows
 from optimize_eval.store.records import Records
@@ -21,5 +21,5 @@ def of_bench(bench: BenchReport) -> None:
     else:
         raise UsageError(
             "the csv of a bench is its board, and there is none yet",
-            hint="give the bench's command again: it goes on where it was; --format jsonl has the records",
+            hint="run the bench's command again: it resumes; --format jsonl has the records",
         )

@@ -2,11 +2,11 @@
 
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
-from optimize_eval.cli.shown.page import write_page
+from optimize_eval.cli.printed.page import write_page
 
 
 def of_run(run: RunReport) -> None:
-    """Write the page of summary.json as it stands, but where other numbers were asked for."""
+    """Write the page of summary.json as it stands, unless other numbers were requested."""
     summary = None if run.needs_no_numbers else run.summary
     output.emit(str(write_page(run.stored, run.page, summary=summary)))
 

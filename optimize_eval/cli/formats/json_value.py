@@ -3,7 +3,7 @@
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.options import gates
-from optimize_eval.cli.shown import leaderboards
+from optimize_eval.cli.printed import leaderboards
 
 
 def of_run(run: RunReport) -> None:

@@ -1,7 +1,7 @@
 """jsonl: the records of a run or bench for programs, one a line."""
 
 from optimize_eval.cli.formats.reported import BenchReport, Reported, RunReport
-from optimize_eval.cli.shown import records
+from optimize_eval.cli.printed import records
 from optimize_eval.store.records import Records
 
 

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from optimize_eval.cli import output
-from optimize_eval.cli.shown import checked, searched
-from optimize_eval.cli.shown.page import PageOptions
-from optimize_eval.cli.shown.records import RecordLayout
+from optimize_eval.cli.printed import checked, searched
+from optimize_eval.cli.printed.page import PageOptions
+from optimize_eval.cli.printed.records import RecordLayout
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.shapes import Board

@@ -2,7 +2,7 @@
 
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
-from optimize_eval.cli.shown import leaderboards, searched
+from optimize_eval.cli.printed import leaderboards, searched
 from optimize_eval.reports.terminal import every_cell
 from optimize_eval.reports.terminal import summary as terminal
 

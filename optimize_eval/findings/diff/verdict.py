@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from optimize_eval.findings.diff.regressions import Standing
 from optimize_eval.findings.diff.shapes import RowDiff
-from optimize_eval.findings.rows import MARKS, asked_with, no_difference_in, too_few
+from optimize_eval.findings.rows import MARKS, evaluator_label, no_difference_in, too_few
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.summary import Point
@@ -28,11 +28,11 @@ _WORDS = {
         "{who} is ahead{where} where both were scored, by {amount}, but not when failures count as 0"
     ),
     Standing.FAILS_UNBOUNDED: (
-        "{who} fails{where}{asked} where it had scores, and what those calls would have scored has no bound"
+        "{who} fails{where}{model} where it had scores, and what those calls would have scored has no bound"
     ),
     Standing.MAY_BE_WORSE: "{who} may be worse{where}, a hint only, by {amount}",
     Standing.MAY_BE_BETTER: "{who} may be better{where}, a hint only, by {amount}",
-    Standing.SAME: "{who} scores the same{where}{asked} in both runs",
+    Standing.SAME: "{who} scores the same{where}{model} in both runs",
 }
 
 
@@ -75,7 +75,7 @@ def sign(row: RowDiff) -> str:
 def sentence(row: RowDiff, *, has_others: bool) -> str:
     """Say of one row what it amounts to, with the numbers behind it."""
     where = "" if row.split == SINGLE else f" on {row.split}"
-    by = f" {asked_with(row.evaluator, row.task_model)}" if has_others else ""
+    by = f" {evaluator_label(row.evaluator, row.task_model)}" if has_others else ""
     return f"{_amounts_to(row, where, by)}: {counts(row)}"
 
 
@@ -85,7 +85,7 @@ def _amounts_to(row: RowDiff, where: str, by: str) -> str:
         return _open(row, where, by)
     d = low.difference if standing is Standing.WORSE_AS_ZEROS and low else row.difference
     amount = _amount(d, by) if "{amount}" in _WORDS[standing] else ""
-    return _WORDS[standing].format(who=row.candidate, where=where, asked=_in_brackets(by), amount=amount)
+    return _WORDS[standing].format(who=row.candidate, where=where, model=_in_brackets(by), amount=amount)
 
 
 def _open(row: RowDiff, where: str, by: str) -> str:

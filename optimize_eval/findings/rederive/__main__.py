@@ -42,7 +42,7 @@ def main(folder: Path) -> int:
         for path, value, derived in differences(stored, again, kinds):
             wrong.append(f"{name}: {path} is {_shown(value)}, the journal gives {_shown(derived)}")
     print("\n".join([*wrong, *_told(kinds)]))  # noqa: T201  a script's output
-    numbers = f"{kinds.total():,} fields computed anew from the journal"
+    numbers = f"{kinds.total():,} fields recomputed from the journal"
     print(f"{numbers}, {len(wrong):,} differ")  # noqa: T201
     return 1 if wrong else 0
 

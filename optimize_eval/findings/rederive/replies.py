@@ -1,4 +1,4 @@
-"""What models' replies say of themselves, counted anew: cut off, on another scale, answered by whom."""
+"""What models' replies say of themselves, counted twice: cut off, on another scale, answered by whom."""
 
 from collections import Counter
 from typing import Any

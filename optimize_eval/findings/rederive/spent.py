@@ -1,4 +1,4 @@
-"""What models took, added up anew from the calls that records list."""
+"""What models took, added up a second time from the calls that records list."""
 
 import math
 from typing import Any

@@ -30,7 +30,7 @@ _MOST_PAIRS = 2000
 
 
 def expected(run: JournaledRun) -> Told:
-    """Compute the parts of a summary that can be derived anew."""
+    """Compute the parts of a summary that can be derived a second time."""
     wheres = list(product(run.evaluators, run.task_models, run.splits))
     means = {where: {name: run.cells[*where, name].means for name in run.candidates} for where in wheres}
     against = _against_baseline(run, means)
@@ -122,22 +122,22 @@ def _despite(d: Told) -> str:
     return "if_both_count_as_zero" if zero["mark"] == "better" else "no"
 
 
-def _row(run: JournaledRun, asked: tuple[str, str | None], name: str, against: Any, groups: Any) -> Told:
-    wheres = {split: (*asked, split) for split in run.splits}
+def _row(run: JournaledRun, called: tuple[str, str | None], name: str, against: Any, groups: Any) -> Told:
+    wheres = {split: (*called, split) for split in run.splits}
     splits = {split: split_numbers(run.cells[*where, name], run, split) for split, where in wheres.items()}
     row: Told = {
         "candidate": name,
-        "evaluator": asked[0],
-        "task_model": asked[1],
+        "evaluator": called[0],
+        "task_model": called[1],
         "gap": gap_numbers(splits["train"], splits["val"]) if {"train", "val"} <= run.splits.keys() else None,
         "splits": {split: {key: s[key] for key in s if key != "df"} for split, s in splits.items()},
         "vs_baseline": None,
         "overfit": None,
-        "groups": groups.get((asked, name), {}),
+        "groups": groups.get((called, name), {}),
     }
     if name != run.baseline:
         row["vs_baseline"] = {
-            split: _d(against[where, name], run, asked[0]) for split, where in wheres.items()
+            split: _d(against[where, name], run, called[0]) for split, where in wheres.items()
         }
     return row
 
@@ -177,8 +177,8 @@ def _lose(run: JournaledRun, rows: list[Told], against: dict[tuple[Where, str], 
         return
     found: list[tuple[Told, Told, Told, Told]] = []
     for row in (one for one in rows if one["vs_baseline"]):
-        asked = row["evaluator"], row["task_model"]
-        train, val = (against[(*asked, split), row["candidate"]] for split in ("train", "val"))
+        called = row["evaluator"], row["task_model"]
+        train, val = (against[(*called, split), row["candidate"]] for split in ("train", "val"))
         gap = gap_of(train, val, "diff")
         if gap:
             gap["p"] = gap["p"] if gap["p"] is not None else train["p"] if gap["value"] > 0 else 1.0

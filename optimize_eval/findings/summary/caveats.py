@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from optimize_eval.findings.claims.duplicates import FEWEST_COPIES
 from optimize_eval.findings.replies import doubts
-from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.row import Row, SplitScores
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shapes.summary import Point, Summary
@@ -80,9 +80,9 @@ def _failure(row: Row, failed: int, calls: int, layout: Layout) -> str:
         for kind, many in s.failures.items():
             kinds[kind] = kinds.get(kind, 0) + many
     main = max(kinds, key=lambda kind: kinds[kind])
-    asked = asked_with(row.evaluator, row.task_model)
+    label = evaluator_label(row.evaluator, row.task_model)
     told = (
-        f"{row.candidate}: {failed:,} of {calls:,} {asked} calls failed "
+        f"{row.candidate}: {failed:,} of {calls:,} {label} calls failed "
         f"({percent(failed / calls)}, {'mostly ' * (len(kinds) > 1)}{main}), left out of every mean"
     )
     s = row.splits[layout.deciding]

@@ -108,7 +108,7 @@ def read_bound(
 
 
 def check_gap(layout: Layout, most: float) -> None:
-    """Refuse a largest gap that is no number, or where there are no two splits to have one."""
+    """Refuse a --max-gap that is not a number, or where a run has no two splits."""
     if not math.isfinite(most):
         raise UsageError(f"--max-gap {most} is no largest gap", hint="write a number, such as 0.1")
     if not {"train", "val"} <= {split.name for split in layout.splits}:
@@ -151,11 +151,11 @@ def bound_gate(where: str, told: Bounded, least: float) -> Gate:
     """Hold a mean against the lowest that it may be; `told` is as a summary tells of a split."""
     value, what = _value(told, least)
     is_met = value is not None and _is_at_least(value, least)
-    asked = _plain(least)
+    bound = _plain(least)
     if value is None:
-        verdict = f"cannot be known: {asked} is not shown to be met"
+        verdict = f"cannot be known: {bound} is not shown to be met"
     else:
-        verdict = f"is at least {asked}" if is_met else f"is below {asked}"
+        verdict = f"is at least {bound}" if is_met else f"is below {bound}"
     return Gate(name=f"fail-under {where}", is_met=is_met, text=f"{where}: {what} {verdict}")
 
 
@@ -168,10 +168,10 @@ def _value(told: Bounded, least: float) -> tuple[float | None, str]:
     if not told.failed and told.mean is not None:
         ci = f" ({interval(told.ci, number)})" if told.ci else ""
         return told.mean, f"the mean {_told(told.mean, number, holds)}{ci}"
-    asked = told.scored + told.failed
+    calls = told.scored + told.failed
     low = told.bounds[0] if told.bounds else None
     lower = "the lower bound" if low is None else f"the lower bound {_told(low, number, holds)}"
-    return low, f"{lower} ({told.failed:,} of {count(asked, 'call')} failed)"
+    return low, f"{lower} ({told.failed:,} of {count(calls, 'call')} failed)"
 
 
 def _gap_gate(row: Row, most: float) -> Gate:

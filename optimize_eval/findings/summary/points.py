@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from optimize_eval.findings.rows import (
     MARKS,
-    asked_with,
     change,
+    evaluator_label,
     is_primary,
     marked,
     survives_failures,
@@ -92,7 +92,7 @@ def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[
             rows = [r for r in summary.rows if (r.evaluator, r.task_model) == (evaluator, task_model)]
             if is_primary(rows[0], layout):
                 continue
-            where = asked_with(evaluator, task_model)
+            where = evaluator_label(evaluator, task_model)
             if len(rows) == 1:
                 yield _point("·", _alone_elsewhere(rows[0], where, layout))
                 continue

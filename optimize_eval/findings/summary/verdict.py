@@ -178,8 +178,8 @@ def _without_examples(rows: Sequence[Row], layout: Layout) -> str:
     scored = [(row.candidate, row.splits[layout.deciding].mean) for row in rows]
     ranked = sorted(((mean, name) for name, mean in scored if mean is not None), reverse=True)
     said = ", ".join(f"{name} {number(mean)}" for mean, name in ranked[:MOST_NAMED])
-    asked = "repeats of one call" if rows[0].splits[layout.deciding].repeats > 1 else "one measurement"
-    return f"{asked} each on {primary_name(layout)} ({said}{', …' * (len(ranked) > MOST_NAMED)})"
+    basis = "repeats of one call" if rows[0].splits[layout.deciding].repeats > 1 else "one measurement"
+    return f"{basis} each on {primary_name(layout)} ({said}{', …' * (len(ranked) > MOST_NAMED)})"
 
 
 def _alone(row: Row, layout: Layout) -> str:

@@ -1,1 +1,1 @@
-"""Language models as judges: what they are asked for, what they are sent, what their replies mean."""
+"""Language models as judges: their rubrics, what they are sent, what their replies mean."""

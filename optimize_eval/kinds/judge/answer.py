@@ -1,7 +1,7 @@
 """Which part of a judge's reply is its answer; pure. What the answer means is judge_reply's.
 
 It is one JSON object, also in a fence or among words, else a bare label or number. Of two answers neither
-counts. Among words an object counts with every key that was asked for, and never where it stands in what is
+counts. Among words an object counts if it has every key of the form, and never where it stands in what is
 judged.
 """
 
@@ -57,7 +57,7 @@ def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, 
 
 
 def _own(answers: list[JsonObject], rubric: Rubric, judged: Collection[str]) -> list[JsonObject]:
-    """Leave out answers that are only quoted, or that are less than what was asked for."""
+    """Leave out answers that are only quoted, or that lack keys of the form."""
     own = [answer for answer in answers if not is_quoted(answer.value, judged)]
     if not own:
         raise Unusable("it only quotes an answer that the candidate or the example holds")
@@ -99,7 +99,7 @@ def _without_fence(text: str) -> str:
 
 
 def _bare(text: str, rubric: Rubric) -> dict[str, Any]:
-    """Take a text without JSON as the one thing that was asked for, if it is that and nothing else."""
+    """Take a text without JSON as the one value of the form, if it is that and nothing else."""
     content = _without_fence(text)
     plain = content.strip(EMPHASIS)
     key = _main_key(rubric)

@@ -1,6 +1,6 @@
 """The file itself, piece by piece: head, program, columns, examples, blocks of details, and their index.
 
-The overview stands on the screen before a browser has read the bulk. The file asks for nothing: its policy
+The overview stands on the screen before a browser has read the bulk. The file requests nothing: its policy
 allows the one script and the one style whose digests it names, and no request at all.
 """
 
@@ -58,7 +58,7 @@ def pieces(source: PageSource, *, title: str, place: str, most: float | None = M
 
 
 def served(title: str) -> bytes:
-    """Write a page without a run, which asks the server that it came from."""
+    """Write a page without a run, which loads its run from the server that it came from."""
     parts = _start(title, connect=True), _data("head", b'{"live":true}'), b"<script>%s</script>\n" % program()
     return b"".join([*parts, b"</body>\n</html>\n"])
 

@@ -1,4 +1,4 @@
-"""A run as a page sees it while it goes on: the same parts as in the file, made anew when the journal grew.
+"""A run as a page sees it while it goes on: the same parts as in the file, made again when the journal grew.
 
 A run that is large is not read at each question: never more often than a tenth of the time goes into reading.
 """

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from optimize_eval.findings.diff.shapes import RowDiff, RunDiff, WorseExample
 from optimize_eval.findings.diff.verdict import sign
-from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.wording import MINUS, count, number, signed
 from optimize_eval.reports.cells import p_value, short_interval
 from optimize_eval.reports.columns import columns, wrapped
@@ -44,7 +44,7 @@ def _tables(diff: RunDiff) -> Iterator[list[RowDiff]]:
 
 
 def _evaluator(row: RowDiff) -> str:
-    return asked_with(row.evaluator, row.task_model)
+    return evaluator_label(row.evaluator, row.task_model)
 
 
 def _most_severe_first(rows: Sequence[RowDiff], diff: RunDiff) -> list[RowDiff]:

@@ -6,7 +6,7 @@ Pure: what measures has for one candidate, or for the models of a board → line
 from collections.abc import Iterator, Sequence
 
 from optimize_eval.findings.board.shapes import ModelScores
-from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.measured import Estimate, MeasuredCell, PassRates
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
@@ -21,7 +21,7 @@ _FEW = 100  # answers, of which an ECE is told to be too high by chance
 
 def of_row(row: Row, summary: Summary, width: int) -> list[str]:
     """Write what there is about one candidate on the deciding split."""
-    who = f"{row.candidate} on {asked_with(row.evaluator, row.task_model)}: "
+    who = f"{row.candidate} on {evaluator_label(row.evaluator, row.task_model)}: "
     cell = MeasuredCell(
         candidate=row.candidate,
         evaluator=row.evaluator,

@@ -117,10 +117,10 @@ def _came_out(one: ListedRun) -> str:
     if one.verdict is not None:
         return shortened(_INTERVAL.sub("", one.verdict), _LONGEST)
     if owed := one.units.get("owed"):
-        return f"{owed:,} call{'s are' if owed > 1 else ' is'} owed; the command that began it goes on"
+        return f"{owed:,} call{'s are' if owed > 1 else ' is'} owed; the command that started it resumes it"
     return {
-        State.RUNNING: "no verdict while it is being asked",
-        State.UNFINISHED: "it was killed; the command that began it goes on where it was",
+        State.RUNNING: "no verdict while it runs",
+        State.UNFINISHED: "it was killed; the command that started it resumes it",
     }.get(one.state, "no verdict is stored; `optimize-eval report` computes it")
 
 

@@ -5,7 +5,7 @@ Pure: summary → text, the same text for the same width at any time. Numbers ar
 
 from collections.abc import Sequence
 
-from optimize_eval.findings.rows import asked_with
+from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.side_info import ValuesAtPath
@@ -92,7 +92,7 @@ def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> l
         *(_wide(shown, split) if has_others and width >= WIDE else []),
         _failed(shown),
     ]
-    title = f"{asked_with(rows[0].evaluator, rows[0].task_model)}: {split}"
+    title = f"{evaluator_label(rows[0].evaluator, rows[0].task_model)}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
     how += "; intervals by cluster" * (split in summary.clusters)
     lines = [*wrapped(" ", title + how, width), *layout_table(columns, width, paint)]
@@ -194,7 +194,7 @@ def _worst(best: Row, summary: Summary, width: int) -> list[str]:
         what = "" if is_baseline(best, summary) else f" ({summary.baseline} → {best.candidate})"
         lines += wrapped(
             _head("worst", []),
-            f"{best.candidate} on {asked_with(best.evaluator, best.task_model)}{what}",
+            f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}{what}",
             width,
         )
     for one in low[:_SHOWN_WORST]:
@@ -220,7 +220,7 @@ def _side_info(best: Row, summary: Summary, width: int) -> list[str]:
     if not said:
         return []
     more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
-    who = f"{best.candidate} on {asked_with(best.evaluator, best.task_model)}: "
+    who = f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}: "
     return wrapped(_head("side info", []), who + " · ".join([*said[:_MOST_KEYS], *more]), width)
 
 

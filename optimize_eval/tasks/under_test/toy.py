@@ -1,7 +1,7 @@
 """Two models that need nothing: `toy` knows the answers of what ships, `silent` says nothing at all.
 
-The toy reads the prompt, never an id: it computes, and knows some facts and texts by heart. Whatever else it
-is asked, it says that it does not know.
+The toy reads the prompt, never an id: it computes, and knows some facts and texts by heart. To any other
+question it says that it does not know.
 """
 
 import operator
@@ -88,24 +88,24 @@ def toy(prompt: str) -> str:
     >>> toy("Question: 2 + 2\nAnswer: 4\n\nQuestion: 17 + 24\nAnswer:")
     '41'
     """
-    asked = prompt.rpartition("\n\n")[2].rstrip()
-    return next((said for find in _WAYS if (said := find(asked)) is not None), "I do not know.")
+    question = prompt.rpartition("\n\n")[2].rstrip()
+    return next((said for find in _WAYS if (said := find(question)) is not None), "I do not know.")
 
 
 def silent(_prompt: str) -> str:
     return ""
 
 
-def _computed(asked: str) -> str | None:
-    found = list(_SUM.finditer(asked))
+def _computed(question: str) -> str | None:
+    found = list(_SUM.finditer(question))
     if not found:
         return None
     left, sign, right = found[-1].groups()
     return None if sign == "/" and not int(right) else str(_OPERATIONS[sign](int(left), int(right)))
 
 
-def _spelled(asked: str) -> str | None:
-    found = _PRODUCT.search(asked)
+def _spelled(question: str) -> str | None:
+    found = _PRODUCT.search(question)
     if not found:
         return None
     tens, ones = divmod(int(found[1]) * int(found[2]), 10)
@@ -114,18 +114,18 @@ def _spelled(asked: str) -> str | None:
     return _TENS[tens] + (f"-{_SMALL[ones]}" if ones else "")
 
 
-def _chosen(asked: str) -> str | None:
-    right = _heard(asked, _CHOICES)
-    return next((letter for letter, option in _OPTION.findall(asked) if option == right), None)
+def _chosen(question: str) -> str | None:
+    right = _heard(question, _CHOICES)
+    return next((letter for letter, option in _OPTION.findall(question) if option == right), None)
 
 
-def _written(asked: str) -> str | None:
-    code = _heard(asked, _CODE)
+def _written(question: str) -> str | None:
+    code = _heard(question, _CODE)
     return None if code is None else f"```python\n{code}```"
 
 
-def _heard(asked: str, known: dict[str, str]) -> str | None:
-    return next((said for words, said in known.items() if words in asked), None)
+def _heard(question: str, known: dict[str, str]) -> str | None:
+    return next((said for words, said in known.items() if words in question), None)
 
 
 _WAYS: tuple[Callable[[str], str | None], ...] = (
@@ -133,5 +133,5 @@ _WAYS: tuple[Callable[[str], str | None], ...] = (
     _spelled,
     _chosen,
     _written,
-    lambda asked: _heard(asked, _KNOWN),
+    lambda question: _heard(question, _KNOWN),
 )

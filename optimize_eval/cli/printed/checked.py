@@ -31,7 +31,8 @@ def emit(folder: Path, summary: Summary, judged: Sequence[Gate], *, as_json: boo
         stored = dict(json.loads(files.load(folder / SUMMARY, files.OF_A_RUN)))
     except (OSError, ValueError, TypeError, RecursionError) as error:
         raise CannotGoOn(
-            f"{folder / SUMMARY} cannot be read: {error}", hint="write it anew: the run's own command again"
+            f"{folder / SUMMARY} cannot be read: {error}",
+            hint="run the run's own command again: it writes the file",
         ) from None
     done = subprocess.run(
         [sys.executable, "-I", "-m", rederive.__name__, str(folder)],
@@ -49,7 +50,7 @@ def emit(folder: Path, summary: Summary, judged: Sequence[Gate], *, as_json: boo
     lines = [f"{key}: summary.json is not what the journal gives" for key in unlike]
     lines += done.stdout.splitlines()
     if OLDER in orjson.dumps(stored.get("schema")):
-        lines = ["summary.json was made by older rules: the run's own command again writes it anew"]
+        lines = ["summary.json was made by older rules: run the run's own command again to update it"]
     agrees = not unlike and done.returncode == 0
     if as_json:
         output.emit_json({"schema": CHECK_SCHEMA, "agrees": agrees, "lines": lines, **gates.to_dict(judged)})

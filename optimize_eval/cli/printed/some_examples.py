@@ -21,7 +21,7 @@ def find_examples(
     max_gap: float | None,
     forbidden: Mapping[str, object],
 ) -> SomeExamples | None:
-    """Choose examples of a run, which may have moved to `files`; None where nothing is asked for.
+    """Choose examples of a run, which may have moved to `files`; None where no example is chosen.
 
     `forbidden` are options that cannot stand beside, with their values.
     """

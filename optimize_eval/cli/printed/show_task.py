@@ -28,7 +28,7 @@ _OF_THE_TASK = ("thoughts", "output", "prediction", "metric")  # of the side inf
 
 
 def show(specs: Sequence[EvaluatorSpec], file: TaskFile, task: Task, outputs: Path, *, as_json: bool) -> None:
-    """Go through one task with each model; outputs that the run has are not asked for again."""
+    """Go through one task with each model; outputs that the run has are used."""
     with _held(outputs) as path, owned_processes():
         models = [(spec.name, _ask(spec, task, path)) for spec in specs]
     told = {

@@ -95,10 +95,10 @@ def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None
         raise Interrupted
     if done.found.why in FAILED:
         output.say(f"error: {done.found.sentence}")
-        output.say("  try: fix it, then run the same command again: it goes on where it ended")
+        output.say("  try: fix it, then run the same command again: it resumes")
         raise typer.Exit(_FAILED)
     if done.found.why is Why.TIME and not done.finished:
-        output.say(f"out of time: {done.found.sentence}; the same command goes on where it ended")
+        output.say(f"out of time: {done.found.sentence}; the same command resumes")
         raise typer.Exit(_FAILED)
     if done.finished:
         end(done.finished, folder=task.folder, out=str(task.folder))
