@@ -225,7 +225,7 @@ def test_endpoints_are_checked_too_and_shown_with_curl(preflight: Cli, tmp_path:
 
 
 def test_the_budget_bounds_what_is_looked_at(preflight: Cli) -> None:
-    result = preflight(f"{PROGRAMS}/slow.sh", "--budget", "3", "--json")
+    result = preflight(f"{PROGRAMS}/slow.sh", "--seconds", "3", "--json")
     assert result.status == 0
     checks = findings(result)
     assert checks["at once"] == {
