@@ -48,7 +48,8 @@ def _identify(spec: EvaluatorSpec) -> Identity:
 
 
 def _shell(spec: EvaluatorSpec, _payload: Payload) -> ShellCall:
-    return ShellCall(shlex.join(["python3", "-c", _BY_HAND, socket_of(spec)]), folder=spec.cwd)
+    command = shlex.join(["python3", "-c", _BY_HAND, socket_of(spec)])
+    return ShellCall(command, has_identity=True, folder=spec.cwd)
 
 
 def _is_served(_spec: EvaluatorSpec) -> bool:

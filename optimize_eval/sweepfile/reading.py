@@ -191,7 +191,12 @@ class _Reading:
         for key in table:
             if key not in known:
                 place = where._replace(key=key) if where.table else KeyPlace(key)
-                self._complain(place, f"unknown key {key!r} in {among}{_close(key, known)}", "unknown_key")
+                meant = (
+                    ": write it under [run]"
+                    if not where.table and key in run_keys(".")
+                    else _close(key, known)
+                )
+                self._complain(place, f"unknown key {key!r} in {among}{meant}", "unknown_key")
 
     def _complain(self, where: KeyPlace, reason: str, rule: str = "bad_value") -> None:
         self.problems.append(self._sweep.problem(where, reason, rule))

@@ -189,7 +189,7 @@ def test_preflight_examines_a_server_and_its_line_by_hand_works(
     result = cli("preflight", "-e", f"unix:{SOCKET}", "--candidate", "a.txt", "--json")
     [failed] = [one for one in result.json["evaluators"][0]["checks"] if one["status"] == "fail"]
     line = subprocess.run(["bash", "-c", failed["reproduce"]], capture_output=True, cwd=tmp_path, check=True)
-    assert json.loads(line.stdout)["score"] == 1.5
+    assert (json.loads(line.stdout)["score"], json.loads(line.stdout)["_id"]) == (1.5, "1")
     assert server.payloads
 
 

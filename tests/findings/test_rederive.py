@@ -289,7 +289,7 @@ def test_a_summary_of_older_rules_is_said_to_be_one(cli: Cli, tmp_path: Path) ->
     write_json(folder / SUMMARY, {"schema": "optimize-eval.summary.v1", "rows": [], "pairs": []})
     checked = cli("report", "r", "--check")
     assert checked.status == 1
-    assert "summary.json was made by older rules: the run's own command again" in checked.stdout
+    assert "summary.json was made by older rules: run the run's own command again" in checked.stdout
 
 
 def test_report_check_names_what_was_edited_in_both_documents(cli: Cli, tmp_path: Path) -> None:

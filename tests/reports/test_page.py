@@ -205,7 +205,10 @@ def test_a_stale_summary_is_computed_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--format", "md", "-o", "x.html"], "-o belongs to --format html"),
+        (
+            ["--format", "md", "-o", "x.html"],
+            "-o belongs to --format html\n  try: add --format html, or redirect the report: … > FILE",
+        ),
         (["--full"], "--full belongs to --format html"),
         (["--format", "html", "--max-mb", "0"], "--max-mb 0 is no size"),
         (["--format", "html", "--max-mb", "nan"], "--max-mb nan is no size"),

@@ -240,6 +240,7 @@ fail_under = {judge = "much"}
         ('[run]\non_failure = "panic"\n', "bad.toml:2: on_failure: write one of: exclude, abort"),
         ('[[evaluator]]\nurl = "ftp://x"\n', "bad.toml:2: url: write a URL, http://… or https://…"),
         ("[gates]\nmax_gap = inf\n", "bad.toml:2: max_gap: write a finite number"),
+        ('dataset = "x"\n', "bad.toml:1: unknown key 'dataset' in a sweep file: write it under [run]"),
     ],
 )
 def test_what_a_sweep_file_cannot_say(cli: Cli, tmp_path: Path, text: str, told: str) -> None:

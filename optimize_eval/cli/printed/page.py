@@ -57,7 +57,8 @@ def page_options(output: str | None, max_mb: float | None, full: bool, *, is_pag
     """Read the options of the page; refuse them in a report that is something else."""
     for name, given in (("-o", output), ("--max-mb", max_mb), ("--full", full)):
         if not is_page and given not in {None, False}:
-            raise UsageError(f"{name} belongs to --format html", hint="add --format html, or leave it out")
+            other = "redirect the report: … > FILE" if name == "-o" else f"omit {name}"
+            raise UsageError(f"{name} belongs to --format html", hint=f"add --format html, or {other}")
     return PageOptions(output, max_mb, full)
 
 

@@ -1,4 +1,4 @@
-"""Which part of a judge's reply is its answer; pure. What the answer means is judge_reply's.
+"""Which part of a judge's reply is its answer; pure. What the answer means, reply says.
 
 It is one JSON object, also in a fence or among words, else a bare label or number. Of two answers neither
 counts. Among words an object counts if it has every key of the form, and never where it stands in what is

@@ -1,6 +1,6 @@
 """What a judge's reply means: a score and side info, or the reason why it cannot be used; pure.
 
-Which part of a reply is the answer is judge_answer's. Nothing is guessed: a label is never found inside a
+Which part of a reply is the answer is decided in answer. Nothing is guessed: a label is never found inside a
 word.
 """
 
