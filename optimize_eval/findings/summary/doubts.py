@@ -1,7 +1,7 @@
 """How far the numbers reach: noise, power, lopsided differences, candidates that score alike."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from optimize_eval.findings.rows import is_primary
 from optimize_eval.findings.shapes.difference import ScoreDifference
@@ -89,21 +89,10 @@ def front(summary: Summary, layout: Layout) -> Iterator[str]:
     known = {name: values for name, values in means.items() if None not in values}
     best = [name for name in known if not any(_exceeds(other, known[name]) for other in known.values())]
     names = ", ".join(best[:_MOST_NAMED]) + f", … ({len(best):,})" * (len(best) > _MOST_NAMED)
-    if len(best) == 1 and _is_above_all(best[0], known):
+    if len(best) == 1:
         yield f"{names} has the highest mean on every evaluator"
-    elif len(best) == 1:
-        yield f"no candidate has a higher mean than {names} on any evaluator"
     elif best:
         yield f"no candidate is best on every evaluator; none exceeds these on all (Pareto front): {names}"
-
-
-def _is_above_all(name: str, means: Mapping[str, Sequence[float | None]]) -> bool:
-    others = [values for other, values in means.items() if other != name]
-    return all(
-        a is not None and b is not None and a > b
-        for values in others
-        for a, b in zip(means[name], values, strict=True)
-    )
 
 
 def _primary(summary: Summary, layout: Layout) -> list[Row]:
