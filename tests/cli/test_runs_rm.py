@@ -98,7 +98,9 @@ def test_on_a_terminal_it_is_asked(runs: Path, typed: bytes, status: int) -> Non
             stdout=subprocess.PIPE,
             check=False,
         )
-        said = os.read(ours, 10_000)
+        said, last = b"", b"nothing was removed" if status else b"[y/N]"
+        while last not in said:  # a terminal hands over what was written piece by piece
+            said += os.read(ours, 10_000)
     finally:
         os.close(ours)
         os.close(theirs)
