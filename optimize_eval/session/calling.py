@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.findings.board.shapes import Board
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
@@ -21,6 +20,7 @@ from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
 from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
+    from optimize_eval.findings.board.shapes import Board
     from optimize_eval.findings.shapes.summary import Summary
     from optimize_eval.findings.summary.gates import Gate
 
@@ -45,7 +45,7 @@ class Finished:
     stored: StoredRun
     summary: "Summary"
     calls: tuple[CallSpan, ...]
-    boards: Mapping[str, Board] = field(default_factory=dict)
+    boards: "Mapping[str, Board]" = field(default_factory=dict)
     gates: "tuple[Gate, ...]" = ()
     off_scale: tuple[str, ...] = ()  # words for judges whose scores were on another scale too often
 
