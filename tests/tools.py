@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -29,18 +28,14 @@ def write_program(path: Path, lines: Sequence[str]) -> Path:
 
 @contextmanager
 def behind_http(argv: tuple[str, ...]) -> Iterator[str]:
-    """Put a program behind HTTP: a body is what it reads, an answer what it prints, once for equal bodies."""
-
-    @cache
-    def printed(body: bytes) -> bytes:
-        return subprocess.run(argv, input=body, capture_output=True, check=True).stdout
+    """Put a program behind HTTP: each body is what it reads, each answer what it prints."""
 
     class Bridge(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            answer = printed(body)
+            answer = subprocess.run(argv, input=body, capture_output=True, check=True).stdout
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
