@@ -1,10 +1,12 @@
 """No escape scores, changes anything outside or outlives its call, whatever the layers and the account."""
 
+import builtins
 import json
 import os
 import shutil
 import socket
 import subprocess
+import symtable
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -224,4 +226,18 @@ def test_what_a_weaker_set_does_not_keep_is_named_and_the_rest_is_kept(layers: s
     assert {name: one for name, one in said.items() if one.get("score") != 0} == {}
     assert {tuple(text.partition(":")[0] for text in one["missing"]) for one in said.values()} == {
         tuple(missing)
+    }
+
+
+def test_no_escape_fails_for_want_of_an_import() -> None:
+    for group in (FILES, NETWORK, SIGNALS, KERNEL, MEMORY, OUTLIVING):
+        for name, body in group.items():
+            table = symtable.symtable(candidate(body), "escape", "exec")
+            assert not _undefined(table) - {*dir(builtins), "f"}, name
+
+
+def _undefined(table: symtable.SymbolTable) -> set[str]:
+    inner = (name for child in table.get_children() for name in _undefined(child))
+    return {one.get_name() for one in table.get_symbols() if one.is_global() and one.is_referenced()} | {
+        *inner
     }

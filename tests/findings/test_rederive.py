@@ -2,6 +2,8 @@
 
 import ast
 import random
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -311,3 +313,10 @@ def test_report_check_names_what_was_edited_in_both_documents(cli: Cli, tmp_path
     assert f"{LEADERBOARD}: pairs[0].p is 0.001, the journal gives" in edited.stdout
     told = cli("report", "r", "--check", "--json")
     assert (told.status, told.json["agrees"]) == (1, False)
+
+
+def test_the_script_without_a_run_says_how_it_is_called() -> None:
+    script = [sys.executable, "-m", "optimize_eval.findings.rederive"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("python -m optimize_eval.findings.rederive RUN")

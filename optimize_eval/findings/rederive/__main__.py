@@ -94,4 +94,7 @@ def _shown(value: Any) -> str:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        print(__doc__, file=sys.stderr)  # noqa: T201
+        sys.exit(2)
     sys.exit(main(Path(sys.argv[1])))
