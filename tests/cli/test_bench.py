@@ -88,7 +88,7 @@ def test_a_model_that_answers_nothing_has_no_score_and_says_why(cli: Cli, tmp_pa
 def test_a_late_answer_has_its_own_column(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path, size=4)
     late = model(tmp_path / "late", f"__import__('time').sleep(30) if '3 +' in asked['prompt'] else {RIGHT}")
-    done = cli("bench", "sums.jsonl", "--model", late, "--timeout", "1.5", "--out", "run", "--json")
+    done = cli("bench", "sums.jsonl", "--model", late, "--timeout", "3", "--out", "run", "--json")
     assert done.status == 0, done.stderr
     (told,) = done.json["models"]
     assert (told["timeouts"], told["errors"], told["tasks"][0]["timeouts"]) == (1, {"timeout": 1}, 1)

@@ -148,7 +148,7 @@ def test_late_programs_are_ended_with_all_they_started(score: Cli, program: str)
 
 
 def test_what_a_late_program_said_is_kept(score: Cli) -> None:
-    assert score(f"{PROGRAMS}/sleeps.sh", "--timeout", "0.3").json["stderr"] == "about to sleep\n"
+    assert score(f"{PROGRAMS}/sleeps.sh", "--timeout", "1").json["stderr"] == "about to sleep\n"
 
 
 def test_a_missing_folder_is_told_apart_from_a_missing_program(score: Cli) -> None:

@@ -35,7 +35,7 @@ def live(text: str, spec: EvaluatorSpec | None = None) -> Iterator[ModelUnderTes
 
 def said(model: ModelUnderTest, text: str, identity: str = "") -> object:
     try:
-        return model.generate(Prompt(text=text, id=identity), time.monotonic() + 5).text
+        return model.generate(Prompt(text=text, id=identity), time.monotonic() + 30).text
     except EvaluationError as error:
         return str(error.kind), error.message
 
@@ -137,7 +137,7 @@ def test_what_a_program_prints_is_its_output_or_a_failure_that_shows_a_text(
     (tmp_path / "answer").write_text(answer)
     with live(f"cmd:{FAULTS / 'say.sh'} {tmp_path / 'answer'}") as model:
         try:
-            assert (None, model.generate(Prompt(text="x"), time.monotonic() + 5).text) == (kind, message)
+            assert (None, model.generate(Prompt(text="x"), time.monotonic() + 30).text) == (kind, message)
         except EvaluationError as error:
             assert error.kind == kind
             assert message in error.message

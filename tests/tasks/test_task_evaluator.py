@@ -124,8 +124,8 @@ def test_a_failure_says_at_which_stage() -> None:
         assert failure(evaluator, record("x", "x"), 0.5)[1].startswith("model: no answer within 0.5 s")
     hangs = replace(parse_evaluator(sleeps, late), name="exact_match@normalised")
     task = Tasks(model=f"cmd:{slow}", metrics=(hangs,))
-    with live(replace(late, target=task)) as evaluator:
-        kind, message = failure(evaluator, record("x", "x"), 0.5)
+    with live(replace(late, target=task, timeout=2)) as evaluator:
+        kind, message = failure(evaluator, record("x", "x"), 2)
         assert (kind, message[:8]) == ("timeout", "metric: ")
     with live(spec_of(MODEL)) as evaluator:
         assert failure(evaluator, record("refuse", "x")) == ("reported", "model: no comment")

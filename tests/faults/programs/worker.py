@@ -93,7 +93,9 @@ for line in sys.stdin:
                 say(answer(payload))
             held.clear()
     elif trait == "serial":
-        time.sleep(0.3)  # one after the other behind a declared window: the last in the queue is late
+        time.sleep(
+            float(sys.argv[3])
+        )  # one after the other behind a declared window: the last in the queue is late
         say(answer(payload))
     elif trait not in {"good", "out-of-order"} and number % 5 == 0:
         misbehave(payload)
