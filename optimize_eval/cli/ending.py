@@ -1,5 +1,6 @@
 """The end of a command that ran a session: it prints the result and what to do next, and exits."""
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from optimize_eval.run.runner import Status
 from optimize_eval.secrets import masked
 from optimize_eval.session import ending
 from optimize_eval.session.calling import Finished
+
+_OF_THIS_MACHINE = re.compile(r"(?:^|[\s=:'\"])/[^/\s]")  # an absolute path
 
 
 def show(
@@ -56,7 +59,7 @@ def end(
     changed evaluator again where --replace is not the way.
     """
     for called in finished.calls:
-        for line in ending.explained(called, _same_command, folder=folder, out=out):
+        for line in ending.explained(called, same_command, folder=folder, out=out):
             output.say(line)
     if any(called.ended.mostly_failed for called in finished.calls):
         gates.say_missed(finished.gates)
@@ -77,7 +80,13 @@ def end(
         raise typer.Exit(ending.TOO_MANY_FAILURES)
 
 
-def _same_command(*more: str) -> str:
+def kept_command() -> str:
+    """Give what run.json keeps of this command: nothing where it names where a project is, which may move."""
+    return "" if any(_OF_THIS_MACHINE.search(word) for word in sys.argv[1:]) else same_command()
+
+
+def same_command(*more: str) -> str:
+    """Give the words that start this command again, to be pasted, unless there is a secret among them."""
     command = shlex.join(["optimize-eval", *(word for word in sys.argv[1:] if word != "--fresh"), *more])
     shown = masked(command)
     return command if shown == command else f"the same command again ({shown})"

@@ -14,7 +14,7 @@ from optimize_eval.store.folder import locked
 from optimize_eval.store.growing.elsewhere import known_elsewhere
 from optimize_eval.store.growing.unnamed import unnamed
 from optimize_eval.store.manifest import Manifest, is_bench
-from optimize_eval.store.note import keep_note
+from optimize_eval.store.note import keep_words
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.target import tasks_of
 
@@ -39,7 +39,7 @@ def opened(folder: Path, plan: Plan, manifest: Manifest, handling: Handling, say
         run = open_run(folder, plan, manifest, fresh=handling.fresh, replace=handling.replace)
         note_changes(run, say)
         _take_over(plan, run, handling.reuse, say)
-        yield keep_note(run, handling.note)
+        yield keep_words(run, handling.note, handling.command)
 
 
 def reusable(run: StoredRun) -> str:

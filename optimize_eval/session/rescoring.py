@@ -23,7 +23,7 @@ from optimize_eval.session.rescore_bench import Bench
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
-from optimize_eval.store.note import keep_note
+from optimize_eval.store.note import keep_words
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks import TaskFile
 
@@ -83,7 +83,7 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
     """Call the evaluators that the run does not have, or not for all it is about."""
     bench = prepared.bench
     with locked(prepared.folder):
-        stored = keep_note(open_stored(prepared.folder), handling.note)
+        stored = open_stored(prepared.folder)
         settled = settle(stored, prepared.wanted)
         planned = partial(prepared.plan, stored, settled.specs)
         stored, called = _called(stored, settled, planned, handling, host)
@@ -141,13 +141,17 @@ def _called(
 ) -> tuple[StoredRun, CallSpan]:
     """Add the evaluators to the run and call what is owed; without that no file of the run's is needed."""
     if not is_owed(stored, settled):
-        stored = add(stored, settled.additions)
+        stored = _with_words(add(stored, settled.additions), handling)
         return stored, CallSpan(ended=_nothing_called(stored, settled))
     plan = planned()
     settings = handling.settings(plan)
     with reachable(plan) as connecting:
-        stored = add(stored, settled.additions)
+        stored = _with_words(add(stored, settled.additions), handling)
         return stored, call(plan, stored, settings, host, connecting=connecting)
+
+
+def _with_words(stored: StoredRun, handling: Handling) -> StoredRun:
+    return keep_words(stored, handling.note, handling.command)
 
 
 def _nothing_called(stored: StoredRun, settled: Settled) -> SessionEnd:

@@ -38,6 +38,7 @@ class Handling:
     max_tokens_total: int | None = None
     reuse: Sequence[str] = ()
     note: str | None = None  # what to note of the run; None: what it has
+    command: str = ""  # how to start this session again, as words for a shell; empty where there is no such
     ends_at: float | None = None  # the instant from which on no call begins
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ FIRST_SCHEMA = "optimize-eval.run.v1"
 Document = dict[str, Any]
 
 _COUNTS = ("scored", "failed", "skipped", "owed")
-_KEPT = ("version", "protocol", "kind", "created_at", "ended_at", "note")
+_KEPT = ("version", "protocol", "kind", "created_at", "ended_at", "note", "command")
 
 
 def current(entries: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

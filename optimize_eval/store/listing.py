@@ -28,7 +28,7 @@ from optimize_eval.store.folder import (
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import Manifest, is_bench, layout_of
-from optimize_eval.store.note import note_of
+from optimize_eval.store.note import command_of, note_of
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")
 
@@ -78,6 +78,7 @@ class ListedRun:
     verdict_state: str | None = None
     winner: str | None = None
     note: str | None = None
+    command: str = ""  # that resumes it, where it is known
     axes: "ComparedAxes | None" = None
     created_at: str | None = None
     ended_at: str | None = None
@@ -145,6 +146,7 @@ def _read(folder: Path) -> ListedRun:
         verdict_state=_text(verdict.get("state")),
         winner=_text(verdict.get("winner")),
         note=note_of(manifest),
+        command=command_of(manifest),
         axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,

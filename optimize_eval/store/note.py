@@ -1,5 +1,6 @@
-"""What people note of a run: a short text in its run.json, which is not part of the run's identity."""
+"""What run.json says beside what a run is about: what people note of it, and the command that resumes it."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from optimize_eval.store.folder import MANIFEST, hint_for_missing, locked, read_
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 
-_NOTE = "note"  # its key
+_NOTE, _COMMAND = "note", "command"  # their keys
 _LONGEST = 1000
 
 
@@ -22,6 +23,12 @@ def note_of(manifest: Manifest) -> str | None:
     return note if isinstance(note, str) and note else None
 
 
+def command_of(manifest: Manifest) -> str:
+    """Read how the last session was started; empty where that is not known, as of sessions in Python."""
+    command: Any = manifest.get(_COMMAND)
+    return command if isinstance(command, str) else ""
+
+
 def write_note(run: str, text: str) -> None:
     """Note a text of a run, an empty one to note nothing; raises UsageError where that cannot be."""
     check_note(text)
@@ -29,15 +36,17 @@ def write_note(run: str, text: str) -> None:
     if read_manifest(folder) is None:  # a folder without a run is not made one by locking it
         raise UsageError(f"there is no run in {run!r}", hint=hint_for_missing(run))
     with locked(folder):
-        _write(folder, text)
+        _write(folder, {_NOTE: text})
 
 
-def keep_note(run: StoredRun, text: str | None) -> StoredRun:
-    """Note a text of a run whose folder is held; None leaves the note that it has."""
-    if text is None or text.strip() == (note_of(run.manifest) or ""):
+def keep_words(run: StoredRun, note: str | None, command: str) -> StoredRun:
+    """Note a text of a run whose folder is held, and who works on it; None leaves the note that it has."""
+    words = {} if run.document.get("upgraded") else {_COMMAND: command}  # a first version stays what it was
+    words |= {} if note is None else {_NOTE: note}
+    if _with(run.document, words) == run.document:
         return run
-    _write(run.folder, text)
-    return replace(run, manifest=_noted(run.manifest, text), document=_noted(run.document, text))
+    _write(run.folder, words)
+    return replace(run, manifest=_with(run.manifest, words), document=_with(run.document, words))
 
 
 def check_note(text: str | None) -> str | None:
@@ -51,12 +60,13 @@ def check_note(text: str | None) -> str | None:
     return text
 
 
-def _write(folder: Path, text: str) -> None:
-    """Change the note in run.json, of any version, and nothing else."""
+def _write(folder: Path, words: Mapping[str, str]) -> None:
+    """Change these words in run.json, of any version, and nothing else."""
     document = orjson.loads(files.load(folder / MANIFEST, files.OF_A_RUN))
-    write_manifest(folder, _noted(document, text))
+    write_manifest(folder, _with(document, words))
 
 
-def _noted(manifest: Manifest, text: str) -> Manifest:
-    without = {key: value for key, value in manifest.items() if key != _NOTE}
-    return {**without, _NOTE: text.strip()} if text.strip() else without
+def _with(manifest: Manifest, words: Mapping[str, str]) -> Manifest:
+    given = {key: text.strip() for key, text in words.items()}
+    changed = {**{key: value for key, value in manifest.items() if key not in given}, **given}
+    return {key: value for key, value in changed.items() if value != "" or key not in given}

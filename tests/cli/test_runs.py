@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,29 @@ def test_what_a_growing_run_owes_is_known_without_its_summary(cli: Cli, tmp_path
     (tmp_path / "runs" / "r" / "summary.json").write_bytes(before)
     assert (listed(cli)["r"]["units"], listed(cli)["r"]["verdict"]) == ({"total": 4, "owed": 2}, None)
     assert " out of time 2/4 " in shown(cli)
-    assert " 2 calls are owed; " in shown(cli)
+    assert " 2 calls are owed " in shown(cli)
+
+
+def test_what_is_not_finished_gives_the_command_that_resumes_it(cli: Cli, tmp_path: Path) -> None:
+    """In a line of its own, to be pasted; the report, which another session may read, has it too."""
+    write_program(tmp_path / "e.sh", ["#!/bin/sh", "echo '{\"score\": 0.5}'"])
+    (tmp_path / "a b.txt").touch()
+    words = ["run", "-e", "./e.sh", "--candidate", "a b.txt", "--out", "runs/r"]
+    assert cli(*words, "--max-time", "0s").status == 4
+    command = shlex.join(["optimize-eval", *words, "--max-time", "0s"])
+    assert f"   to resume:\n     {command}\n" in cli("runs").stdout
+    assert f" resume        {command}\n" in cli("report", "runs/r").stdout
+    assert listed(cli)["r"]["command"] == command
+    assert cli(*words).status == 0
+    assert listed(cli)["r"]["command"] == shlex.join(["optimize-eval", *words])
+    assert "resume" not in cli("runs").stdout + cli("report", "runs/r").stdout
+
+
+def test_no_secret_of_a_command_is_kept(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").touch()
+    url = "http://user:hunter2secret@127.0.0.1:9/"
+    assert cli("run", "-e", f"e={url}", "--candidate", "a.txt", "--out", "runs/r").status == 4
+    assert "hunter2secret" not in (tmp_path / "runs" / "r" / "run.json").read_text()
 
 
 @pytest.mark.parametrize("units", [{"total": 1, "owed": 1}, {"total": 2, "owed": 0}])

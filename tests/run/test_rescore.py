@@ -103,7 +103,7 @@ def test_the_plan_and_the_first_records_stay_as_they_were(cli: Cli, done: Projec
     own, again = after["evaluators"]
     assert [own] == before["evaluators"]
     assert {key for key in after if after[key] != before[key]} - {"ended_at"} == {
-        *("evaluators", "cells", "selection")
+        *("evaluators", "cells", "selection", "command")
     }
     assert (again["name"], again["text"], again["score_range"]) == ("again", "./counts.sh once-more", "unit")
     assert again["files"] == own["files"]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from optimize_eval import load_run
+from optimize_eval.store.folder import holder
 from tests.front_door import Cli
 from tests.run.projects import await_that, project
 
@@ -40,6 +41,7 @@ def test_a_session_that_breaks_off_before_its_first_call_leaves_the_run_unfinish
     with made.started("--out", "r", "--candidate", "c.txt", WAITS="cc:*") as process:
         await_that(lambda: made.asked()["cc:1"])
         process.kill()
+    await_that(lambda: holder(tmp_path / "r") is None)  # a child that was being started has the lock, too
     made.counted.with_name("asked.go").touch()
     (tmp_path / "r" / "journal.jsonl").write_bytes(before)  # its header did not come to the disk
     assert standing(cli, tmp_path) == ("unfinished", None)

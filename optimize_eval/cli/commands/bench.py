@@ -1,5 +1,6 @@
 """`optimize-eval bench`: models over task files; then the leaderboard of them."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -49,7 +50,7 @@ def bench(
     """Rank models by tasks: render, call, post-process, score; an interrupted run resumes."""
     if place.out == "":
         raise UsageError("--out needs a name", hint="omit the option, or give it one")
-    handling = handling_of(calls)
+    handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
     benchmark = benchmark_of(files, what.models, starting_spec(what, manners=manners), what)
     prepared = prepare_bench(benchmark, handling, output.say, out=place.out, gates=gates_of(demanded))

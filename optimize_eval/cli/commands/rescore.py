@@ -1,5 +1,6 @@
 """`optimize-eval rescore`: an existing run scored with another evaluator."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -50,7 +51,7 @@ def rescore(
     shown: ShownOptions,
 ) -> None:
     """Score an existing run with another evaluator; its scores join the run's."""
-    handling = handling_of(calls, stopping, spending, noted)
+    handling = replace(handling_of(calls, stopping, spending, noted), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
     texts = texts_of(scoring)

@@ -1,5 +1,6 @@
 """`optimize-eval run`: candidates × evaluators × examples, called and recorded; then what is true of them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -48,7 +49,7 @@ def run(
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run resumes."""
     _check(what, place, planned)
-    handling = handling_of(calls)
+    handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
     files, fields = candidates_named(context, what)

@@ -20,7 +20,7 @@ from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.reading import files
 from optimize_eval.store.folder import SUMMARY
-from optimize_eval.store.note import note_of
+from optimize_eval.store.note import command_of, note_of
 from optimize_eval.store.stored import StoredRun
 
 _LONGEST_SCHEMA = 100
@@ -42,6 +42,11 @@ class Reported:
     @property
     def note(self) -> str | None:
         return note_of(self.stored.manifest)
+
+    @property
+    def command(self) -> str:
+        """Give the words that start its last session again; empty where they are not known."""
+        return command_of(self.stored.manifest)
 
     @property
     def noted(self) -> dict[str, str]:

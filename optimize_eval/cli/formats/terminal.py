@@ -15,7 +15,12 @@ def of_run(run: RunReport) -> None:
         return
     summary, note = output.fitted(run.summary), output.fitted(run.note)
     text = terminal.render(
-        summary, note=note, width=output.width(), run=output.fitted(run.name), paint=output.paint()
+        summary,
+        note=note,
+        width=output.width(),
+        run=output.fitted(run.name),
+        command=output.fitted(run.command),
+        paint=output.paint(),
     )
     output.emit(text)
 

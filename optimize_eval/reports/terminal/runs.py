@@ -110,18 +110,28 @@ def _below(one: ListedRun, fit: Callable[[str], str], width: int) -> list[str]:
     told = [fit(shortened(one.reason, _LONGEST))] if one.reason is not None else [fit(_came_out(one))]
     told += [fit(_compares(one.axes))] if one.axes else []
     told += [f"note: {fit(shortened(one.note, _LONGEST))}"] if one.note else []
-    return [line for text in told for line in wrapped("   ", text, width)]
+    return [line for text in told for line in wrapped("   ", text, width)] + _to_resume(one, fit)
 
 
 def _came_out(one: ListedRun) -> str:
     if one.verdict is not None:
         return shortened(_INTERVAL.sub("", one.verdict), _LONGEST)
     if owed := one.units.get("owed"):
-        return f"{owed:,} call{'s are' if owed > 1 else ' is'} owed; the command that started it resumes it"
+        return f"{owed:,} call{'s are' if owed > 1 else ' is'} owed{_by_whom(one)}"
     return {
         State.RUNNING: "no verdict while it runs",
-        State.UNFINISHED: "it was killed; the command that started it resumes it",
+        State.UNFINISHED: f"it was killed{_by_whom(one)}",
     }.get(one.state, "no verdict is stored; `optimize-eval report` computes it")
+
+
+def _by_whom(one: ListedRun) -> str:
+    return "" if one.command else "; the command that started it resumes it"
+
+
+def _to_resume(one: ListedRun, fit: Callable[[str], str]) -> list[str]:
+    """Give the command that goes on with what was not finished, in a line of its own, to be pasted."""
+    is_open = one.state is not State.RUNNING and (one.units.get("owed") or one.state is State.UNFINISHED)
+    return ["   to resume:", f"     {fit(one.command)}"] if is_open and one.command else []
 
 
 def _compares(axes: ComparedAxes) -> str:
@@ -160,6 +170,7 @@ def _to_dict(one: ListedRun) -> dict[str, Any]:
         "verdict_state": one.verdict_state,
         "winner": one.winner,
         "note": one.note,
+        **({"command": one.command} if one.command else {}),
         "created_at": one.created_at,
         "ended_at": one.ended_at,
         "bytes": one.bytes,

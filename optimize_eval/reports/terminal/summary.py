@@ -49,8 +49,19 @@ _OF_STATES = {
 }
 
 
-def render(summary: Summary, *, width: int, run: str, note: str | None = None, paint: Paint = plain) -> str:
-    """Lay out everything, below what was noted of it; `run` is the folder as people name it."""
+def render(
+    summary: Summary,
+    *,
+    width: int,
+    run: str,
+    note: str | None = None,
+    command: str = "",
+    paint: Paint = plain,
+) -> str:
+    """Lay out everything, below what was noted of it; `run` is the folder as people name it.
+
+    `command` resumes it, where that is known.
+    """
     lines = [*head(note, width), *verdict_lines(summary.verdict, width, paint)]
     tables = tables_of(summary)
     for rows in tables:
@@ -62,7 +73,7 @@ def render(summary: Summary, *, width: int, run: str, note: str | None = None, p
         lines += [*_worst(tables[0][0], summary, width), *_side_info(tables[0][0], summary, width)]
         lines += measures.of_row(tables[0][0], summary, width)
     lines += [*spending.of_models(summary.spent, width), *spending.of_times(summary, width)]
-    return "\n".join([*lines, *_next(summary, run, width)])
+    return "\n".join([*lines, *_next(summary, run, command, width)])
 
 
 def head(note: str | None, width: int) -> list[str]:
@@ -239,12 +250,12 @@ def _key_words(key: str, values: ValuesAtPath, train: ValuesAtPath | None) -> st
     return ""
 
 
-def _next(summary: Summary, run: str, width: int) -> list[str]:
+def _next(summary: Summary, run: str, command: str, width: int) -> list[str]:
     may_pass = any(entry.kind != "reported" for entry in summary.failures)
     again = f"the same command again{f'; after a fix, with --out {run}' if _may_be_fixed(summary) else ''}"
     steps = [("retry what failed", again)] if may_pass else []
     if summary.units.owed:
-        steps = [("go on", again)]
+        steps = [("resume", command or again)]
     steps.append(("see it again", f"optimize-eval report {run}"))
     room = max(len(what) for what, _ in steps) + 2
     lines: list[str] = []
