@@ -9,7 +9,7 @@ import pytest
 from optimize_eval.findings.shapes.summary import FailureGroup
 from optimize_eval.reports.annotations import lines
 from tests.findings.made import on_val
-from tests.front_door import Result, in_this_process
+from tests.front_door import Cli, Result, in_this_process
 from tests.page.made import make_run
 from tests.paths import ROOT
 
@@ -45,6 +45,23 @@ def test_a_missed_gate_is_an_error(run: Path, tmp_path: Path) -> None:
     assert done.status == 1
     assert "::error title=gate missed::judge on " in done.stderr
     assert "✕" in (tmp_path / "summary.md").read_text()
+
+
+def test_a_board_is_a_summary_too(cli: Cli, tmp_path: Path) -> None:
+    """With its gates, and an annotation for each group of failed calls of a model."""
+    task = '{"id": "t", "prompt": "1 + 1 =", "targets": ["2"], "metric": "exact_match"}\n'
+    (tmp_path / "sums.jsonl").write_text(task)
+    models = ("--model", "toy", "--model", "broken=cmd:false")
+    assert cli("bench", "sums.jsonl", *models, "--out", "r", "--quiet").status == 4
+    env = {"GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"), "CI": "true"}
+    done = cli("report", "r", "--step-summary", "--fail-under", "toy=1.0", env=env)
+    markdown = cli("report", "r", "--format", "md", "--fail-under", "toy=1.0", env={"CI": "true"}).stdout
+    assert (tmp_path / "summary.md").read_text() == f"{markdown}\n"
+    told = [line for line in done.stderr.splitlines() if line.startswith("::")]
+    assert [line.partition("::")[2].partition("::")[0] for line in told] == [
+        "error title=gate missed",
+        "warning title=broken%3A 1 call failed (exit_code)",
+    ]
 
 
 def test_it_stands_beside_other_formats(run: Path, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def report(
     look = page.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
     laid_out = records.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
     stored = _opened(run, all_=all_, check=check)
-    step_summary.check(for_step, is_bench=is_bench(stored.manifest))
+    step_summary.check(for_step)
     beside = {
         "--check": check,
         "--no-regression-against": demanded.no_regression_against,
@@ -84,7 +84,7 @@ def report(
         forbidden=beside,
     )
     if is_bench(stored.manifest):
-        _report_bench(stored, name, demanded, look, laid_out, check=check)
+        _report_bench(stored, name, demanded, look, laid_out, check=check, for_step=for_step)
         return
     demands.set_margins(stored, None if check else demanded.margin)  # what is checked has its own
     reported = RunReport(
@@ -117,7 +117,7 @@ def _report_run(reported: RunReport, name: FormatName, *, check: bool, for_step:
     else:
         FORMATS[name].of_run(reported)
     if for_step:
-        step_summary.write(stored, reported.summary, reported.judged or reported.recalled)
+        step_summary.write(reported)
     gates.end(reported.judged)
 
 
@@ -129,6 +129,7 @@ def _report_bench(
     laid_out: records.RecordLayout,
     *,
     check: bool,
+    for_step: bool,
 ) -> None:
     """Report the leaderboard of a bench; one that did not come to its end is reported as a run."""
     board_gates.refuse_gap(demanded.max_gap)
@@ -148,6 +149,8 @@ def _report_bench(
         checked.emit(stored.folder, summarise_stored(stored), judged, as_json=name is FormatName.JSON)
     else:
         _emit_bench(bench, name)
+    if for_step:
+        step_summary.write_board(bench)
     gates.end(judged)
 
 
