@@ -8,10 +8,8 @@ from typing import Any
 
 from optimize_eval.durations import parse_duration
 from optimize_eval.evaluator import LONGEST_TIMEOUT
-from optimize_eval.http import headers
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reading import strict_json
-from optimize_eval.rows.selection import parse_filter
 
 Check = Callable[[Any], Any]
 Keys = Mapping[str, Check]
@@ -131,6 +129,8 @@ def filters(value: Any) -> list[str]:
         hint = 'write fields with texts, numbers, true or false: {"metadata.difficulty" = "hard"}'
         _demand(value and all(isinstance(one, str | int | float | bool) for one in value.values()), hint)
         return [f"{path}={_as_json(one)}" for path, one in value.items()]
+    from optimize_eval.rows.selection import parse_filter  # noqa: PLC0415  most commands choose no examples
+
     return [str(one) for one in map(parse_filter, texts(value))]
 
 
@@ -193,6 +193,8 @@ def environment(value: Any) -> dict[str, str]:
 
 def header_pairs(value: Any) -> tuple[tuple[str, str], ...]:
     _demand(_is_table_of_texts(value), 'write headers with texts: {Authorization = "Bearer ${TOKEN}"}')
+    from optimize_eval.http import headers  # noqa: PLC0415  most evaluators have none
+
     return tuple(headers.parse(f"{name}: {said}") for name, said in value.items())
 
 

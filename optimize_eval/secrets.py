@@ -24,12 +24,11 @@ _SHORTEST_SECRET = 6
 _SCHEMES = frozenset({"bearer", "basic", "digest", "negotiate"})  # stand before a key for all to see
 _STRUCK = "***"
 _ROUNDS = 4  # of escapes within escapes
-_CONFIDENTIAL = re.compile(
-    r"auth|cookie|credential|key|pass|secret|session|signature|token|^sig$", re.IGNORECASE
-)
-_RUN = re.compile(r"[0-9A-Za-z+/_=-]+")  # what may be base64 or hexadecimal
-_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
-_CODED = re.compile(r"((?:(?<!\\)\\+u[0-9A-Fa-f]{4})+)|(?<!\\)\\+x([0-9A-Fa-f]{2})")
+# Patterns as texts: most commands have no secrets, and would wait for each to be compiled.
+_CONFIDENTIAL = r"(?i)auth|cookie|credential|key|pass|secret|session|signature|token|^sig$"
+_RUN = r"[0-9A-Za-z+/_=-]+"  # what may be base64 or hexadecimal
+_PERCENT = r"(?:%[0-9A-Fa-f]{2})+"
+_CODED = r"((?:(?<!\\)\\+u[0-9A-Fa-f]{4})+)|(?<!\\)\\+x([0-9A-Fa-f]{2})"
 _MARKS = frozenset("\\%&")  # each begins an escape
 _NAMED = {"&": "amp", "<": "lt", ">": "gt", '"': "quot", "'": "apos"}
 
@@ -37,30 +36,14 @@ _CONFIDENTIAL_NAME = r"[\w-]*(?:auth|credential|key|passw|secret|token)[\w-]*"
 _SCHEME_WORD = r"(?:(?:Basic|Bearer|Token|ApiKey)\s++)?+"  # it tells nothing, and a line to paste needs it
 _ONE_VARIABLE = rf"[\"']?{_SCHEME_WORD}\$\{{\w+\}}[\"']?(?=\s|$)"
 _IN_COMMANDS = (
-    (re.compile(r"(https?://)[^/@\s'\"]+@"), r"\1***@"),  # user and password of a URL
-    (re.compile(r"(https?://[^\s'\"?]+\?)[^\s'\"]+"), r"\1***"),  # its query
-    (
-        re.compile(rf"({_CONFIDENTIAL_NAME}:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", re.IGNORECASE),
-        r"\1***",
-    ),  # a header
-    (
-        re.compile(
-            rf"({_CONFIDENTIAL_NAME}=)(?!{_ONE_VARIABLE})('[^']*'|\"[^\"]*\"|[^\s'\"]+)", re.IGNORECASE
-        ),
-        r"\1***",
-    ),
-    (
-        re.compile(
-            rf"(--?{_CONFIDENTIAL_NAME}\s+)(?!-|\d{{1,6}}\b)('[^']*'|\"[^\"]*\"|[^\s'\"]+)", re.IGNORECASE
-        ),
-        r"\1***",
-    ),
-    (
-        re.compile(rf"((?:-H|--header)[\s=]+'?[\w-]+:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", re.IGNORECASE),
-        r"\1***",
-    ),
+    (r"(https?://)[^/@\s'\"]+@", r"\1***@"),  # user and password of a URL
+    (r"(https?://[^\s'\"?]+\?)[^\s'\"]+", r"\1***"),  # its query
+    (rf"(?i)({_CONFIDENTIAL_NAME}:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", r"\1***"),  # a header
+    (rf"(?i)({_CONFIDENTIAL_NAME}=)(?!{_ONE_VARIABLE})('[^']*'|\"[^\"]*\"|[^\s'\"]+)", r"\1***"),
+    (rf"(?i)(--?{_CONFIDENTIAL_NAME}\s+)(?!-|\d{{1,6}}\b)('[^']*'|\"[^\"]*\"|[^\s'\"]+)", r"\1***"),
+    (rf"(?i)((?:-H|--header)[\s=]+'?[\w-]+:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", r"\1***"),
 )
-_IN_QUOTES = re.compile(r'([\\"`]|\$(?!\{[A-Za-z_][A-Za-z0-9_]*\}))')
+_IN_QUOTES = r'([\\"`]|\$(?!\{[A-Za-z_][A-Za-z0-9_]*\}))'
 
 
 def filled(text: str, what: str) -> str:
@@ -72,7 +55,7 @@ def for_shell(text: str) -> str:
     """Write a text as a word for a shell, which then puts in what its ${NAME} stand for."""
     if not VARIABLE.search(text):
         return shlex.quote(text)
-    escaped = _IN_QUOTES.sub(r"\\\1", text)
+    escaped = re.sub(_IN_QUOTES, r"\\\1", text)
     return f'"{escaped}"'
 
 
@@ -86,7 +69,7 @@ def _look_up(name: str, what: str) -> str:
 
 def is_confidential(name: str) -> bool:
     """Return True if what has this name (a header, a variable, a part of a URL's query) is a secret."""
-    return _CONFIDENTIAL.search(name) is not None
+    return re.search(_CONFIDENTIAL, name) is not None
 
 
 def masked(command: str) -> str:
@@ -98,7 +81,7 @@ def masked(command: str) -> str:
     "./judge --header 'Authorization: Bearer ${TOKEN}'"
     """
     for pattern, struck in _IN_COMMANDS:
-        command = pattern.sub(struck, command)
+        command = re.sub(pattern, struck, command)
     return command
 
 
@@ -164,7 +147,7 @@ def _base64s(raw: bytes) -> Iterator[str]:
 
 def _without_encoded(text: str, forms: tuple[str, ...]) -> str:
     """Strike out whole runs of digits: those at the edges of a secret tell a part of it, too."""
-    return _RUN.sub(lambda run: _STRUCK if any(form in run[0] for form in forms) else run[0], text)
+    return re.sub(_RUN, lambda run: _STRUCK if any(form in run[0] for form in forms) else run[0], text)
 
 
 def _without_escaped(text: str, hidden: Secrets) -> str:
@@ -194,8 +177,8 @@ def _unescaped(text: str) -> str:
 
     for _ in range(_ROUNDS):
         before = text
-        text = _CODED.sub(_characters, text).replace("\\", "")
-        text = unescape(_PERCENT.sub(_decoded, text))
+        text = re.sub(_CODED, _characters, text).replace("\\", "")
+        text = unescape(re.sub(_PERCENT, _decoded, text))
         if text == before:
             break
     return text

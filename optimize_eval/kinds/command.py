@@ -10,19 +10,21 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
-from optimize_eval.programs import identity
 from optimize_eval.programs.codec import evaluating
 from optimize_eval.programs.command import Command
 from optimize_eval.programs.not_started import INTERPRETERS, explain_missing, script_hint
 from optimize_eval.programs.targets import CommandLine, argv_of, split_command
 from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.secrets import for_shell, masked
+
+if TYPE_CHECKING:
+    from optimize_eval.programs.identity import Identity
 
 _LAUNCHER = re.compile(r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$")
 _SHIPPED = "@"
@@ -88,6 +90,18 @@ def _connect(spec: EvaluatorSpec) -> Evaluator:
     return Command(spec, evaluating(spec.score_range))
 
 
+def _identify(spec: EvaluatorSpec) -> "Identity":
+    from optimize_eval.programs.identity import identify_command
+
+    return identify_command(spec)
+
+
+def _has_changed(spec: EvaluatorSpec, known: "Identity") -> bool:
+    from optimize_eval.programs.identity import has_changed
+
+    return has_changed(spec, known)
+
+
 def _shell(spec: EvaluatorSpec, payload: Payload) -> ShellCall:
     """Write the program with its environment, which reads the payload."""
     model = [] if payload.task_model is None else [(TASK_MODEL_VARIABLE, payload.task_model)]
@@ -116,8 +130,8 @@ KIND = Kind(
     uses=frozenset({"cwd"}),
     connect=_connect,
     speak=Command,
-    identify=identity.identify_command,
-    has_changed=identity.has_changed,
+    identify=_identify,
+    has_changed=_has_changed,
     shell=_shell,
     missing=_missing,
 )

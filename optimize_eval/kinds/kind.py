@@ -5,17 +5,16 @@ Whoever needs to know looks the kind up in the table: no other code says `if it 
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.programs.codec import Contract
-from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
 
 if TYPE_CHECKING:  # only sweep files have values to check
     from optimize_eval.checks import Check, Keys
+    from optimize_eval.programs.identity import Identity  # only runs have identities
 
 SERVED_RETRIES = 2  # by default, where another call may find the server well
 
@@ -46,7 +45,7 @@ class Checks(StrEnum):
     MODELS = "models"  # where each call costs money
 
 
-def _is_unchanging(_spec: EvaluatorSpec, _known: Identity) -> bool:
+def _is_unchanging(_spec: EvaluatorSpec, _known: "Identity") -> bool:
     return False
 
 
@@ -74,20 +73,19 @@ def _no_keys(_folder: str) -> "Keys":
     return {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class Kind(NamedTuple):
     """One kind of evaluator. A field that has a default says what most kinds do."""
 
     noun: str  # "only a judge has it"
     parse: Callable[[str, EvaluatorSpec], EvaluatorSpec]  # a text as -e takes it, its name taken off
     targets: Callable[[], Mapping[str, TargetKey]]  # of [[evaluator]], by which it is named
-    settings: Callable[[str], "Keys"] = _no_keys  # keys that it alone takes; of a file's folder
-    uses: frozenset[str] = field(default_factory=frozenset)  # options that concern only some kinds
-    check_defaults: Callable[[EvaluatorSpec, Sequence[EvaluatorSpec]], None] = _no_matter  # against its specs
     connect: Callable[[EvaluatorSpec], Evaluator]
+    identify: "Callable[[EvaluatorSpec], Identity]"
+    settings: Callable[[str], "Keys"] = _no_keys  # keys that it alone takes; of a file's folder
+    uses: frozenset[str] = frozenset()  # options that concern only some kinds
+    check_defaults: Callable[[EvaluatorSpec, Sequence[EvaluatorSpec]], None] = _no_matter  # against its specs
     speak: Callable[[EvaluatorSpec, Contract[Any, Any]], Any] | None = None  # of programs: by any contract
-    identify: Callable[[EvaluatorSpec], Identity]
-    has_changed: Callable[[EvaluatorSpec, Identity], bool] = _is_unchanging
+    has_changed: "Callable[[EvaluatorSpec, Identity], bool]" = _is_unchanging
     shell: Callable[[EvaluatorSpec, Payload], ShellCall | None] = _no_line
     checks: Checks = Checks.PROGRAMS
     is_started: bool = True  # calls may start a process, which keeping it alive would save

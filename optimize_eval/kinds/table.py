@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.http import headers
 from optimize_eval.names import distinct
 
 if TYPE_CHECKING:
@@ -109,6 +108,10 @@ def named_apart(specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
 
 def parse_headers(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Read request headers, each `NAME: VALUE`."""
+    if not (texts := [*texts]):
+        return ()
+    from optimize_eval.http import headers
+
     return tuple(headers.parse(text) for text in texts)
 
 

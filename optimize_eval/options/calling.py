@@ -7,7 +7,6 @@ from optimize_eval.engines import SLOTS
 from optimize_eval.options import values
 from optimize_eval.options.compared import RUN
 from optimize_eval.options.declared import Heading, Option, OptionGroup
-from optimize_eval.store.note import check_note
 
 PATIENCE = "10m"
 
@@ -141,7 +140,7 @@ class NoteOptions(OptionGroup):
 
     note: Annotated[
         str | None,
-        Option("A note about the run; empty removes it.", "TEXT", values.NOTE, callback=check_note),
+        Option("A note about the run; empty removes it.", "TEXT", values.NOTE, callback=values.sound_note),
     ] = None
 
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from optimize_eval import checks
 from optimize_eval.checks import Check
-from optimize_eval.store.note import check_note
 
 
 class OptionValue(NamedTuple):
@@ -76,7 +75,16 @@ def _headers(value: Any) -> list[str]:
 def _note(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError("write a text")  # noqa: TRY004  as other checks
-    return check_note(value) or ""
+    return sound_note(value) or ""
+
+
+def sound_note(text: str | None) -> str | None:
+    """Check a note as the store does, which is loaded for one only."""
+    if not text:
+        return text
+    from optimize_eval.store.note import check_note  # noqa: PLC0415  most commands have none
+
+    return check_note(text)
 
 
 def _prices(value: object) -> Any:

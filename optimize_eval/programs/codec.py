@@ -6,10 +6,10 @@ both, and command's business.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import Field, dataclass
+from dataclasses import Field
 from functools import partial
 from itertools import groupby
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import (
@@ -48,8 +48,7 @@ QuestionT = TypeVar("QuestionT", bound=Question)
 AnswerT = TypeVar("AnswerT", bound=AnswerLike)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contract(Generic[QuestionT, AnswerT]):
+class Contract(NamedTuple, Generic[QuestionT, AnswerT]):
     """How one question or several are written as a line, and what is read of the reply."""
 
     encode: Callable[[QuestionT, str | None], bytes]  # with the `_id` that it must be answered under

@@ -6,7 +6,6 @@ is sent to it, and how its replies are read, is its contract: an evaluator's, or
 
 import itertools
 import os
-import secrets
 import shutil
 import time
 import weakref
@@ -69,7 +68,7 @@ class Command(Generic[QuestionT, AnswerT]):
         self._pid = os.getpid()
         self._generation = _FORKS[0]
         outer = os.environ.get(leftovers.CALL_VARIABLE.decode(), "")
-        self._tag = f"{outer}.{secrets.token_hex(6)}".lstrip(".")
+        self._tag = f"{outer}.{os.urandom(6).hex()}".lstrip(".")
         self._starts = itertools.count(1)
         self._has_started = False
         self._pools: dict[str | None, Pool] = {}  # by task model, which a program gets in its environment

@@ -12,14 +12,13 @@ _CI_COMMANDS = re.compile(r":(?=:)|##(?=\w*\[)")  # ::error::, ##[error], ##vso[
 _CI_COMMANDS_IN_JSON = re.compile(r"#(?=#\w*\[)")
 
 _NOTHING = "&#8203;"  # a blank without width: what stands on its two sides is read, and not obeyed
-_MARKDOWN = re.compile(
-    r"(?P<mark>[<>&|`$\\*\[\]~]|(?<![^\W_])_|_(?![^\W_]))"  # within a word _ is a letter
+_MARKDOWN = (  # as a text: most commands print none, and would wait for it to be compiled
+    r"(?i)(?P<mark>[<>&|`$\\*\[\]~]|(?<![^\W_])_|_(?![^\W_]))"  # within a word _ is a letter
     r"|(?P<sign>[@#]|(?<=gh)-(?=\d)|:(?=//|[\w+-]+:)|(?<=www)\.)"  # mentions, issues, addresses, :emoji:
-    r"|(?P<commit>(?<![^\W_])(?=\d*[a-f])[\da-f]{7,40}(?![^\W_]))",
-    re.IGNORECASE,
+    r"|(?P<commit>(?<![^\W_])(?=\d*[a-f])[\da-f]{7,40}(?![^\W_]))"
 )
 _SHORTER = 6  # than any abbreviated commit
-_BACKTICKS = re.compile("`+")
+_BACKTICKS = "`+"
 _NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -47,13 +46,13 @@ def inert_markdown(text: str, most: int) -> str:
     '&#124; &#60;b&#62; @&#8203;me &#42;really&#42;'
     """
     shown = " ".join(inert(shortened(text, most), ci=True).split())
-    return _MARKDOWN.sub(_escape_in_markdown, shown)
+    return re.sub(_MARKDOWN, _escape_in_markdown, shown)
 
 
 def inert_code(text: str) -> str:
     """Write a text as code in Markdown, in which nothing is obeyed."""
     shown = inert(text, ci=True).replace("\n", "\\x0a")
-    fence = "`" * (1 + max(map(len, _BACKTICKS.findall(shown)), default=0))
+    fence = "`" * (1 + max(map(len, re.findall(_BACKTICKS, shown)), default=0))
     room = " " * ("`" in shown)
     return f"{fence}{room}{shown}{room}{fence}"
 

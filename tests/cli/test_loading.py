@@ -65,7 +65,10 @@ OF_MODELS = ("optimize_eval.models", "optimize_eval.http.client", "optimize_eval
 SPARED = {  # command → modules of ours that are none of its business
     "score": (
         *OF_MODELS,
+        "hashlib",
         "optimize_eval.findings",
+        "optimize_eval.http",
+        "optimize_eval.store",
         "optimize_eval.tasks.",
         "optimize_eval.reports.terminal.summary",
     ),
@@ -123,6 +126,20 @@ def test_the_list_of_commands_loads_no_command(tmp_path: Path) -> None:
     assert not packages(found) & {*DEAR, "ctypes", "orjson"}
     assert not found & {f"optimize_eval.cli.commands.{name}" for name in NAMES}
     assert "optimize_eval.evaluator" not in found
+
+
+def test_a_start_looks_for_no_garbage_and_an_end_for_none_of_what_was_loaded(tmp_path: Path) -> None:
+    code = "import atexit, gc, sys; from optimize_eval.cli import main; sys.argv[0] = 'optimize-eval'; "
+    code += "rounds = []; gc.callbacks.append(lambda phase, _info: rounds.append(phase)); "
+    code += "atexit.register(lambda: print(rounds, gc.get_freeze_count() > 10_000)); main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "evaluators", "list"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "[] True"
 
 
 def test_an_evaluator_behind_a_url_loads_the_client_and_nothing_else_that_is_dear(tmp_path: Path) -> None:
