@@ -84,6 +84,8 @@ SPARED = {  # command → modules of ours that are none of its business
     "schema": ("optimize_eval.run", "optimize_eval.evaluator", "optimize_eval.findings"),
 }
 
+SPARED_BY_HELP = {"run": tuple(f"optimize_eval.{room}" for room in ("findings", "run", "session", "store"))}
+
 
 def loaded(folder: Path, arguments: Sequence[str]) -> set[str]:
     """Run a command in a process of its own and list the modules that it had loaded at its end."""
@@ -118,6 +120,7 @@ def test_a_command_loads_nothing_dear(cli: Cli, tmp_path: Path, command: str) ->
 def test_its_help_loads_less(tmp_path: Path, command: str) -> None:
     found = loaded(tmp_path, [command, "--help"])
     assert not packages(found) & {*DEAR, "ctypes"}
+    assert not [name for name in found if name.startswith(SPARED_BY_HELP.get(command, "nothing"))]
     assert not [name for name in found if name.startswith(OF_MODELS)]
 
 

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from optimize_eval.cli import ending, output
-from optimize_eval.cli.host import Terminal
-from optimize_eval.cli.options import gates
+from optimize_eval.cli import output
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.sweep_file import SweepFile, candidates_named
 from optimize_eval.errors import UsageError
@@ -17,8 +16,9 @@ from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.gates import RunGateOptions
 from optimize_eval.options.output import RunPlanOptions, ShownOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
-from optimize_eval.session.settings import gates_of, handling_of
-from optimize_eval.session.sweeps import Prepared, carry_out, load_comparison, look, prepare
+
+if TYPE_CHECKING:
+    from optimize_eval.session.sweeps import Prepared
 
 EXAMPLES = """\b
 Examples:
@@ -48,6 +48,12 @@ def run(
     sweep: SweepFile = None,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run resumes."""
+    from optimize_eval.cli import ending
+    from optimize_eval.cli.host import Terminal
+    from optimize_eval.cli.options import gates
+    from optimize_eval.session.settings import gates_of, handling_of
+    from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
+
     _check(what, place, planned)
     handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
@@ -81,8 +87,9 @@ def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOption
         raise UsageError("--like is for planning a run", hint="add --dry-run, or omit --like")
 
 
-def _show_plan(prepared: Prepared, planned: RunPlanOptions, shown: ShownOptions) -> None:
-    from optimize_eval.cli.printed import dry_run  # noqa: PLC0415  only here
+def _show_plan(prepared: "Prepared", planned: RunPlanOptions, shown: ShownOptions) -> None:
+    from optimize_eval.cli.printed import dry_run
+    from optimize_eval.session.sweeps import look
 
     run, slots = look(prepared, output.say), prepared.handling.concurrency
     dry_run.show(prepared.plan, run, slots=slots, like=planned.like, as_json=shown.as_json)
