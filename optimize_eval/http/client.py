@@ -38,11 +38,17 @@ class Response:
     """An HTTP answer that arrived whole."""
 
     status: int
-    retry_after: str | None
-    location: str | None
     body: bytes  # of an unsuccessful status: as much as the cap lets in
     keeps_connection: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)  # of an unsuccessful status; in lower case
+
+    @property
+    def retry_after(self) -> str | None:
+        return self.headers.get("retry-after")
+
+    @property
+    def location(self) -> str | None:
+        return self.headers.get("location")
 
 
 class Connections:
@@ -213,8 +219,6 @@ def _send(
     with request.build_streamed() as response:
         return Response(
             status=response.status,
-            retry_after=_header(response, "retry-after"),
-            location=_header(response, "location"),
             body=_read(response, cap),
             keeps_connection=_keeps_connection(response),
             headers={} if response.status in SUCCESS else _headers(response),

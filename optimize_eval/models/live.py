@@ -19,7 +19,7 @@ from optimize_eval.models.forms import ReplyForm
 from optimize_eval.models.prices import known_prices, priced
 from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.reply.success import parse_reply
-from optimize_eval.models.reply.usage import usage_of
+from optimize_eval.models.reply.usage import Counts, counts_in, counts_of
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.spec import ModelSpec, Reply
 from optimize_eval.models.turns import Manners, NoRoom, Turns
@@ -74,6 +74,8 @@ class Model:
         self._lock = threading.Lock()
         self._form = ReplyForm.SCHEMA
         self._fields = Fields()
+        self._body = {"model": self._way.callee.model, "messages": (), **spec.options}
+        self._system = [{"role": "system", "content": spec.system}] if spec.system else []
 
     def __repr__(self) -> str:
         return f"Model({self.spec!r})"
@@ -92,7 +94,7 @@ class Model:
 
         Waiting for a turn, or until a server has room, puts the deadline off; the reply says by how much.
         """
-        body = self._body(messages)
+        body = {**self._body, "messages": [*self._system, *messages]}
         reply, waited = self._turns.through(
             lambda waited: self._once(body, schema, deadline + waited),
             sum(len(message["content"]) for message in messages) / _LETTERS,
@@ -121,33 +123,33 @@ class Model:
         response = self._attempt(body, schema, deadline)
         if isinstance(response, EvaluationError):
             explained = _explained(response, callee)
-            explained.spent = self._spent(began, Usage(model=self.spec.name))
+            explained.spent = self._spent(began, counts_of(None))
             raise explained
         try:
             left = deadline - time.monotonic()
-            reply = parse_reply(response, callee, left, keep_thoughts=self.spec.keep_thoughts)
+            return parse_reply(
+                response,
+                callee,
+                left,
+                lambda counts: self._spent(began, counts),
+                keep_thoughts=self.spec.keep_thoughts,
+            )
         except NoRoom:
             raise
         except EvaluationError as error:
-            error.spent += self._spent(began, usage_of(response, self.spec.name))
+            error.spent += self._spent(began, counts_in(response))
             raise
-        used = Usage(
+
+    def _spent(self, began: float, counts: Counts) -> Spent:
+        """Take down one call."""
+        usage = Usage(
             model=self.spec.name,
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            cost=reply.cost,
+            prompt_tokens=counts["prompt_tokens"],
+            completion_tokens=counts["completion_tokens"],
+            cost=counts["cost"],
             seconds=time.monotonic() - began,
         )
-        return replace(reply, spent=Spent(usages=(priced(used, self._prices),)))
-
-    def _spent(self, began: float, usage: Usage) -> Spent:
-        """Take down a call that gave no reply."""
-        usage = replace(usage, seconds=time.monotonic() - began)
         return Spent(usages=(priced(usage, self._prices),))
-
-    def _body(self, messages: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-        system = [{"role": "system", "content": self.spec.system}] if self.spec.system else []
-        return {"model": self._way.callee.model, "messages": [*system, *messages], **self.spec.options}
 
     def _attempt(
         self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float

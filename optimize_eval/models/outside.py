@@ -63,9 +63,7 @@ class ThroughLitellm:
             answer = self._litellm.completion(**options)
         except Exception as error:  # noqa: BLE001  its exceptions have no root of their own
             return self._response(error)
-        return Response(
-            status=200, retry_after=None, location=None, body=orjson.dumps(self._reply_of(answer))
-        )
+        return Response(status=200, body=orjson.dumps(self._reply_of(answer)))
 
     def close(self) -> None:
         """Leave its connections to it: it shares them."""
@@ -92,9 +90,7 @@ class ThroughLitellm:
         headers = getattr(error, "litellm_response_headers", None) or {}
         return Response(
             status=status if isinstance(status, int) and status >= 400 else 400,  # noqa: PLR2004
-            retry_after=headers.get("retry-after"),
             headers={str(name).lower(): str(text) for name, text in dict(headers).items()},
-            location=None,
             body=orjson.dumps({"error": {"message": _inner(error)}}),
         )
 

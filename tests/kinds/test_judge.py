@@ -373,6 +373,16 @@ def test_a_candidate_cannot_end_the_fence_that_it_stands_in() -> None:
     assert hostile not in system["content"]
 
 
+def test_a_fence_has_eight_digits_that_stand_nowhere_in_what_it_fences(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn = iter(["0badcafe", "deadbeef", "5eed5eed"])
+    monkeypatch.setattr("secrets.token_hex", lambda size: next(drawn) if size == 4 else "")
+    judge = JudgeSpec(model="openai/m", objective="o")
+    (_, question) = messages(judge, Payload(candidate="0BADCAFE", example=b'{"a": "deadbeef"}'))
+    assert question["content"].startswith("The marker is 5eed5eed.")
+
+
 def test_the_schema_asks_for_what_the_instructions_ask_for() -> None:
     for asked in (PLAIN, TEN, CLASSES, MOODS, OPEN, PARTS, BOUND, TEXTS):
         said = instructions(JudgeSpec(model="m/m", objective="o", rubric=asked))

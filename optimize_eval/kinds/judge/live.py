@@ -114,17 +114,17 @@ def _answer(verdict: Judgement, replies: Sequence[Reply]) -> Answer:
 def _usage(replies: Sequence[Reply]) -> dict[str, Any]:
     """Sum what all replies took, and say whose the last one is; what a server does not report is unknown."""
     last = replies[-1]
-    reported = {name: _sum([getattr(reply, name) for reply in replies]) for name in _REPORTED_BY_SOME}
+    reported = {name: _sum(replies, name) for name in _REPORTED_BY_SOME}
     answered = {"answered_by": last.model, "fingerprint": last.fingerprint, **reported}
     return {
-        "prompt_tokens": _sum([reply.prompt_tokens for reply in replies]),
-        "completion_tokens": _sum([reply.completion_tokens for reply in replies]),
+        "prompt_tokens": _sum(replies, "prompt_tokens"),
+        "completion_tokens": _sum(replies, "completion_tokens"),
         "calls": len(replies),
         **{key: value for key, value in answered.items() if value is not None},
         **({"finish_reason": last.finish_reason} if last.is_cut_off else {}),
     }
 
 
-def _sum(counts: Sequence[Any]) -> Any:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
+def _sum(replies: Sequence[Reply], name: str) -> Any:
+    counts = [getattr(reply, name) for reply in replies]
+    return None if None in counts else sum(counts)

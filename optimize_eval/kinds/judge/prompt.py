@@ -7,7 +7,7 @@ judged, fenced by lines with a marker that nobody who wrote a candidate or an ex
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from optimize_eval.kinds.judge.rubric import AnswerForm, JudgeSpec, Rubric
@@ -16,6 +16,7 @@ from optimize_eval.reading import strict_json
 
 Message = dict[str, str]
 
+_MARKER_BYTES = 4
 _SAID_BACK = 4000  # characters of an answer that could not be used
 
 _OPENING = "You are a judge. You are shown one candidate, and you judge how well it meets an objective."
@@ -32,10 +33,9 @@ _TEXT: Mapping[str, Any] = {"type": "string"}
 
 def messages(judge: JudgeSpec, payload: Payload) -> list[Message]:
     """Put one question; the marker is a fresh one each time."""
-    payload = replace(payload, example=shown_example(judge, payload))
     return [
         {"role": "system", "content": instructions(judge)},
-        {"role": "user", "content": _question(payload, _marker(payload))},
+        {"role": "user", "content": _question(payload, shown_example(judge, payload))},
     ]
 
 
@@ -84,10 +84,14 @@ def asked_again(said: str, reason: str) -> list[Message]:
 
 def instructions(judge: JudgeSpec) -> str:
     """Say how to judge, and in which form to answer."""
-    rubric = judge.rubric
+    return _instructions(judge.objective.strip(), judge.rubric)
+
+
+@lru_cache(maxsize=64)  # they are the same for every call
+def _instructions(objective: str, rubric: Rubric) -> str:
     parts = [
         _OPENING,
-        f"Objective:\n{judge.objective.strip()}",
+        f"Objective:\n{objective}",
         *_of_dimensions(rubric),
         *_of_constraints(rubric),
         _FENCE,
@@ -156,12 +160,14 @@ def _choice(labels: Iterable[str]) -> str:
     return f"one of {', '.join(map(_quoted, labels))}"
 
 
-def _question(payload: Payload, marker: str) -> str:
+def _question(payload: Payload, shown: bytes | None) -> str:
+    example = None if shown is None else shown.decode()
+    marker = _marker(payload.candidate, example or "")
     parts = [f"The marker is {marker}."]
     if payload.task_model is not None:
         parts.append(f"The candidate is for the model {_quoted(payload.task_model)}.")
-    if payload.example is not None:
-        parts.append(_fenced("example", payload.example.decode(), marker))
+    if example is not None:
+        parts.append(_fenced("example", example, marker))
     return "\n\n".join([*parts, _fenced("candidate", payload.candidate, marker), _CLOSING])
 
 
@@ -169,11 +175,11 @@ def _fenced(what: str, text: str, marker: str) -> str:
     return f"--- {marker} {what} ---\n{text}\n--- {marker} end of {what} ---"
 
 
-def _marker(payload: Payload) -> str:
-    """Draw a marker that stands nowhere in what it fences."""
-    fenced = payload.candidate + (payload.example or b"").decode()
-    while (marker := secrets.token_hex(16)) in fenced:
-        pass
+def _marker(*fenced: str) -> str:
+    """Draw a marker of eight digits that stands nowhere in what it fences, in whatever case."""
+    marker = secrets.token_hex(_MARKER_BYTES)
+    while any(marker in text.lower() for text in fenced):
+        marker = secrets.token_hex(_MARKER_BYTES)
     return marker
 
 

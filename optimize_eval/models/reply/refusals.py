@@ -90,7 +90,7 @@ def error_inside(error: Any, callee: Callee, left: float) -> EvaluationError:
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and code in _ERRORS:
         body = orjson.dumps({"error": {"message": _message(error)}})
-        return refused(Response(status=code, retry_after=None, location=None, body=body), callee, left)
+        return refused(Response(status=code, body=body), callee, left)
     text = cut(_message(error) or str(error), callee)
     return failed(f"{callee.name} answered with an error: {text}", "look at the server's log")
 

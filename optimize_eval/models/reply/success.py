@@ -1,6 +1,6 @@
 """What a model's server answered with a status of success: a reply, or which failure it is; pure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -13,16 +13,25 @@ from optimize_eval.models.reply.thoughts import SplitText
 from optimize_eval.models.spec import CUT_OFF, Reply
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import redact
+from optimize_eval.spent import Spent
 
 _WRONG_BASE = "is the base URL right? It is what stands before /chat/completions, and usually ends in /v1"
 _THOUGHTS_FIRST = "raise max_tokens: models that reason spend it on their thoughts first"
 _ODD = "call it again; if that does not help, look at the server's log"
 
 
-def parse_reply(response: Response, callee: Callee, left: float, *, keep_thoughts: bool = False) -> Reply:
+def parse_reply(
+    response: Response,
+    callee: Callee,
+    left: float,
+    spent_of: Callable[[usage.Counts], Spent],
+    *,
+    keep_thoughts: bool = False,
+) -> Reply:
     """Read a reply or raise the failure that it is; `left` seconds remain for a retry.
 
-    Thoughts before the answer are taken off its text, unless they are to be kept there.
+    What it took is made of its counts by `spent_of`. Thoughts before the answer are taken off its text,
+    unless they are to be kept there.
     """
     if response.status not in SUCCESS:
         raise refused(response, callee, left)
@@ -32,13 +41,15 @@ def parse_reply(response: Response, callee: Callee, left: float, *, keep_thought
     choice, message = _first_choice(answer, callee, left)
     reason = choice.get("finish_reason")
     parts = _split_text(message, reason, callee, keep_thoughts=keep_thoughts)
+    counts = usage.counts_of(answer.get("usage"))
     return Reply(
         text=redact(parts.answer, callee.hidden),
         reasoning=redact(parts.thoughts, callee.hidden),
         finish_reason=_name(reason, callee),
         model=_name(answer.get("model"), callee),
         fingerprint=_name(answer.get("system_fingerprint"), callee),
-        **usage.counts_of(answer.get("usage")),
+        spent=spent_of(counts),
+        **counts,
     )
 
 
