@@ -67,7 +67,7 @@ class Model:
         """Make one; `headers` are sent besides, and `hidden` are the secrets in them."""
         self.spec = spec
         place = providers.find(spec)
-        self._way: Way = _OverHttp(spec, place, headers, hidden) if place else _outside(spec)
+        self._way: Way = _OverHttp(spec, place, headers, hidden) if place else _outside(spec, headers, hidden)
         self._turns = Turns(self._way.callee.base, self._way.callee.model, manners)
         self._prices = known_prices([spec.name], manners.prices) if manners.seeks_prices else manners.prices
         self.stop_waiting = self._turns.stop
@@ -215,10 +215,10 @@ class _OverHttp:
         self._connections.close()
 
 
-def _outside(spec: ModelSpec) -> Way:
+def _outside(spec: ModelSpec, headers: Mapping[str, str], hidden: Secrets) -> Way:
     from optimize_eval.models.outside import ThroughLitellm  # noqa: PLC0415  needs the extra
 
-    return ThroughLitellm(spec)
+    return ThroughLitellm(spec, headers, hidden)
 
 
 def _encoded(body: dict[str, Any]) -> bytes:

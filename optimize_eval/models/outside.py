@@ -6,6 +6,7 @@ What litellm answers or raises becomes a response as HTTP has them, so that it i
 import os
 import re
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from optimize_eval.http.client import Response, is_loopback, shown
 from optimize_eval.models import forms, providers
 from optimize_eval.models.reply.refusals import Callee, failed
 from optimize_eval.models.spec import ModelSpec
-from optimize_eval.secrets import is_confidential, to_hide
+from optimize_eval.secrets import Secrets, is_confidential, to_hide
 
 _WRAPPERS = re.compile(r"^(litellm\.)?(\w+Error: )*(\w+Exception - )?")
 _INSTALL = "pip install 'optimize-eval[litellm]'"
@@ -29,14 +30,16 @@ _SHORTEST_SECRET = 12  # of any variable with such a name: shorter values are wo
 class ThroughLitellm:
     """The way to a provider that litellm knows."""
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, headers: Mapping[str, str], hidden: Secrets) -> None:
         provider, model = providers.split(spec.name)
         if find_spec("litellm") is None:
             raise providers.unknown(spec.name, f"for other providers: {_INSTALL}")
         self._spec = spec
-        base = spec.api_base
-        self._is_open = bool(base) and urlsplit(base).scheme != "https" and not is_loopback(base)
-        self.note = f"the key of {provider} is not sent to {shown(base)}, which is not https" * self._is_open
+        base, variable = spec.api_base, spec.key_variable
+        is_open = bool(base) and urlsplit(base).scheme != "https" and not is_loopback(base)
+        key = providers.key_in(variable, spec, is_needed=True) if variable else ""
+        self.note = f"the key of {provider} is not sent to {shown(base)}, which is not https" * is_open
+        self._options = _given(api_base=base, api_key="none" if is_open else key, extra_headers=headers)
         self._litellm = _imported()
         if not knows(spec):
             raise providers.unknown(spec.name, "litellm does not know it either")
@@ -44,21 +47,17 @@ class ThroughLitellm:
             name=spec.name,
             model=model,
             base=spec.api_base or f"{provider} (through litellm)",
-            key_variable=f"the key variable of {provider}",
-            sent_key=True,
+            key_variable=variable or f"the key variable of {provider}",
+            sent_key=not is_open,
             fields=forms.given(spec),
-            hidden=to_hide(_confidential(), _SHORTEST_SECRET),
+            hidden=(*hidden, *to_hide([key]), *to_hide(_confidential(), _SHORTEST_SECRET)),
         )
 
     def post(self, body: dict[str, Any], deadline: float) -> Response:
         left = deadline - time.monotonic()
         if left <= 0:
             raise EvaluationError(FailureKind.TIMEOUT, "no time was left for the call")
-        options = {**body, "model": self._spec.name, "timeout": left, "max_retries": 0}
-        if self._spec.api_base:
-            options["api_base"] = self._spec.api_base
-        if self._is_open:
-            options["api_key"] = "none"
+        options = {**body, **self._options, "model": self._spec.name, "timeout": left, "max_retries": 0}
         try:
             answer = self._litellm.completion(**options)
         except Exception as error:  # noqa: BLE001  its exceptions have no root of their own
@@ -93,6 +92,10 @@ class ThroughLitellm:
             headers={str(name).lower(): str(text) for name, text in dict(headers).items()},
             body=orjson.dumps({"error": {"message": _inner(error)}}),
         )
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value}
 
 
 def table_of_prices() -> dict[str, dict[str, Any]]:

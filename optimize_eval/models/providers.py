@@ -118,7 +118,8 @@ def find(spec: ModelSpec) -> Address | None:
         variable = _OTHER_VARIABLES[name]
         raise UsageError(f"no server is known for {spec.name}", hint=f"export {variable}=https://…")
     variable = spec.key_variable or provider.key_variable
-    key = _key(spec, provider, variable, is_own=base == provider.base)
+    is_needed = bool(spec.key_variable) or (provider.needs_key and base == provider.base)
+    key = key_in(variable, spec, is_needed=is_needed)
     is_native = name == "anthropic" and not urlsplit(base).path.endswith(PATH)
     is_safe = urlsplit(base).scheme == "https" or is_loopback(base)
     withheld = f"the key in {variable} is not sent to {shown(base)}, which is not https"
@@ -209,14 +210,15 @@ def _chat_url(base: str) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def _key(spec: ModelSpec, provider: Provider, variable: str, *, is_own: bool) -> str:
+def key_in(variable: str, spec: ModelSpec, *, is_needed: bool) -> str:
+    """Read a model's key from the environment; raises UsageError where it lacks or could not be sent."""
     key = os.environ.get(variable, "").strip()
     if not _SENDABLE.fullmatch(key):
         raise UsageError(
             f"the key in {variable} holds a character that no key has",
             hint=f"set {variable} to the key alone, without quotes, spaces and line ends",
         )
-    if not key and (spec.key_variable or (provider.needs_key and is_own)):
+    if not key and is_needed:
         raise UsageError(
             f"no key for {spec.name}: the environment variable {variable} is not set",
             hint=f"export {variable}=…",

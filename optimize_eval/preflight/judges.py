@@ -25,10 +25,11 @@ def _key(on: Examined, name: str) -> Iterator[CheckOutcome]:
     except UsageError as error:
         yield CheckOutcome(name, CheckStatus.FAIL, f"{error.message}; {error.hint}")
         return
-    if place is None:
+    variable = place.key_variable if place else model_of(judge_of(on.spec)).key_variable
+    if os.environ.get(variable):
+        yield CheckOutcome(name, CheckStatus.PASS, f"{variable} is set")
+    elif place is None:
         yield CheckOutcome(name, CheckStatus.PASS, "through litellm, which looks for it itself")
-    elif os.environ.get(place.key_variable):
-        yield CheckOutcome(name, CheckStatus.PASS, f"{place.key_variable} is set")
     else:
         yield CheckOutcome(name, CheckStatus.PASS, f"none is needed; {place.key_variable} is not set")
 

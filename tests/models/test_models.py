@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +22,14 @@ from optimize_eval import EvaluationError, FailureKind, UsageError
 from optimize_eval.models import Manners, Model, ModelSpec, Reply, chat
 from optimize_eval.models.providers import PROVIDERS
 from tests.fake_model import FakeModel, StartModel, served_model
+from tests.front_door import Cli
 
 KEY = "sk-canary-0123456789abcdef"
 ASKED = [{"role": "user", "content": "greet Ada"}]
 SCHEMA = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
+
+
+WITH_LITELLM = pytest.mark.skipif(find_spec("litellm") is None, reason="the extra [litellm] is not installed")
 
 
 def on(model: str, **says: Any) -> dict[str, Any]:
@@ -477,7 +482,44 @@ def test_a_key_is_nowhere_in_errors_replies_representations_and_pickles(
     assert KEY[:9] not in "".join(seen)
 
 
-@pytest.mark.skipif(find_spec("litellm") is None, reason="the extra [litellm] is not installed")
+@WITH_LITELLM
+def test_a_key_variable_and_headers_reach_providers_of_litellm(
+    program: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    team = {"model": "^m$", "headers": {"X-Team": "^eval-team$", "Authorization": f"^Bearer {KEY}$"}}
+    base = fake_model(
+        [
+            {"when": team, "json": {"reasoning": "sent {authorization} of eval-team", "score": 1.0}},
+            {"status": 401, "text": "not with {authorization}"},
+        ]
+    ).base
+    (tmp_path / "sweep.toml").write_text(
+        f"""
+        [run]
+        candidates = ["c.txt"]
+        [[model]]
+        name = "theirs"
+        model = "sambanova/m@{base}"
+        key_variable = "TEAM_KEY"
+        headers = {{ X-Team = "${{TEAM}}" }}
+        [[evaluator]]
+        judge = "theirs"
+        objective = "It greets."
+        """
+    )
+    (tmp_path / "c.txt").write_text("Hello")
+    done = program("run", "sweep.toml", "--json", env={"TEAM_KEY": KEY, "TEAM": "eval-team"})
+    assert done.status == 0, done.stderr
+    assert done.json["summary"]["rows"][0]["splits"]["single"]["mean"] == 1.0
+    stored = "".join(path.read_text() for path in (tmp_path / "runs").rglob("*.json*"))
+    assert "sent Bearer *** of ***" in stored
+    assert KEY not in stored + done.stdout + done.stderr
+    done = program("run", "sweep.toml", "--fresh", env={"TEAM_KEY": "", "TEAM": "x"})
+    assert done.status == 2
+    assert "the environment variable TEAM_KEY is not set" in done.stderr
+
+
+@WITH_LITELLM
 def test_other_providers_are_asked_through_litellm(fake_model: StartModel) -> None:
     server = fake_model(
         [
