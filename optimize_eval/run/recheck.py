@@ -6,7 +6,7 @@ informs. Whether an answer has changed is decided by its score; side information
 
 import contextlib
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from threading import Lock
@@ -17,7 +17,9 @@ from optimize_eval.engines.local import LocalEngine
 from optimize_eval.run.live import LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Progress, Scored
 from optimize_eval.run.plan import Plan, Unit
+from optimize_eval.run.runner import Settings
 from optimize_eval.run.stop import Stop
+from optimize_eval.spent import Spending
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout
@@ -27,6 +29,7 @@ from optimize_eval.store.view import View
 Answer = tuple[Unit, Scored | Failed]
 
 _AXES = ("evaluator", "candidate", "task_model", "split", "line", "repeat")
+_SPENDERS = ("evaluator", "candidate")
 _LONGEST_MESSAGE = 2048
 
 
@@ -39,9 +42,10 @@ class Rechecked:
     same: int
     changed: tuple[dict[str, Any], ...]
     failed: tuple[dict[str, Any], ...]
+    spent: dict[str, Any] | None = None  # on models, which the run's totals have, too
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {key: value for key, value in asdict(self).items() if key != "spent" or value}
 
 
 def recheck(
@@ -49,19 +53,29 @@ def recheck(
     run: StoredRun,
     wanted: int,
     *,
-    slots: int,
+    settings: Settings,
+    spending: Spending,
     stop: Stop,
     watch: Callable[[Sequence[Progress]], None],
 ) -> Rechecked:
-    """Call so many scored units again, or all if there are fewer; the run's session is over."""
+    """Call so many scored units again, or all if there are fewer; the run's session is over.
+
+    What that spends counts with the session's `spending`, and ends it where the budget of both is used up.
+    """
     part = run.ledger.of(plan.layout)
     chosen = chosen_again(plan.layout, part, wanted)
-    answers = sorted(_call_again(plan, chosen, slots, stop, watch), key=lambda answer: answer[0].number)
+    called = _call_again(plan, chosen, settings, spending, stop, watch)
+    answers = sorted(called, key=lambda answer: answer[0].number)
     with part.reader(run.folder / JOURNAL) as reader:
         records = [reader.record(unit.number) for unit, _ in answers]
         before = [record["score"] for record in records if record]
-    result = _compared(answers, before, sum(map(len, chosen)))
-    _note(run, result)
+    usages = [
+        {**{axis: unit.coordinates[axis] for axis in _SPENDERS}, **usage.to_dict()}
+        for unit, outcome in answers
+        for usage in outcome.spent.usages
+    ]
+    result = _compared(answers, before, sum(map(len, chosen)), usages)
+    _note(run, result, usages)
     return result
 
 
@@ -90,7 +104,8 @@ def _shares(sizes: Sequence[int], wanted: int) -> list[int]:
 def _call_again(
     plan: Plan,
     chosen: Sequence[Sequence[int]],
-    slots: int,
+    settings: Settings,
+    spending: Spending,
     stop: Stop,
     watch: Callable[[Sequence[Progress]], None],
 ) -> list[Answer]:
@@ -104,6 +119,7 @@ def _call_again(
         with counting:
             answers.append(answer)
             progress.count(outcome, unit.coordinates)
+            spending.take(unit.coordinates, [usage.to_dict() for usage in outcome.spent.usages])
         if isinstance(outcome, Failed) and outcome.retry_after:
             live.rest(unit.evaluator, min(outcome.retry_after, plan.specs[unit.evaluator].timeout))
 
@@ -115,17 +131,19 @@ def _call_again(
         lanes = [
             Lane(units=units, capacity=partial(live.capacity, place)) for place, units in enumerate(chosen)
         ]
-        LocalEngine(slots, tick).run(
+        LocalEngine(settings.slots, tick).run(
             lanes,
             lambda numbers: live.answers([plan.unit(number) for number in numbers]),
             done,
-            lambda: stop.is_requested,
+            lambda: stop.is_requested or bool(settings.over_budget(spending)),
             lambda answer: crowded_out(*answer),
         )
     return answers
 
 
-def _compared(answers: Sequence[Answer], before: Iterable[float], chosen: int) -> Rechecked:
+def _compared(
+    answers: Sequence[Answer], before: Iterable[float], chosen: int, usages: Iterable[Mapping[str, Any]]
+) -> Rechecked:
     changed, failed = [], []
     for (unit, outcome), score in zip(answers, before, strict=True):
         where = {axis: unit.coordinates.get(axis) for axis in _AXES}
@@ -134,15 +152,27 @@ def _compared(answers: Sequence[Answer], before: Iterable[float], chosen: int) -
         elif outcome.score != score:
             changed.append(where | {"before": score, "after": outcome.score})
     same = len(answers) - len(changed) - len(failed)
+    spent = Spending()
+    for usage in usages:
+        spent.take(usage, [usage])
     return Rechecked(
-        chosen=chosen, asked=len(answers), same=same, changed=tuple(changed), failed=tuple(failed)
+        chosen=chosen,
+        asked=len(answers),
+        same=same,
+        changed=tuple(changed),
+        failed=tuple(failed),
+        spent=(spent.to_dict() or {}).get("run"),
     )
 
 
-def _note(run: StoredRun, result: Rechecked) -> None:
-    with contextlib.closing(journal.Journal(run.folder / JOURNAL, run.ledger.ledger.end)) as noted:
-        noted.append(journal.sealed({"recheck": result.to_dict()}))
-    run.ledger.ledger.end = noted.end
+def _note(run: StoredRun, result: Rechecked, usages: Sequence[Mapping[str, Any]]) -> None:
+    """Write it down, with each call of a model as records have them, and the cell that it was for."""
+    ledger = run.ledger.ledger
+    with contextlib.closing(journal.Journal(run.folder / JOURNAL, ledger.end)) as noted:
+        noted.append(journal.sealed({"recheck": result.to_dict(), **({"usage": usages} if usages else {})}))
+    ledger.end = noted.end
+    for usage in usages:
+        ledger.spending.take(usage, [usage])
 
 
 def _text(message: str) -> str:

@@ -109,7 +109,7 @@ class Runner:
         self._probed: set[int] = set()
         self._reason = ""  # why the run stops early
         self._over = ""  # which budget is used up
-        self._spending = Spending()  # in this session
+        self.spending = Spending()  # in this session
         self._clock = Clock()
         self._progress = tuple(map(self._begin, plan.layout.evaluators))
 
@@ -255,9 +255,9 @@ class Runner:
     def _take_spent(self, unit: Unit, outcome: Scored | Failed) -> None:
         """Count what a record spent, for the run and for this session."""
         usages = [usage.to_dict() for usage in outcome.spent.usages]
-        for spending in (self._ledger.spending, self._spending) if usages else ():
+        for spending in (self._ledger.spending, self.spending) if usages else ():
             spending.take(unit.coordinates, usages)
-        self._over = self._over or self._settings.over_budget(self._spending)
+        self._over = self._over or self._settings.over_budget(self.spending)
 
     def _take_failure(self, place: int, failed: Failed) -> None:
         failures = sum(progress.failed for progress in self._progress)

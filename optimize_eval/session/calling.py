@@ -101,7 +101,15 @@ def call(
             host.say("recheck: skipped; it calls again once a run is done")
             return CallSpan(ended=ended, plan=plan)
         with host.watching(is_recheck=True) as watch:
-            rechecked = recheck(plan, stored, again, slots=settings.slots, stop=host.stop, watch=watch)
+            rechecked = recheck(
+                plan,
+                stored,
+                again,
+                settings=settings,
+                spending=runner.spending,
+                stop=host.stop,
+                watch=watch,
+            )
     return CallSpan(ended=ended, plan=plan, rechecked=rechecked)
 
 

@@ -21,6 +21,7 @@ OWED, SCORED, FAILED, SKIPPED = range(4)
 
 _FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
+_NAMES = frozenset({"model", "evaluator", "candidate"})
 _NUMBERS = frozenset({int, float})
 _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
@@ -167,6 +168,8 @@ class Ledger:
         if record.get("plan", self.table.run) != self.table.run:
             raise self._foreign(path, entry)
         self._has_header = self._has_header or "plan" in record
+        for usage in record["usage"] if _is_usage(record.get("usage")) else ():  # of a recheck
+            self.spending.take(usage, [usage])
         changed = record.get("changed", [])
         self.changed.update(
             name
@@ -218,7 +221,7 @@ def _is_usage(listed: Any) -> bool:
         and all(
             type(one) is dict
             and type(one.get("model")) is str
-            and all(_is_number(value) for key, value in one.items() if key != "model")
+            and all(_is_number(value) for key, value in one.items() if key not in _NAMES)
             for one in listed
         )
     )

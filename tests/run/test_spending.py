@@ -67,6 +67,28 @@ def test_totals_count_what_failed_and_what_was_called_again(
     assert (tmp_path / "r" / "summary.json").read_bytes() == before
 
 
+def test_what_a_recheck_takes_counts_also_where_it_fails(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    server = fake_model([{**VERDICT, "times": 5}, NONSENSE])
+    command = (*made(tmp_path), "--api-base", server.base, "--prices", "p.toml")
+    done = cli(*command, "--recheck", "3", "--json", env=KEY)
+    assert done.status == 0, done.stderr
+    rechecked = done.json["recheck"]
+    assert [len(rechecked[part]) for part in ("changed", "failed")] == [0, 2]
+    assert rechecked["spent"].pop("seconds") > 0
+    assert rechecked["spent"] == total(5, 0.01), "two failed, after another try of each"
+    assert "  it took 5 calls, 5,000 + 500 tokens, $0.0100, " in done.stderr
+    assert len(server.requests()) == 9
+    everything = spent(tmp_path / "r")
+    assert everything["run"] == everything["evaluators"]["kind"] == total(9, 0.018)
+    before = (tmp_path / "r" / "summary.json").read_bytes()
+    assert cli("report", "r").status == cli("report", "r", "--check").status == 0
+    assert (tmp_path / "r" / "summary.json").read_bytes() == before
+    limited = cli(*command, "--recheck", "4", "--max-cost", "0.003", env=KEY)
+    assert "recheck: 0 of 1 scores are the same; stopped before 4 were called" in limited.stderr
+
+
 def test_a_server_that_tells_no_tokens_is_unknown_and_no_run_without_models_has_totals(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:

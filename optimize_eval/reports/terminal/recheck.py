@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.rows import evaluator_label
+from optimize_eval.findings.shapes.summary import SpendingTotal
+from optimize_eval.reports.terminal.spending import of_total
 from optimize_eval.run.recheck import Rechecked
 
 _SHOWN = 10
@@ -22,6 +25,10 @@ def render(result: Rechecked) -> str:
     lines = [f"recheck: {result.same:,} of {result.asked:,} scores are the same{stopped}"]
     lines += _some([f"{_place(one)}: {_change(one)}" for one in result.changed])
     lines += _some([f"{_place(one)}: {_failure(one)}" for one in result.failed])
+    if result.spent:
+        lines.append(
+            f"  it took {of_total(from_dict(SpendingTotal, result.spent))}, which the totals include"
+        )
     if result.changed:
         lines.append(f"  try: {_HINT}")
     return "\n".join(lines)

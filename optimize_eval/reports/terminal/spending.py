@@ -17,12 +17,12 @@ def of_models(spent: SpendingTotals | None, width: int) -> list[str]:
     lines = [
         line
         for name, total in list(models.items())[:_MOST_MODELS]
-        for line in wrapped(" ", f"{name}: {_total(total)}", width)
+        for line in wrapped(" ", f"{name}: {of_total(total)}", width)
     ]
     if len(models) > _MOST_MODELS:
         lines += wrapped(" ", f"… and {count(len(models) - _MOST_MODELS, 'more model')}", width)
     if spent and len(models) > 1:
-        lines += wrapped(" ", f"all models: {_total(spent.run)}", width)
+        lines += wrapped(" ", f"all models: {of_total(spent.run)}", width)
     return lines
 
 
@@ -38,7 +38,7 @@ def _time(one: LatencyEntry) -> str:
     return f"{one.evaluator} on {one.split}: {typical}"
 
 
-def _total(total: SpendingTotal) -> str:
+def of_total(total: SpendingTotal) -> str:
     tokens = f"{total.prompt_tokens:,} + {total.completion_tokens:,} tokens"
     untold = total.without_tokens
     parts = [
