@@ -9,7 +9,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from optimize_eval.assertions import evaluate, has_forbidden, label_in_set
-    from optimize_eval.errors import DataError, EvaluationError, FailureKind, OptimizeEvalError, UsageError
+    from optimize_eval.errors import (
+        DataError,
+        EvaluationError,
+        FailureKind,
+        OptimizeEvalError,
+        Skipped,
+        UsageError,
+    )
     from optimize_eval.programs.leftovers import adopt_orphans
     from optimize_eval.protocol import ScoreRange, validate_evaluator_payload
     from optimize_eval.results import Run, RunResults, load_run
@@ -31,6 +38,7 @@ __all__ = [
     "RunResults",
     "ScoreRange",
     "Search",
+    "Skipped",
     "UsageError",
     "adopt_orphans",
     "bench",
@@ -58,6 +66,7 @@ _HOMES = {
     "RunResults": "results",
     "ScoreRange": "protocol",
     "Search": "search.python",
+    "Skipped": "errors",
     "UsageError": "errors",
     "adopt_orphans": "programs.leftovers",
     "bench": "session.python",

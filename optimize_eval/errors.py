@@ -7,6 +7,7 @@
     ├── CannotGoOn          the disk or the journal does not let a run go on (exit 3)
     │   ├── Damaged         (journal) a line is not what was written
     │   └── UnknownSchema   (journal) another version wrote it
+    ├── Skipped             an evaluator was called and does not apply to the example: no score, no failure
     └── EvaluationError     an evaluator was called and gave no usable answer; has a FailureKind
 
 Exceptions carry facts as attributes; `str()` of one is the text for people. What a command does with
@@ -95,6 +96,21 @@ class DataError(UsageError):
 
 class CannotGoOn(OptimizeEvalError):
     """The disk or the journal does not let the run go on; what is journaled stands."""
+
+
+class Skipped(OptimizeEvalError):
+    """An evaluator does not apply to this example, for the reason in `message`.
+
+    Evaluators in Python raise it; those that `command_evaluator` and the like make raise it where a program
+    answers `{"skip": "why"}`. No failure, so no EvaluationError; `side_info` is the rest of the answer.
+    """
+
+    def __init__(self, message: str, *, side_info: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.side_info: Mapping[str, Any] = side_info or {}
+
+    def __reduce__(self) -> tuple[type["Skipped"], tuple[str], dict[str, object]]:
+        return type(self), (self.message,), vars(self).copy()
 
 
 class EvaluationError(OptimizeEvalError):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 from optimize_eval.errors import EvaluationError, UsageError
-from optimize_eval.protocol import Answer, Payload, ScoreRange
+from optimize_eval.protocol import Answered, Payload, ScoreRange
 
 if TYPE_CHECKING:  # commands call no models
     from optimize_eval.models import Manners
@@ -30,11 +30,11 @@ class Capacity(NamedTuple):
 class Evaluator(Protocol):
     """Something that scores; safe to call from several threads at once."""
 
-    def call(self, payload: Payload, deadline: float) -> Answer:
+    def call(self, payload: Payload, deadline: float) -> Answered:
         """Answer before `deadline` (an instant of time.monotonic) or raise EvaluationError."""
         ...
 
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         """Answer several, in their order, each within `timeout` seconds; a failure stands for itself."""
         ...
 

@@ -1,4 +1,4 @@
-"""The contract with evaluators: what is sent (Payload, encode) and what comes back (parse_answer, Answer).
+"""The contract with evaluators: what is sent (Payload, encode) and what comes back (Answer or Skip).
 
 Pure: bytes in, values out, no I/O. `parse_answer` is the one rule for runs, preflight and the public
 API; its parts `decode_answer` and `judge_answer` serve where answers come many in one text. The words for
@@ -21,6 +21,7 @@ from optimize_eval.spent import NOTHING, Spent
 PROTOCOL_VERSION = 2
 TASK_MODEL_VARIABLE = "OPTIMIZE_ANYTHING_TASK_MODEL"
 
+_LONGEST_REASON = 2000  # letters of why an example is skipped
 _SHORT = 24  # an answer of so few bytes has no room for a number or a nesting that needs a second look
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "FailureKind",
     "Payload",
     "ScoreRange",
+    "Skip",
     "check_task_model",
     "decode_answer",
     "encode",
@@ -97,6 +99,20 @@ class Answer:
     spent: Spent = NOTHING
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skip:
+    """What stands in a score's place where an evaluator does not apply to an example: why, and the same."""
+
+    why: str
+    side_info: Mapping[str, Any] = field(default_factory=dict)
+    capabilities: Capabilities = NO_CAPABILITIES
+    stderr: str = ""
+    spent: Spent = NOTHING
+
+
+Answered = Answer | Skip
+
+
 def encode(payload: Payload, identity: str | None = None) -> bytes:
     """Write a payload as one line; the example's bytes are spliced in, never decoded and encoded again."""
     parts = _opening(payload)
@@ -127,7 +143,9 @@ def _closed(parts: list[bytes], payload: Payload, identity: str | None) -> bytes
     return b"".join(parts)
 
 
-def parse_answer(raw: bytes, score_range: ScoreRange = ScoreRange.UNIT, *, source: str = "stdout") -> Answer:
+def parse_answer(
+    raw: bytes, score_range: ScoreRange = ScoreRange.UNIT, *, source: str = "stdout"
+) -> Answered:
     """Read an answer or raise EvaluationError; `source` names where the bytes came from in messages."""
     return judge_answer(decode_answer(raw, source=source), score_range)
 
@@ -149,24 +167,26 @@ def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answe
     return answer
 
 
-def judge_answer(answer: dict[str, Any], score_range: ScoreRange) -> Answer:
-    """Make an Answer of a decoded one, which is taken over, or raise EvaluationError with the rest of it."""
+def judge_answer(answer: dict[str, Any], score_range: ScoreRange) -> Answered:
+    """Judge a decoded answer, which is taken over, or raise EvaluationError with the rest of it."""
     try:
-        score = _score_of(answer, score_range)
+        told = _score_or_why_not(answer, score_range)
     except EvaluationError as error:
         error.side_info = wrong_answers.said_besides(answer, error.message)
         raise
-    del answer["score"]
+    del answer["skip" if isinstance(told, str) else "score"]
     declared = answer.get("_capabilities")
     for key in wrong_answers.PROTOCOL_KEYS:
         answer.pop(key, None)
     capabilities = NO_CAPABILITIES if declared is None else Capabilities.from_json(declared)
-    return Answer(score=score, side_info=answer, capabilities=capabilities)
+    if isinstance(told, str):
+        return Skip(why=told, side_info=answer, capabilities=capabilities)
+    return Answer(score=told, side_info=answer, capabilities=capabilities)
 
 
 def split_batch(
     answer: Mapping[str, Any], size: int, score_range: ScoreRange
-) -> list[Answer | EvaluationError]:
+) -> list[Answered | EvaluationError]:
     """Judge each element of a batch's answer by itself; raises ValueError unless there are `size` of them."""
     results = answer.get("results")
     if not isinstance(results, list) or len(results) != size:
@@ -175,7 +195,7 @@ def split_batch(
     return [_judge_element(element, score_range) for element in results]
 
 
-def _judge_element(element: Any, score_range: ScoreRange) -> Answer | EvaluationError:
+def _judge_element(element: Any, score_range: ScoreRange) -> Answered | EvaluationError:
     if not isinstance(element, dict):
         return wrong_answers.not_an_object(element, "the result")
     try:
@@ -187,7 +207,7 @@ def _judge_element(element: Any, score_range: ScoreRange) -> Answer | Evaluation
 def validate_evaluator_payload(
     result: Mapping[str, Any], score_range: ScoreRange | str = ScoreRange.UNIT
 ) -> str | None:
-    """Say what is wrong with an already decoded answer; None when it would be scored.
+    """Say what is wrong with an already decoded answer; None when it would be scored, or skipped.
 
     >>> validate_evaluator_payload({"score": 0.7})
     >>> validate_evaluator_payload({"score": "0.7"})
@@ -196,7 +216,7 @@ def validate_evaluator_payload(
     if not isinstance(result, Mapping):
         return wrong_answers.not_an_object(result, "the answer").message
     try:
-        _score_of(result, parse_score_range(score_range))
+        _score_or_why_not(result, parse_score_range(score_range))
     except EvaluationError as error:
         return error.message
     return None
@@ -254,8 +274,12 @@ def _lines_before(body: bytes, raw: bytes) -> int:
     return raw[: raw.find(body[:1])].count(b"\n")
 
 
-def _score_of(answer: Mapping[str, Any], score_range: ScoreRange) -> float:
+def _score_or_why_not(answer: Mapping[str, Any], score_range: ScoreRange) -> float | str:
+    """Give the score, or the reason of an answer that skips; a score or an error beside `skip` counts."""
     if "score" not in answer:
+        why = answer.get("skip")
+        if isinstance(why, str) and why.strip() and "error" not in answer:
+            return why[:_LONGEST_REASON]
         raise wrong_answers.without_score(answer)
     score = answer["score"]
     if isinstance(score, bool) or not isinstance(score, int | float):

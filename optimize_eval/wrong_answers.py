@@ -24,6 +24,7 @@ _REPORTED_HINT = "the evaluator itself reported this error"
 _TEXT_HINT = 'where there is no score, answer {"error": "why"} without one'
 _NOISE_HINT = "print only the answer there: log to stderr instead"
 _PYTHON_HINT = "this looks like a Python dict: print json.dumps(answer) instead"
+_SKIP_HINT = 'say why it does not apply: {"skip": "why"}, without a score and without an error'
 _FINITE_HINT = 'score a finite number; to say that there is no score, answer {"error": "why"}'
 
 
@@ -134,6 +135,9 @@ def without_score(answer: Mapping[str, Any]) -> EvaluationError:
     if words := own_words(answer):
         message = f'the answer has no "score"; it says: {words}'
         return EvaluationError(FailureKind.MISSING_SCORE, message, hint=_TEXT_HINT)
+    if "skip" in answer and "error" not in answer:
+        message = f'the answer has no "score", and its "skip" is {describe(answer["skip"])}, no reason'
+        return EvaluationError(FailureKind.MISSING_SCORE, message, hint=_SKIP_HINT)
     return EvaluationError(
         FailureKind.MISSING_SCORE,
         f'the answer has no "score"; it has {_keys_of(answer)}',
@@ -177,6 +181,8 @@ def wrong_type(score: Any, answer: Mapping[str, Any] | None = None) -> Evaluatio
     message = f"score is {describe(score)}, not a number"
     if words := own_words(answer or {}):
         return EvaluationError(FailureKind.SCORE_TYPE, f"{message}; it says: {words}", hint=_TEXT_HINT)
+    if "skip" in (answer or {}):
+        return EvaluationError(FailureKind.SCORE_TYPE, message, hint=_SKIP_HINT)
     return EvaluationError(
         FailureKind.SCORE_TYPE,
         message,

@@ -12,10 +12,14 @@ from hypothesis import strategies as st
 
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.protocol import (
+    Answer,
+    Capabilities,
     Payload,
     ScoreRange,
+    Skip,
     encode,
     parse_answer,
+    split_batch,
     validate_evaluator_payload,
 )
 from optimize_eval.reading import strict_json
@@ -93,6 +97,7 @@ def test_parsing_almost_json_raises_nothing_but_evaluation_errors(text: str, sco
 def test_an_answer_reads_back_as_it_was(score: float, side_info: dict[str, Any]) -> None:
     side_info = {k: v for k, v in side_info.items() if k not in {"score", "_id", "_capabilities"}}
     answer = parse_answer(strict_json.dumps({"score": score, **side_info}))
+    assert isinstance(answer, Answer)
     assert answer.score == score
     assert answer.side_info == side_info
     assert strict_json.dumps(answer.side_info) == strict_json.dumps(side_info)
@@ -101,6 +106,7 @@ def test_an_answer_reads_back_as_it_was(score: float, side_info: dict[str, Any])
 @given(
     VALUES
     | st.fixed_dictionaries({"score": VALUES | UNIT_SCORES}, optional={"error": VALUES, "note": VALUES})
+    | st.fixed_dictionaries({"skip": VALUES | TEXTS}, optional={"error": VALUES, "score": VALUES})
 )
 def test_schema_and_code_agree(value: Any) -> None:
     for score_range, schema in SCHEMAS.items():
@@ -139,7 +145,7 @@ def test_every_payload_fits_its_schema(
 
 
 @given(
-    st.dictionaries(st.sampled_from(["score", "error", "x"]), VALUES | UNIT_SCORES),
+    st.dictionaries(st.sampled_from(["score", "error", "skip", "x"]), VALUES | UNIT_SCORES | TEXTS),
     st.sampled_from(ScoreRange),
 )
 def test_a_decoded_answer_is_judged_as_a_printed_one(answer: dict[str, Any], score_range: ScoreRange) -> None:
@@ -212,13 +218,14 @@ def test_a_bad_answer_has_its_kind_and_says_what_to_do(raw: bytes, kind: str) ->
     ],
 )
 def test_unusual_answers_that_are_fine(raw: bytes, score: float) -> None:
-    found = parse_answer(raw).score
-    assert found == score
-    assert math.copysign(1, found) == 1
+    found = parse_answer(raw)
+    assert isinstance(found, Answer)
+    assert found.score == score
+    assert math.copysign(1, found.score) == 1
 
 
 def test_any_accepts_every_finite_number() -> None:
-    assert parse_answer(b'{"score":-17.5}', ScoreRange.ANY).score == -17.5
+    assert parse_answer(b'{"score":-17.5}', ScoreRange.ANY) == Answer(score=-17.5)
     assert kind_of(b'{"score":NaN}', ScoreRange.ANY) == "score_not_finite"
 
 
@@ -274,3 +281,48 @@ def test_a_failure_keeps_what_its_answer_says_besides_the_score(raw: bytes, besi
         parse_answer(raw)
     assert caught.value.side_info == besides
     assert pickle.loads(pickle.dumps(caught.value)).side_info == besides
+
+
+def test_a_skip_is_a_reason_and_what_else_was_said() -> None:
+    raw = b'{"skip":"no code in it","lang":"en","_capabilities":{"persistent":true,"batch":8},"_id":"3"}'
+    skip = parse_answer(raw)
+    declared = Capabilities(persistent=True, batch=8)
+    assert skip == Skip(why="no code in it", side_info={"lang": "en"}, capabilities=declared)
+    assert validate_evaluator_payload({"skip": "no code in it"}) is None
+
+
+def test_a_score_or_an_error_beside_a_skip_counts() -> None:
+    assert parse_answer(b'{"skip":"x","score":0.5}') == Answer(score=0.5, side_info={"skip": "x"})
+    with pytest.raises(EvaluationError, match="quota") as caught:
+        parse_answer(b'{"skip":"x","error":"quota"}')
+    assert (caught.value.kind, caught.value.side_info) == ("reported", {"skip": "x"})
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "what"),
+    [
+        (
+            b'{"skip":""}',
+            "missing_score",
+            'the answer has no "score", and its "skip" is the text "", no reason',
+        ),
+        (b'{"skip":" \\n"}', "missing_score", r'its "skip" is the text " \n", no reason'),
+        (b'{"skip":true}', "missing_score", 'its "skip" is true, no reason'),
+        (b'{"skip":null}', "missing_score", 'its "skip" is null, no reason'),
+        (b'{"skip":["x"]}', "missing_score", 'its "skip" is an array of 1, no reason'),
+        (b'{"skip":"x","score":null}', "score_type", "score is null, not a number"),
+    ],
+)
+def test_a_skip_without_a_reason_is_a_wrong_answer_in_words_of_its_own(
+    raw: bytes, kind: str, what: str
+) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        parse_answer(raw)
+    assert (caught.value.kind, what in caught.value.message) == (kind, True), caught.value.message
+    assert '{"skip": "why"}' in caught.value.hint
+
+
+def test_each_result_of_a_batch_may_skip_by_itself() -> None:
+    results = split_batch({"results": [{"skip": "x"}, {"score": 1}, {"skip": 1}]}, 3, ScoreRange.UNIT)
+    assert results[:2] == [Skip(why="x"), Answer(score=1.0)]
+    assert isinstance(results[2], EvaluationError)

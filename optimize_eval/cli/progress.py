@@ -60,7 +60,8 @@ class Lines:
             if self._is_due(one):
                 self._told[one.name] = one.done, time.monotonic()
                 now = time.strftime("%H:%M:%S")
-                output.say(f"{now} {one.name} {one.done:,}/{one.total:,}, {one.failed:,} failed")
+                skipped = f", {one.skipped:,} skipped" if one.skipped else ""
+                output.say(f"{now} {one.name} {one.done:,}/{one.total:,}, {one.failed:,} failed{skipped}")
         if self._stop.is_requested and not self._is_stopping:
             self._is_stopping = True
             output.say(_stopping(self._stop))
@@ -168,6 +169,7 @@ class Bars:
 
 def _pace(one: Progress, seconds: float) -> str:
     failed = f"  {one.failed:,} failed" if one.failed else ""
+    failed += f"  {one.skipped:,} skipped" if one.skipped else ""
     if one.done >= one.total:
         return f"done{failed}"
     rate = one.called / seconds if seconds > 0 else 0.0

@@ -13,7 +13,7 @@ from optimize_eval.preflight.examined import (
     call,
     live,
 )
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answer, Payload, Skip
 from optimize_eval.wrong_answers import own_words
 
 _BOTH = "error with score"
@@ -47,7 +47,8 @@ def first_answers(on: Examined, name: str, put: Callable[[Payload], CallResult])
             yield _failed(on, title, payload, result)
             return
         on.first = on.first or result
-        yield CheckOutcome(title, CheckStatus.PASS, f"score {result.score:g}")
+        message = f"skipped: {result.why}" if isinstance(result, Skip) else f"score {result.score:g}"
+        yield CheckOutcome(title, CheckStatus.PASS, message)
         yield from _error_with_score(on, [(payload, result)])
 
 
@@ -59,7 +60,7 @@ def more_answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     yield from _error_with_score(on, pairs)
     failed = [(payload, result) for payload, result in pairs if isinstance(result, EvaluationError)]
     if not failed:
-        yield CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE} of {AT_ONCE} scored")
+        yield _scored_or_skipped(on, name, [result for _, result in pairs if isinstance(result, Skip)])
         return
     payload, first = failed[0]
     is_real = any(payload in payloads for payloads in on.material.splits.values())
@@ -67,6 +68,17 @@ def more_answers(on: Examined, name: str) -> Iterator[CheckOutcome]:
     status = CheckStatus.FAIL if is_real and not is_told else CheckStatus.WARN
     message = f"{len(failed)} of {AT_ONCE} failed, the first by {first.kind}: {first.message}"
     yield CheckOutcome(name, status, message + _advice(on, payload), reproduce.call_once(on.spec, payload))
+
+
+def _scored_or_skipped(on: Examined, name: str, skipped: Sequence[Skip]) -> CheckOutcome:
+    """Warn of an evaluator that skips everything: a run would have no mean."""
+    if len(skipped) == AT_ONCE:
+        message = (
+            f"all {AT_ONCE} were skipped, the first: {skipped[0].why}; a run without a score has no mean"
+        )
+        return CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_once(on.spec, on.sample[0]))
+    told = f", {len(skipped)} skipped" if skipped else ""
+    return CheckOutcome(name, CheckStatus.PASS, f"{AT_ONCE - len(skipped)} of {AT_ONCE} scored{told}")
 
 
 def _failed(on: Examined, title: str, payload: Payload, error: EvaluationError) -> CheckOutcome:

@@ -34,7 +34,7 @@ from optimize_eval.preflight.examined import (
 )
 from optimize_eval.programs.targets import argv_of
 from optimize_eval.programs.worker import FAREWELL
-from optimize_eval.protocol import NO_CAPABILITIES, Payload
+from optimize_eval.protocol import NO_CAPABILITIES, Payload, Skip
 
 _MOST_CALLS, _MOST_SECONDS = 20, 1.0  # that say how long a call takes; slow ones need fewer
 _LONG = 1_000_000
@@ -253,4 +253,6 @@ def _first_difference(on: Examined, results: Sequence[CallResult]) -> str:
 def _shown(result: CallResult | None) -> str:
     if isinstance(result, EvaluationError):
         return str(result.kind)
+    if isinstance(result, Skip):
+        return "skipped"
     return f"{result.score!r}" if result else "nothing"

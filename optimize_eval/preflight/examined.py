@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answered, Payload, Skip
 from optimize_eval.reading import strict_json
 
 SENTINEL = "__optimize_anything_preflight__"
@@ -20,7 +20,7 @@ AT_ONCE = 2 * (os.cpu_count() or 1)
 
 _LEAST_WAIT = 0.5
 
-CallResult = Answer | EvaluationError
+CallResult = Answered | EvaluationError
 
 
 class CheckStatus(StrEnum):
@@ -97,7 +97,7 @@ class Examined:
     until: float
     checks: list[CheckOutcome] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)  # of single calls, one process each
-    first: Answer | None = None
+    first: Answered | None = None
     took_sentinel: bool = False  # and scored it, or skipped it
     sameness: Sameness = Sameness.ALL
     one_by_one: list[CallResult] = field(default_factory=list)  # what the sample is answered
@@ -157,6 +157,8 @@ class Examined:
             return True
         if isinstance(result, EvaluationError):
             return str(result.kind)
+        if isinstance(result, Skip):
+            return result.why if self.sameness is Sameness.ALL else "skipped"
         parts = {
             Sameness.ALL: (result.score, strict_json.dumps(dict(result.side_info))),
             Sameness.SCORE: result.score,

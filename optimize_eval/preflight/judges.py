@@ -12,7 +12,7 @@ from optimize_eval.models import providers
 from optimize_eval.preflight.answers import first_answers
 from optimize_eval.preflight.examined import CallResult, CheckOutcome, CheckStatus, Examined, in_words, live
 from optimize_eval.preflight.replies import answered_by, length, scale
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answer, Payload, Skip
 
 _NEAR = 1 / 3  # of the timeout
 
@@ -68,10 +68,12 @@ def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
     payload = _first_payload(on)
     with live(on.spec) as judge:
         again = on.call(judge, payload, counts=True)
-    score = on.first.score if on.first else None
+    score = on.first.score if isinstance(on.first, Answer) else None
     if isinstance(again, EvaluationError):
         line = reproduce.call_twice(on.spec, payload)
         yield CheckOutcome(name, CheckStatus.WARN, f"{again.kind} the second time: {again.message}", line)
+        return
+    if isinstance(again, Skip):  # as no judge does
         return
     on.tokens.append(_tokens(again))
     on.side_infos.append(again.side_info)

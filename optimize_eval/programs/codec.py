@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.protocol import (
-    Answer,
+    Answered,
     Capabilities,
     Payload,
     ScoreRange,
@@ -61,7 +61,7 @@ class Contract(NamedTuple, Generic[QuestionT, AnswerT]):
     sample: str = SAMPLE  # what a reply looks like, for messages
 
 
-def evaluating(score_range: ScoreRange) -> Contract[Payload, Answer]:
+def evaluating(score_range: ScoreRange) -> Contract[Payload, Answered]:
     """Make the contract with evaluators."""
     return Contract(
         encode=encode,

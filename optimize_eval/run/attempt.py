@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Evaluator
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answered, Payload, Skip
 from optimize_eval.retrying import FIRST_PAUSE, GivenUp, Pause, until_answered
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.spent import NOTHING
 
 STDERR_SHOWN = 2048
@@ -19,12 +19,12 @@ STDERR_SHOWN = 2048
 
 def attempt(
     evaluator: Evaluator, payload: Payload, timeout: float, retries: int = 0, pause: Pause = time.sleep
-) -> Scored | Failed:
+) -> Outcome:
     """Call the evaluator; `timeout` seconds include all attempts and the pauses between them."""
     started = time.monotonic()
     calls, in_vain = 0, NOTHING
 
-    def call(payload: Payload, deadline: float) -> Answer:
+    def call(payload: Payload, deadline: float) -> Answered:
         nonlocal calls, in_vain
         calls += 1
         try:
@@ -33,7 +33,7 @@ def attempt(
             in_vain = error.spent = in_vain + error.spent
             raise
 
-    answer: Answer | EvaluationError
+    answer: Answered | EvaluationError
     try:
         answer = call_with_retries(call, payload, started + timeout, retries, pause)
     except EvaluationError as error:
@@ -50,7 +50,7 @@ def attempt_many(
     timeout: float,
     retries: int = 0,
     pause: Pause = time.sleep,
-) -> list[Scored | Failed | None]:
+) -> list[Outcome | None]:
     """Call with several payloads, in one batch where the evaluator takes it; retry failures one by one.
 
     None stands for what was given up in a pause.
@@ -66,7 +66,7 @@ def attempt_many(
     except GivenUp:
         return [None] * len(payloads)
     seconds = (time.monotonic() - started) / len(payloads)
-    outcomes: list[Scored | Failed | None] = [_outcome(answer, seconds, 1) for answer in answers]
+    outcomes: list[Outcome | None] = [_outcome(answer, seconds, 1) for answer in answers]
     for place, answer in enumerate(answers):
         wait = answer.retry_after if isinstance(answer, EvaluationError) and retries else None
         if wait is not None and wait < timeout:
@@ -84,17 +84,17 @@ def attempt_many(
 
 
 def call_with_retries(
-    call: Callable[[Payload, float], Answer],
+    call: Callable[[Payload, float], Answered],
     payload: Payload,
     deadline: float,
     retries: int,
     pause: Pause = time.sleep,
-) -> Answer:
+) -> Answered:
     """Call until there is an answer, a failure that no retry can fix, or no time or attempt left."""
     return until_answered(lambda until: call(payload, until), deadline, retries, pause)
 
 
-def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) -> Scored | Failed:
+def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) -> Outcome:
     if isinstance(answer, EvaluationError):
         return Failed(
             kind=answer.kind,
@@ -106,6 +106,15 @@ def _outcome(answer: Answer | EvaluationError, seconds: float, attempts: int) ->
             attempts=attempts,
             retry_after=answer.retry_after,
             no_room=answer.no_room,
+            spent=answer.spent,
+        )
+    if isinstance(answer, Skip):
+        return Skipped(
+            message=answer.why,
+            side_info=answer.side_info,
+            seconds=seconds,
+            attempts=attempts,
+            stderr=_tail(answer.stderr),
             spent=answer.spent,
         )
     return Scored(

@@ -1,4 +1,4 @@
-"""Evaluators as plain functions: `evaluator(candidate, example=None)` → `(score, side_info)`.
+"""Evaluators as plain functions: `evaluator(candidate, example=None)` → `(score, side_info)`, or a Skipped.
 
 The public constructors, for those who bring their own loop or optimizer.
 """
@@ -12,13 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.errors import EvaluationError, Skipped, UsageError
 from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.kinds.command import command_spec
 from optimize_eval.kinds.endpoint import endpoint_spec
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.targets import split_command
-from optimize_eval.protocol import Payload, ScoreRange, check_task_model, parse_score_range
+from optimize_eval.protocol import Payload, ScoreRange, Skip, check_task_model, parse_score_range
 from optimize_eval.rows.datasets import Example, make_example
 from optimize_eval.run.attempt import call_with_retries
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class PlainEvaluator:
     """A callable that scores.
 
-    A failure raises EvaluationError, unless `on_failure` names the score it counts as.
+    A failure raises EvaluationError, unless `on_failure` names the score it counts as. An answer that skips
+    the example raises Skipped, whatever `on_failure` says.
     Safe to call from several threads; `close` it, or use it as a context manager, when done.
     """
 
@@ -51,6 +52,8 @@ class PlainEvaluator:
             if self._on_failure is None:
                 raise
             return self._on_failure, {**error.side_info, "failure": str(error.kind), "error": error.message}
+        if isinstance(answer, Skip):
+            raise Skipped(answer.why, side_info=answer.side_info)
         return answer.score, dict(answer.side_info)
 
     def __reduce__(self) -> tuple[Callable[..., "PlainEvaluator"], tuple[object, ...]]:

@@ -14,7 +14,7 @@ from optimize_eval.engines import CrowdedOut
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec, Waits
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.attempt import attempt_many
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.outcome import Failed, Outcome
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.stop import Stop
 
@@ -23,7 +23,7 @@ Connecting = Callable[[EvaluatorSpec], Evaluator]
 _BUSY = Capacity(calls=0)
 
 
-def crowded_out(unit: Unit, outcome: Scored | Failed) -> CrowdedOut | None:
+def crowded_out(unit: Unit, outcome: Outcome) -> CrowdedOut | None:
     """Find out whether a call failed only because this machine had no room for it."""
     reason = outcome.no_room if isinstance(outcome, Failed) else ""
     return CrowdedOut(unit.number, reason) if reason else None
@@ -63,7 +63,7 @@ class LiveEvaluators:
     def notes(self) -> tuple[str, ...]:
         return tuple(evaluator.note for evaluator in self._evaluators if evaluator.note)
 
-    def answers(self, units: Sequence[Unit]) -> list[tuple[Unit, Scored | Failed]]:
+    def answers(self, units: Sequence[Unit]) -> list[tuple[Unit, Outcome]]:
         """Call one evaluator about units; units that the end of the session cut off are omitted."""
         place = units[0].evaluator
         spec, payloads = self._specs[place], [unit.payload for unit in units]
@@ -72,7 +72,7 @@ class LiveEvaluators:
         return [
             (unit, outcome)
             for unit, outcome in zip(units, outcomes, strict=True)
-            if isinstance(outcome, Scored) or (outcome and not self._is_cut_off())
+            if outcome and not (isinstance(outcome, Failed) and self._is_cut_off())
         ]
 
     def capacity(self, place: int) -> Capacity:

@@ -1,4 +1,4 @@
-"""What became of a unit: scored, failed, or skipped on purpose; and how many of an evaluator's units so far.
+"""What became of a unit: scored, failed, or skipped; and how many of an evaluator's units so far.
 
 An outcome is one of three types, all the way to the reports; Progress has counts, no mean.
 """
@@ -61,12 +61,22 @@ class Failed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skipped:
-    """It was not called, on purpose."""
+    """The evaluator does not apply to this example, and this is why; no score, and no failure."""
 
     message: str
+    side_info: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    attempts: int = 1
+    stderr: str = ""  # only where the user keeps it
+    spent: Spent = NOTHING
 
     def to_dict(self) -> dict[str, Any]:
-        return {"outcome": "skipped", "message": self.message}
+        return {
+            "outcome": "skipped",
+            "message": self.message,
+            "side_info": dict(self.side_info),
+            "seconds": round(self.seconds, 6),
+        }
 
 
 Outcome = Scored | Failed | Skipped
@@ -74,20 +84,22 @@ Outcome = Scored | Failed | Skipped
 
 @dataclass(slots=True)
 class Progress:
-    """One evaluator's part of a run; `done` counts what an earlier session scored, too."""
+    """One evaluator's part of a run; `done` counts what an earlier session scored or skipped."""
 
     name: str
     total: int
     done: int
     called: int = 0  # in this session
     failed: int = 0
+    skipped: int = 0  # in any session
     failed_at: float = 0.0  # the last one
     last_failure: Failed | None = None
     last_place: dict[str, Any] = field(default_factory=dict)
 
-    def count(self, outcome: Scored | Failed, coordinates: dict[str, Any]) -> None:
+    def count(self, outcome: Outcome, coordinates: dict[str, Any]) -> None:
         self.called += 1
         self.done += 1
+        self.skipped += isinstance(outcome, Skipped)
         if isinstance(outcome, Failed):
             self.failed += 1
             self.failed_at = time.monotonic()

@@ -15,7 +15,7 @@ from typing import Any
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.run.live import LiveEvaluators, crowded_out
-from optimize_eval.run.outcome import Failed, Progress, Scored
+from optimize_eval.run.outcome import Failed, Outcome, Progress, Skipped
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.runner import Settings
 from optimize_eval.run.stop import Stop
@@ -26,7 +26,7 @@ from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import View
 
-Answer = tuple[Unit, Scored | Failed]
+Answer = tuple[Unit, Outcome]
 
 _AXES = ("evaluator", "candidate", "task_model", "split", "line", "repeat")
 _SPENDERS = ("evaluator", "candidate")
@@ -149,6 +149,8 @@ def _compared(
         where = {axis: unit.coordinates.get(axis) for axis in _AXES}
         if isinstance(outcome, Failed):
             failed.append(where | {"kind": str(outcome.kind), "message": _text(outcome.message)})
+        elif isinstance(outcome, Skipped):
+            changed.append(where | {"before": score, "after": None, "message": _text(outcome.message)})
         elif outcome.score != score:
             changed.append(where | {"before": score, "after": outcome.score})
     same = len(answers) - len(changed) - len(failed)

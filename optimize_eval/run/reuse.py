@@ -1,7 +1,7 @@
 """Scores and replies of other runs, copied for what is owed here: by key, so they are of the very same unit.
 
-Only scored records are copied, of the same program with the same score range, with their side information,
-and each says which run it is from. Which other runs have something is growing.elsewhere's.
+Only scored and skipped records are copied, of the same program with the same score range, with their side
+information, and each says which run it is from. Which other runs have something is growing.elsewhere's.
 """
 
 import os
@@ -25,7 +25,11 @@ from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun, open_stored
 
 _MANY = 500  # lines that are written at once
-_COPIED = ("outcome", "score", "side_info", "stderr", "seconds", "attempts", "started_at")
+_FINAL = frozenset({"scored", "skipped"})
+_COPIED = ("outcome", "score", "message", "side_info", "stderr", "seconds", "attempts", "started_at")
+
+
+_Line = tuple[int, str, bytes]  # a unit's number, its outcome and its record
 
 
 class _Source(NamedTuple):
@@ -43,15 +47,15 @@ class _Reuse:
     run: StoredRun
     wanted: Mapping[str, Sequence[int]]  # by key the numbers of units that are owed
     found: dict[int, _Source] = field(default_factory=dict)
-    copied: Counter[Path] = field(default_factory=Counter)  # records, by the run that they are of
+    copied: Counter[tuple[Path, str]] = field(default_factory=Counter)  # by their run and their outcome
     notes: list[str] = field(default_factory=list)
 
     def look_into(self, other: StoredRun, *, is_named: bool) -> None:
-        """Find what another run has scored of what is owed; of several records the newest."""
+        """Find what another run has scored or skipped of what is owed; of several records the newest."""
         programs = {name: set(entries) for name, entries in _programs(other)}
         for entry in journal.entries(other.folder / JOURNAL):
             record = journal.glance(entry.line)
-            if record.get("outcome") != "scored":
+            if record.get("outcome") not in _FINAL:
                 continue
             started_at = str(record.get("started_at", ""))
             for number in self.wanted.get(str(record.get("key")), ()):
@@ -69,9 +73,9 @@ class _Reuse:
             header = {"schema": journal.SCHEMA, "plan": self.run.document["id"], "started_at": clock.now()}
             written.append(journal.sealed(header))
             for lines in _batches(self._lines()):
-                offset = written.append(b"".join(line for _, line in lines))
-                for number, line in lines:
-                    view.enter(number, "scored", offset, len(line))
+                offset = written.append(b"".join(line for *_, line in lines))
+                for number, outcome, line in lines:
+                    view.enter(number, outcome, offset, len(line))
                     offset += len(line)
             status = "interrupted" if view.count(OWED, range(view.layout.size)) else "done"
             written.append(journal.sealed({"ended_at": clock.now(), "status": status}))
@@ -83,32 +87,34 @@ class _Reuse:
         self._note_copied("reused")
 
     def pretend(self) -> None:
-        """Count what was found as scored, and write nothing."""
+        """Count what was found as done, and write nothing."""
         view = self.run.ledger.of(self.plan.layout)
-        for number, line in self._lines():
-            view.enter(number, "scored", 0, len(line))
+        for number, outcome, line in self._lines():
+            view.enter(number, outcome, 0, len(line))
         self._note_copied("would be reused")
 
     def _note_copied(self, what: str) -> None:
-        for folder, many in self.copied.items():
-            self.notes.append(f"{many:,} scored call{'s' * (many != 1)} of {folder} {what}")
+        for (folder, outcome), many in self.copied.items():
+            self.notes.append(f"{many:,} {outcome} call{'s' * (many != 1)} of {folder} {what}")
 
-    def _lines(self) -> Iterator[tuple[int, bytes]]:
+    def _lines(self) -> Iterator[_Line]:
         """Give the records that were found as this run's own, in the order of units."""
         with ExitStack() as stack:
             runs = {source.run.folder for source in self.found.values()}
             files = {folder: stack.enter_context((folder / JOURNAL).open("rb")) for folder in runs}
             for number, source in sorted(self.found.items()):
                 descriptor = files[source.run.folder].fileno()
-                if line := self._line(number, os.pread(descriptor, source.length, source.offset)):
-                    self.copied[source.run.folder] += 1
-                    yield number, line
+                record = journal.decode(os.pread(descriptor, source.length, source.offset))
+                if line := self._line(number, record):
+                    self.copied[source.run.folder, record["outcome"]] += 1
+                    yield number, record["outcome"], line
 
-    def _line(self, number: int, line: bytes) -> bytes | None:
+    def _line(self, number: int, record: Mapping[str, Any]) -> bytes | None:
         """Write a record as this run's own; None where its score is not one here."""
-        unit, record = self.plan.unit(number), journal.decode(line)
+        unit = self.plan.unit(number)
         answer = {**record.get("side_info", {}), "score": record.get("score")}
-        if validate_evaluator_payload(answer, self.plan.specs[unit.evaluator].score_range):
+        is_scored = record["outcome"] == "scored"
+        if is_scored and validate_evaluator_payload(answer, self.plan.specs[unit.evaluator].score_range):
             return None
         fields = {
             "key": unit.key,
@@ -153,7 +159,7 @@ def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
 
 
 def look_for_reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
-    """Count as scored what `reuse` would copy, and write nothing."""
+    """Count as done what `reuse` would copy, and write nothing."""
     reused = _search(plan, run, named)
     reused.pretend()
     return reused.notes
@@ -171,7 +177,7 @@ def _search(plan: Plan, run: StoredRun, named: Sequence[str]) -> _Reuse:
     return reused
 
 
-def _batches(lines: Iterator[tuple[int, bytes]]) -> Iterator[list[tuple[int, bytes]]]:
+def _batches(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
     while batch := list(islice(lines, _MANY)):
         yield batch
 

@@ -17,7 +17,7 @@ from optimize_eval.engines import Engine, Lane
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.kinds.table import connect, has_changed
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
-from optimize_eval.run.outcome import Failed, Progress, Scored
+from optimize_eval.run.outcome import Failed, Outcome, Progress
 from optimize_eval.run.plan import Plan, Unit
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
@@ -160,7 +160,7 @@ class Runner:
         return {"schema": journal.SCHEMA, "plan": self._ledger.table.run, "started_at": self._clock.now()}
 
     def _probe(self) -> None:
-        """Call some first units of each evaluator that has scored nothing yet: if all fail, it is broken."""
+        """Call some first units of each evaluator that has no answer yet: if all fail, it is broken."""
         for number in range(PROBES):
             unproven = self._unproven()
             units = [self._first_units(place, number) for place in unproven]
@@ -190,11 +190,12 @@ class Runner:
         return [unit for unit in sorted(starts) if unit in owed]
 
     def _unproven(self) -> list[int]:
-        """List the evaluators that have scored nothing yet."""
-        return [place for place, units in enumerate(self._units()) if not self._part.count(SCORED, units)]
+        """List the evaluators that have scored and skipped nothing yet."""
+        return [place for place, one in enumerate(self._progress) if one.done == one.failed]
 
     def _broken(self) -> tuple[Progress, ...]:
-        return tuple(self._progress[place] for place in self._unproven() if self._progress[place].failed)
+        """List the evaluators that failed and scored nothing; a skip is neither."""
+        return tuple(one for one in self._progress if one.failed and one.done == one.failed + one.skipped)
 
     def _mostly_failed(self) -> tuple[Progress, ...]:
         """List the evaluators that scored something, but failed more often; a skip is neither."""
@@ -252,7 +253,7 @@ class Runner:
             if isinstance(outcome, Failed):
                 self._take_failure(unit.evaluator, outcome)
 
-    def _take_spent(self, unit: Unit, outcome: Scored | Failed) -> None:
+    def _take_spent(self, unit: Unit, outcome: Outcome) -> None:
         """Count what a record spent, for the run and for this session."""
         usages = [usage.to_dict() for usage in outcome.spent.usages]
         for spending in (self._ledger.spending, self.spending) if usages else ():
@@ -289,5 +290,6 @@ class Runner:
 
     def _begin(self, name: str) -> Progress:
         units = self._plan.layout.units_of(name)
-        done = self._part.count(SCORED, units) + self._part.count(SKIPPED, units)
-        return Progress(name, total=len(units), done=done)
+        skipped = self._part.count(SKIPPED, units)
+        done = self._part.count(SCORED, units) + skipped
+        return Progress(name, total=len(units), done=done, skipped=skipped)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.outcome import Failed, Outcome, Scored
 from optimize_eval.run.plan import Unit
 from optimize_eval.store import journal
 
@@ -23,7 +23,7 @@ class Record(NamedTuple):
     """An outcome and its line of the journal."""
 
     unit: Unit
-    outcome: Scored | Failed
+    outcome: Outcome
     line: bytes
 
 
@@ -87,13 +87,14 @@ class Scribe:
             self._error = error
 
 
-def record_of(unit: Unit, outcome: Scored | Failed, started_at: str) -> Record:
+def record_of(unit: Unit, outcome: Outcome, started_at: str) -> Record:
     fields: dict[str, Any] = {"key": unit.key, **unit.coordinates, "outcome": outcome_name(outcome)}
     if isinstance(outcome, Scored):
         fields["score"] = outcome.score
         fields["side_info"] = outcome.side_info
     else:
-        fields["kind"] = str(outcome.kind)
+        if isinstance(outcome, Failed):
+            fields["kind"] = str(outcome.kind)
         fields["message"] = outcome.message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
         if outcome.side_info:
             fields["side_info"] = outcome.side_info
@@ -109,8 +110,10 @@ def record_of(unit: Unit, outcome: Scored | Failed, started_at: str) -> Record:
     return Record(unit, outcome, journal.sealed(fields))
 
 
-def outcome_name(outcome: Scored | Failed) -> str:
-    return "scored" if isinstance(outcome, Scored) else "failed"
+def outcome_name(outcome: Outcome) -> str:
+    if isinstance(outcome, Scored):
+        return "scored"
+    return "failed" if isinstance(outcome, Failed) else "skipped"
 
 
 class Clock:

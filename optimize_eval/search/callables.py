@@ -1,7 +1,8 @@
 """Python functions as evaluators of a search: called as programs are, their exceptions are failures.
 
 A function is given the candidate and the example, and returns a score, `(score, side_info)`, or what a
-program would answer. It is the same evaluator next time if its name and its code are.
+program would answer; where it does not apply to the example, it raises Skipped. It is the same evaluator
+next time if its name and its code are.
 """
 
 import hashlib
@@ -12,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.errors import EvaluationError, FailureKind, Skipped
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.targets import CommandLine, argv_of
-from optimize_eval.protocol import Answer, Payload, ScoreRange, judge_answer
+from optimize_eval.protocol import Answered, Payload, ScoreRange, judge_answer
 from optimize_eval.run.live import Connecting
 
 Function = Callable[..., Any]
@@ -35,10 +36,12 @@ class FunctionEvaluator:
         self._function = function
         self._score_range = score_range
 
-    def call(self, payload: Payload, _deadline: float) -> Answer:
+    def call(self, payload: Payload, _deadline: float) -> Answered:
         example = () if payload.example is None else (orjson.loads(payload.example),)
         try:
             returned = self._function(payload.candidate, *example)
+        except Skipped as skipped:
+            returned = {**skipped.side_info, "skip": skipped.message}
         except EvaluationError:
             raise
         except Exception as error:
@@ -46,7 +49,7 @@ class FunctionEvaluator:
             raise EvaluationError(FailureKind.REPORTED, message, hint="the function raised this") from error
         return judge_answer(_answer(returned), self._score_range)
 
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
 
     def close(self) -> None:

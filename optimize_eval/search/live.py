@@ -179,12 +179,12 @@ class LiveScorer:
 
 
 def scored_in(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the scored records of a journal, by key."""
+    """Read the records of a journal that are final, by key: what was scored or skipped."""
     records: dict[str, dict[str, Any]] = {}
     with suppress(FileNotFoundError):
         for entry in journal.entries(path):
             record = journal.decode(entry.line)
-            if record.get("outcome") == "scored":
+            if record.get("outcome") in {"scored", "skipped"}:
                 records[record["key"]] = record
     return records
 
@@ -204,7 +204,7 @@ def _outcome(record: Mapping[str, Any]) -> Outcome:
                 side_info=record.get("side_info", {}),
                 seconds=record["seconds"],
             )
-    return Skipped(message=record.get("message", ""))
+    return Skipped(message=record.get("message", ""), side_info=record.get("side_info", {}))
 
 
 def _sha256(data: bytes) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import Answer, decode_answer
+from optimize_eval.protocol import Answered, Skip, decode_answer
 from optimize_eval.reading import strict_json
 from optimize_eval.serve.payloads import BadPayload
 from optimize_eval.serve.wire import AGAIN_IN, HttpReply, error_reply
@@ -31,9 +31,10 @@ _OBJECTS = frozenset({FailureKind.MISSING_SCORE, FailureKind.SCORE_TYPE, Failure
 _SHOWN_HOST = 100
 
 
-def scored(answer: Answer, concurrency: int) -> HttpReply:
+def answered(answer: Answered, concurrency: int) -> HttpReply:
     """Send an answer; declare how many requests are of use at a time, not what the program declared."""
-    return _object({"score": answer.score, **answer.side_info}, concurrency)
+    told = {"skip": answer.why} if isinstance(answer, Skip) else {"score": answer.score}
+    return _object({**told, **answer.side_info}, concurrency)
 
 
 def failed(error: EvaluationError, concurrency: int) -> HttpReply:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.protocol import Payload
+from optimize_eval.protocol import Payload, Skip
 from optimize_eval.retrying import GivenUp
 from optimize_eval.run.attempt import call_with_retries
 from optimize_eval.run.stop import Stop
@@ -134,9 +134,9 @@ class Service:
             return replies.stopping()
         except EvaluationError as error:
             return self._failed(error, time.monotonic() - started)
-        self._count("scored")
+        self._count("skipped" if isinstance(answer, Skip) else "scored")
         self._tell_note()
-        return replies.scored(answer, self._capacity())
+        return replies.answered(answer, self._capacity())
 
     def _failed(self, error: EvaluationError, seconds: float) -> HttpReply:
         if self._stop.is_over:  # it failed because it was ended
@@ -173,6 +173,7 @@ class Service:
                 "concurrency": self._capacity(),
                 "in_flight": self._in_flight,
                 **{what: self._counts[what] for what in ("scored", "failed", "refused")},
+                **({"skipped": self._counts["skipped"]} if self._counts["skipped"] else {}),
             }
 
     def _log(self, what: str) -> None:

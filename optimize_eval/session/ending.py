@@ -85,9 +85,14 @@ def _end(ended: SessionEnd, plan: Plan, again: Again, folder: Path | None, out: 
 
 def _mostly_failed(progress: Progress) -> str:
     """Say that more than half of an evaluator's calls failed, and why the last one did."""
-    what = f"error: {progress.name} failed on {progress.failed:,} of {progress.total:,} calls, more than half"
+    calls = f"{progress.total - progress.skipped:,} calls{_not_skipped(progress)}"
+    what = f"error: {progress.name} failed on {progress.failed:,} of {calls}, more than half"
     failed = progress.last_failure
     return f"{what}; the last one, {failed.kind}: {failed.message}" if failed else what
+
+
+def _not_skipped(progress: Progress) -> str:
+    return " that it did not skip" * (progress.skipped > 0)
 
 
 def _half_scored(ended: SessionEnd, plan: Plan) -> list[str]:
@@ -101,7 +106,7 @@ def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
     failed = progress.last_failure
     if failed is None:
         return
-    calls = f"every call ({progress.failed:,})"
+    calls = f"every call{_not_skipped(progress)} ({progress.failed:,})"
     yield f"error: {progress.name} failed on {calls}, {failed.kind}: {failed.message}"
     if failed.stderr.strip():
         yield "  it wrote to stderr:"

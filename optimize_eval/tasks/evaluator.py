@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec, Waits
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
@@ -71,14 +71,14 @@ class TaskEvaluator:
             batch=min(batch, self._task.batch_size or batch),
         )
 
-    def call(self, payload: Payload, deadline: float) -> Answer:
+    def call(self, payload: Payload, deadline: float) -> Answered:
         least = (deadline - time.monotonic()) * _LEAST_SHARE
         called = self._read(payload)
         with _stage("model"):
             output = self._model(called.model).generate(called.prompt, deadline)
         return self._scored(called, output, max(deadline + output.spent.waited, time.monotonic() + least))
 
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         """Let the model answer in batches if it takes them, then score one after the other."""
         read = [self._read_or_why(payload) for payload in payloads]
         outputs = self._outputs([one for one in read if isinstance(one, _TaskCall)], timeout)
@@ -136,7 +136,7 @@ class TaskEvaluator:
 
     def _scored_or_why(
         self, called: _TaskCall, output: Output | EvaluationError, timeout: float
-    ) -> Answer | EvaluationError:
+    ) -> Answered | EvaluationError:
         try:
             if isinstance(output, EvaluationError):
                 with _stage("model"):
@@ -145,7 +145,7 @@ class TaskEvaluator:
         except EvaluationError as error:
             return error
 
-    def _scored(self, called: _TaskCall, output: Output, deadline: float) -> Answer:
+    def _scored(self, called: _TaskCall, output: Output, deadline: float) -> Answered:
         task = called.task
         prediction = post_process(task.post_process, output.text)
         metric = self._task.scorer.name if self._task.scorer else task.metric
@@ -159,6 +159,8 @@ class TaskEvaluator:
             raise
         side_info = self._side_info(scored.side_info, metric, output, prediction)
         spent = output.spent if scored.spent is NOTHING else output.spent + scored.spent
+        if isinstance(scored, Skip):
+            return Skip(why=scored.why, side_info=side_info, stderr=output.stderr, spent=spent)
         return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent)
 
     def _side_info(

@@ -38,7 +38,9 @@ def evaluator(server: LineServer) -> Iterator[Evaluator]:
 
 
 def call(evaluator: Evaluator, candidate: str, seconds: float = 20.0) -> Answer:
-    return evaluator.call(Payload(candidate=candidate), time.monotonic() + seconds)
+    answer = evaluator.call(Payload(candidate=candidate), time.monotonic() + seconds)
+    assert isinstance(answer, Answer)
+    return answer
 
 
 def test_a_run_over_a_socket_keeps_one_connection(cli: Cli, server: LineServer, tmp_path: Path) -> None:

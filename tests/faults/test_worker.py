@@ -16,7 +16,7 @@ from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect, parse_evaluator
 from optimize_eval.programs.command import MOST_BREAKS
 from optimize_eval.programs.targets import CommandLine
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answer, Answered, Payload
 from tests.paths import PROGRAMS, PYTHON, ROOT
 
 NUMBERS = range(1, 17)
@@ -37,7 +37,8 @@ def ask(asked: Evaluator, number: int, timeout: float = 30) -> Said:
         return str(error.kind)
 
 
-def _said(answer: Answer) -> Said:
+def _said(answer: Answered) -> Said:
+    assert isinstance(answer, Answer)
     return answer.score, dict(answer.side_info)
 
 
@@ -238,10 +239,11 @@ def batch_outcomes(program: str, *, persistent: bool | None, timeout: float = 30
     return [_unsized(one) for one in (first, *found)]
 
 
-def _unsized(outcome: Answer | EvaluationError) -> Said:
+def _unsized(outcome: Answered | EvaluationError) -> Said:
     """Leave out the size of the batch, which is there to be looked at in one test only."""
     if isinstance(outcome, EvaluationError):
         return str(outcome.kind)
+    assert isinstance(outcome, Answer)
     return outcome.score, {key: value for key, value in outcome.side_info.items() if key != "size"}
 
 

@@ -11,7 +11,7 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import connect, parse_evaluator
 from optimize_eval.programs.targets import argv_of
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answered, Payload, Skip
 from optimize_eval.rows.datasets import load_examples
 from tests.paths import PYTHON, ROOT
 from tests.tools import behind_http
@@ -28,10 +28,11 @@ def payloads() -> list[Payload]:
     return [Payload(candidate=text, example=example.raw) for example in examples for text in texts]
 
 
-def outcome(result: Answer | EvaluationError) -> object:
+def outcome(result: Answered | EvaluationError) -> object:
     if isinstance(result, EvaluationError):
         return str(result.kind), result.message, result.hint, dict(result.side_info)
-    return result.score, dict(result.side_info)
+    told = result.why if isinstance(result, Skip) else result.score
+    return told, dict(result.side_info)
 
 
 def outcomes(spec: EvaluatorSpec, *, slots: int) -> list[object]:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.protocol import Answer, Capabilities, ScoreRange, parse_answer
+from optimize_eval.protocol import Answer, Capabilities, ScoreRange, Skip, parse_answer
 from optimize_eval.reading import strict_json
 from optimize_eval.serve import replies
 from optimize_eval.serve.wire import HttpReply
@@ -16,7 +16,7 @@ from optimize_eval.serve.wire import HttpReply
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
 VALUES = LEAVES | st.lists(LEAVES, max_size=3) | st.dictionaries(TEXTS, LEAVES, max_size=3)
-KEYS = st.sampled_from(["score", "error", "note", "_capabilities"])
+KEYS = st.sampled_from(["score", "error", "skip", "note", "_capabilities"])
 PRINTED = st.binary() | st.dictionaries(KEYS, VALUES).map(lambda said: json.dumps(said).encode())
 
 
@@ -25,12 +25,13 @@ def outcome(raw: bytes, score_range: ScoreRange) -> Any:
         answer = parse_answer(raw, score_range)
     except EvaluationError as error:
         return error.kind
-    return repr((answer.score, dict(answer.side_info)))
+    told = answer.why if isinstance(answer, Skip) else answer.score
+    return repr((told, dict(answer.side_info)))
 
 
 def bridged(raw: bytes) -> HttpReply:
     try:
-        return replies.scored(parse_answer(raw, ScoreRange.ANY), 4)
+        return replies.answered(parse_answer(raw, ScoreRange.ANY), 4)
     except EvaluationError as error:
         error.answered = raw
         return replies.failed(error, 4)
@@ -58,4 +59,4 @@ def test_what_never_became_an_answer_is_an_error_that_is_not_asked_again(kind: F
 
 def test_only_concurrency_is_declared() -> None:
     answer = Answer(score=1.0, capabilities=Capabilities(persistent=True, batch=8))
-    assert parse_answer(replies.scored(answer, 3).body).capabilities == Capabilities(concurrency=3)
+    assert parse_answer(replies.answered(answer, 3).body).capabilities == Capabilities(concurrency=3)

@@ -17,7 +17,7 @@ from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect, has_changed, identify, parse_evaluator
 from optimize_eval.kinds.task import task_spec
 from optimize_eval.programs.targets import argv_of
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answer, Answered, Payload
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.target import Tasks, tasks_of
 from tests.fake_model import served_model
@@ -50,7 +50,9 @@ def live(spec: EvaluatorSpec) -> Iterator[Evaluator]:
 
 
 def ask(evaluator: Evaluator, example: bytes, candidate: str = "", **more: Any) -> Answer:
-    return evaluator.call(Payload(candidate=candidate, example=example, **more), time.monotonic() + 10)
+    answer = evaluator.call(Payload(candidate=candidate, example=example, **more), time.monotonic() + 10)
+    assert isinstance(answer, Answer)
+    return answer
 
 
 def failure(evaluator: Evaluator, example: bytes, seconds: float = 10, **more: Any) -> tuple[str, str]:
@@ -163,8 +165,10 @@ def _outcome(evaluator: Evaluator, payload: Payload) -> object:
         return _told(error)
 
 
-def _told(one: Answer | EvaluationError) -> object:
-    return one.message if isinstance(one, EvaluationError) else one.score
+def _told(one: Answered | EvaluationError) -> object:
+    return (
+        one.score if isinstance(one, Answer) else one.message if isinstance(one, EvaluationError) else one.why
+    )
 
 
 def test_an_output_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from optimize_eval.options.reached import judge_of, starting_spec
 from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.rows.datasets import load_example, parse_example
 from optimize_eval.run.attempt import attempt
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.outcome import Failed, Outcome
 
 EXAMPLES = """\b
 Examples:
@@ -30,8 +30,9 @@ Examples:
 
 \b
 stdout holds one JSON object: {"outcome": "scored", "score": …, "side_info": …, "seconds": …}
-or {"outcome": "failed", "kind": …, "message": …, "hint": …, "stderr": …, "side_info": …, "seconds": …}.
-Exit codes: 0 scored, 2 wrong option or data, 4 the evaluator failed, 130 interrupted.
+or {"outcome": "failed", "kind": …, "message": …, "hint": …, "stderr": …, "side_info": …, "seconds": …}
+or {"outcome": "skipped", "message": …, "side_info": …, "seconds": …}, for an answer of {"skip": "why"}.
+Exit codes: 0 scored or skipped, 2 wrong option or data, 4 the evaluator failed, 130 interrupted.
 """
 
 _FILE_AND_LINE = re.compile(r"(.+):(\d{1,9})", re.DOTALL)
@@ -86,7 +87,7 @@ def _example_bytes(text: str) -> bytes:
     return load_example(place[1], int(place[2])).raw
 
 
-def _call(spec: EvaluatorSpec, payload: Payload) -> Scored | Failed:
+def _call(spec: EvaluatorSpec, payload: Payload) -> Outcome:
     evaluator = connect(spec)
     try:
         return attempt(evaluator, payload, spec.timeout, spec.retries or 0)

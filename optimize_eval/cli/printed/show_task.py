@@ -15,7 +15,7 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.protocol import Payload
 from optimize_eval.reading import strict_json
 from optimize_eval.run.attempt import attempt
-from optimize_eval.run.outcome import Failed, Scored
+from optimize_eval.run.outcome import Failed, Outcome
 from optimize_eval.store.folder import locked
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.target import tasks_of
@@ -60,7 +60,7 @@ def _held(outputs: Path) -> Iterator[str]:
         yield str(outputs.absolute())
 
 
-def _ask(spec: EvaluatorSpec, task: Task, outputs: str) -> Scored | Failed:
+def _ask(spec: EvaluatorSpec, task: Task, outputs: str) -> Outcome:
     known = replace(spec, target=replace(tasks_of(spec), outputs=outputs, tells_thoughts=True))
     evaluator = connect(known)
     try:
@@ -70,7 +70,7 @@ def _ask(spec: EvaluatorSpec, task: Task, outputs: str) -> Scored | Failed:
         evaluator.close()
 
 
-def _told(name: str, outcome: Scored | Failed) -> dict[str, Any]:
+def _told(name: str, outcome: Outcome) -> dict[str, Any]:
     told = outcome.to_dict()
     side_info = told.pop("side_info", {})
     steps = {key: side_info.pop(key, None) for key in _OF_THE_TASK}
@@ -94,7 +94,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield from _block("thoughts", model["thoughts"])
         yield from _block("output", model["output"])
         yield from _block("predicted", model["prediction"])
-        yield f"  score     {model['score']:g}"
+        skipped = f"  skipped   {model.get('message')}"
+        yield skipped if model["outcome"] == "skipped" else f"  score     {model['score']:g}"
         for key, value in model["side_info"].items():
             yield from _block(key, value if isinstance(value, str) else strict_json.dumps(value).decode())
 

@@ -18,7 +18,7 @@ from optimize_eval.kinds.judge.rubric import JudgeSpec, check_judge, judge_of
 from optimize_eval.models import ModelSpec, Reply
 from optimize_eval.models.from_spec import live_model, with_options
 from optimize_eval.programs.batch import call_singly
-from optimize_eval.protocol import Answer, Payload, encode
+from optimize_eval.protocol import Answer, Answered, Payload, encode
 from optimize_eval.spent import NOTHING
 
 _SHOWN = 200
@@ -36,7 +36,7 @@ class JudgeEvaluator:
         self._model = live_model(model_of(self._judge), spec.manners)
         self.stop_waiting = self._model.stop_waiting
 
-    def call(self, payload: Payload, deadline: float) -> Answer:
+    def call(self, payload: Payload, deadline: float) -> Answered:
         encode(payload)  # refuses what no message could hold
         sent = messages(self._judge, payload)
         first = self._model.chat(sent, deadline, schema=self._schema)
@@ -52,7 +52,7 @@ class JudgeEvaluator:
             raise nonsense
         return _answer(read, [first, second])
 
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
 
     @property

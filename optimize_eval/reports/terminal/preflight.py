@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined
+from optimize_eval.protocol import Skip
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.inert import inert
 
@@ -51,7 +52,10 @@ def _answered(one: Examined) -> str:
     if one.first is None:
         return "no answer"
     keys = ", ".join(map(str, one.first.side_info)) or "none"
-    return f"score {one.first.score:g}; side info: {keys}"
+    told = f"skipped: {one.first.why}" if isinstance(one.first, Skip) else f"score {one.first.score:g}"
+    skipped = sum(isinstance(result, Skip) for result in one.one_by_one)
+    more = f"; {skipped} of {len(one.one_by_one)} calls skipped" if skipped else ""
+    return f"{told}; side info: {keys}{more}"
 
 
 def _spoken(one: Examined) -> list[str]:

@@ -47,7 +47,11 @@ def _place(one: Mapping[str, Any]) -> str:
 
 
 def _change(one: Mapping[str, Any]) -> str:
-    """Write scores with the fewest digits that show them to differ."""
+    """Write scores with the fewest digits that show them to differ; a call that skips now has none."""
+    if one["after"] is None:
+        return f"{one['before']:.{_DIGITS[0]}g} before, skipped now: {one['message'][:_LONGEST]}".replace(
+            "\n", " "
+        )
     pairs = [(f"{one['before']:.{digits}g}", f"{one['after']:.{digits}g}") for digits in _DIGITS]
     before, after = next((pair for pair in pairs if pair[0] != pair[1]), pairs[-1])
     return f"{before} before, {after} now"

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.reading import strict_json
-from optimize_eval.run.outcome import Failed, Outcome, Scored
+from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.scoring import Outcomes
 
@@ -27,9 +27,7 @@ def teaching(outcomes: Outcomes, goal: Goal, example: Mapping[str, Any] | None) 
         record["scores"] = {name: _score(outcome) for name, outcome in named}
     if example is not None:
         record["example"] = example
-    side = {
-        name: dict(one.side_info) for name, one in named if isinstance(one, Scored | Failed) and one.side_info
-    }
+    side = {name: dict(one.side_info) for name, one in named if one.side_info}
     record["side_info"] = side if len(named) > 1 else side.get(goal.names[0], {})
     errors = {name: _error(outcome) for name, outcome in named if not isinstance(outcome, Scored)}
     if errors:
@@ -64,7 +62,7 @@ def _score(outcome: Outcome) -> float | None:
 
 def _error(outcome: Outcome) -> str:
     if not isinstance(outcome, Failed):
-        return f"skipped: {getattr(outcome, 'message', '')}"
+        return f"skipped: {outcome.message}" if isinstance(outcome, Skipped) else ""
     stderr = f"\n{outcome.stderr[-_STDERR:]}" if outcome.stderr else ""
     return f"{outcome.kind}: {outcome.message}{stderr}"
 

@@ -82,7 +82,7 @@ def _plant(stored: StoredRun, plan: Plan, records: Mapping[str, Mapping[str, Any
         written.append(journal.sealed(header))
         for unit in planted:
             line = journal.sealed({"key": unit.key, **unit.coordinates, **_record_of(records[unit.key])})
-            view.enter(unit.number, "scored", written.append(line), len(line))
+            view.enter(unit.number, records[unit.key]["outcome"], written.append(line), len(line))
     view.ledger.end = written.end
 
 

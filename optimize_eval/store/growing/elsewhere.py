@@ -104,15 +104,15 @@ def _known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[i
 
 
 def _scored(document: Document) -> dict[Content, int]:
-    """Count what is scored of each cell, by what the cell is, not by the names of what is in it."""
+    """Count what is scored or skipped of each cell, by what it is, not by the names of what is in it."""
     evaluators = {name_in_cells(evaluator): evaluator for evaluator in document["evaluators"]}
     candidates = {name_in_cells(candidate): candidate for candidate in document["candidates"]}
     return {
         _content(
             evaluators[cell["evaluator"]], candidates[cell["candidate"]], cell["task_model"], cell["split"]
-        ): cell["scored"]
+        ): cell["scored"] + cell["skipped"]
         for cell in document["cells"]
-        if cell["scored"]
+        if cell["scored"] or cell["skipped"]
     }
 
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Appends "CANDIDATE:ID" to the file $COUNT at each call, then answers. What matches a pattern misbehaves:
-# $HANGS sleeps for a minute, $WAITS waits for the file $COUNT.go, $FAILS exits with 3.
+# $HANGS sleeps for a minute, $WAITS waits for the file $COUNT.go, $FAILS exits with 3, $SKIPS is skipped.
 IFS= read -r line
 id=${line#*'"id":'}
 id=${id%%[!0-9]*}
@@ -10,4 +10,5 @@ echo "$text:$id" >> "$COUNT"
 case "$text:$id" in $HANGS) exec sleep 60 ;; esac
 case "$text:$id" in $WAITS) until [ -e "$COUNT.go" ]; do sleep 0.01; done ;; esac
 case "$text:$id" in $FAILS) echo "out of luck" >&2; exit 3 ;; esac
+case "$text:$id" in $SKIPS) echo "{\"skip\":\"not for $id\",\"id\":${id:-0}}"; exit 0 ;; esac
 echo "{\"score\":0.$((${id:-0} % 7))${#text},\"id\":${id:-0}}"

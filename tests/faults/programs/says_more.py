@@ -16,6 +16,8 @@ ANSWERS = [
     {"reasoning": "no score at all"},
     {"score": True, "error": "both"},
     {"score": 10**400, "why": "too large"},
+    {"skip": "not mine", "lang": "en"},
+    {"skip": "", "lang": "en"},
 ]
 
 
