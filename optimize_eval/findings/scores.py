@@ -1,7 +1,7 @@
 """The scores of one cell, by example: what means, differences and bounds are computed from.
 
-The unit of analysis is the example: its repeats are averaged here, first of all. Failures stay apart; the
-two bounds are what the scores would be if each failure counted as the worst or the best score.
+The unit of analysis is the example: its repeats are averaged here, first of all. Failures and skips stay
+apart; the two bounds are what the scores would be if each failure counted as the worst or the best score.
 """
 
 import heapq
@@ -50,6 +50,8 @@ class Scores:
     skipped: int
     failures: Mapping[str, Failures]
     failed_calls: MutableSequence[int]  # by example
+    skipped_calls: MutableSequence[int]
+    first_skip: str  # why the first of them was skipped
     within_sd: float | None
 
     @property
@@ -70,6 +72,8 @@ class CellReading:
         self._has_ends = score_range is ScoreRange.UNIT
         self._scores: list[list[float]] = [[] for _ in lines]
         self._failed = array("I", [0]) * len(lines)
+        self._skipped = array("I", [0]) * len(lines)
+        self._first_skip = ""
         self._outcomes: Counter[str] = Counter()
         self._failures: dict[str, Failures] = {}
 
@@ -82,6 +86,9 @@ class CellReading:
         elif outcome == "failed":
             self._failed[example] += 1
             self._take_failure(record, self._lines[example])
+        else:
+            self._skipped[example] += 1
+            self._first_skip = self._first_skip or record.get("message", "")
 
     def done(self) -> Scores:
         has_bounds = self._has_ends and self._outcomes["failed"] > 0
@@ -95,6 +102,8 @@ class CellReading:
             skipped=self._outcomes["skipped"],
             failures=self._failures,
             failed_calls=self._failed,
+            skipped_calls=self._skipped,
+            first_skip=self._first_skip,
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
         )
 

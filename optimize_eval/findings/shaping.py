@@ -1,9 +1,10 @@
 """Numbers put into the shapes of a summary: S of a split, D of a difference, G of a gap."""
 
 import math
+from collections.abc import Sequence
 
 from optimize_eval.findings.claims.failures import WithFailures
-from optimize_eval.findings.scores import Scores, Values, known
+from optimize_eval.findings.scores import LINES_KEPT, Scores, Values, known
 from optimize_eval.findings.shapes.difference import (
     DespiteFailures,
     DifferenceInShort,
@@ -12,7 +13,7 @@ from optimize_eval.findings.shapes.difference import (
 )
 from optimize_eval.findings.shapes.measured import Estimate, MeasuredCell
 from optimize_eval.findings.shapes.row import CarriedShare, Overfit, ScoreGap, SplitScores
-from optimize_eval.findings.shapes.summary import FailureGroup
+from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup
 from optimize_eval.findings.summary.compare import FEWEST_PAIRS, Comparison
 from optimize_eval.findings.summary.gap import Lost
 from optimize_eval.protocol import ScoreRange
@@ -148,6 +149,24 @@ def failure_groups(candidate: str, scores: Scores) -> list[FailureGroup]:
             first_side_info=failures.first_side_info,
         )
         for kind, failures in scores.failures.items()
+    ]
+
+
+def skip_groups(candidate: str, scores: Scores, lines: Sequence[int | None]) -> list[SkipGroup]:
+    if not scores.skipped:
+        return []
+    cell = scores.cell
+    skipped = [line for line, many in zip(lines, scores.skipped_calls, strict=True) if many]
+    return [
+        SkipGroup(
+            candidate=candidate,
+            evaluator=cell.evaluator,
+            task_model=cell.task_model,
+            split=cell.split,
+            count=scores.skipped,
+            first_message=scores.first_skip,
+            lines=tuple(skipped[:LINES_KEPT]),
+        )
     ]
 
 

@@ -36,7 +36,7 @@ from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.manifest import layout_of
 from optimize_eval.store.stored import open_stored
 from optimize_eval.store.view import View
-from tests.findings.made import LEAD, Example, Fails, Made, made, moved, noisy, on_val
+from tests.findings.made import LEAD, Example, Fails, Made, No, made, moved, noisy, on_val
 from tests.findings.test_leaderboard import board_and_folder
 from tests.front_door import Cli
 
@@ -207,6 +207,10 @@ SCENES: dict[str, Callable[[], Made]] = {
     ),
     "alone": lambda: on_val(a=[0.5, 0.4]),
     "nothing scored": lambda: on_val(a=[Fails()] * 3, b=[0.5] * 3),
+    "skips": lambda: on_val(
+        a=[No.SKIPPED, *VAL], b=[No.SKIPPED, Fails(), *moved(VAL, 0.1)[1:]], c=[*VAL[::-1], No.SKIPPED]
+    ),
+    "all skipped": lambda: on_val(a=[(No.SKIPPED, No.SKIPPED)] * 6, b=[(No.SKIPPED, No.SKIPPED)] * 6),
 }
 
 
@@ -275,6 +279,17 @@ BOARDS: dict[str, dict[str, Any]] = {
         "categories": {"a": ["mcq", "sum"] * 7},
     },
     "repeats": {"models": {"x": {"a": [(1.0, 0.0)] * 3, "b": [(1.0, 1.0)]}}, "include_per_example": True},
+    "skips": {
+        "models": {
+            "x": {"a": [No.SKIPPED, *noisy(9)], "b": [No.SKIPPED] * 4, "c": [0.5, No.SKIPPED, Fails()]},
+            "y": {
+                "a": [*noisy(9, seed=5), No.SKIPPED],
+                "b": [0.4, No.SKIPPED, 0.6, 0.7],
+                "c": [0.5, 0.2, 0.1],
+            },
+        },
+        "include_per_example": True,
+    },
 }
 
 

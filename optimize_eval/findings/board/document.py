@@ -21,11 +21,14 @@ from optimize_eval.findings.replies import doubts_of_models
 from optimize_eval.findings.shapes.summary import SpendingTotals
 from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
+from optimize_eval.findings.wording import count
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
+
+_MOST_NAMED = 5
 
 
 def board_of(
@@ -49,6 +52,7 @@ def board_of(
         replace(model.scores, win_rate=_win_rate(model.scores.adapter, pairs))
         for model in sorted(every, key=_rank)
     ]
+    doubts = [*doubts_of_models(ranked, _written(run, models)), *_unlike_skips(every)]
     first, spent = every[0].scores, run.ledger.ledger.spending.to_dict()
     return Board(
         schema=SCHEMA,
@@ -56,7 +60,7 @@ def board_of(
         overall_score=first.overall_score,
         adapter=first.adapter,
         tasks=first.tasks,
-        verdict=judge(ranked, pairs, changed, doubts=list(doubts_of_models(ranked, _written(run, models)))),
+        verdict=judge(ranked, pairs, changed, doubts=doubts),
         changed=tuple(changed),
         models=tuple(ranked),
         pairs=tuple(pairs),
@@ -107,6 +111,19 @@ def expected_board(files: Sequence[TaskFile], layout: Layout) -> Board:
     return Board.of_what_is_known(
         {"models": [{"adapter": name, "tasks": tasks} for name in layout.evaluators]}
     )
+
+
+def _unlike_skips(models: Sequence[RankedModel]) -> Iterator[str]:
+    """Point out that models were not scored on the same examples."""
+    differing = sum(len(set(skipped)) > 1 for skipped in zip(*(one.skipped for one in models), strict=True))
+    if differing:
+        calls = ", ".join(f"{one.scores.skipped:,} ({one.scores.adapter})" for one in models[:_MOST_NAMED])
+        more = ", …" * (len(models) > _MOST_NAMED)
+        examples = count(len(models[0].skipped), "example")
+        yield (
+            f"skipped calls differ: {calls}{more}; {differing:,} of {examples} are concerned, and pairs of "
+            "which one side was skipped are dropped"
+        )
 
 
 def _rank(model: RankedModel) -> tuple[float, ...]:

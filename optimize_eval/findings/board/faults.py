@@ -99,7 +99,7 @@ _SCORE = _Kind(_or_null(_is_number), is_needed=True)
 _SPREAD = {
     "se": _Kind(_or_null(lambda value: _is_number(value) and value >= 0)),
     "ci": _Kind(_or_null(_is_interval)),
-    **dict.fromkeys(("n", "df", "lower_bound", "scored", "failed"), _A_NUMBER),
+    **dict.fromkeys(("n", "df", "lower_bound", "scored", "failed", "skipped"), _A_NUMBER),
 }
 _FILE = {"path": _A_TEXT, "sha256": _A_TEXT}
 OF_A_FILE = _FILE
@@ -118,7 +118,11 @@ OF_A_TASK = {
     **_FILE,
     **_SPREAD,
 }
-OF_A_PREDICTION = {"score": _SCORE, "prediction": _Kind(_or_null(_is_id)), "error": _A_TEXT}
+OF_A_PREDICTION = {
+    "score": _SCORE,
+    "prediction": _Kind(_or_null(_is_id)),
+    **dict.fromkeys(("error", "skip"), _A_TEXT),
+}
 OF_AN_EXAMPLE = {
     "id": _Kind(_is_id, is_needed=True),
     **OF_A_PREDICTION,

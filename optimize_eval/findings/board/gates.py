@@ -64,6 +64,7 @@ class BoundedScore:
     ci: Interval | None
     scored: int
     failed: int
+    skipped: int
     bounds: tuple[float | None, float | None]
 
 
@@ -73,6 +74,7 @@ def _as_of_a_split(scores: ModelScores | TaskScores) -> BoundedScore:
         ci=scores.ci,
         scored=scores.scored,
         failed=scores.failed,
+        skipped=scores.skipped,
         bounds=(scores.lower_bound, None),
     )
 

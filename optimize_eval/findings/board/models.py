@@ -36,6 +36,7 @@ class RankedModel:
     means: ByExample
     lows: ByExample
     highs: ByExample
+    skipped: Sequence[int]  # calls
 
 
 def model_of(
@@ -54,19 +55,25 @@ def model_of(
         [value for task in tasks for value in task.of(ends(files[task.split].scores))]
         for ends in (_means, _lows, _highs)
     )
+    not_run = tuple(
+        task.name
+        for task, entry in zip(tasks, entries, strict=True)
+        if _is_not_run(entry, _skipped_in(task, files[task.split].scores))
+    )
     scores = _scores_of(
-        name, entries, list(files.values()), means=by_task(means, tasks), lows=by_task(lows, tasks)
+        name, entries, list(files.values()), not_run, means=by_task(means, tasks), lows=by_task(lows, tasks)
     )
     categories, passes = tuple(_categories(means, tasks)), _pass_rates(tasks, files)
-    return RankedModel(
-        scores=replace(scores, categories=categories, passes=passes), means=means, lows=lows, highs=highs
-    )
+    skipped = [many for task in tasks for many in task.of(files[task.split].scores.skipped_calls)]
+    scores = replace(scores, categories=categories, passes=passes)
+    return RankedModel(scores=scores, means=means, lows=lows, highs=highs, skipped=skipped)
 
 
 def _scores_of(
     name: str,
     entries: tuple[TaskScores, ...],
     files: Sequence[FileOutcomes],
+    not_run: tuple[str, ...],
     *,
     means: Sequence[Sequence[float]],
     lows: Sequence[Sequence[float]],
@@ -74,6 +81,7 @@ def _scores_of(
     """Put together what a model is over all its tasks, whose scores are in `means`."""
     overall = mean_over(means)
     scored = sum(file.scores.scored for file in files)
+    skipped = sum(file.scores.skipped for file in files)
     errors = sum((Counter(entry.errors) for entry in entries), Counter[str]())
     replies = [file.measures.replies for file in files]
     return ModelScores(
@@ -91,11 +99,12 @@ def _scores_of(
         total=sum(entry.total for entry in entries),
         scored=scored,
         failed=errors.total(),
-        coverage=scored / (scored + errors.total()),
+        skipped=skipped,
+        coverage=scored / (scored + errors.total()) if scored or errors else 1.0,
         timeouts=errors[FailureKind.TIMEOUT],
         errors=dict(errors),
         latency_ms=_milliseconds([calls for file in files for calls in file.seconds]),
-        not_run=tuple(entry.task for entry in entries if entry.n <= entry.total / 2),
+        not_run=not_run,
         cut_off=sum(counts.cut_off for counts in replies),
         with_thoughts=sum(counts.with_thoughts for counts in replies),
         answered_by=dict(sum((counts.answered_by for counts in replies), Counter[str]())),
@@ -129,10 +138,11 @@ def _task(task: CountedTask, file: FileOutcomes, metric: str, *, with_examples: 
         ci=mean.ci,
         method=mean.method,
         n=mean.n,
-        lower_bound=mean_of(task.of(_lows(file.scores))).mean,
+        lower_bound=mean_of([low for low in task.of(_lows(file.scores)) if not math.isnan(low)]).mean,
         perfect=scores.count(1.0),
         scored=sum(map(len, task.of(file.seconds))),
         failed=errors.total(),
+        skipped=sum(task.of(file.scores.skipped_calls)),
         timeouts=errors[FailureKind.TIMEOUT],
         errors=dict(errors),
         passes=passes_of(file.measures.repeats(task.places), None),
@@ -150,6 +160,19 @@ def _examples(task: CountedTask, file: FileOutcomes) -> Iterator[BoardExample]:
 
 def _means(scores: Scores) -> ByExample:
     return scores.means
+
+
+def _is_not_run(entry: TaskScores, skipped: int) -> bool:
+    """Return True if at most half of the examples that apply have a score."""
+    return entry.total > skipped and 2 * entry.n <= entry.total - skipped
+
+
+def _skipped_in(task: CountedTask, scores: Scores) -> int:
+    """Count the examples that do not apply: all of their calls were skipped."""
+    calls = zip(
+        task.of(scores.means), task.of(scores.failed_calls), task.of(scores.skipped_calls), strict=True
+    )
+    return sum(math.isnan(mean) and not failed and skipped > 0 for mean, failed, skipped in calls)
 
 
 def _lows(scores: Scores) -> ByExample:

@@ -89,7 +89,8 @@ def read_outcomes(reader: Reader, cell: Cell, layout: Layout, *, with_records: b
 def example_of(name: str, line: int | None, records: Sequence[JournalRecord], mean: float) -> BoardExample:
     """Give an example's prediction and score, or why it has none; of several repeats each."""
     every = tuple(_prediction(record) for record in records)
-    first = next((place for place, record in enumerate(records) if record["outcome"] == "scored"), 0)
+    outcomes = [record["outcome"] for record in records]
+    first = next((outcomes.index(one) for one in ("scored", "failed") if one in outcomes), 0)
     return BoardExample(
         id=name,
         prompt="",
@@ -98,6 +99,7 @@ def example_of(name: str, line: int | None, records: Sequence[JournalRecord], me
         score=None if math.isnan(mean) else mean,
         line=line,
         error=every[first].error,
+        skip=every[first].skip,
         predictions=every if len(every) > 1 else (),
     )
 
@@ -107,4 +109,5 @@ def _prediction(record: JournalRecord) -> Prediction:
         prediction=record.get("side_info", {}).get("prediction"),
         score=record.get("score"),
         error=record.get("kind"),
+        skip=record.get("message") if record["outcome"] == "skipped" else None,
     )

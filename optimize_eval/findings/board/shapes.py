@@ -25,6 +25,7 @@ class Prediction:
     prediction: str | float | None
     score: float | None
     error: Annotated[str | None, IF_ANY] = None
+    skip: Annotated[str | None, IF_ANY] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +39,18 @@ class BoardExample:
     score: float | None
     line: int | None
     error: Annotated[str | None, IF_ANY] = None
+    skip: Annotated[str | None, IF_ANY] = None
     predictions: Annotated[tuple[Prediction, ...], IF_ANY] = ()
 
     @property
     def repeats(self) -> "tuple[Prediction | BoardExample, ...]":
         """List what was said in each call; that of the only one is the example's own."""
         return self.predictions or (self,)
+
+    @property
+    def is_skipped(self) -> bool:
+        """Return True if its metric skipped it, in each call."""
+        return self.score is None and all(one.skip for one in self.repeats)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +76,7 @@ class TaskScores:
     perfect: int
     scored: int
     failed: int
+    skipped: Annotated[int, IF_ANY] = 0
     timeouts: int
     errors: Mapping[str, int]
     passes: Annotated[tuple[PassRates, ...], IF_ANY] = ()
@@ -118,7 +126,8 @@ class ModelScores:
     total: int
     scored: int
     failed: int
-    coverage: float
+    skipped: Annotated[int, IF_ANY] = 0
+    coverage: float  # 1 where nothing was called but to be skipped
     timeouts: int
     errors: Mapping[str, int]
     latency_ms: float | None

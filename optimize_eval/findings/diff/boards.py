@@ -119,7 +119,7 @@ def _together(tasks: Sequence[TaskPair], *, as_zeros: bool = False) -> ScoreDiff
 
 def _paired(tasks: Sequence[TaskPair], *, as_zeros: bool = False) -> Comparison:
     """Compare on the examples that both have a score for, or on all with failures as 0; tasks count alike."""
-    taken = [task.examples if as_zeros else task.scored for task in tasks]
+    taken = [task.applying if as_zeros else task.scored for task in tasks]
     value = _low if as_zeros else _score
     difference = difference_over([[(value(a), value(b)) for a, b in pairs] for pairs in taken])
     examples = sum(len(task.examples) for task in tasks)
@@ -131,8 +131,10 @@ def _score(example: BoardExample) -> float:
 
 
 def _low(example: BoardExample) -> float:
-    """Give an example's score with what failed, of its repeats too, as 0."""
-    scores = [repeat.score or 0.0 for repeat in example.repeats]
+    """Give an example's score with what failed, of its repeats too, as 0; what was skipped is left out."""
+    scores = [
+        repeat.score or 0.0 for repeat in example.repeats if repeat.score is not None or not repeat.skip
+    ]
     return math.fsum(scores) / len(scores)
 
 

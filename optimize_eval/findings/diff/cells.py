@@ -64,6 +64,8 @@ class NotCompared:
     newly_failing: int
     failing_in_both: int
     not_asked: int
+    newly_skipped: int  # of those that are not asked, as are the others that one of the two skipped
+    skipped: int
     newly_failing_in_part: int  # of those that are: some repeats fail now, and none did
 
 
@@ -151,11 +153,15 @@ def _counts(scores: tuple[Scores, Scores], examples: PairedSplit) -> NotCompared
     )
     fixed, newly_failing = fates["failing", "scored"], fates["scored", "failing"]
     failing, compared = fates["failing", "failing"], fates["scored", "scored"]
+    newly_skipped = fates["scored", "skipped"]
+    skipped = sum(many for pair, many in fates.items() if "skipped" in pair) - newly_skipped
     return NotCompared(
         fixed=fixed,
         newly_failing=newly_failing,
         failing_in_both=failing,
         not_asked=fates.total() - fixed - newly_failing - failing - compared,
+        newly_skipped=newly_skipped,
+        skipped=skipped,
         newly_failing_in_part=_newly_failing_in_part(scores, examples),
     )
 
@@ -172,7 +178,9 @@ def _newly_failing_in_part(scores: tuple[Scores, Scores], examples: PairedSplit)
 def _fate(scores: Scores, example: int) -> str:
     if not math.isnan(scores.means[example]):
         return "scored"
-    return "failing" if scores.failed_calls[example] else "owed or skipped"
+    if scores.failed_calls[example]:
+        return "failing"
+    return "skipped" if scores.skipped_calls[example] else "owed"
 
 
 def _worst(means: tuple[Values, Values], failed: Sequence[int], examples: PairedSplit) -> list[int]:

@@ -20,16 +20,21 @@ class TaskPair:
     examples: Sequence[ExamplePair]
 
     @property
+    def applying(self) -> list[ExamplePair]:
+        """List the examples that neither side skipped."""
+        return [pair for pair in self.examples if not any(example.is_skipped for example in pair)]
+
+    @property
     def scored(self) -> list[ExamplePair]:
         return [pair for pair in self.examples if all(example.score is not None for example in pair)]
 
     @property
     def newly_failing(self) -> int:
-        return sum(a.score is not None and b.score is None for a, b in self.examples)
+        return sum(a.score is not None and b.score is None for a, b in self.applying)
 
     @property
     def fixed(self) -> int:
-        return sum(a.score is None and b.score is not None for a, b in self.examples)
+        return sum(a.score is None and b.score is not None for a, b in self.applying)
 
     @property
     def changed(self) -> list[ExamplePair]:

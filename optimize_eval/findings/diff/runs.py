@@ -102,6 +102,8 @@ def _row(both: ComparedCells, comparison: Comparison, low: Comparison | None, la
         newly_failing=counts.newly_failing,
         failing_in_both=counts.failing_in_both,
         not_asked=counts.not_asked,
+        newly_skipped=counts.newly_skipped,
+        skipped=counts.skipped,
         newly_failing_in_part=counts.newly_failing_in_part,
         failed_calls=both.failed_calls,
         worst=both.worst,

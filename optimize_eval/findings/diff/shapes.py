@@ -5,7 +5,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from optimize_eval.findings import documents
 from optimize_eval.findings.diff.regressions import Evidence, Standing, standing
-from optimize_eval.findings.documents import FLAT
+from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 from optimize_eval.statistics.intervals import Interval
@@ -71,6 +71,8 @@ class RowDiff:
     newly_failing: int
     failing_in_both: int
     not_asked: int
+    newly_skipped: Annotated[int, IF_ANY] = 0  # of those that are not asked
+    skipped: Annotated[int, IF_ANY] = 0
     newly_failing_in_part: int
     failed_calls: Sides[int]
     worst: tuple[WorseExample, ...]

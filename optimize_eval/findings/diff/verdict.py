@@ -129,7 +129,9 @@ def counts(row: RowDiff) -> str:
         "newly failing in part": row.newly_failing_in_part,
         "fixed": row.fixed,
         "failing in both": row.failing_in_both,
-        "not called": row.not_asked,
+        "newly skipped": row.newly_skipped,
+        "skipped": row.skipped,
+        "not called": row.not_asked - row.newly_skipped - row.skipped,
     }
     texts = [f"{examples:,} {words}" for words, examples in many.items() if examples]
     if not row.improved and not row.regressed and row.unchanged:

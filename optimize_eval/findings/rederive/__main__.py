@@ -62,9 +62,9 @@ def differences(
                 yield f"the length of {path}", len(stored), len(again)
             for place, (one, other) in enumerate(zip(stored, again, strict=False)):
                 yield from differences(one, other, kinds, f"{path}[{place}]", kind)
-        case _:
+        case _ if not _is_of_later(path, stored, again):
             kinds[_KINDS.get(kind, _OTHER)] += 1
-            if not agree(stored, again) and not _is_of_later(path, stored, again):
+            if not agree(stored, again):
                 yield path, stored, again
 
 
@@ -78,8 +78,9 @@ def agree(stored: Any, again: Any) -> bool:
 
 
 def _is_of_later(path: str, stored: Any, again: Any) -> bool:
-    """Return True if a whole part is missing that would be empty: versions before it had none."""
-    return stored is _MISSING and "." not in path and again in ({}, [])
+    """Return True if what is missing is omitted where it is nothing: skips, or a part that is newer."""
+    is_nothing = path.endswith(".skipped") and again == 0 if "." in path else again in ({}, [])
+    return stored is _MISSING and is_nothing
 
 
 def _told(kinds: Counter[str]) -> Iterator[str]:

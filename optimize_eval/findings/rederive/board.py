@@ -85,11 +85,16 @@ def _model(run: JournaledRun, evaluator: str, name: str, tasks: Sequence[BoardTa
         **{key: sum(entry[key] for entry in entries) for key in ("correct", "perfect", "total")},
         "scored": scored,
         "failed": failed,
-        "coverage": scored / (scored + failed),
+        "skipped": sum(cell.skipped for cell in cells.values()),
+        "coverage": scored / (scored + failed) if scored + failed else 1.0,
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
         **told_of_model(run.replies, evaluator),
-        "not_run": [one["task"] for one in entries if one["n"] <= one["total"] / 2],
+        "not_run": [
+            entry["task"]
+            for entry, task in zip(entries, tasks, strict=True)
+            if entry["n"] <= (applying := _applying(task, cells[task.split])) / 2 and applying
+        ],
         "categories": _categories(values, tasks),
         "tasks": entries,
         "values": values,
@@ -111,9 +116,10 @@ def _entry(task: BoardTask, cell: CellRecords) -> Told:
         "correct": round(numerics.total(there)),
         "perfect": there.count(1.0),
         "total": len(values),
-        "lower_bound": None if None in lows else numerics.average([one for one in lows if one is not None]),
+        "lower_bound": numerics.average([one for one in lows if one is not None]),
         "scored": sum(map(len, task.of(cell.scores))),
         "failed": kinds.total(),
+        "skipped": sum(map(len, task.of(cell.skips))),
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
     }
@@ -122,6 +128,12 @@ def _entry(task: BoardTask, cell: CellRecords) -> Told:
             {"score": one} | more for one, more in zip(values, task.of(cell.predictions), strict=True)
         ]
     return told
+
+
+def _applying(task: BoardTask, cell: CellRecords) -> int:
+    """Count the examples of a task that were not skipped in every call."""
+    parts = zip(task.of(cell.scores), task.of(cell.failures), task.of(cell.skips), strict=True)
+    return sum(bool(scores or failures or not skips) for scores, failures, skips in parts)
 
 
 def _known(tasks: Sequence[Values]) -> list[list[float]]:

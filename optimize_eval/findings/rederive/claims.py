@@ -51,7 +51,10 @@ def verdict_of(rows: Sequence[Told], claims: Told, run: JournaledRun) -> Told:
     if run.changed or run.known < run.size:
         return told
     if all(row["splits"][split]["mean"] is None for row in rows):
-        return told | {"state": "failed"}
+        were_skipped = all(
+            row["splits"][split]["skipped"] and row["splits"][split]["coverage"] is None for row in rows
+        )
+        return told | {"state": "too_few" if were_skipped else "failed"}
     if winner:
         return told | _won(winner, claims["selection"], run)
     return told | {"state": _without_winner(rows, split)}

@@ -22,7 +22,7 @@ class CellRecords:
 
     scores: list[list[float]]
     failures: list[list[str]]  # their kinds
-    skipped: int
+    skips: list[list[str]]  # why
     is_unit: bool
 
     @property
@@ -42,16 +42,21 @@ class CellRecords:
         return sum(map(len, self.scores))
 
     @property
+    def skipped(self) -> int:
+        return sum(map(len, self.skips))
+
+    @property
     def coverage(self) -> float | None:
         return self.scored / (self.scored + self.failed) if self.scored + self.failed else None
 
     @property
     def predictions(self) -> list[dict[str, Any]]:
         """Give what a board tells of repeats, their scores; where some failed, which ones is not known."""
-        pairs = zip(self.scores, self.failures, strict=True)
+        parts = zip(self.scores, self.failures, self.skips, strict=True)
         return [
-            {"predictions": [{"score": one} for one in scores]} if len(scores) > 1 and not failed else {}
-            for scores, failed in pairs
+            {"predictions": [{"score": one} for one in scores]} if len(scores) > 1 and not others else {}
+            for scores, *rest in parts
+            for others in [[one for part in rest for one in part]]
         ]
 
     def with_failures(self, score: float) -> Values | None:
@@ -223,12 +228,12 @@ def _fill(run: JournaledRun, records: dict[tuple[Any, ...], dict[str, Any]]) -> 
 def _cell(
     run: JournaledRun, key: Key, split: JournaledSplit, records: dict[tuple[Any, ...], dict[str, Any]]
 ) -> CellRecords:
-    cell = CellRecords([], [], 0, run.ranges[key[0]] == "unit")
+    cell = CellRecords([], [], [], run.ranges[key[0]] == "unit")
     for line in split.lines:
         theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
         cell.scores.append([one["score"] for one in theirs if one.get("outcome") == "scored"])
         cell.failures.append([one["kind"] for one in theirs if one.get("outcome") == "failed"])
-        cell.skipped += sum(one.get("outcome") == "skipped" for one in theirs)
+        cell.skips.append([one.get("message", "") for one in theirs if one.get("outcome") == "skipped"])
     return cell
 
 

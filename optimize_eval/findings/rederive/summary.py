@@ -27,6 +27,7 @@ _OF_D = (
     *("wins", "ties", "losses", "at_most", "mark"),
 )
 _MOST_PAIRS = 2000
+_MOST_LINES = 20
 
 
 def expected(run: JournaledRun) -> Told:
@@ -64,6 +65,7 @@ def expected(run: JournaledRun) -> Told:
             name: len(set(split.labels)) for name, split in run.splits.items() if split.is_clustered
         },
         "changed": run.changed,
+        "skips": _skips(run),
         "replies": sorted(run.replies, key=_order(run)),
         "verdict": verdict_of(primary, claims, run),
         **({"spent": spent_of(run.calls)} if run.calls else {}),
@@ -266,6 +268,19 @@ def _units(run: JournaledRun) -> dict[str, int]:
         for name in ("scored", "failed", "skipped")
     }
     return {"total": run.size, **counts, "owed": run.size - sum(counts.values())}
+
+
+def _skips(run: JournaledRun) -> list[Told]:
+    """List the cells with skipped calls: how many, which lines, and the reason of the first."""
+    told = []
+    for key, cell in run.cells.items():
+        reasons = [why for whys in cell.skips for why in whys]
+        places = zip(run.splits[key[2]].lines, cell.skips, strict=True)
+        lines = [line for line, whys in places if whys][:_MOST_LINES]
+        where = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
+        if reasons:
+            told.append({**where, "count": len(reasons), "first_message": reasons[0], "lines": lines})
+    return sorted(told, key=_order(run))
 
 
 def _leaked(run: JournaledRun) -> int:

@@ -146,6 +146,19 @@ class FailureGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SkipGroup:
+    """The calls of one cell that were skipped."""
+
+    candidate: str
+    evaluator: str
+    task_model: str | None
+    split: str
+    count: int
+    first_message: str
+    lines: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpendingTotal:
     """What calls of models took."""
 
@@ -201,6 +214,7 @@ class Summary:
     changed: tuple[str, ...]
     additions_left_out: tuple[LeftOut, ...]
     failures: tuple[FailureGroup, ...]
+    skips: Annotated[tuple[SkipGroup, ...], IF_ANY] = ()
     side_info: tuple[SideInfoEntry, ...]
     latency: tuple[LatencyEntry, ...]
     passes: tuple[PassesEntry, ...]

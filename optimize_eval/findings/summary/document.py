@@ -27,6 +27,7 @@ from optimize_eval.findings.shapes.summary import (
     SCHEMA,
     FailureGroup,
     LeftOut,
+    SkipGroup,
     SpendingTotals,
     Summary,
     Units,
@@ -38,12 +39,14 @@ from optimize_eval.findings.shaping import (
     overfit,
     score_difference,
     score_gap,
+    skip_groups,
     split_scores,
 )
 from optimize_eval.findings.summary.cells import ReadCells, RecordsByCell
 from optimize_eval.findings.summary.compare import MOST_PAIRS
 from optimize_eval.findings.summary.gap import gap_between
 from optimize_eval.findings.summary.more_repeats import points_about_repeats
+from optimize_eval.findings.summary.skips import points_about_skips
 from optimize_eval.findings.summary.verdict import judge
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.means import Mean, mean_of
@@ -118,6 +121,7 @@ class _Summing:
             changed=tuple(changed),
             additions_left_out=tuple(left_out),
             failures=tuple(self._failures()),
+            skips=tuple(self._skips()),
             side_info=tuple(self._cells.side_info),
             latency=self._cells.latency.entries(),
             passes=measured.passes,
@@ -126,12 +130,17 @@ class _Summing:
             replies=measured.replies,
         )
         verdict = judge(summary, claims.winner, layout)
-        points = (*verdict.points, *points_about(left_out), *points_about_repeats(summary, layout))
+        skips = points_about_skips(summary, self._scores, layout)
+        points = (*verdict.points, *skips, *points_about(left_out), *points_about_repeats(summary, layout))
         return replace(summary, verdict=replace(verdict, points=points))
 
     def _failures(self) -> Iterator[FailureGroup]:
         for (_, candidate), scores in self._scores.items():
             yield from failure_groups(candidate, scores)
+
+    def _skips(self) -> Iterator[SkipGroup]:
+        for (family, candidate), scores in self._scores.items():
+            yield from skip_groups(candidate, scores, self._splits[family.split].lines)
 
     def _families(self) -> Iterable[CellFamily]:
         return dict.fromkeys(where for where, _ in self._scores)

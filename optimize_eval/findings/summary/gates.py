@@ -73,6 +73,9 @@ class Bounded(Protocol):
     def failed(self) -> int: ...
 
     @property
+    def skipped(self) -> int: ...
+
+    @property
     def bounds(self) -> tuple[float | None, float | None] | None: ...
 
 
@@ -169,6 +172,8 @@ def _value(told: Bounded, least: float) -> tuple[float | None, str]:
         ci = f" ({interval(told.ci, number)})" if told.ci else ""
         return told.mean, f"the mean {_told(told.mean, number, holds)}{ci}"
     calls = told.scored + told.failed
+    if not calls and told.skipped:
+        return None, f"the mean (every call was skipped, {told.skipped:,} in all)"
     low = told.bounds[0] if told.bounds else None
     lower = "the lower bound" if low is None else f"the lower bound {_told(low, number, holds)}"
     return low, f"{lower} ({told.failed:,} of {count(calls, 'call')} failed)"

@@ -16,7 +16,8 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Overfit, Row
 from optimize_eval.findings.shapes.summary import Point, Summary, WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
-from optimize_eval.findings.wording import evidence, interval, number, signed
+from optimize_eval.findings.summary.skips import all_skipped
+from optimize_eval.findings.wording import count, evidence, interval, number, signed
 from optimize_eval.store.layout import Layout
 
 MOST_NAMED = 5
@@ -106,6 +107,8 @@ def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[
 
 def _alone_elsewhere(row: Row, where: str, layout: Layout) -> str:
     s = row.splits[layout.deciding]
+    if all_skipped([row], layout.deciding):
+        return f"on {where} every call was skipped ({count(s.skipped, 'call')})"
     ci = f" (95 % CI {interval(s.ci, number)})" if s.ci else ""
     return f"on {where} it scores {number(s.mean)}{ci}"
 

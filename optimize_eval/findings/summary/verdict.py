@@ -23,6 +23,7 @@ from optimize_eval.findings.shapes.summary import Summary, Verdict
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.caveats import caveats
 from optimize_eval.findings.summary.points import MOST_NAMED, about_winner, elsewhere, others
+from optimize_eval.findings.summary.skips import all_skipped, why_skipped
 from optimize_eval.findings.summary.won import won
 from optimize_eval.findings.wording import count, evidence, interval, number, signed
 from optimize_eval.store.layout import SINGLE, Layout
@@ -50,6 +51,8 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
     primary = [row for row in summary.rows if is_primary(row, layout)]
     if all(row.splits[layout.deciding].mean is None for row in primary):
         points = tuple(elsewhere(summary, None, layout))
+        if all_skipped(primary, layout.deciding):
+            return Verdict(text=_all_skipped(primary, summary, layout), points=points, state=TOO_FEW)
         return Verdict(text=_nothing_scored(summary, layout), points=points, state=FAILED)
     winner = next((row for row in primary if row.candidate == won_by), None)
     verdict = won(winner, summary, layout) if winner else _no_winner(primary, layout)
@@ -87,9 +90,20 @@ def _nothing_scored(summary: Summary, layout: Layout) -> str:
     most = max(failed, key=lambda entry: entry.count)
     total = sum(entry.count for entry in failed)
     where = "" if layout.deciding == SINGLE else f" on {layout.deciding}"
-    said = most.first_message
-    said = said if len(said) <= _LONGEST_SAID else f"{said[:_LONGEST_SAID]}…"
+    said = _shortened(most.first_message)
     return f"{primary} scored nothing{where}: {count(total, 'call')} failed ({most.kind}: {said})"
+
+
+def _shortened(said: str) -> str:
+    return said if len(said) <= _LONGEST_SAID else f"{said[:_LONGEST_SAID]}…"
+
+
+def _all_skipped(rows: Sequence[Row], summary: Summary, layout: Layout) -> str:
+    split = layout.deciding
+    where = "" if split == SINGLE else f" on {split}"
+    calls = count(sum(row.splits[split].skipped for row in rows), "call")
+    said = _shortened(why_skipped(summary, rows[0], split))
+    return f"{primary_name(layout)} skipped every call{where} ({calls}), so there is no mean: {said}"
 
 
 def _no_winner(rows: Sequence[Row], layout: Layout) -> Verdict:

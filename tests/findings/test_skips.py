@@ -1,0 +1,158 @@
+"""Laws of skips: they are in no mean, no pair and no bound; nothing is counted twice; who differs is told."""
+
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from optimize_eval.findings.diff.runs import compare_runs
+from optimize_eval.findings.rederive.__main__ import differences
+from optimize_eval.findings.rederive.journal import read
+from optimize_eval.findings.rederive.summary import expected
+from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.store.stored import open_stored
+from tests.findings.made import Example, Fails, No, Summary, headline, made, moved, noisy, on_val, saying
+from tests.findings.test_leaderboard import board, by_name
+
+SKIP = No.SKIPPED
+SCORES = noisy(40)
+
+entries = st.sampled_from([0.0, 0.25, 0.5, 1.0, SKIP, Fails()])
+repeated = st.tuples(entries, entries)
+
+
+def numbers(summary: Summary) -> Any:
+    """Give what a decision hangs on, without counts of what was skipped and dropped."""
+    return [
+        [
+            {key: value for key, value in (part or {}).items() if key not in {"skipped", "dropped"}}
+            for part in (row["splits"]["val"], (row["vs_baseline"] or {}).get("val"))
+        ]
+        for row in summary["rows"]
+    ]
+
+
+@given(st.lists(st.tuples(repeated, repeated), min_size=2, max_size=12), st.data())
+def test_an_example_that_all_skip_is_as_if_it_were_not_there(
+    pairs: list[tuple[Example, Example]], data: st.DataObject
+) -> None:
+    among = list(pairs)
+    for place in sorted(data.draw(st.sets(st.integers(0, len(pairs)), min_size=1)), reverse=True):
+        among.insert(place, ((SKIP, SKIP), (SKIP, SKIP)))
+    without, with_skips = (_of_two(entries).summary() for entries in (pairs, among))
+    assert numbers(with_skips) == numbers(without)
+    assert with_skips["verdict"]["state"] == without["verdict"]["state"]
+
+
+@given(st.lists(st.tuples(repeated, repeated), min_size=1, max_size=8))
+def test_nothing_is_counted_twice_and_the_journal_gives_the_same_another_way(
+    pairs: list[tuple[Example, Example]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        run = _of_two(pairs).write(Path(folder, "r"))
+        stored = orjson.loads(orjson.dumps(summarise_stored(open_stored(run)).to_dict()))
+        again = expected(read(run))
+    units = stored["units"]
+    assert units["total"] == sum(units[name] for name in ("scored", "failed", "skipped", "owed"))
+    for row in stored["rows"]:
+        s = row["splits"]["val"]
+        assert s["scored"] + s["failed"] + s["skipped"] == 2 * len(pairs)
+    assert sum(group["count"] for group in stored.get("skips", [])) == units["skipped"]
+    assert ("skips" in stored) == (units["skipped"] > 0)
+    assert not list(differences(stored, again, Counter()))
+
+
+def _of_two(pairs: Sequence[tuple[Example, Example]]) -> Any:
+    a, b = zip(*pairs, strict=True)
+    return on_val(a=a, b=b)
+
+
+def test_a_skip_is_in_no_mean_no_bound_and_no_pair() -> None:
+    found = on_val(a=[0.5, 0.7, SKIP, Fails()], b=[0.6, SKIP, 0.9, 0.1]).summary()
+    a, b = (row["splits"]["val"] for row in found["rows"])
+    assert (a["mean"], a["n"], a["skipped"], a["coverage"]) == (
+        pytest.approx(0.6),
+        2,
+        1,
+        pytest.approx(2 / 3),
+    )
+    assert a["bounds"] == pytest.approx([0.4, 1.1 / 1.5])
+    assert (b["n"], b["skipped"], b["coverage"], b["bounds"]) == (3, 1, 1.0, [b["mean"], b["mean"]])
+    d = found["rows"][1]["vs_baseline"]["val"]
+    assert (d["n_pairs"], d["dropped"], d["diff"]) == (1, 3, pytest.approx(0.1))
+
+
+def test_repeats_that_were_skipped_leave_the_mean_of_the_others() -> None:
+    found = on_val(a=[(0.5, SKIP, 0.7), (0.1, 0.2, 0.3)]).summary()
+    assert found["rows"][0]["splits"]["val"]["mean"] == pytest.approx(0.4)
+
+
+def test_skips_that_differ_are_pointed_out_also_where_they_are_as_many() -> None:
+    apart = on_val(a=[SKIP, *SCORES], b=[*SCORES, SKIP], c=[SKIP, *SCORES]).summary()
+    (point,) = saying(apart, "! skipped calls differ")
+    assert point == (
+        "! skipped calls differ on judge, val: 1 for each candidate, but not the same; 2 of 41 examples are "
+        "concerned, and pairs of which one side was skipped are dropped"
+    )
+    alike = on_val(a=[SKIP, *SCORES], b=[SKIP, *moved(SCORES, 0.1)]).summary()
+    assert not saying(alike, "skipped")
+
+
+def test_an_evaluator_that_skips_all_of_one_candidate_leaves_nothing_to_compare() -> None:
+    found = on_val(a=SCORES, b=[SKIP] * 40).summary()
+    assert found["verdict"]["state"] == "too_few"
+    assert saying(found, "!", "from 0 (a) to 40 (b)")
+
+
+def test_of_skips_and_failures_alone_the_failures_are_told() -> None:
+    found = on_val(a=[Fails(), SKIP], b=[SKIP, SKIP]).summary()
+    assert headline(found).startswith("judge scored nothing on val: 1 call failed (timeout: ")
+    assert found["verdict"]["state"] == "failed"
+
+
+def test_another_evaluator_that_skips_everything_is_said_to() -> None:
+    found = made({"judge": {"a": {"val": SCORES}}, "code": {"a": {"val": [SKIP] * 40}}}).summary()
+    assert saying(found, "on code every call was skipped (40 calls)")
+
+
+def test_a_diff_counts_skips_apart(tmp_path: Path) -> None:
+    scores: dict[str, list[Example]] = {
+        "before": [*[0.5] * 12, SKIP, SKIP, 0.7, Fails()],
+        "after": [*[0.5] * 12, SKIP, 0.6, SKIP, SKIP],
+    }
+    before, after = (open_stored(on_val(v=v).write(tmp_path / name)) for name, v in scores.items())
+    found = compare_runs(before, after, force=False).to_dict()
+    (row,) = found["rows"]
+    assert (row["newly_skipped"], row["skipped"], row["newly_failing"]) == (1, 3, 0)
+    assert not row["is_regression"]
+    assert found["verdict"]["text"].endswith(": 12 unchanged, 1 newly skipped, 3 skipped")
+
+
+@given(st.lists(st.tuples(entries, entries), min_size=1, max_size=8))
+def test_on_a_board_a_skip_is_neither_a_zero_nor_a_failure(pairs: list[tuple[Example, Example]]) -> None:
+    assume(any(isinstance(one, float) for one in (a for a, _ in pairs)))
+    x, y = zip(*pairs, strict=True)
+    found = by_name(board({"x": {"t": [*x, 1.0]}, "y": {"t": [*y, 1.0]}}))
+    for name, got in (("x", x), ("y", y)):
+        model, (task,) = found[name], found[name]["tasks"]
+        scored = [one for one in (*got, 1.0) if isinstance(one, float)]
+        failed = sum(isinstance(one, Fails) for one in got)
+        assert (model.get("skipped", 0), model["failed"]) == (got.count(SKIP), failed)
+        assert model["overall_score"] == pytest.approx(sum(scored) / len(scored))
+        assert task["lower_bound"] == pytest.approx(sum(scored) / (len(scored) + failed))
+        assert bool(model["not_run"]) == (2 * len(scored) <= len(scored) + failed)
+
+
+def test_a_task_that_does_not_apply_was_not_left_out_by_the_model() -> None:
+    found = board({"x": {"a": [1.0, 0.5], "b": [SKIP, SKIP]}, "y": {"a": [0.5, 0.5], "b": [0.2, SKIP]}})
+    told = by_name(found)
+    assert (told["x"]["not_run"], told["x"]["coverage"], told["x"]["skipped"]) == ([], 1.0, 2)
+    assert saying(found, "! skipped calls differ: 2 (x), 1 (y); 1 of 4 examples are concerned")
+    nothing = board({"x": {"a": [SKIP]}})
+    assert (nothing["overall_score"], nothing["models"][0]["coverage"]) == (None, 1.0)
