@@ -9,7 +9,7 @@ from itertools import islice
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count
-from optimize_eval.reports.cells import most_frequent, who_failed, words_of
+from optimize_eval.reports.cells import candidates_of, most_frequent, words_of
 from optimize_eval.reports.inert import inert, shortened
 
 MOST = 10  # of a kind that GitHub shows of a step
@@ -25,7 +25,7 @@ def lines(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     yield from (_command("error", "gate missed", gate.text) for gate in islice(missed, MOST))
     for entry in most_frequent(summary)[:MOST]:
         title = f"{entry.first.evaluator}: {count(entry.count, 'call')} failed ({entry.first.kind})"
-        yield _command("warning", title, f"{who_failed(entry)}: {words_of(entry.first)}")
+        yield _command("warning", title, f"{candidates_of(entry)}: {words_of(entry.first)}")
 
 
 def _command(kind: str, title: str, text: str) -> str:

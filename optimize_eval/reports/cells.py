@@ -1,13 +1,14 @@
 """What stands in the cells of a summary's tables, and what of it is shown: alike in all reports."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY
 from optimize_eval.findings.rows import MARKS
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import LowScore, Row
-from optimize_eval.findings.shapes.summary import FailureGroup, Summary
+from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.wording import count, number, signed
 from optimize_eval.statistics.intervals import Interval
@@ -18,6 +19,8 @@ MOST_FAILURES = 6
 SHOWN_TEXT = 300
 
 _MOST_NAMED = 3
+
+_Group = TypeVar("_Group", FailureGroup, SkipGroup)
 
 _OVERFIT = {
     gap.OVERFITS: "OVERFITS",
@@ -93,6 +96,10 @@ def failed(row: Row) -> int:
     return sum(s.failed for s in row.splits.values())
 
 
+def skipped(row: Row) -> int:
+    return sum(s.skipped for s in row.splits.values())
+
+
 def worst_of(row: Row, summary: Summary) -> list[LowScore]:
     """Choose the examples that got worse; of the baseline those where it does worse than on average."""
     limit = mean_of(row, summary) if is_baseline(row, summary) else float("inf")
@@ -116,32 +123,41 @@ def words_of(group: FailureGroup) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlikeFailures:
-    """What failed alike on several candidates; `first` stands for all, `count` is their sum."""
+class Alike(Generic[_Group]):
+    """What ended alike on several candidates; `first` stands for all, `count` is their sum."""
 
-    first: FailureGroup
+    first: _Group
     count: int
     candidates: tuple[str, ...]
 
 
-def most_frequent(summary: Summary) -> list[AlikeFailures]:
+def most_frequent(summary: Summary) -> list[Alike[FailureGroup]]:
     """Sort the failures, the most frequent first; what failed alike on several candidates is one entry."""
-    alike: dict[tuple[str | None, ...], list[FailureGroup]] = {}
-    for one in summary.failures:
-        key = one.evaluator, one.task_model, one.split, one.kind, one.first_message
+    return _alike(summary.failures, lambda one: one.kind)
+
+
+def most_skipped(summary: Summary) -> list[Alike[SkipGroup]]:
+    """Sort the skips, the most frequent first; what was skipped alike on several candidates is one entry."""
+    return _alike(summary.skips, lambda _: "")
+
+
+def _alike(groups: Iterable[_Group], kind: Callable[[_Group], str]) -> list[Alike[_Group]]:
+    alike: dict[tuple[str | None, ...], list[_Group]] = {}
+    for one in groups:
+        key = one.evaluator, one.task_model, one.split, kind(one), one.first_message
         alike.setdefault(key, []).append(one)
     entries = [
-        AlikeFailures(
-            first=groups[0],
-            count=sum(group.count for group in groups),
-            candidates=tuple(dict.fromkeys(group.candidate for group in groups)),
+        Alike(
+            first=members[0],
+            count=sum(group.count for group in members),
+            candidates=tuple(dict.fromkeys(group.candidate for group in members)),
         )
-        for groups in alike.values()
+        for members in alike.values()
     ]
     return sorted(entries, key=lambda entry: -entry.count)
 
 
-def who_failed(entry: AlikeFailures) -> str:
+def candidates_of(entry: Alike[FailureGroup] | Alike[SkipGroup]) -> str:
     """Name the candidates of an entry; of many the first."""
     names = entry.candidates
     more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.row import Row, SplitScores
-from optimize_eval.findings.shapes.summary import FailureGroup, Summary
+from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.cells import words_of
@@ -70,6 +70,9 @@ def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) ->
     for entry in summary.failures:
         if entry.evaluator == evaluator:
             _add_failures(suite, entry)
+    for skips in summary.skips:
+        if skips.evaluator == evaluator:
+            _add_skips(suite, skips)
     said = (verdict.text, *(f"{point.mark} {point.text}" for point in verdict.points))
     add_text(suite, "system-out", "\n".join(said))
 
@@ -89,6 +92,8 @@ def _why_unknown(s: SplitScores, summary: Summary) -> str:
         return str(summary.verdict.text)
     if s.mean is not None:
         return ""
+    if s.skipped and not s.scored and not s.failed:
+        return f"every call was skipped ({s.skipped:,})"
     return f"{count(s.scored, 'score')}, too large for a mean" if s.scored else "nothing was scored"
 
 
@@ -121,15 +126,27 @@ def interval_properties(name: str, ends: Sequence[float | None] | None) -> Itera
 def _add_failures(suite: Element, entry: FailureGroup) -> None:
     label = evaluator_label(entry.evaluator, entry.task_model)
     case = add_case(suite, label, entry.candidate, entry.split, entry.kind)
-    lines = ", ".join(str(line) for line in entry.lines if line is not None)
     told = [
         f"{count(entry.count, 'call')} failed: {entry.kind}",
-        *([f"{entry.split} lines, the first of them: {lines}"] if lines else []),
+        *_lines(entry),
         f"the first said: {words_of(entry)}",
     ]
     add_properties(case, [("count", entry.count)])
     title = f"{entry.count:,} × {entry.kind}: {entry.first_message}"
     add_outcome(case, "error", entry.kind, title, "\n".join(told))
+
+
+def _add_skips(suite: Element, entry: SkipGroup) -> None:
+    label = evaluator_label(entry.evaluator, entry.task_model)
+    case = add_case(suite, label, entry.candidate, entry.split, "skipped")
+    add_properties(case, [("count", entry.count)])
+    told = [f"{count(entry.count, 'call')} skipped", *_lines(entry), f"the first: {entry.first_message}"]
+    add_outcome(case, "skipped", "", f"{entry.count:,} × {entry.first_message}", "\n".join(told))
+
+
+def _lines(entry: FailureGroup | SkipGroup) -> list[str]:
+    lines = ", ".join(str(line) for line in entry.lines if line is not None)
+    return [f"{entry.split} lines, the first of them: {lines}"] if lines else []
 
 
 def add_case(suite: Element, classname: str, *names: str) -> Element:

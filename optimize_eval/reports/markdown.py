@@ -15,14 +15,15 @@ from optimize_eval.findings.wording import count, interval, number, percent, sig
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
+    candidates_of,
     difference,
     is_baseline,
     most_frequent,
+    most_skipped,
     overfit,
     p_value,
     shown_rows,
     tables_of,
-    who_failed,
     words_of,
     worst_of,
 )
@@ -46,6 +47,7 @@ _OF_TEXTS = {
     "example",
     "input",
     "what was said",
+    "why",
 }
 
 Cells = Mapping[str, Sequence[str]]  # the columns of a table by their titles
@@ -90,6 +92,8 @@ def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
         yield _table(rows, summary)
     if summary.failures:
         yield _failures(summary)
+    if summary.skips:
+        yield _skips(summary)
     if tables:
         yield from _worst(tables[0][0], summary)
 
@@ -121,6 +125,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
             **(_compared(shown, split) if has_others else {}),
             "n": [f"{row.splits[split].n:,}" for row in shown],
             "failed": [f"{row.splits[split].failed:,}" for row in shown],
+            **skipped_column([row.splits[split].skipped for row in shown]),
             "coverage": [share_cell(row.splits[split].coverage) for row in shown],
         }
     )
@@ -174,12 +179,35 @@ def _failures(summary: Summary) -> str:
             "evaluator": [
                 name_cell(evaluator_label(entry.first.evaluator, entry.first.task_model)) for entry in shown
             ],
-            "candidate": [name_cell(who_failed(entry)) for entry in shown],
+            "candidate": [name_cell(candidates_of(entry)) for entry in shown],
             "first": [_place(entry.first.split, entry.first.lines[0]) for entry in shown],
             "what it said": [inert_markdown(words_of(entry.first), SHOWN_TEXT) for entry in shown],
         }
     )
     return f"{title}\n\n{table}{more(len(entries) - len(shown), 'kind')}"
+
+
+def skipped_column(counts: Sequence[int]) -> dict[str, list[str]]:
+    """Count the skipped calls, where there are any."""
+    return {"skipped": [f"{many:,}" for many in counts]} if any(counts) else {}
+
+
+def _skips(summary: Summary) -> str:
+    entries = most_skipped(summary)
+    shown = entries[:MOST_FAILURES]
+    title = f"**{count(sum(entry.count for entry in entries), 'call')} skipped**, in no mean and no pair"
+    table = layout(
+        {
+            "calls": [f"{entry.count:,}" for entry in shown],
+            "evaluator": [
+                name_cell(evaluator_label(entry.first.evaluator, entry.first.task_model)) for entry in shown
+            ],
+            "candidate": [name_cell(candidates_of(entry)) for entry in shown],
+            "first": [_place(entry.first.split, entry.first.lines[0]) for entry in shown],
+            "why": [inert_markdown(entry.first.first_message, SHOWN_TEXT) for entry in shown],
+        }
+    )
+    return f"{title}\n\n{table}{more(len(entries) - len(shown), 'reason')}"
 
 
 def _place(split: str, line: int | None) -> str:

@@ -12,7 +12,7 @@ from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary, Verdict
 from optimize_eval.findings.wording import interval, number
-from optimize_eval.reports.cells import difference, failed, shown_rows, tables_of
+from optimize_eval.reports.cells import difference, failed, shown_rows, skipped, tables_of
 from optimize_eval.reports.inert import inert, shortened
 
 _NAME = 100
@@ -48,8 +48,10 @@ def _report(run: str) -> str:
 def _models(board: Board) -> str:
     """Give each model a line: its overall score, and that on each task."""
     tasks = [shortened(task.task, _NAME) for task in board.models[0].tasks]
-    titles = ["model", "overall", "95 % CI", *tasks, "failed"]
-    lines = [_line("th", titles), *(_line("td", _model_cells(model)) for model in board.models)]
+    has_skips = any(model.skipped for model in board.models)
+    titles = ["model", "overall", "95 % CI", *tasks, "failed", *["skipped"] * has_skips]
+    cells = [[*_model_cells(model), *[f"{model.skipped:,}"] * has_skips] for model in board.models]
+    lines = [_line("th", titles), *(_line("td", one) for one in cells)]
     return f"<table>{''.join(lines)}</table>"
 
 
@@ -69,8 +71,10 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     split = summary.decided_on
     shown = shown_rows(rows, summary)
     caption = _safe(f"{evaluator_label(rows[0].evaluator, rows[0].task_model)}: {split}")
-    titles = ["candidate", split, "95 % CI", f"Δ {split}", "failed"]
-    lines = [_line("th", titles), *(_line("td", _cells(row, split)) for row in shown)]
+    has_skips = any(map(skipped, shown))
+    titles = ["candidate", split, "95 % CI", f"Δ {split}", "failed", *["skipped"] * has_skips]
+    cells = [[*_cells(row, split), *[f"{skipped(row):,}"] * has_skips] for row in shown]
+    lines = [_line("th", titles), *(_line("td", one) for one in cells)]
     return f"<table><caption>{caption}</caption>{''.join(lines)}</table>"
 
 

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from optimize_eval.findings.board.shapes import Board
+from optimize_eval.findings.diff.boards import compare_boards
 from optimize_eval.findings.diff.runs import compare_runs
 from optimize_eval.findings.rederive.__main__ import differences
 from optimize_eval.findings.rederive.journal import read
@@ -156,3 +158,12 @@ def test_a_task_that_does_not_apply_was_not_left_out_by_the_model() -> None:
     assert saying(found, "! skipped calls differ: 2 (x), 1 (y); 1 of 4 examples are concerned")
     nothing = board({"x": {"a": [SKIP]}})
     assert (nothing["overall_score"], nothing["models"][0]["coverage"]) == (None, 1.0)
+
+
+def test_between_boards_a_skip_is_neither_newly_failing_nor_a_zero() -> None:
+    entries: list[list[Example]] = [[*[0.5] * 12, SKIP, 0.7, Fails()], [*[0.5] * 12, 0.6, SKIP, SKIP]]
+    before, after = (Board.from_dict(board({"m": {"t": one}}, include_per_example=True)) for one in entries)
+    (found,) = compare_boards(before, after).to_dict()["models"]
+    assert (found["newly_failing"], found["fixed"], found["paired"]) == (0, 0, True)
+    assert (found["overall"]["n_pairs"], found["overall"]["dropped"], found["overall"]["diff"]) == (12, 3, 0)
+    assert (found["at_lower_bound"]["n_pairs"], found["at_lower_bound"]["diff"]) == (12, 0)

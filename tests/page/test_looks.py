@@ -14,6 +14,7 @@ from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
 from tests.front_door import in_this_process
 from tests.page.browser import Browser
 from tests.page.made import make_run, report, write_lines
+from tests.run.projects import Project
 
 TABS = ("overview", "compare", "examples", "side-info", "failures", "reproduce")
 _HERE = "return document.activeElement.id || document.activeElement.className"
@@ -299,6 +300,36 @@ def test_a_bench_has_its_boards_numbers_and_every_tab(browser: Browser, tmp_path
     browser.open(tmp_path / "models" / "report.html", "tab=compare")
     browser.ready()
     assert number(abs(board["pairs"][0]["diff"])) in browser.text(".versus .headline")
+
+
+def test_what_was_skipped_stands_apart_and_says_why(browser: Browser, tmp_path: Path, axe: str) -> None:
+    made, cli = Project(tmp_path, 9), in_this_process(tmp_path)
+    assert cli(*made.command, "--out", "r", env=made.env(SKIPS="bbb:[36]")).status == 0
+    assert cli("report", "r", "--format", "html").status == 0
+    page = tmp_path / "r" / "report.html"
+    for tab in TABS:
+        browser.open(page, f"tab={tab}")
+        browser.ready()
+        assert axe_violations(browser, axe) == [], tab
+    browser.open(page)
+    heads, rows = browser.text(".board thead"), cells(browser, ".board tbody tr")
+    assert "Skipped" in heads
+    assert [(row[0].strip()[-1], row[-1]) for row in rows] == [("a", "0"), ("b", "2")]
+    assert "See 2 skipped calls" in browser.text(".verdict")
+    browser.open(page, "tab=examples&show=skipped&sort=line")
+    browser.ready()
+    browser.wait("document.querySelectorAll('.grid-body .grid-row').length === 2")
+    shown = cells(browser, ".grid-body .grid-row")
+    assert [(row[1], row[4].strip()) for row in shown] == [("3", "skipped"), ("6", "skipped")]
+    browser.open(page, "tab=examples&row=2&by=1")
+    browser.wait("document.querySelector('.drawer .inset .tree')")
+    assert "skipped: not for 3" in browser.text(".drawer")
+    browser.open(page, "tab=failures")
+    browser.ready()
+    told = browser.text("main")
+    assert "No call failed." in told
+    assert "not for 3" in told
+    assert errors(browser) == []
 
 
 def test_odd_scores_and_names_have_every_tab(browser: Browser, tmp_path: Path, axe: str) -> None:

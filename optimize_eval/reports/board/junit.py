@@ -55,7 +55,9 @@ def _add_score(suite: Element, name: str, what: str, scores: ModelScores | TaskS
     case = add_case(suite, name, what)
     add_properties(case, _numbers(scores, score))
     if score is None:
-        add_outcome(case, "skipped", "", "nothing was scored")
+        is_skip = scores.skipped and not scores.failed
+        why = f"every call was skipped ({scores.skipped:,})" if is_skip else "nothing was scored"
+        add_outcome(case, "skipped", "", why)
 
 
 def _numbers(
@@ -63,4 +65,5 @@ def _numbers(
 ) -> Iterator[tuple[str, str | float | None]]:
     yield "score", score
     yield from ((name, getattr(scores, name, None)) for name in _NUMBERS)
+    yield "skipped", scores.skipped or None
     yield from interval_properties("ci", scores.ci)

@@ -25,6 +25,7 @@ from optimize_eval.reports.markdown import (
     more,
     name_cell,
     share_cell,
+    skipped_column,
 )
 
 _MOST_ROWS = 30
@@ -63,6 +64,7 @@ def _models(board: Board) -> str:
             **(_against_first(board, models) if len(models) > 1 else {}),
             "perfect": [f"{model.perfect:,}/{model.total:,}" for model in models],
             "failed": [f"{model.failed:,}" for model in models],
+            **skipped_column([model.skipped for model in models]),
             "coverage": [share_cell(model.coverage) for model in models],
         }
     )

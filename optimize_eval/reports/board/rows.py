@@ -14,6 +14,7 @@ COLUMNS = (
     *("correct", "perfect", "total", "scored", "failed", "timeouts", "coverage", "lower_bound"),
     *("win_rate", "latency_ms"),
 )
+SKIPPED = "skipped"  # the last column, where there are any
 OVERALL, CATEGORY, TASK = "overall", "category", "task"
 
 
@@ -21,8 +22,10 @@ def csv_pieces(boards: Mapping[str, Board], *, ci: bool) -> Iterator[str]:
     """Write boards by their metrics' names, the bench's own without one; `ci` as for inert."""
     write = Cells(ci)
     rows = (row for metric, board in boards.items() for row in _rows(board, metric or None))
-    lines = (write.line([row.get(name) for name in COLUMNS]) for row in rows)
-    return gathered(chain([write.line(COLUMNS)], lines))
+    has_skips = any(model.skipped for board in boards.values() for model in board.models)
+    columns = (*COLUMNS, *[SKIPPED] * has_skips)
+    lines = (write.line([row.get(name) for name in columns]) for row in rows)
+    return gathered(chain([write.line(columns)], lines))
 
 
 def _rows(board: Board, metric: str | None) -> Iterator[Mapping[str, object]]:
@@ -41,5 +44,5 @@ def _rows(board: Board, metric: str | None) -> Iterator[Mapping[str, object]]:
 def _numbers(scores: ModelScores | CategoryScores | TaskScores) -> Mapping[str, object]:
     """Give what stands in columns of their names, and both ends of the interval."""
     low, high = scores.ci or (None, None)
-    numbers = {name: getattr(scores, name, None) for name in COLUMNS}
+    numbers = {name: getattr(scores, name, None) for name in (*COLUMNS, SKIPPED)}
     return {**numbers, "ci_low": low, "ci_high": high}

@@ -23,6 +23,7 @@ class _Row(NamedTuple):
     examples: int
     scored: int
     failed: int
+    skipped: int
     mean: float | None
 
 
@@ -44,6 +45,7 @@ def _columns(rows: Sequence[_Row], fit: Callable[[str], str]) -> list[Column]:
         Column("examples", [f"{row.examples:,}" for row in rows]),
         Column("scored", [f"{row.scored:,}" for row in rows]),
         Column("failed", [f"{row.failed:,}" for row in rows]),
+        *([Column("skipped", [f"{row.skipped:,}" for row in rows])] if any(r.skipped for r in rows) else []),
     ]
 
 
@@ -58,4 +60,4 @@ def _row(reader: Reader, cell: Cell, repeats: int) -> _Row:
         if record["outcome"] == "scored":
             scores[place // repeats].append(record["score"])
     mean = fmean(map(fmean, scores.values())) if scores else None
-    return _Row(cell, len(examples), outcomes["scored"], outcomes["failed"], mean)
+    return _Row(cell, len(examples), outcomes["scored"], outcomes["failed"], outcomes["skipped"], mean)

@@ -48,6 +48,11 @@ def _models(board: Board) -> list[Column]:
         Column("perfect", [f"{model.perfect:,}/{model.total:,}" for model in models]),
         Column("ms", [_milliseconds(model) for model in models]),
         Column("failed", [f"{model.failed:,}" for model in models]),
+        *(
+            [Column("skipped", [f"{model.skipped:,}" for model in models])]
+            if any(model.skipped for model in models)
+            else []
+        ),
     ]
 
 

@@ -3,30 +3,34 @@
 Pure: summary → text, the same text for the same width at any time. Numbers are never cut.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.side_info import ValuesAtPath
-from optimize_eval.findings.shapes.summary import Summary, Verdict
+from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary, Verdict
 from optimize_eval.findings.summary.gap import OVERFITS
 from optimize_eval.findings.wording import MINUS, count, number, percent, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
+    Alike,
+    candidates_of,
     difference,
     ends,
     failed,
     got_worse_nowhere,
     is_baseline,
     most_frequent,
+    most_skipped,
     overfit,
     p_value,
     short_interval,
     shown_rows,
+    skipped,
     tables_of,
-    who_failed,
     words_of,
     worst_of,
 )
@@ -68,7 +72,7 @@ def render(
         lines += _table(rows, summary, width, paint)
     if tables:
         lines += _groups(tables[0][0], summary, width)
-    lines += _failures(summary, width, paint)
+    lines += [*_failures(summary, width, paint), *_skips(summary, width)]
     if tables:
         lines += [*_worst(tables[0][0], summary, width), *_side_info(tables[0][0], summary, width)]
         lines += measures.of_row(tables[0][0], summary, width)
@@ -102,6 +106,7 @@ def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> l
         *(_compared(shown, split) if has_others else []),
         *(_wide(shown, split) if has_others and width >= WIDE else []),
         _failed(shown),
+        *_skipped(shown),
     ]
     title = f"{evaluator_label(rows[0].evaluator, rows[0].task_model)}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
@@ -117,6 +122,12 @@ def _failed(rows: Sequence[Row]) -> Column:
     counts = [failed(row) for row in rows]
     styles = [Style.DOUBTFUL if many else None for many in counts]
     return Column("failed", [f"{many:,}" for many in counts], styles=styles)
+
+
+def _skipped(rows: Sequence[Row]) -> list[Column]:
+    """Count the skipped calls, where there are any."""
+    counts = [skipped(row) for row in rows]
+    return [Column("skipped", [f"{many:,}" for many in counts])] if any(counts) else []
 
 
 def _differences(title: str, against: Sequence[ScoreDifference | None], none: str) -> Column:
@@ -180,17 +191,36 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
 
 
 def _failures(summary: Summary, width: int, paint: Paint) -> list[str]:
-    entries = most_frequent(summary)
+    told = [
+        (f"{entry.count:,} × {entry.first.kind}", entry, words_of(entry.first))
+        for entry in most_frequent(summary)
+    ]
+    doubtful = partial(part, style=Style.DOUBTFUL, paint=paint)
+    return _ended_alike("failures", told, "more kind", width, doubtful)
+
+
+def _skips(summary: Summary, width: int) -> list[str]:
+    told = [(f"{entry.count:,} ×", entry, entry.first.first_message) for entry in most_skipped(summary)]
+    return _ended_alike("skipped", told, "more reason", width, lambda line, *_: line)
+
+
+def _ended_alike(
+    name: str,
+    told: Sequence[tuple[str, Alike[FailureGroup] | Alike[SkipGroup], str]],
+    noun: str,
+    width: int,
+    painted: Callable[[str, int, int], str],
+) -> list[str]:
+    """Show the most frequent: how often and what, whose calls these were, and what the first one said."""
     lines: list[str] = []
-    for entry in entries[:MOST_FAILURES]:
+    for what, entry, words in told[:MOST_FAILURES]:
         at = [f"{entry.first.split} {line}" for line in entry.first.lines[:1] if line is not None]
-        who = " · ".join([entry.first.evaluator, who_failed(entry), *at])
-        what = f"{entry.count:,} × {entry.first.kind}"
-        text = f"{who}: {shortened(words_of(entry.first), SHOWN_TEXT)}"
-        first, *rest = wrapped(f"{_head('failures', lines)}{what}  ", text, width)
-        lines += [part(first, _HEAD, len(what), Style.DOUBTFUL, paint), *rest]
-    if len(entries) > MOST_FAILURES:
-        more = count(len(entries) - MOST_FAILURES, "more kind")
+        who = " · ".join([entry.first.evaluator, candidates_of(entry), *at])
+        text = f"{who}: {shortened(words, SHOWN_TEXT)}"
+        first, *rest = wrapped(f"{_head(name, lines)}{what}  ", text, width)
+        lines += [painted(first, _HEAD, len(what)), *rest]
+    if len(told) > MOST_FAILURES:
+        more = count(len(told) - MOST_FAILURES, noun)
         lines += wrapped(_head("", lines), f"… and {more}: see summary.json", width)
     return lines
 

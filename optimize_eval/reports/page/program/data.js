@@ -163,7 +163,7 @@ class Data {
   overRepeats(at, repeats) {
     const outcomes = this.outcomes.subarray(at, at + repeats);
     const scores = this.scores.subarray(at, at + repeats).filter((score) => !Number.isNaN(score));
-    const outcome = scores.length ? SCORED : Math.max(...outcomes);
+    const outcome = scores.length ? SCORED : outcomes.includes(FAILED) ? FAILED : Math.max(...outcomes);
     const score = scores.length ? scores.reduce((sum, one) => sum + one, 0) / scores.length : NaN;
     return { score, outcome, seconds: this.seconds[at] };
   }

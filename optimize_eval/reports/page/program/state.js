@@ -6,7 +6,7 @@
  *   sort: string, row: number, by: number, theme: string}} State
  */
 
-const SHOWS = ["all", "worse", "better", "differs", "failed"];
+const SHOWS = ["all", "worse", "better", "differs", "failed", "skipped"];
 const THEMES = ["", "light", "dark"];
 
 class Address {

@@ -22,17 +22,19 @@ function modelsTable(app, board) {
   const at = (model) => data.axes.evaluators.indexOf(model.adapter);
   const domain = extent(board.models.flatMap((model) => model.ci || [model.overall_score ?? NaN]), 0.03);
   const categories = [...new Set(board.models.flatMap((model) => model.categories.map((one) => one.category)))];
+  const hasSkips = board.models.some((model) => model.skipped);
   const score = (model, name) => model.categories.find((one) => one.category === name);
   const line = (model) => h("tr", null,
     h("th", { scope: "row", class: "who" }, at(model) >= 0 ? named(data, at(model)) : said(model.adapter)),
     h("td", { class: "num mean" }, h("b", { class: "big" }, number(model.overall_score)), below(ends(model.ci))),
     h("td", { class: "plot" }, at(model) >= 0 && intervals(data, at(model), [{ s: { mean: model.overall_score, ci: model.ci }, isHollow: false }], domain, null)),
     h("td", { class: "num" }, model.failed ? link(app, { tab: "failures" }, h("b", { class: "failure" }, whole(model.failed))) : h("span", { class: "quiet" }, "0")),
+    hasSkips && h("td", { class: "num" }, whole(model.skipped || 0)),
     h("td", { class: "num w2" }, model.win_rate == null ? DASH : percent(model.win_rate)),
     categories.length > 1 && categories.map((name) => h("td", { class: "num w1" }, number(score(model, name)?.score))));
   return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Leaderboard"), h("span", { class: "legend" }, "mean over tasks, 95 % CI")),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Leaderboard" }, h("table", { class: "board" },
-      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "num" }, "Score", below("95 % CI")), h("th", { scope: "col", class: "plot" }, h("span", { class: "key" }, "● score", axisOf(domain))), h("th", { scope: "col", class: "num" }, "Failed"), h("th", { scope: "col", class: "num w2" }, "Win rate"), categories.length > 1 && categories.map((name) => h("th", { scope: "col", class: "num w1" }, said(name, "cut"))))),
+      h("thead", null, h("tr", null, h("th", { scope: "col" }, "Model"), h("th", { scope: "col", class: "num" }, "Score", below("95 % CI")), h("th", { scope: "col", class: "plot" }, h("span", { class: "key" }, "● score", axisOf(domain))), h("th", { scope: "col", class: "num" }, "Failed"), hasSkips && h("th", { scope: "col", class: "num" }, "Skipped"), h("th", { scope: "col", class: "num w2" }, "Win rate"), categories.length > 1 && categories.map((name) => h("th", { scope: "col", class: "num w1" }, said(name, "cut"))))),
       h("tbody", null, board.models.map(line)))));
 }
 
@@ -71,7 +73,7 @@ function heatTable(app, board) {
 }
 
 function heat(task) {
-  if (!task || task.score === null || task.score === undefined) return h("td", { class: "num" }, h("span", { class: task?.failed ? "failure" : "quiet" }, task?.failed ? "failed" : DASH));
+  if (!task || task.score === null || task.score === undefined) return h("td", { class: "num" }, h("span", { class: task?.failed ? "failure" : "quiet" }, task?.failed ? "failed" : task?.skipped ? "skipped" : DASH));
   const step = Math.round(Math.max(0, Math.min(1, task.score)) * 10);
   return h("td", { class: `num heat-${step}` }, number(task.score), task.n > 1 && below(`n ${whole(task.n)}`));
 }

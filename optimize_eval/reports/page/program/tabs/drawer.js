@@ -90,7 +90,7 @@ function recordCard(app, { evaluator, repeat, record, candidate }) {
     h("p", { class: "said-head" }, h("b", null, said(data.axes.evaluators[evaluator])), " ", h("b", { class: "big" }, plainValue(value)),
       h("span", { class: "quiet small" }, ` ${duration(value.seconds)}${data.axes.repeats > 1 ? ` · repeat ${repeat}` : ""}${attempts}`)),
     record.kind && h("p", { class: "failure" }, h("b", null, record.kind), ": ", said(record.message)),
-    !record.kind && record.message && h("p", null, said(record.message)),
+    !record.kind && record.message && h("p", null, h("b", null, "skipped"), ": ", said(record.message)),
     reason && h("p", { class: "reason" }, said(reason[1])),
     Object.keys(rest).length > 0 && [h("h4", null, reason ? "also said" : "side info"), tree(rest)],
     record.stderr && [h("h4", null, "stderr"), h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "stderr" }, said(record.stderr))]);

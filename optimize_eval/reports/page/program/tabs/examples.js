@@ -1,7 +1,7 @@
 // @ts-check
 // Every example as a row: sorted, filtered, searched; Enter or a click tells all of it.
 
-const SHOWN = { all: "all examples", worse: "B worse than A", better: "B better than A", differs: "not all alike", failed: "with failures" };
+const SHOWN = { all: "all examples", worse: "B worse than A", better: "B better than A", differs: "not all alike", failed: "with failures", skipped: "with skips" };
 
 /** @param {App} app */
 function examplesTab(app) {
@@ -16,9 +16,10 @@ function examplesTab(app) {
   const names = systems.map((one) => one.name);
   const hasPair = names.length > 1;
   const sorts = sortsOf(systems, hasPair);
+  const shows = SHOWS.filter((name) => name !== "skipped" || data.summary.units.skipped > 0);
   return [
     h("div", { class: "toolbar" }, search, usualControls(app),
-      chooser("Show", SHOWS.map((name) => SHOWN[name]), SHOWS.indexOf(state.show), (at) => app.set({ show: SHOWS[at], row: -1 })),
+      chooser("Show", shows.map((name) => SHOWN[name]), shows.indexOf(state.show), (at) => app.set({ show: shows[at], row: -1 })),
       hasPair && chooser("A", names, state.a, (a) => app.set({ a })),
       hasPair && chooser("B", names, state.b, (b) => app.set({ b })),
       chooser("Sort", sorts.map(([, name]) => name), sorts.findIndex(([key]) => key === state.sort), (at) => app.set({ sort: sorts[at][0] }))),
@@ -66,6 +67,7 @@ function isShown(show, values, delta) {
     case "worse": return delta < -1e-12;
     case "better": return delta > 1e-12;
     case "failed": return values.some((one) => one.outcome === FAILED);
+    case "skipped": return values.some((one) => one.outcome === SKIPPED);
     case "differs": return new Set(values.filter((one) => one.outcome === SCORED).map((one) => one.score)).size > 1;
     default: return true;
   }

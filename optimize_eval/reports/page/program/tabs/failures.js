@@ -1,13 +1,15 @@
 // @ts-check
-// What failed: how often by evaluator, kind and candidate, and for each group its message and one stderr.
+// What failed: how often by evaluator, kind and candidate, and for each group its message and one stderr; then what was skipped.
 
 const MOST_LINES_SHOWN = 12;
+const SKIP_KIND = "skipped";
 
 /** @param {App} app */
 function failuresTab(app) {
   const { data } = app;
   const { units, failures } = data.summary;
-  if (!failures.length) return [section("", "", h("p", { class: "headline" }, "No call failed."), h("p", { class: "note" }, `${count(units.scored, "call")} gave a score${units.skipped ? `, ${whole(units.skipped)} were skipped` : ""}.`))];
+  const skips = grouped((data.summary.skips || []).map((one) => ({ ...one, kind: SKIP_KIND }))).map((group) => failureCard(app, group));
+  if (!failures.length) return [section("", "", h("p", { class: "headline" }, "No call failed."), h("p", { class: "note" }, `${count(units.scored, "call")} gave a score${units.skipped ? `, ${whole(units.skipped)} were skipped` : ""}.`)), skips];
   const groups = grouped(failures);
   return [
     h("section", { class: "card" },
@@ -15,6 +17,7 @@ function failuresTab(app) {
       matrix(app, failures),
       h("p", { class: "note" }, "The same command again calls only what failed or is missing.")),
     groups.map((group) => failureCard(app, group)),
+    skips,
   ];
 }
 
@@ -62,7 +65,7 @@ function failureCard(app, group) {
   const tail = h("div", null);
   if (places[0] || group.places[0]) stderrOf(app, group, group.places[0]).then((text) => text && replace(tail, h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "stderr" }, said(text))), () => null);
   return h("section", { class: "card" },
-    h("div", { class: "card-head" }, h("h2", null, h("span", { class: "failure" }, group.kind.replaceAll("_", " ")), ` × ${whole(group.count)}`), h("span", { class: "quiet" }, said(group.evaluator)), h("span", { class: "pills" }, pills)),
+    h("div", { class: "card-head" }, h("h2", null, h("span", { class: group.kind === SKIP_KIND ? null : "failure" }, group.kind.replaceAll("_", " ")), ` × ${whole(group.count)}`), h("span", { class: "quiet" }, said(group.evaluator)), h("span", { class: "pills" }, pills)),
     h("p", null, said(group.first_message)),
     group.first_side_info && h("p", { class: "quiet" }, said(group.first_side_info)),
     tail,

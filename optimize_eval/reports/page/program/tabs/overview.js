@@ -27,12 +27,14 @@ function verdictOf(verdict, app) {
     h("li", { class: POINTS[point.mark] || "quiet-mark" }, h("span", { class: "point", "aria-hidden": "true" }, point.mark), h("span", null, emphasised(point.text, bold))),
   );
   const failed = app.data.summary.units.failed;
+  const { skipped } = app.data.summary.units;
+  const seeSkips = skipped > 0 && h("li", null, h("span", { class: "point" }, "→"), link(app, { tab: "examples", show: "skipped", sp: app.data.axes.splits.length }, `See ${count(skipped, "skipped call")}`));
   const see = failed > 0 && h("li", null, h("span", { class: "point" }, "→"), link(app, { tab: "failures" }, `See ${count(failed, "failure")}`));
   return h(
     "section",
     { class: `card verdict ${isFinal ? verdict.state || "single" : "so-far"}`, "aria-label": "Verdict" },
     h("p", { class: "headline" }, emphasised(`${verdict.text}.`, bold)),
-    (points.length > 0 || see) && h("ul", { class: "points" }, points.slice(0, MOST_POINTS), see),
+    (points.length > 0 || see || seeSkips) && h("ul", { class: "points" }, points.slice(0, MOST_POINTS), see, seeSkips),
     points.length > MOST_POINTS && h("details", null, h("summary", null, count(points.length - MOST_POINTS, "more point")), h("ul", { class: "points" }, points.slice(MOST_POINTS))),
   );
 }
@@ -79,7 +81,8 @@ function leaderboard(app, rows) {
       h("th", { scope: "row", class: first.kind }, first.cell(row)),
       rest.map((column) => h("td", { class: column.kind }, column.cell(row))));
   });
-  const legend = rows.length > 1 && data.isWhole ? "▲▼ confirmed · △▽ hint only · dashed: baseline · failed calls are in no mean" : "failed calls are in no mean";
+  const leftOut = `failed ${data.summary.units.skipped ? "and skipped " : ""}calls are in no mean`;
+  const legend = rows.length > 1 && data.isWhole ? `▲▼ confirmed · △▽ hint only · dashed: baseline · ${leftOut}` : leftOut;
   return h(
     "section",
     { class: "card" },
@@ -120,6 +123,7 @@ function columnsOf(app, rows, split) {
     { kind: "plot", head: h("span", { class: "key" }, train ? `● ${split} ○ ${train}` : `● ${meanOf(split)}`, axisOf(domain)), cell: (row) => intervals(data, at(row), shown(row), domain, baseline) },
     ...(compared ? comparedColumns(data, split, train, d) : []),
     { kind: "num", head: "Failed", below: "all splits", cell: (row) => failedCell(app, row) },
+    ...(data.summary.units.skipped ? [{ kind: "num", head: "Skipped", below: "all splits", cell: skippedCell }] : []),
     ...otherColumns(app, split, compared),
   ];
 }
@@ -148,6 +152,11 @@ function overfitCell(lost) {
 /** @param {...Child} text */
 function below(...text) {
   return h("span", { class: "below" }, text);
+}
+
+function skippedCell(row) {
+  const many = Object.values(row.splits).reduce((sum, s) => sum + s.skipped, 0);
+  return many ? h("b", null, whole(many)) : h("span", { class: "quiet" }, "0");
 }
 
 function failedCell(app, row) {
