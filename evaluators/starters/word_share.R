@@ -13,7 +13,7 @@ words <- function(text) {
   found[found != ""]
 }
 
-# Change this: answer a score from 0 to 1 and whatever explains it, or an error.
+# Change this: answer a score from 0 to 1 and whatever explains it, or an error, or a skip.
 judge <- function(candidate, example) {
   target <- example[["target"]]
   wanted <- if (is.character(target)) words(target) else character()

@@ -40,7 +40,7 @@ static int has(const char *text, const char *word) {
     while ((p = strstr(p, word)) && !((p == text || p[-1] == ' ') && strchr(" ", p[strlen(word)]))) p++;
     return p != NULL;
 }
-static void judge(char *candidate, char *target) { /* change this: print a "score", 0 to 1, or an "error" */
+static void judge(char *candidate, char *target) { /* change this: print a "score", 0 to 1, an "error" or a "skip" */
     int words = 0, found = 0; /* a word is letters and digits in a row; only A to Z are made small */
     plain(candidate), plain(target);
     for (char *w = strtok(target, " "); w; w = strtok(NULL, " "), words++) found += has(candidate, w);

@@ -25,7 +25,7 @@ func words(text string) []string {
 	return word.FindAllString(capitals.ReplaceAllStringFunc(text, strings.ToLower), -1)
 }
 
-// Change this: answer a "score" from 0 to 1 and whatever explains it, or an "error".
+// Change this: answer a "score" from 0 to 1 and whatever explains it, or an "error", or a "skip".
 func judge(candidate string, example map[string]json.RawMessage) map[string]any {
 	target, known, found := "", map[string]bool{}, 0
 	if json.Unmarshal(example["target"], &target) != nil || len(words(target)) == 0 {

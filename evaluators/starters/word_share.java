@@ -42,7 +42,7 @@ class Evaluator {
         for (char c = 'A'; c <= 'Z'; c++) small = small.replace(c, (char) (c + 'a' - 'A'));
         return Stream.of(small.split("[^a-z0-9\\x80-\\x{10ffff}]+")).filter(word -> !word.isEmpty()).toList();
     }
-    static String judge(Object candidate, Object target) { // change this: a score from 0 to 1, or an error
+    static String judge(Object candidate, Object target) { // change this: a score from 0 to 1, or an error, or a skip
         List<String> wanted = words(target), known = words(candidate);
         if (wanted.isEmpty()) return "\"error\":\"the example needs a target, a text with a word in it\"";
         long found = wanted.stream().filter(new HashSet<>(known)::contains).count(), all = wanted.size();

@@ -9,7 +9,7 @@ function words(text) {
   return small.match(/[a-z0-9\u0080-\uffff]+/g) ?? [];
 }
 
-// Change this: answer a "score" from 0 to 1 and whatever explains it, or an "error".
+// Change this: answer a "score" from 0 to 1 and whatever explains it, or an "error", or a "skip".
 function judge(candidate, example) {
   const wanted = typeof example?.target === "string" ? words(example.target) : [];
   if (wanted.length === 0) return { error: "the example needs a target, a text with a word in it" };

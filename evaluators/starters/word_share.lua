@@ -40,7 +40,7 @@ local function quoted(text) -- JSON of a text
   return '"' .. text:gsub('[%c"\\]', function(sign) return ("\\u%04x"):format(sign:byte()) end) .. '"'
 end
 
--- Change this: return a score from 0 to 1 and whatever explains it, or an error, as JSON without its braces.
+-- Change this: return a score from 0 to 1 and whatever explains it, or an error, or a skip, as JSON without its braces.
 local function judge(candidate, example)
   local word, known, words, found = "[a-z0-9\x80-\xff]+", {}, 0, 0 -- only A to Z are made small
   for said in candidate:lower():gmatch(word) do known[said] = true end

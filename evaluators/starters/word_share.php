@@ -14,7 +14,7 @@ function words(string $text): array
     return $found[0];
 }
 
-// Change this: answer a "score" from 0 to 1 and whatever explains it, or an "error".
+// Change this: answer a "score" from 0 to 1 and whatever explains it, or an "error", or a "skip".
 function judge(string $candidate, array $example): array
 {
     $target = $example['target'] ?? null;

@@ -18,7 +18,7 @@ sub words {
 # Perl tells "5" from 5 only when it writes them.
 sub is_text { return defined $_[0] && !ref $_[0] && $json->encode($_[0]) =~ /^"/ }
 
-# Change this: answer a score from 0 to 1 and whatever explains it, or an error; the values are JSON.
+# Change this: answer a score from 0 to 1 and whatever explains it, or an error, or a skip; the values are JSON.
 sub judge {
     my ($candidate, $example) = @_;
     my @wanted = is_text($example->{target}) ? words($example->{target}) : ();

@@ -16,7 +16,7 @@ def words(text: str) -> list[bytes]:
 
 
 def judge(candidate: str, example: dict[str, Any]) -> dict[str, Any]:
-    """Change this: answer a "score" from 0 to 1 and whatever explains it, or an "error"."""
+    """Change this: answer a "score" from 0 to 1 and whatever explains it, or an "error", or a "skip"."""
     target = example.get("target")
     wanted = words(target) if isinstance(target, str) else []
     if not wanted:

@@ -9,7 +9,7 @@ def words(text)
   text.downcase(:ascii).scan(/[a-z0-9\u{80}-\u{10ffff}]+/)
 end
 
-# Change this: answer a score from 0 to 1 and whatever explains it, or an error.
+# Change this: answer a score from 0 to 1 and whatever explains it, or an error, or a skip.
 def judge(candidate, example)
   target = example["target"]
   wanted = target.is_a?(String) ? words(target) : []

@@ -42,7 +42,7 @@ fn words(text: &str) -> Vec<String> { // letters and digits in a row; only A to 
     let parts = text.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric());
     parts.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect()
 }
-fn judge(candidate: &str, target: &str) -> String { // change this: answer a score from 0 to 1, or an error
+fn judge(candidate: &str, target: &str) -> String { // change this: answer a score from 0 to 1, or an error, or a skip
     let (wanted, known): (_, HashSet<_>) = (words(target), words(candidate).into_iter().collect());
     let (found, count) = (wanted.iter().filter(|word| known.contains(*word)).count(), wanted.len());
     if count == 0 { return r#""error":"the example needs a target, a text with a word in it""#.into(); }

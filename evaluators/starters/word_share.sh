@@ -11,7 +11,7 @@ exec jq -c --unbuffered '
   | def words:
       explode | map(if . > 127 then . else $signs[.] end) | implode | split(" ") | map(select(. != ""));
 
-  # change this: answer a "score" from 0 to 1 and whatever explains it, or an "error"
+  # change this: answer a "score" from 0 to 1 and whatever explains it, or an "error", or a "skip"
   def judge:
     (.example.target | if type == "string" then words else [] end) as $wanted
     | if $wanted == [] then {error: "the example needs a target, a text with a word in it"}

@@ -49,7 +49,7 @@ proc words {value} { # letters and digits in a row; only A to Z are made small
     if {[lindex $value 0] ne "text"} return
     return [regexp -all -inline {[a-z0-9\u0080-\u00ff]+} [string map $::small [lindex $value 1]]]
 }
-proc judge {candidate target} { # change this: answer a score from 0 to 1 and what explains it, or an error
+proc judge {candidate target} { # change this: answer a score from 0 to 1 and what explains it, or an error, or a skip
     foreach word [words $candidate] { set known($word) 1 }
     foreach word [words $target] { incr words; incr found [info exists known($word)] }
     if {![info exists words]} { return {"error":"the example needs a target, a text with a word in it"} }
