@@ -3,6 +3,7 @@
 How it is started, kept alive and ended is programs' business.
 """
 
+import errno
 import os
 import re
 import shlex
@@ -18,7 +19,13 @@ from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
 from optimize_eval.programs.codec import evaluating
 from optimize_eval.programs.command import Command
-from optimize_eval.programs.not_started import INTERPRETERS, explain_missing, script_hint
+from optimize_eval.programs.not_started import (
+    INTERPRETERS,
+    exists,
+    explain_missing,
+    explain_refusal,
+    script_hint,
+)
 from optimize_eval.programs.targets import CommandLine, argv_of, split_command
 from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.secrets import for_shell, masked
@@ -117,7 +124,9 @@ def _missing(spec: EvaluatorSpec) -> str:
     search = {**os.environ, **spec.environment}.get("PATH")
     executable = os.path.join(spec.cwd or ".", program) if "/" in program else program  # noqa: PTH118  / wins
     if shutil.which(executable, path=search) is None:
-        missing = explain_missing(spec, search)
+        is_there = "/" in program and exists(executable)  # and no program, or one that may not be executed
+        refusal = PermissionError(errno.EACCES, "")
+        missing = explain_refusal(spec, executable, refusal) if is_there else explain_missing(spec, search)
         return f"{missing.message} ({missing.hint})" if missing.hint else missing.message
     hint = script_hint(spec)
     return hint if hint.startswith("there is no file") else ""

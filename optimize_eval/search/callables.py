@@ -63,11 +63,15 @@ def function_spec(function: Function, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return replace(defaults, name=name, text=name, target=CommandLine((_MARK, name, digest)), retries=0)
 
 
+def is_function(spec: EvaluatorSpec) -> bool:
+    return argv_of(spec)[:1] == (_MARK,)
+
+
 def connecting(functions: Mapping[str, Function]) -> Connecting:
     """Make live evaluators, functions by the names that their specifications have."""
 
     def made(spec: EvaluatorSpec) -> Evaluator:
-        if argv_of(spec)[:1] == (_MARK,):
+        if is_function(spec):
             return FunctionEvaluator(functions[spec.name], spec.score_range)
         return connect(spec)
 

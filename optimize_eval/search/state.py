@@ -35,6 +35,7 @@ class SearchState:
         self._failed: dict[int, list[dict[str, Any]]] = {}  # by step
         self._replies: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # by digest
         self._times: Counter[str] = Counter()
+        self._recorded: Mapping[str, Any] = {}  # settings of the last session
         end = self._read(settings) if path else 0
         self._journal = journal.Journal(path, end) if path else None
         self._write({"schema": SCHEMA, "settings": dict(settings)})
@@ -98,22 +99,23 @@ class SearchState:
         with suppress(FileNotFoundError):
             for entry in journal.entries(self._path or Path()):
                 record = journal.decode(entry.line)
-                self._enter(record, settings, failed_in_a_row, entry.number)
+                self._enter(record, failed_in_a_row, entry.number)
                 end = entry.offset + entry.length
         _forget(failed_in_a_row)
+        if self._steps or self._replies:  # else a first command that could not begin does not bind the next
+            self._check(settings)
         return end
 
     def _enter(
         self,
         record: Mapping[str, Any],
-        settings: Mapping[str, Any],
         failed_in_a_row: list[list[dict[str, Any]]],
         number: int,
     ) -> None:
         match record:
             case {"schema": str()}:
                 journal.check_schema(record, SCHEMA, f"{self._path}:{number}")
-                self._check(record.get("settings", {}), settings)
+                self._recorded = record.get("settings", {})
                 _forget(failed_in_a_row)
             case {"step": int(step), "pairs": str(pairs), "calls": int(calls)}:
                 self._set(step, RecordedStep(pairs, calls))
@@ -126,12 +128,23 @@ class SearchState:
                 if "candidate" in record:
                     failed_in_a_row.clear()
 
-    def _check(self, recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        if changed := [key for key in {**recorded, **wanted} if recorded.get(key) != wanted.get(key)]:
+    def _check(self, wanted: Mapping[str, Any]) -> None:
+        recorded = self._recorded
+        changed = sorted(key for key in {**recorded, **wanted} if recorded.get(key) != wanted.get(key))
+        if changed:
             raise UsageError(
-                f"the search in {(self._path or Path()).parent} had another {', '.join(sorted(changed))}",
+                f"the search in {(self._path or Path()).parent} had {', '.join(map(_another, changed))}",
                 hint="name another folder with --out, or start over with --fresh",
             )
+
+
+def _another(name: str) -> str:
+    """Say that something was another one.
+
+    >>> _another("--seed"), _another("proposers")
+    ('another --seed', 'other proposers')
+    """
+    return f"other {name}" if name.endswith("s") and not name.startswith("-") else f"another {name}"
 
 
 def _forget(failed_in_a_row: list[list[dict[str, Any]]]) -> None:

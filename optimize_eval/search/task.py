@@ -11,10 +11,11 @@ from pathlib import Path
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.kinds.table import identify
+from optimize_eval.kinds.table import identify, kind_of
 from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.datasets import Example
 from optimize_eval.run.splits import SplitSource
+from optimize_eval.search.callables import is_function
 from optimize_eval.search.components import of_json, plain
 from optimize_eval.search.goal import Goal, make_goal
 from optimize_eval.search.optimizing import SearchTask
@@ -78,6 +79,7 @@ class SearchArguments:
         train, deciding = _splits(examples.sources, self.search_val, self.seed)
         plan = self._plan(goal, specs, train, deciding)
         check(plan)
+        _refuse_missing(specs, self.proposers)
         comparison = SweepInputs(
             specs=specs,
             candidates=(),
@@ -140,6 +142,19 @@ class SearchArguments:
         if self.no_early_stop:
             return None
         return self.early_stop or (EarlyStop() if budget > ON_ABOVE else None)
+
+
+def _refuse_missing(specs: Sequence[EvaluatorSpec], proposers: Sequence[ProposerSpec]) -> None:
+    """Refuse programs that are not there: a search would find that out only after its first calls."""
+    programs = [one.program for one in proposers if one.program]
+    named = [*(("--proposer", one) for one in programs), *(("-e", one) for one in specs)]
+    for option, spec in named:
+        fault = "" if is_function(spec) else kind_of(spec).missing(spec)
+        if fault:
+            raise UsageError(
+                f"{option} {spec.text!r}: {fault}",
+                hint="nothing was called; fix it, then run the same command",
+            )
 
 
 def _seed_name(seeds: Sequence[Candidate]) -> str:

@@ -259,6 +259,31 @@ def test_what_cannot_be_searched_is_refused_before_any_call(
     assert not (folder / "called").exists()
 
 
+@pytest.mark.parametrize(
+    ("option", "text", "words"),
+    [
+        ("--proposer", "./propos.sh", "no program ./propos.sh in {} (did you mean ./propose.sh?)"),
+        ("--proposer", "python3 propos.py", "there is no file propos.py in {}; did you mean propose.py?"),
+        ("--proposer", "./propose.sh", "./propose.sh is not executable (chmod +x ./propose.sh"),
+        ("-e", "./evaluate", "no program ./evaluate in {} (did you mean ./evaluate.py?)"),
+    ],
+)
+def test_a_program_that_is_not_there_is_refused_before_any_call(
+    tmp_path: Path, option: str, text: str, words: str
+) -> None:
+    folder = project(tmp_path)
+    (folder / "propose.sh").write_text("#!/bin/sh\n")
+    given = {"-e": "python3 evaluate.py", "--proposer": "python3 propose.py", option: text}
+
+    done = in_this_process(folder)(
+        *COMMAND[:2], *(word for one in given.items() for word in one), *COMMAND[4:], "--out", "r"
+    )
+
+    assert (done.status, done.stdout) == (2, "")
+    assert f"error: {option} {text!r}: {words.format(folder)}" in done.stderr
+    assert not (folder / "r").exists()
+
+
 def test_another_seed_is_refused_and_fresh_starts_over(tmp_path: Path) -> None:
     folder = project(tmp_path)
     cli = in_this_process(folder)

@@ -122,10 +122,20 @@ def test_another_seed_dataset_or_proposer_is_another_search(tmp_path: Path) -> N
     searched(path, climbs, scorer)
 
     for change in ({"random_seed": 1}, {"seed": plain("1")}, {"minibatch": 2}, {"objective": "more"}):
-        with pytest.raises(UsageError, match="another"):
+        with pytest.raises(UsageError, match="had another"):
             searched(path, climbs, scorer, **change)
-    with pytest.raises(UsageError, match="another proposers"):
+    with pytest.raises(UsageError, match="other proposers"):
         searched(path, lambda _: "1", scorer)
+
+
+def test_a_search_that_recorded_nothing_binds_no_later_one(tmp_path: Path) -> None:
+    path, plan = tmp_path / "search.jsonl", make_plan(climbs, train=7, val=3, random_seed=1)
+    SearchState(path, plan.settings()).close()
+
+    searched(path, climbs, CountingScorer(score_steps))
+
+    with pytest.raises(UsageError, match="another --seed"):
+        SearchState(path, plan.settings())
 
 
 def test_failures_of_a_proposer_at_the_end_are_called_again(
