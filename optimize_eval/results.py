@@ -15,7 +15,8 @@ from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
-from optimize_eval.store.listing import State, state_of
+from optimize_eval.store.listing.listed import State
+from optimize_eval.store.listing.runs import state_of
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.note import note_of
 from optimize_eval.store.records import Records

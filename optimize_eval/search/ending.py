@@ -14,10 +14,12 @@ class Why(StrEnum):
     PROPOSER = "proposer"
     EVALUATOR = "evaluator"
     TIME = "time"
+    COST = "cost"
     INTERRUPTED = "interrupted"
 
 
 FAILED = frozenset({Why.PROPOSER, Why.EVALUATOR})
+PAUSED = frozenset({Why.TIME, Why.COST, Why.INTERRUPTED})  # nothing is wrong: the same command goes on
 
 
 class Over(BaseException):

@@ -31,8 +31,6 @@ from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.keys import key_of
 
-FILE = "evaluations.jsonl"
-
 Examples = Mapping[tuple[str, int | None], Example | None]
 
 
@@ -65,7 +63,7 @@ class LiveScorer:
         self._units: dict[int, Unit] = {}
         self._path = path
         self._journal: journal.Journal | None = None
-        self.calls = 0
+        self.made = 0  # calls for this search, those of earlier sessions included
 
     def __enter__(self) -> Self:
         if self._path:
@@ -154,13 +152,13 @@ class LiveScorer:
         if self._journal:
             self._journal.append(record.line)
         self._known[record.unit.key] = record.outcome
-        self.calls += 1
+        self.made += 1
         if isinstance(record.outcome, Failed) and record.outcome.retry_after:
             self._live.rest(record.unit.evaluator, record.outcome.retry_after)
 
     def _tick(self) -> None:
         self._live.end_if_over()
-        self._watch(self.calls)
+        self._watch(self.made)
 
     def _read(self, path: Path) -> int:
         end = 0
@@ -169,6 +167,7 @@ class LiveScorer:
             for entry in journal.entries(path):
                 record = journal.decode(entry.line)
                 self._known[record["key"]] = _outcome(record)
+                self.made += "reused_from" not in record
                 end = entry.offset + entry.length
         self._known.update((key, _outcome(record)) for key, record in final.items())
         return end

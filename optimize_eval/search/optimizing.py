@@ -1,6 +1,6 @@
 """An optimization from its task to its result: the search, the final sweep, and what may be said."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,24 +12,32 @@ from optimize_eval.kinds.table import connect, identify
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.outcome import Progress
 from optimize_eval.run.runner import Status
-from optimize_eval.search.ending import FAILED, Why
-from optimize_eval.search.live import FILE as EVALUATIONS
+from optimize_eval.search.ending import FAILED, PAUSED, Why
 from optimize_eval.search.live import Examples, LiveScorer, scored_in
 from optimize_eval.search.plan import SearchPlan
-from optimize_eval.search.result.document import FILE, document
+from optimize_eval.search.result.document import document
 from optimize_eval.search.result.final import finalists, sweep_finalists
-from optimize_eval.search.result.findings import Result, state_of
+from optimize_eval.search.result.findings import UNFINISHED, Result, state_of
 from optimize_eval.search.result.honest import Judged, Measured, judged, measured
 from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.search.searching import SearchLimits, check, search
-from optimize_eval.search.state import FILE as STATE
 from optimize_eval.search.state import SearchState
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY, locked, refuse_foreign, write_json
+from optimize_eval.store.folder import (
+    EVALUATIONS,
+    JOURNAL,
+    MANIFEST,
+    PROPOSALS,
+    SEARCH,
+    SUMMARY,
+    locked,
+    refuse_foreign,
+    write_json,
+)
 from optimize_eval.store.layout import SINGLE
 
 
@@ -44,6 +52,18 @@ class SearchTask:
     handling: Handling
     folder: Path
     task_model: str | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Give what the search's journal has for whoever lists searches."""
+        return {
+            "command": self.handling.command,
+            "budget": self.limits.budget,
+            "seed": self.seed_name,
+            "goal": self.plan.goal.name,
+            "evaluators": list(self.plan.goal.names),
+            "splits": {one.name: len(one.examples) for one in self.comparison.examples.sources},
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +92,10 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
         folder=str(task.folder),
         final_calls=_beyond_search(finished),
         summary=finished.summary if finished else None,
+        command=task.handling.command or None,
     )
-    write_json(task.folder / FILE, result_document)
+    if finished or not (task.folder / SUMMARY).exists():  # else an earlier result stands
+        write_json(task.folder / SEARCH, result_document)
     return Optimized(found=outcome, result=result, finished=finished, document=result_document)
 
 
@@ -90,7 +112,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting) -> SearchOutco
     } or {(SINGLE, None): None}
     specs = task.comparison.specs
     with locked(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
-        state = SearchState(task.folder / STATE, task.plan.settings())
+        state = SearchState(task.folder / PROPOSALS, task.plan.settings(), task.about)
         progress = Progress("search", total=task.limits.budget, done=0)
         try:
             with LiveScorer(
@@ -105,6 +127,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting) -> SearchOutco
                 watch=lambda calls: _show(progress, calls, watch),
             ) as scorer:
                 outcome = search(task.plan, scorer, state, task.limits, host.stop)
+                state.end(str(outcome.why), outcome.sentence)
         finally:
             state.close()
         if outcome.why is Why.EVALUATOR and not outcome.nodes:
@@ -114,14 +137,16 @@ def _search(task: SearchTask, host: Host, connecting: Connecting) -> SearchOutco
 
 def _forget_failures(folder: Path) -> None:
     """Let an evaluator that scored nothing be fixed: the search starts over, with what others scored."""
-    (folder / STATE).unlink(missing_ok=True)
-    kept = [
-        journal.sealed({key: one for key, one in record.items() if key != "crc"})
-        for record in scored_in(folder / EVALUATIONS).values()
-    ]
-    draft = folder / f".{EVALUATIONS}"
+    recorded = [journal.decode(entry.line) for entry in journal.entries(folder / PROPOSALS)]
+    _rewrite(folder / PROPOSALS, [one for one in recorded if one.keys() & {"schema", "ended_at"}])
+    _rewrite(folder / EVALUATIONS, scored_in(folder / EVALUATIONS).values())
+
+
+def _rewrite(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    kept = [journal.sealed({key: one for key, one in record.items() if key != "crc"}) for record in records]
+    draft = path.with_name(f".{path.name}")
     draft.write_bytes(b"".join(kept))
-    draft.replace(folder / EVALUATIONS)
+    draft.replace(path)
 
 
 def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], None]) -> None:
@@ -131,7 +156,7 @@ def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], 
 
 def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Connecting) -> Finished | None:
     """Sweep, unless there is nothing to compare, or the search was cut off."""
-    if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED}:
+    if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED, Why.COST}:
         return None
     chosen = finalists(outcome, task.plan.top)
     if not chosen:
@@ -144,8 +169,9 @@ def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None)
     if not outcome.nodes:
         return None
     if finished is None or finished.status is not Status.DONE:
-        best = outcome.best
-        return Result(best=best, state=state_of(outcome, best, None, is_worse_held_out=False))
+        best, is_cut_short = outcome.best, finished is not None or outcome.why in PAUSED
+        state = state_of(outcome, best, None, is_worse_held_out=False)
+        return Result(best=best, state=UNFINISHED if is_cut_short else state)
     split = deciding(task)
     means = measured(finished.stored, task.plan.goal, split)
     nodes = {node.name: node for node in outcome.nodes if node.name in means}
@@ -210,5 +236,5 @@ def begin_anew(folder: Path) -> None:
     """Delete a search and its final run, so that the next one starts over; nothing of somebody else."""
     refuse_foreign(folder)
     with locked(folder):
-        for name in (STATE, EVALUATIONS, FILE, MANIFEST, JOURNAL, SUMMARY):
+        for name in (PROPOSALS, EVALUATIONS, SEARCH, MANIFEST, JOURNAL, SUMMARY):
             (folder / name).unlink(missing_ok=True)

@@ -24,6 +24,11 @@ Outcomes = tuple[Outcome, ...]  # of a pair, one for each evaluator, in their or
 class Scorer(Protocol):
     """Scores pairs by every evaluator of a search."""
 
+    @property
+    def made(self) -> int:
+        """Count the calls that were made for the search, in earlier sessions, too."""
+        ...
+
     def owed(self, pairs: Sequence[Trial]) -> int:
         """Count the calls that scoring these pairs would take now."""
         ...

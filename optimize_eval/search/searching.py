@@ -11,7 +11,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import Texts, is_plain, plain
-from optimize_eval.search.ending import Over, Why
+from optimize_eval.search.ending import PAUSED, Over, Why
 from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.proposing.panel import Panel
 from optimize_eval.search.proposing.proposals import ProposalRequest
@@ -22,6 +22,7 @@ from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Brakes, EarlyStop
 
 _LEAST_IDLE = 20  # iterations
+_CUT_SHORT = PAUSED | {Why.EVALUATOR}  # within a step, whose calls the budget had all given
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ def _evolved(
 
     adapter = Adapter(scorer, plan.goal, purse, state)
     reflector = Reflector(plan, panel, screen, brakes)
-    watcher = Watcher(plan, purse, brakes, adapter.tally)
+    watcher = Watcher(plan, purse, brakes, adapter.tally, state)
     over = evolve(plan, adapter, reflector, watcher)
     tally = adapter.tally
     if over.why is Why.NO_NEW_TEXT and not reflector.admitted:
@@ -90,15 +91,14 @@ def _evolved(
         nodes=tuple(watcher.nodes),
         why=over.why,
         sentence=over.sentence,
-        counts=_counts(
-            purse,
-            panel,
-            screen,
-            tally.failed,
-            tally.skipped,
-            reflector.proposed,
-            watcher.iterations,
-            watcher.rejected,
+        counts=replace(
+            _counts(purse, panel, screen),
+            calls=scorer.made if over.why in _CUT_SHORT else purse.spent,
+            failed=tally.failed,
+            skipped=tally.skipped,
+            proposals=reflector.proposed,
+            iterations=watcher.iterations,
+            rejected=watcher.rejected,
         ),
         has_side_info=tally.has_side_info,
         is_flat=len(tally.scores) < 2,  # noqa: PLR2004
@@ -140,35 +140,21 @@ def _nothing(panel: Panel, screen: Screen, purse: Purse, over: Over) -> SearchOu
         nodes=(),
         why=over.why,
         sentence=over.sentence,
-        counts=_counts(purse, panel, screen, 0, 0, 0, 0, 0),
+        counts=_counts(purse, panel, screen),
         has_side_info=False,
         is_flat=False,
         errors=_errors(panel),
     )
 
 
-def _counts(
-    purse: Purse,
-    panel: Panel,
-    screen: Screen,
-    failed: int,
-    skipped: int,
-    proposals: int,
-    iterations: int,
-    rejected: int,
-) -> Counts:
+def _counts(purse: Purse, panel: Panel, screen: Screen) -> Counts:
     return Counts(
         calls=purse.spent,
         budget=purse.limit,
-        failed=failed,
-        skipped=skipped,
-        proposals=proposals,
         proposer_calls=panel.calls,
         proposer_failures=len(panel.failures),
         refused={str(refusal): count for refusal, count in sorted(screen.refused.items())},
         tokens=panel.tokens,
-        iterations=iterations,
-        rejected=rejected,
     )
 
 

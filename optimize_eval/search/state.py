@@ -9,14 +9,16 @@ elsewhere (another seed, dataset, evaluator or proposer) is another search, and 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store import journal
+from optimize_eval.store.listing.searches import SCHEMA
 
-FILE = "search.jsonl"
-SCHEMA = "optimize-eval.search.v1"
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class RecordedStep(NamedTuple):
@@ -29,16 +31,21 @@ class RecordedStep(NamedTuple):
 class SearchState:
     """What is recorded of a search, and the writing of more; without a path it is kept in memory only."""
 
-    def __init__(self, path: Path | None, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self, path: Path | None, settings: Mapping[str, Any], about: Mapping[str, Any] = _NOTHING
+    ) -> None:
+        """Read what is there; `about` is for whoever looks at the search from outside."""
         self._path = path
         self._steps: list[RecordedStep] = []
         self._failed: dict[int, list[dict[str, Any]]] = {}  # by step
         self._replies: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)  # by digest
         self._times: Counter[str] = Counter()
+        self._found: list[dict[str, Any]] = []
         self._recorded: Mapping[str, Any] = {}  # settings of the last session
         end = self._read(settings) if path else 0
         self._journal = journal.Journal(path, end) if path else None
-        self._write({"schema": SCHEMA, "settings": dict(settings)})
+        header = {"schema": SCHEMA, "settings": dict(settings), "about": dict(about)}
+        self._write(header | {"started_at": _now()})
 
     def calls(self, step: int, pairs: str, owed: Callable[[], int]) -> int:
         """Tell how many calls a step takes from the budget: as many as when it was first made.
@@ -85,6 +92,17 @@ class SearchState:
     def add_reply(self, digest: str, reply: Mapping[str, Any]) -> None:
         self._write({"request": digest, **reply})
 
+    def add_found(self, candidate: Mapping[str, Any]) -> None:
+        """Record a candidate that deciding examples saw, once; those that came after another one go."""
+        number = int(candidate["found"])
+        if self._found[number : number + 1] != [candidate]:
+            self._found[number:] = [dict(candidate)]
+            self._write(candidate)
+
+    def end(self, status: str, sentence: str) -> None:
+        """Record how a session ended."""
+        self._write({"ended_at": _now(), "status": status, "sentence": sentence})
+
     def close(self) -> None:
         if self._journal:
             self._journal.close()
@@ -119,6 +137,8 @@ class SearchState:
                 _forget(failed_in_a_row)
             case {"step": int(step), "pairs": str(pairs), "calls": int(calls)}:
                 self._set(step, RecordedStep(pairs, calls))
+            case {"found": int(number)}:
+                self._found[number:] = [{name: one for name, one in record.items() if name != "crc"}]
             case {"step": int(step), "failed": list(failed)}:
                 self._failed[step] = failed
             case {"request": str(digest)}:
@@ -136,6 +156,10 @@ class SearchState:
                 f"the search in {(self._path or Path()).parent} had {', '.join(map(_another, changed))}",
                 hint="name another folder with --out, or start over with --fresh",
             )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _another(name: str) -> str:

@@ -25,6 +25,7 @@ MANIFEST, JOURNAL, SUMMARY = "run.json", "journal.jsonl", "summary.json"
 LEADERBOARD = "leaderboard.json"  # of a bench
 OUTPUTS = "outputs.jsonl"  # of the models that tasks call
 LOCK = "lock"
+SEARCH, PROPOSALS, EVALUATIONS = "search.json", "search.jsonl", "evaluations.jsonl"  # of a search
 BOARDS = "leaderboard*.json"  # made from a run of tasks, and made again at its end
 
 _USUAL = "runs"  # where commands make the folders of runs
@@ -223,10 +224,10 @@ def has_our_files(folder: Path) -> bool:
 
 
 def is_of_ours(folder: Path) -> bool:
-    """Return True if, at a glance, a folder has a run's manifest or journal."""
+    """Return True if, at a glance, a folder has a run's manifest or journal, or a search's."""
     return any(
         _OURS.encode() in _glance(folder / name)
-        for name in (MANIFEST, JOURNAL)
+        for name in (MANIFEST, JOURNAL, PROPOSALS)
         if (folder / name).is_file()  # and no pipe, which would never end
     )
 
@@ -238,7 +239,7 @@ def _glance(path: Path) -> bytes:
 
 def refuse_foreign(folder: Path) -> None:
     """Refuse a folder where a file of somebody else has a name that we would write to."""
-    for name in (MANIFEST, JOURNAL, SUMMARY, OUTPUTS):
+    for name in (MANIFEST, JOURNAL, SUMMARY, OUTPUTS, SEARCH, PROPOSALS):
         try:
             start = _glance(folder / name)
         except (FileNotFoundError, NotADirectoryError):
@@ -247,7 +248,7 @@ def refuse_foreign(folder: Path) -> None:
             raise UsageError(
                 f"{folder / name} cannot be read: {error.strerror}", hint="choose another --out"
             ) from None
-        is_torn = name in {JOURNAL, OUTPUTS} and _OURS_AT.startswith(start)  # as it was begun
+        is_torn = name in {JOURNAL, OUTPUTS, PROPOSALS} and _OURS_AT.startswith(start)  # as it was begun
         if not is_torn and _OURS.encode() not in start:
             raise NotARun(
                 f"{folder / name} was not written by optimize-eval", hint="choose another folder with --out"

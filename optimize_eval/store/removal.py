@@ -12,10 +12,13 @@ from pathlib import Path
 from optimize_eval.errors import UsageError
 from optimize_eval.store.folder import (
     BOARDS,
+    EVALUATIONS,
     JOURNAL,
     LOCK,
     MANIFEST,
     OUTPUTS,
+    PROPOSALS,
+    SEARCH,
     SUMMARY,
     hint_for_missing,
     holder,
@@ -23,7 +26,10 @@ from optimize_eval.store.folder import (
     locked,
 )
 
-_NAMES = (SUMMARY, "report.html", OUTPUTS, JOURNAL, f"{MANIFEST}.v1", MANIFEST, LOCK)  # in which they go
+_NAMES = (  # in the order in which they go
+    *(SUMMARY, "report.html", OUTPUTS, SEARCH, EVALUATIONS, PROPOSALS),
+    *(JOURNAL, f"{MANIFEST}.v1", MANIFEST, LOCK),
+)
 _PATTERNS = (
     BOARDS,
     *(f".{name}.[0-9]*" for name in (*_NAMES, BOARDS)),

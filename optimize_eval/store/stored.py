@@ -4,6 +4,7 @@ Reading needs the folder and nothing else: no evaluator, no dataset. A command t
 what it is about itself, which joins what is there.
 """
 
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from optimize_eval.store.folder import (
     JOURNAL,
     MANIFEST,
     OUTPUTS,
+    PROPOSALS,
     SUMMARY,
     hint_for_missing,
     read_document,
@@ -111,13 +113,20 @@ def open_stored(run: str | Path) -> StoredRun:
     try:
         document = read_document(folder)
         if document is None or not (folder / JOURNAL).exists():
-            raise UsageError(f"there is no run in {str(run)!r}", hint=hint_for_missing(run))
+            raise _no_run(folder, run)
         return read_run(folder, document)
     except NotARun as error:
         if not error.message.startswith(MANIFEST):
             raise
         rest = error.message.removeprefix(MANIFEST)
         raise NotARun(f"{folder / MANIFEST}{rest}", hint=error.hint) from None
+
+
+def _no_run(folder: Path, run: str | Path) -> UsageError:
+    if not (folder / MANIFEST).exists() and (folder / PROPOSALS).is_file():
+        hint = f"`optimize-eval report {shlex.quote(str(folder))}` says how far it is"
+        return UsageError(f"{folder} is a search without a final sweep, and no run yet", hint=hint)
+    return UsageError(f"there is no run in {str(run)!r}", hint=hint_for_missing(run))
 
 
 def read_run(folder: Path, document: Document, notes: tuple[str, ...] = ()) -> StoredRun:

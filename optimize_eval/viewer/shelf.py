@@ -4,7 +4,8 @@ import threading
 from pathlib import Path
 
 from optimize_eval.reports.page.live import REST, Live
-from optimize_eval.store.listing import ListedRun, list_runs
+from optimize_eval.store.listing.listed import ListedRun
+from optimize_eval.store.listing.runs import list_runs
 
 
 class Shelf:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 from collections import Counter
@@ -46,6 +48,10 @@ def project(folder: Path) -> Path:
         lines = [json.dumps({"id": f"{split}-{n}", "worth": 0.5 + n / 20}) for n in range(1, size + 1)]
         (folder / f"{split}.jsonl").write_text("\n".join(lines) + "\n")
     return folder
+
+
+def joined(done: Result) -> str:
+    return " ".join(done.stdout.split())
 
 
 def called(folder: Path) -> Counter[str]:
@@ -159,6 +165,12 @@ if len(open("called").readlines()) == {after} and not os.path.exists("killed"):
     command = [str(PROGRAM), *WITH_VAL, "--budget", "200", "--concurrency", "1"]
     killed = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ)
     assert killed.returncode == -signal.SIGKILL
+    resumes, shown = shlex.join(["optimize-eval", *command[1:]]), in_this_process(folder)("report", "r")
+    assert (shown.status, shown.stdout.splitlines()[-1]) == (0, f" next       to resume: {resumes}")
+    assert f"a search without a result yet: {after - 1} of at most 200 calls" in joined(shown)
+    listed = in_this_process(folder)("runs", ".")
+    assert re.search(rf" r +unfinished +{after - 1}/200 ", listed.stdout)
+    assert listed.stdout.splitlines()[-2:] == ["   to resume:", f"     {resumes}"]
 
     done = in_this_process(folder)(*WITH_VAL, "--budget", "200", "--json")
 
@@ -187,8 +199,20 @@ def test_ctrl_c_writes_the_best_so_far_and_the_same_command_goes_on(tmp_path: Pa
     done = subprocess.run(command, cwd=folder, capture_output=True, check=False, env=os.environ)
 
     assert done.returncode == 130, done.stderr
-    assert b"the same command again goes on" in done.stderr
+    made = called(folder).total()
+    told = f"interrupted: {made} of at most 200 calls are done; to resume:\n  "
+    assert done.stderr.decode().endswith(told + shlex.join(["optimize-eval", *command[1:]]) + "\n")
     assert (folder / "best.txt").read_text() == "4"
+    cli = in_this_process(folder)
+    shown, listed = cli("report", "r", "--json").json, cli("runs", ".", "--json").json["runs"]
+    assert (shown["best"], shown["best_artifact"], shown["calls"]["search"]) == ("p4", "4", made)
+    assert "p4 is ahead of seed so far" in shown["verdict"]["text"]
+    assert [(one["state"], one["search"]["best"]["name"]) for one in listed] == [("interrupted", "p4")]
+    refused = cli("report", "r", "--check")
+    assert (refused.status, "is a search without a final sweep" in refused.stderr) == (2, True)
+    assert cli("diff", "r", "r").status == 2
+    assert cli("runs", "rm", "r", "--yes").status == 0
+    assert not (folder / "r").exists()
 
 
 def test_without_examples_each_candidate_is_one_call(tmp_path: Path) -> None:
@@ -491,7 +515,8 @@ def test_the_time_ends_a_search_and_a_later_command_goes_on(tmp_path: Path) -> N
     more = cli(*WITH_VAL, "--budget", "60", "--max-time", "10m", "--json")
 
     assert (late.status, more.status) == (4, 0)
-    assert "the time is over" in late.stderr
+    assert "out of time (--max-time): 0 of at most 60 calls are done; to resume:" in late.stderr
+    assert "optimize-eval optimize seed.txt" in late.stderr
     assert more.json["status"] == "budget"
 
 
@@ -567,3 +592,21 @@ def test_starting_over_deletes_nothing_of_somebody_else(tmp_path: Path) -> None:
 
     assert done.status == 2
     assert (folder / "r" / "run.json").read_text() == '{"mine": true}'
+
+
+def test_a_search_that_is_continued_and_stopped_keeps_its_result_and_says_so(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+    first = cli(*WITH_VAL, "--budget", "60", "--json").json
+
+    late = cli(*WITH_VAL, "--budget", "120", "--max-time", "0.001s")
+    shown, (listed,) = cli("report", "r"), cli("runs", ".", "--json").json["runs"]
+
+    assert late.status == 4
+    assert first["verdict"]["text"] in joined(shown)
+    assert "note: the search was continued since, and has no other result yet: the time is" in shown.stderr
+    assert "--budget 120 --max-time 0.001s" in shown.stderr
+    assert (listed["verdict"], listed["search"]["status"]) == (first["verdict"]["text"], "time")
+    again = cli(*WITH_VAL, "--budget", "120")
+    assert again.status == 0
+    assert "continued since" not in cli("report", "r").stderr

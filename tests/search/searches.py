@@ -29,6 +29,10 @@ class CountingScorer:
         self.known: dict[tuple[int, Trial], Outcome] = {}
         self.called: Counter[str] = Counter()
 
+    @property
+    def made(self) -> int:
+        return self.called.total()
+
     def owed(self, pairs: Sequence[Trial]) -> int:
         return sum(key not in self.known for key in self._keys(pairs))
 

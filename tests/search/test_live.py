@@ -12,8 +12,9 @@ from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
-from optimize_eval.search.live import FILE, LiveScorer
+from optimize_eval.search.live import LiveScorer
 from optimize_eval.search.scoring import Trial
+from optimize_eval.store.folder import EVALUATIONS
 from tests.run.projects import Project
 
 PAIRS = [Trial(text, "train", line) for text in ("a", "bbb") for line in (1, 2, 3)]
@@ -36,7 +37,7 @@ def scorer(project: Project, *texts: str, stop: Stop | None = None) -> Iterator[
         {("train", example.line): example for example in lines},
         stop=stop or Stop(),
         slots=2,
-        path=project.folder / FILE,
+        path=project.folder / EVALUATIONS,
     ) as live:
         yield live
 
@@ -48,7 +49,7 @@ def test_pairs_are_scored_once_in_this_session_and_in_all_later_ones(project: Pr
         assert first.owed(PAIRS) == 2
     with scorer(project) as second:
         outcomes = second.score(PAIRS)
-        assert second.calls == 2
+        assert second.made == 6
 
     assert [one[0].score for one in outcomes if isinstance(one[0], Scored)] == [
         0.11,
@@ -68,7 +69,7 @@ def test_a_recorded_failure_is_final(project: Project, monkeypatch: pytest.Monke
         (failed,) = first.score(PAIRS[1:2])
     with scorer(project) as second:
         (again,) = second.score(PAIRS[1:2])
-        assert second.calls == 0
+        assert second.made == 1
 
     for one in (failed[0], again[0]):
         assert isinstance(one, Failed)

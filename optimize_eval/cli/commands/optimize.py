@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import typer
 
 from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.cli import output
+from optimize_eval.cli.ending import kept_command
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, sweep_of
 from optimize_eval.cli.printed.search_ending import carry_out
@@ -76,7 +78,8 @@ def optimize(
         task_model=model.task_model,
     )
     folder = Path(place.out) if place.out else _default_folder(wanted, what.files)
-    task = wanted.task(folder, handling_of(slots, limit))
+    handling = replace(handling_of(slots, limit), command=kept_command())
+    task = wanted.task(folder, handling)
     if planned.dry_run:
         from optimize_eval.cli.printed import dry_search  # noqa: PLC0415  only here
 

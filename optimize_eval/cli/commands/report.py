@@ -1,5 +1,7 @@
 """`optimize-eval report`: a run's result once more, from its journal; `--check` computes it another way."""
 
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,7 +10,7 @@ from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.formats.table import FORMATS, FormatName
 from optimize_eval.cli.options import board_gates, gates
-from optimize_eval.cli.printed import checked, page, records, step_summary
+from optimize_eval.cli.printed import checked, page, records, searched, step_summary
 from optimize_eval.cli.printed.some_examples import find_examples
 from optimize_eval.errors import UsageError
 from optimize_eval.findings import demands
@@ -67,7 +69,11 @@ def report(
     name = _choose(format_, check=check, as_json=printed.as_json)
     look = page.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
     laid_out = records.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})
+    if searched.is_unfinished(Path(run)):
+        _report_search(Path(run), name, is_plain=not (check or all_ or for_step))
+        return
     stored = _opened(run, all_=all_, check=check)
+    searched.note_later(stored)
     step_summary.check(for_step)
     beside = {
         "--check": check,
@@ -97,6 +103,16 @@ def report(
         has_other_numbers=bool(demanded.margin or for_step),
     )
     _report_run(reported, name, check=check, for_step=for_step)
+
+
+def _report_search(folder: Path, name: FormatName, *, is_plain: bool) -> None:
+    """Report how far a search came that is no run yet."""
+    if not is_plain or name not in {FormatName.TERMINAL, FormatName.JSON}:
+        raise UsageError(
+            f"{folder} is a search without a final sweep: there are no numbers of it yet",
+            hint=f"`optimize-eval report {shlex.quote(str(folder))}` or --json says how far it is",
+        )
+    searched.show_unfinished(folder, as_json=name is FormatName.JSON)
 
 
 def _demands(stored: StoredRun, demanded: RunGateOptions) -> demands.Demands:

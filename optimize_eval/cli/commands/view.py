@@ -9,7 +9,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
-from optimize_eval.store.listing import list_runs
+from optimize_eval.store.listing.runs import list_runs
 from optimize_eval.viewer.server import PageServer
 from optimize_eval.viewer.shelf import Shelf
 

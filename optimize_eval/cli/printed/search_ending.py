@@ -37,7 +37,8 @@ def carry_out(
     else:
         from optimize_eval.reports.terminal import search as report  # noqa: PLC0415  only for people
 
-        output.emit(report.render(output.fitted(document), width=output.width(), paint=output.paint()))
+        told = {**document, "resume": None}  # which stderr says at the end
+        output.emit(report.render(output.fitted(told), width=output.width(), paint=output.paint()))
     _end(done, task, require_better=require_better)
 
 
@@ -86,19 +87,20 @@ def _write_text(path: Path, texts: "Texts") -> None:
 
 
 def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None:
-    from optimize_eval.cli.ending import end  # noqa: PLC0415  see optimize
+    from optimize_eval.cli.ending import end, same_command  # noqa: PLC0415  see optimize
     from optimize_eval.search.ending import FAILED, Why  # noqa: PLC0415
     from optimize_eval.search.result.findings import BETTER  # noqa: PLC0415
 
+    so_far = f"{done.found.counts.calls:,} of at most {done.found.counts.budget:,} calls are done"
     if done.found.why is Why.INTERRUPTED:
-        output.say("interrupted: nothing is lost; the same command again goes on")
+        output.say(f"interrupted: {so_far}; to resume:\n  {same_command()}")
         raise Interrupted
     if done.found.why in FAILED:
         output.say(f"error: {done.found.sentence}")
-        output.say("  try: fix it, then run the same command again: it resumes")
+        output.say(f"  after fixing it, run:\n  {same_command()}")
         raise typer.Exit(_FAILED)
     if done.found.why is Why.TIME and not done.finished:
-        output.say(f"out of time: {done.found.sentence}; the same command resumes")
+        output.say(f"out of time (--max-time): {so_far}; to resume:\n  {same_command()}")
         raise typer.Exit(_FAILED)
     if done.finished:
         end(done.finished, folder=task.folder, out=str(task.folder))

@@ -10,10 +10,12 @@ from typing import Any
 import orjson
 
 from optimize_eval.cli import output
+from optimize_eval.errors import UsageError
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reading import files
-
-FILE = "search.json"
+from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH
+from optimize_eval.store.listing.searches import STOPPED, stopped_session
+from optimize_eval.store.stored import StoredRun
 
 _SCHEMA = "optimize-eval.optimize.v1"
 
@@ -21,7 +23,7 @@ _SCHEMA = "optimize-eval.optimize.v1"
 def search_of(folder: Path, summary: Summary) -> Mapping[str, Any] | None:
     """Read what the search said; None where the run is not, or no more, the one that it ended with."""
     try:
-        document = orjson.loads(files.load(folder / FILE, files.OF_A_RUN))
+        document = orjson.loads(files.load(folder / SEARCH, files.OF_A_RUN))
         rows = document["summary"]["rows"] if document["schema"] == _SCHEMA else None
     except (OSError, orjson.JSONDecodeError, LookupError, TypeError):
         return None
@@ -41,10 +43,48 @@ def show(document: Mapping[str, Any]) -> bool:
     return True
 
 
+def is_unfinished(folder: Path) -> bool:
+    """Return True if a folder holds a search that has no final sweep."""
+    return (folder / PROPOSALS).is_file() and not (folder / MANIFEST).exists()
+
+
+def show_unfinished(folder: Path, *, as_json: bool) -> None:
+    """Print what a search came to that has no final sweep: it found nothing to compare, or was stopped."""
+    from optimize_eval.search.result.so_far import search_so_far  # noqa: PLC0415  see show
+
+    document: Mapping[str, Any] = search_so_far(folder) or {}
+    document = _ended(folder, document["status"]) or document
+    if as_json:
+        output.emit_json(document)
+    elif not show(document):
+        raise UsageError(
+            f"{folder / SEARCH} is not as optimize wrote it", hint="run the search's command again"
+        )
+
+
+def note_later(stored: StoredRun) -> None:
+    """Say of a run that its search was continued, and stopped before another final sweep."""
+    if stopped := stopped_session(stored.folder):
+        command = f"; to resume:\n  {stopped.command}" if stopped.command else ""
+        how = stopped.sentence or "it was killed"
+        output.say(f"note: the search was continued since, and has no other result yet: {how}{command}")
+
+
 def note(document: Mapping[str, Any]) -> None:
     """Say what formats without the search's verdict do not know."""
     among = (document["verdict"].get("by") or {}).get("among")
     output.say(
         f"note: a search chose these candidates{f', among {among:,}' if among else ''}: "
-        f"its verdict is in {FILE}, and in the report for the terminal"
+        f"its verdict is in {SEARCH}, and in the report for the terminal"
     )
+
+
+def _ended(folder: Path, status: str) -> Mapping[str, Any] | None:
+    """Read the result of a search that came to its end with nothing to compare; None where it did not."""
+    if status in {*STOPPED, "time", "running"}:
+        return None
+    try:
+        document: Any = orjson.loads(files.load(folder / SEARCH, files.OF_A_RUN))
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return document if isinstance(document, dict) and document.get("status") == status else None

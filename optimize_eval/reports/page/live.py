@@ -17,7 +17,8 @@ from optimize_eval.reports.page.columns import AxisNames, RecordColumns
 from optimize_eval.reports.page.details import block_of
 from optimize_eval.reports.page.source import Examples, PageSource, examples_of, source_of
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY
-from optimize_eval.store.listing import ListedRun, State, list_runs
+from optimize_eval.store.listing.listed import ListedRun, State
+from optimize_eval.store.listing.runs import list_runs
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import open_stored
 

@@ -7,11 +7,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.findings.wording import number
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.terminal.table import Column, layout_table
 from optimize_eval.store.layout import SINGLE
-from optimize_eval.store.listing import ComparedAxes, ListedRun, State
+from optimize_eval.store.listing.listed import ComparedAxes, ListedRun, State
+from optimize_eval.store.listing.searches import StoredSearch
 
 SCHEMA = "optimize-eval.runs.v1"
 
@@ -108,12 +110,15 @@ def _seconds(at: str | None) -> float | None:
 def _below(one: ListedRun, fit: Callable[[str], str], width: int) -> list[str]:
     """Say below a run's row what came out, what it compares, and what was noted of it."""
     told = [fit(shortened(one.reason, _LONGEST))] if one.reason is not None else [fit(_came_out(one))]
+    told += [fit(_search(one.search))] if one.search else []
     told += [fit(_compares(one.axes))] if one.axes else []
     told += [f"note: {fit(shortened(one.note, _LONGEST))}"] if one.note else []
     return [line for text in told for line in wrapped("   ", text, width)] + _to_resume(one, fit)
 
 
 def _came_out(one: ListedRun) -> str:
+    if one.search and one.verdict is None:
+        return _so_far(one.search)
     if one.verdict is not None:
         return shortened(_INTERVAL.sub("", one.verdict), _LONGEST)
     if owed := one.units.get("owed"):
@@ -130,8 +135,27 @@ def _by_whom(one: ListedRun) -> str:
 
 def _to_resume(one: ListedRun, fit: Callable[[str], str]) -> list[str]:
     """Give the command that goes on with what was not finished, in a line of its own, to be pasted."""
-    is_open = one.state is not State.RUNNING and (one.units.get("owed") or one.state is State.UNFINISHED)
+    is_open = one.state is not State.RUNNING and (
+        one.units.get("owed") or one.state is State.UNFINISHED or one.search
+    )
     return ["   to resume:", f"     {fit(one.command)}"] if is_open and one.command else []
+
+
+def _so_far(search: StoredSearch) -> str:
+    """Say what a search has found that is no run yet."""
+    best = search.best
+    if best is None:
+        return f"a search: its seed {search.seed} is not scored yet"
+    seed = f"{search.seed} {number(search.found[0]['search_mean'])}"
+    if not best["found"]:
+        return f"a search: nothing is ahead of {seed} so far"
+    return f"a search: {search.name_of(best)} is ahead so far, {number(best['search_mean'])}; {seed}"
+
+
+def _search(search: StoredSearch) -> str:
+    """Say how far a search came and how it was stopped."""
+    ended = f"; {search.sentence}" if search.sentence else ""
+    return f"{search.calls:,} of at most {search.budget:,} calls of the search are done{ended}"
 
 
 def _compares(axes: ComparedAxes) -> str:
@@ -175,5 +199,6 @@ def _to_dict(one: ListedRun) -> dict[str, Any]:
         "ended_at": one.ended_at,
         "bytes": one.bytes,
         **({"units": dict(one.units)} if one.units else {}),
+        **({"search": one.search.to_dict()} if one.search else {}),
         **(asdict(one.axes) if one.axes else {}),
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.findings.shapes.summary import Point, Verdict, summary_from
-from optimize_eval.findings.wording import number
+from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells import difference, ends, short_interval
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import inert
@@ -29,7 +29,7 @@ def render(document: Document, *, width: int, paint: Paint = plain) -> str:
     points = tuple(Point(mark=one["mark"], text=one["text"]) for one in told["points"])
     verdict = Verdict(text=told["text"], points=points, state=told.get("state"))
     lines = verdict_lines(verdict, width, paint)
-    if document["summary"]:
+    if document["summary"] and told.get("state") != "unfinished":
         lines += _finalists(document, width)
     lines += _curve(document["curve"], width)
     lines += _lineage(document, width)
@@ -106,20 +106,32 @@ def _diff(text: str) -> list[str]:
 
 
 def _calls(document: Document, width: int) -> list[str]:
-    calls, made = document["calls"], document["proposals"]
-    refused = sum(made["refused"].values())
+    calls, made = document["calls"], document.get("proposals")
     told = (
-        f"{calls['search']:,} of {document['budget']:,} in the search, {calls['final']:,} in the final "
-        f"sweep; {made['proposed']:,} proposals: {made['accepted']:,} accepted, {made['rejected']:,} no "
-        f"better, {refused:,} refused"
+        f"{calls['search']:,} of {document['budget']:,} in the search, {calls['final']:,} in the final sweep"
     )
+    if made:  # a search that was killed does not say
+        refused = sum(made["refused"].values())
+        told += (
+            f"; {count(made['proposed'], 'proposal')}: {made['accepted']:,} accepted, "
+            f"{made['rejected']:,} no better, {refused:,} refused"
+        )
     return wrapped(f" {'calls':<{_HEAD - 1}}", told, width)
 
 
 def _next(document: Document, width: int) -> list[str]:
-    run = document["run"]
+    run, command = document["run"], document.get("resume")
     steps = [f"optimize-eval report {run}"] if document["summary"] else []
-    more = [f"the same command with --budget {2 * document['budget']:,} goes on".replace(",", "")]
-    head = f" {'next':<{_HEAD - 1}}"
-    lines = [f"{head if not number else ' ' * _HEAD}{step}" for number, step in enumerate(steps)]
-    return [*lines, *wrapped(" " * _HEAD if lines else head, more[0], width)]
+    steps += [] if command else _further(document)
+    lines = [line for step in steps for line in wrapped(" " * _HEAD, step, width)]
+    lines += [f"{' ' * _HEAD}to resume: {inert(command, ci=False)}"] if command else []
+    return [f" {'next':<{_HEAD - 1}}{lines[0].lstrip()}", *lines[1:]] if lines else []
+
+
+def _further(document: Document) -> list[str]:
+    """Say how a search that has ended is continued, where that is of any use."""
+    if document["status"] == "budget":
+        return [f"the same command with --budget {2 * document['budget']} goes on"]
+    if document["status"] == "plateau":
+        return ["the same command with --no-early-stop goes on"]
+    return []

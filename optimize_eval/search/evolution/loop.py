@@ -18,6 +18,7 @@ from optimize_eval.search.evolution.adapter import Adapter, Item, Label, Tally
 from optimize_eval.search.evolution.reflector import ORIGIN, Reflector
 from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.result.tree import Node
+from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Brakes
 
 _MOST_ERRORS = 10  # of GEPA's own
@@ -49,11 +50,14 @@ class _Silent:
 class Watcher:
     """Sees what GEPA does: its callbacks, its question whether to stop, and which proposals it may accept."""
 
-    def __init__(self, plan: SearchPlan, purse: Purse, brakes: Brakes, tally: Tally) -> None:
+    def __init__(
+        self, plan: SearchPlan, purse: Purse, brakes: Brakes, tally: Tally, state: SearchState
+    ) -> None:
         self._accepts_equal = plan.accepts_equal
         self._purse = purse
         self._brakes = brakes
         self._tally = tally
+        self._state = state
         self.nodes: list[Node] = []
         self.rejected = 0
         self.iterations = 0
@@ -104,6 +108,7 @@ class Watcher:
             train=self._train.get(key),
         )
         self.nodes.append(node)
+        self._state.add_found({"found": node.number, **node.to_dict()})
         if node.number:
             self._brakes.proposed(self._best())
         else:

@@ -12,8 +12,8 @@ from optimize_eval.search.result.findings import Result
 from optimize_eval.search.result.tree import Node, SearchOutcome
 
 SCHEMA = "optimize-eval.optimize.v1"
-FILE = "search.json"
 
+_RESUMABLE = {findings.UNFINISHED, findings.COULD_NOT}
 _MOST_DIAGNOSTICS = 10
 _LONGEST_DIFF = 2_000  # lines
 
@@ -28,8 +28,9 @@ def document(
     folder: str,
     final_calls: int,
     summary: Summary | None,
+    command: str | None = None,
 ) -> dict[str, Any]:
-    """Make it; `summary` is the final sweep's."""
+    """Make it; `summary` is the final sweep's, `command` what people run to go on."""
     best, calls = result.best if result else None, outcome.counts.calls
     fields = {
         "schema": SCHEMA,
@@ -37,6 +38,7 @@ def document(
         "run_dir": folder,
         "status": str(outcome.why),
         "ended": outcome.sentence,
+        "resume": command if result is None or result.state in _RESUMABLE else None,
         "verdict": _verdict(result, outcome, goal, seed, split),
         "best_artifact": shown(best.texts) if best else None,
         "best": _name(best, seed),
@@ -112,9 +114,11 @@ def _verdict(
 ) -> dict[str, Any]:
     if result is None:
         return {
-            "text": f"the search could not go on: {outcome.sentence}",
+            "text": f"the search could not go on: {outcome.sentence}"
+            if outcome.why in FAILED
+            else f"there is no result yet, as the seed is not scored: {outcome.sentence}",
             "points": [],
-            "state": findings.COULD_NOT if outcome.why in FAILED else str(outcome.why),
+            "state": findings.COULD_NOT if outcome.why in FAILED else findings.UNFINISHED,
             "winner": None,
             "by": None,
         }

@@ -15,7 +15,7 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
-from optimize_eval.search.live import FILE, scored_in
+from optimize_eval.search.live import scored_in
 from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.session.calling import Finished, call, reachable, summarise
 from optimize_eval.session.host import Host
@@ -23,7 +23,7 @@ from optimize_eval.session.opening import opened
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs, prepare
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL
 from optimize_eval.store.stored import StoredRun
 
 
@@ -53,7 +53,7 @@ def sweep_finalists(
         reachable(prepared.plan, connecting) as handing_over,
         opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored,
     ):
-        _plant(stored, prepared.plan, scored_in(folder / FILE))
+        _plant(stored, prepared.plan, scored_in(folder / EVALUATIONS))
         settings = handling.settings(prepared.plan)
         called = call(prepared.plan, stored, settings, host, connecting=handing_over)
         summary = summarise(stored)

@@ -7,6 +7,7 @@ seed_only           no other candidate came out ahead in the search
 heldout_regression  what was better on train is worse than the seed on held-out examples
 flat_scores         all scores were equal: there is nothing to improve
 missing_diagnostics nothing better was found, and proposers saw scores without any reason
+unfinished          the search, or its final sweep, was stopped: what is ahead is so in the search only
 failed              the search could not go on
 """
 
@@ -24,7 +25,7 @@ from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.store.layout import SINGLE
 
-BETTER, NOT_SHOWN, SEED_ONLY = "better", "not_shown", "seed_only"
+BETTER, NOT_SHOWN, SEED_ONLY, UNFINISHED = "better", "not_shown", "seed_only", "unfinished"
 REGRESSION, FLAT, UNEXPLAINED, COULD_NOT = (
     "heldout_regression",
     "flat_scores",
@@ -78,6 +79,8 @@ def sentence(result: Result, outcome: SearchOutcome, goal: Goal, seed: str, spli
     match result.state:
         case "failed":
             return f"the search could not go on: {outcome.sentence}"
+        case "unfinished":
+            return so_far(result.best, outcome.seed, seed)
         case "flat_scores":
             return f"every candidate scored the same on {goal.name}: there is nothing to improve"
         case "heldout_regression":
@@ -86,6 +89,16 @@ def sentence(result: Result, outcome: SearchOutcome, goal: Goal, seed: str, spli
             tried = count(outcome.counts.proposals, "proposal")
             return f"no candidate came out ahead of {seed}{where} after {tried}"
     return _of_best(result, goal, seed, split)
+
+
+def so_far(best: Node, first: Node, seed: str) -> str:
+    """Say how far a search came that has no final sweep yet."""
+    if not best.number:
+        return f"no candidate is ahead of {seed} so far, which scores {number(first.mean)} in the search"
+    return (
+        f"{best.name} is ahead of {seed} so far, {number(best.mean)} to {number(first.mean)} in the search; "
+        "no final sweep was made"
+    )
 
 
 def _of_best(result: Result, goal: Goal, seed: str, split: str) -> str:

@@ -62,15 +62,15 @@ class Counts:
 
     calls: int
     budget: int
-    failed: int  # calls
-    skipped: int
-    proposals: int  # that proposers replied with
+    failed: int = 0  # calls
+    skipped: int = 0
+    proposals: int = 0  # that proposers replied with
     proposer_calls: int
     proposer_failures: int
     refused: Mapping[str, int]
     tokens: int
-    iterations: int
-    rejected: int  # proposals that were no better on their minibatch
+    iterations: int = 0
+    rejected: int = 0  # proposals that were no better on their minibatch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,7 @@ Reads no journal but its end, and reports what cannot be read as a problem of th
 numbers behind a verdict are not known here.
 """
 
-import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from optimize_eval.store.folder import (
     JOURNAL,
     LEADERBOARD,
     MANIFEST,
+    SEARCH,
     SUMMARY,
     has_our_files,
     holder,
@@ -27,62 +25,31 @@ from optimize_eval.store.folder import (
 )
 from optimize_eval.store.journal import SCHEMA, check_schema, decode, last_line
 from optimize_eval.store.layout import Layout
+from optimize_eval.store.listing.listed import ComparedAxes, ListedRun, State, changed_at, size_of
+from optimize_eval.store.listing.searches import (
+    KILLED,
+    UNKNOWN,
+    read_search,
+    stopped_session,
+)
 from optimize_eval.store.manifest import Manifest, is_bench, layout_of
 from optimize_eval.store.note import command_of, note_of
 
 _UNITS = ("total", "scored", "failed", "skipped", "owed")
 
 
-class State(StrEnum):
-    """What is known of how a run stands."""
-
-    RUNNING = "running"
-    DONE = "done"
-    INTERRUPTED = "interrupted"
-    TOO_MANY_FAILURES = "too_many_failures"
-    OVER_BUDGET = "over_budget"
-    OUT_OF_TIME = "out_of_time"
-    UNFINISHED = "unfinished"  # its last session said nothing of how it ended: it was killed
-    DAMAGED = "damaged"
-
-
+_SEARCHED = {  # how a search ended that came to no final sweep → its state; any other is a good end
+    KILLED: State.UNFINISHED,
+    UNKNOWN: State.UNFINISHED,
+    "interrupted": State.INTERRUPTED,
+    "time": State.OUT_OF_TIME,
+    "cost": State.OVER_BUDGET,
+    "evaluator": State.TOO_MANY_FAILURES,
+    "proposer": State.TOO_MANY_FAILURES,
+}
 _ENDED = frozenset(
     {State.DONE, State.INTERRUPTED, State.TOO_MANY_FAILURES, State.OVER_BUDGET, State.OUT_OF_TIME}
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ComparedAxes:
-    """What a run compares, and by what."""
-
-    evaluators: tuple[str, ...]
-    candidates: tuple[str, ...]
-    task_models: tuple[str | None, ...]
-    splits: Mapping[str, int]  # with the number of their examples
-    repeats: int
-    baseline: str
-    is_bench: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedRun:
-    """A run at a glance; `changed_at` is when its journal was written to last, in seconds of the clock."""
-
-    folder: Path
-    state: State
-    changed_at: float
-    bytes: int
-    reason: str | None = None  # why it cannot be read
-    pid: int | None = None
-    verdict: str | None = None
-    verdict_state: str | None = None
-    winner: str | None = None
-    note: str | None = None
-    command: str = ""  # that resumes it, where it is known
-    axes: "ComparedAxes | None" = None
-    created_at: str | None = None
-    ended_at: str | None = None
-    units: Mapping[str, int] = field(default_factory=dict)
 
 
 def list_runs(folder: Path) -> list[ListedRun]:
@@ -112,10 +79,11 @@ def state_of(folder: Path) -> State:
 def _listed(folder: Path) -> ListedRun | None:
     try:
         (folder / MANIFEST).lstat()
+        read: Callable[[Path], ListedRun | None] = _read if has_our_files(folder) else _nothing
     except OSError:  # there is none, or the folder is closed to us
-        return None
+        read = _read_search
     try:
-        return _read(folder) if has_our_files(folder) else None
+        return read(folder)
     except OptimizeEvalError as error:
         reason = error.message
     except OSError as error:
@@ -123,7 +91,11 @@ def _listed(folder: Path) -> ListedRun | None:
     except (ValueError, RecursionError):
         reason = "its journal's last line is not a JSON object"
     return ListedRun(
-        folder=folder, state=State.DAMAGED, changed_at=_changed_at(folder), bytes=_size(folder), reason=reason
+        folder=folder,
+        state=State.DAMAGED,
+        changed_at=changed_at(folder),
+        bytes=size_of(folder),
+        reason=reason,
     )
 
 
@@ -135,23 +107,60 @@ def _read(folder: Path) -> ListedRun:
     state = State.RUNNING if held_by is not None else _stands(_state(footer), manifest, layout)
     summary = _summary(folder, state, manifest, layout.size)
     board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
-    verdict = _object((board or summary).get("verdict"))
+    stopped = stopped_session(folder)
+    verdict = _object((board or _searched(folder, summary) or summary).get("verdict"))
     return ListedRun(
         folder=folder,
         state=state,
-        changed_at=_changed_at(folder),
-        bytes=_size(folder),
-        pid=int(held_by) if held_by and held_by.isascii() and held_by.isdigit() else None,
+        changed_at=changed_at(folder),
+        bytes=size_of(folder),
+        pid=_pid(held_by),
         verdict=_text(verdict.get("text")),
         verdict_state=_text(verdict.get("state")),
         winner=_text(verdict.get("winner")),
+        search=stopped,
         note=note_of(manifest),
-        command=command_of(manifest),
+        command=stopped.command if stopped else command_of(manifest),
         axes=_axes(layout, is_bench=is_bench(manifest)),
         created_at=_text(manifest.get("created_at")),
         ended_at=_text(footer.get("ended_at")) if state in _ENDED else None,
         units=_counts(summary) or _known(manifest, layout, state),
     )
+
+
+def _nothing(_folder: Path) -> None:
+    """Leave out what is not ours."""
+
+
+def _read_search(folder: Path) -> ListedRun | None:
+    """Read a search that is no run yet."""
+    search = read_search(folder)
+    if search is None:
+        return None
+    held_by = holder(folder)
+    state = State.RUNNING if held_by is not None else _SEARCHED.get(search.status, State.DONE)
+    is_done = state is State.DONE
+    verdict = _object(_stored(folder / SEARCH).get("verdict")) if is_done else {}
+    return ListedRun(
+        folder=folder,
+        state=state,
+        changed_at=changed_at(folder),
+        bytes=size_of(folder),
+        pid=_pid(held_by),
+        verdict=_text(verdict.get("text")),
+        verdict_state=_text(verdict.get("state")),
+        command="" if is_done else search.command,
+        created_at=search.started_at,
+        ended_at=search.ended_at if state is not State.RUNNING else None,
+        units={"total": search.calls}
+        if is_done
+        else {"total": search.budget, "owed": search.budget - search.calls},
+        search=search,
+    )
+
+
+def _pid(held_by: str | None) -> int | None:
+    return int(held_by) if held_by and held_by.isascii() and held_by.isdigit() else None
 
 
 def _axes(layout: Layout, *, is_bench: bool) -> ComparedAxes:
@@ -212,6 +221,14 @@ def _summary(folder: Path, state: State, manifest: Manifest, calls: int) -> dict
     return {} if is_older else summary
 
 
+def _searched(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Read what the search said that a run ended, which knows among how many candidates it chose."""
+    if not summary or not (folder / SEARCH).is_file():
+        return {}
+    document = _stored(folder / SEARCH)
+    return document if _object(document.get("summary")).get("rows") == summary.get("rows") else {}
+
+
 def _known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
     """Count the calls and, where a last session wrote down what it left, those that are owed."""
     if state not in _ENDED or "ended_at" not in manifest:
@@ -232,26 +249,3 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _changed_at(folder: Path) -> float:
-    """Tell when a run was last written to; one without a journal by its manifest."""
-    for name in (JOURNAL, MANIFEST):
-        try:
-            return (folder / name).stat().st_mtime
-        except OSError:
-            continue
-    return 0.0
-
-
-def _size(folder: Path) -> int:
-    return sum(_sizes(folder))
-
-
-def _sizes(folder: Path) -> Iterator[int]:
-    for path, _, names in os.walk(folder):
-        for name in names:
-            try:
-                yield Path(path, name).lstat().st_size
-            except OSError:  # it is gone
-                continue

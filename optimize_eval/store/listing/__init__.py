@@ -1,0 +1,1 @@
+"""What stands in a folder, at a glance: `runs`, and `searches` that are no run yet."""
