@@ -117,4 +117,13 @@ class OptimizeArguments(SplitArguments, total=False):
     timeout: float | None
     cwd: str | Path | None
     api_base: str | None
+    patience: float | str | None
+    rpm: float | None
+    tpm: float | None
+    prices: str | Mapping[str, Mapping[str, float]] | None
+    max_cost: float | None
+    max_tokens_total: int | None
+    cluster_by: str | None
+    note: str | None
+    reuse: str | Path | Sequence[str | Path]
     fresh: bool

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from optimize_eval.options import values
-from optimize_eval.options.compared import SplitOptions
+from optimize_eval.options.compared import RUN, SplitOptions
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 
 OPTIMIZE = "optimize"  # the table of a sweep file
@@ -35,6 +35,9 @@ class SearchSplitOptions(SplitOptions):
     testset: Annotated[
         str | None, Option("A third split, for the final sweep only.", "FILE", values.PATH)
     ] = None
+    cluster_by: Annotated[str | None, Option("Examples that belong together.", "PATH", values.TEXT, RUN)] = (
+        None
+    )
     val_share: Annotated[
         float | None, Option("Hold out a share of --dataset as val.", "SHARE", values.NUMBER, OPTIMIZE)
     ] = None
@@ -193,6 +196,7 @@ class SearchJudgeOptions(OptionGroup):
         str | None,
         Option("TOML or JSON: how a judge judges.", "FILE", flags=("--rubric", "--intake-file")),
     ] = None
+    intake_json: Annotated[str | None, Option("The same as JSON.", "TEXT")] = None
     api_base: Annotated[str | None, Option("Where a judge's model is called.", "URL", values.URL)] = None
 
 
@@ -208,6 +212,16 @@ class SearchFolderOptions(OptionGroup):
         bool,
         Option("Delete what is in the folder and start over.", value=values.BOOLEAN),
     ] = False
+    reuse: Annotated[
+        tuple[str, ...],
+        Option(
+            "Copy scores of the same calls from there.",
+            "RUN|auto",
+            values.RUNS,
+            RUN,
+            flags=("--reuse", "--cache-from"),
+        ),
+    ] = ()
 
 
 class BestOptions(OptionGroup):

@@ -51,6 +51,8 @@ class Settings:
     most_cost: float | None = None  # in dollars, of one session
     most_tokens: int | None = None
     ends_at: float | None = None  # the instant from which on no call begins, of the stop's clock
+    cost_before: float = 0.0  # what the session spent before these calls
+    tokens_before: int = 0
 
     def allow(self, failures: int) -> bool:
         most = 0 if self.abort_on_failure else self.most_failures
@@ -62,10 +64,11 @@ class Settings:
 
     def over_budget(self, spending: Spending) -> str:
         """Say which budget is used up; empty where none is."""
-        if self.most_cost is not None and spending.cost >= self.most_cost:
-            return f"${spending.cost:,.4f} are spent (--max-cost {self.most_cost:g})"
-        if self.most_tokens is not None and spending.tokens >= self.most_tokens:
-            return f"{spending.tokens:,} tokens are used (--max-tokens-total {self.most_tokens})"
+        cost, tokens = self.cost_before + spending.cost, self.tokens_before + spending.tokens
+        if self.most_cost is not None and cost >= self.most_cost:
+            return f"${cost:,.4f} are spent (--max-cost {self.most_cost:g})"
+        if self.most_tokens is not None and tokens >= self.most_tokens:
+            return f"{tokens:,} tokens are used (--max-tokens-total {self.most_tokens})"
         return ""
 
 

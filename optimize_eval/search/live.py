@@ -26,7 +26,7 @@ from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.scoring import Outcomes, Trial
-from optimize_eval.search.stopping import cut_off
+from optimize_eval.search.stopping import Meter, cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.keys import key_of
@@ -44,6 +44,7 @@ class LiveScorer:
         examples: Examples,
         *,
         stop: Stop,
+        meter: Meter,
         slots: int,
         path: Path | None = None,
         task_model: str | None = None,
@@ -54,6 +55,7 @@ class LiveScorer:
         self._identities = tuple(identities)
         self._examples = examples
         self._stop = stop
+        self._meter = meter
         self._task_model = task_model
         self._watch = watch
         self._live = LiveEvaluators(self._specs, stop, connecting)
@@ -98,7 +100,7 @@ class LiveScorer:
         try:
             return [tuple(self._known[unit.key] for unit in units) for units in planned]
         except KeyError:
-            raise cut_off(self._stop, " while examples were scored") from None
+            raise cut_off(self._stop, " while examples were scored", self._meter) from None
 
     def _planned(self, pairs: Sequence[Trial]) -> list[list[Unit]]:
         return [
@@ -139,7 +141,7 @@ class LiveScorer:
             lanes,
             self._attempt,
             self._done,
-            lambda: self._stop.is_requested,
+            lambda: self._stop.is_requested or bool(self._meter.over),
             lambda record: crowded_out(record.unit, record.outcome),
         )
 
@@ -153,10 +155,14 @@ class LiveScorer:
             self._journal.append(record.line)
         self._known[record.unit.key] = record.outcome
         self.made += 1
+        usages = [usage.to_dict() for usage in record.outcome.spent.usages]
+        self._meter.take(self._specs[record.unit.evaluator].name, usages)
         if isinstance(record.outcome, Failed) and record.outcome.retry_after:
             self._live.rest(record.unit.evaluator, record.outcome.retry_after)
 
     def _tick(self) -> None:
+        if self._meter.over:
+            self._live.stop_waiting()
         self._live.end_if_over()
         self._watch(self.made)
 
@@ -168,6 +174,7 @@ class LiveScorer:
                 record = journal.decode(entry.line)
                 self._known[record["key"]] = _outcome(record)
                 self.made += "reused_from" not in record
+                self._meter.take(str(record["evaluator"]), record.get("usage", ()), is_earlier=True)
                 end = entry.offset + entry.length
         self._known.update((key, _outcome(record)) for key, record in final.items())
         return end

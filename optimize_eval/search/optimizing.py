@@ -1,7 +1,7 @@
 """An optimization from its task to its result: the search, the final sweep, and what may be said."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from optimize_eval.search.result.honest import Judged, Measured, judged, measure
 from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import SearchState
+from optimize_eval.search.stopping import Meter
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.host import Host
 from optimize_eval.session.settings import Handling
@@ -62,6 +63,7 @@ class SearchTask:
             "seed": self.seed_name,
             "goal": self.plan.goal.name,
             "evaluators": list(self.plan.goal.names),
+            "note": self.handling.note,
             "splits": {one.name: len(one.examples) for one in self.comparison.examples.sources},
         }
 
@@ -80,8 +82,9 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
     """Search, compare the best with the seed on all examples, and say what that shows."""
     check(task.plan)
     refuse_foreign(task.folder)
-    outcome = _search(task, host, connecting)
-    finished = _final(task, outcome, host, connecting)
+    meter = Meter(task.handling.budget)
+    outcome = _search(task, host, connecting, meter)
+    finished = _final(task, outcome, host, connecting, meter)
     result = _result(task, outcome, finished)
     result_document = document(
         result,
@@ -92,6 +95,7 @@ def optimize_task(task: SearchTask, host: Host, connecting: Connecting = connect
         folder=str(task.folder),
         final_calls=_beyond_search(finished),
         summary=finished.summary if finished else None,
+        spent=meter.to_dict(),
         command=task.handling.command or None,
     )
     if finished or not (task.folder / SUMMARY).exists():  # else an earlier result stands
@@ -104,7 +108,7 @@ def deciding(task: SearchTask) -> str:
     return "val" if "val" in names else names[0] if names else SINGLE
 
 
-def _search(task: SearchTask, host: Host, connecting: Connecting) -> SearchOutcome:
+def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) -> SearchOutcome:
     examples: Examples = {
         (source.name, example.line): example
         for source in task.comparison.examples.sources
@@ -120,13 +124,14 @@ def _search(task: SearchTask, host: Host, connecting: Connecting) -> SearchOutco
                 [identify(spec) for spec in specs],
                 examples,
                 stop=host.stop,
+                meter=meter,
                 slots=task.handling.concurrency,
                 path=task.folder / EVALUATIONS,
                 task_model=task.task_model,
                 connecting=connecting,
                 watch=lambda calls: _show(progress, calls, watch),
             ) as scorer:
-                outcome = search(task.plan, scorer, state, task.limits, host.stop)
+                outcome = search(task.plan, scorer, state, task.limits, host.stop, meter)
                 state.end(str(outcome.why), outcome.sentence)
         finally:
             state.close()
@@ -154,7 +159,9 @@ def _show(progress: Progress, calls: int, watch: Callable[[Sequence[Progress]], 
     watch([progress])
 
 
-def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Connecting) -> Finished | None:
+def _final(
+    task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Connecting, meter: Meter
+) -> Finished | None:
     """Sweep, unless there is nothing to compare, or the search was cut off."""
     if not outcome.nodes or outcome.why in {*FAILED, Why.INTERRUPTED, Why.COST}:
         return None
@@ -162,7 +169,9 @@ def _final(task: SearchTask, outcome: SearchOutcome, host: Host, connecting: Con
     if not chosen:
         return None
     seed = Candidate(name=task.seed_name, text=outcome.seed.text)
-    return sweep_finalists(task.comparison, chosen, seed, task.folder, task.handling, host, connecting)
+    spent = meter.session
+    handling = replace(task.handling, cost_before=spent.cost, tokens_before=spent.tokens)
+    return sweep_finalists(task.comparison, chosen, seed, task.folder, handling, host, connecting)
 
 
 def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None) -> Result | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import orjson
 
@@ -17,10 +17,16 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.names import distinct
 from optimize_eval.options import search
 from optimize_eval.options.arguments import OptimizeArguments
-from optimize_eval.options.calling import SlotOptions, TimeOptions
+from optimize_eval.options.calling import (
+    NoteOptions,
+    PricedServerOptions,
+    SlotOptions,
+    SpendingOptions,
+    TimeOptions,
+)
 from optimize_eval.options.evaluators import JudgeOptions, ReachOptions
 from optimize_eval.options.keywords import Given, Keywords
-from optimize_eval.options.reached import judge_of, starting_spec
+from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.results import Run, load_run
 from optimize_eval.search.callables import Function, connecting, function_spec
 from optimize_eval.search.choices import wanted_of
@@ -36,10 +42,14 @@ from optimize_eval.search.proposing.proposers import (
 )
 from optimize_eval.session.arguments import OneEvaluator, evaluators_of
 from optimize_eval.session.background import ProgramHost, Show, beside
-from optimize_eval.session.ending import DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
+from optimize_eval.session.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import handling_of
 
+if TYPE_CHECKING:
+    from optimize_eval.models import Manners
+
+_HANDLED = (TimeOptions, SpendingOptions, NoteOptions)
 _OPTIMIZE = Keywords(
     "optimize",
     OptimizeArguments,
@@ -49,7 +59,8 @@ _OPTIMIZE = Keywords(
         search.SearchJudgeOptions,
         ReachOptions,
         SlotOptions,
-        TimeOptions,
+        *_HANDLED,
+        PricedServerOptions,
     ),
 )
 
@@ -107,18 +118,21 @@ def optimize(
     given = _OPTIMIZE.check(options)
     host = ProgramHost(progress)
     listed: list[Any] = _listed(evaluators)
-    functions, specs = _evaluators(listed, _starting(given, listed), host)
+    manners = manners_of(given.group(PricedServerOptions), seeks_prices="max_cost" in given)
+    functions, specs = _evaluators(listed, _starting(given, listed, manners), host)
     what = given.group(search.SearchOptions)
     wanted = wanted_of(
         specs,
         _seeds(candidate, components=what.components),
         load_splits(what.files, host.say, seed=what.seed),
-        _proposers(proposer, reflection_model, given.get("api_base")),
+        _proposers(proposer, reflection_model, given.get("api_base"), manners),
         what=what,
         from_scratch=candidate is None,
     )
-    task = wanted.task(Path(out), handling_of(given.group(SlotOptions), given.group(TimeOptions)))
-    if given.group(search.SearchFolderOptions).fresh:
+    place = given.group(search.SearchFolderOptions)
+    handling = handling_of(given.group(SlotOptions), *map(given.group, _HANDLED), place)
+    task = wanted.task(Path(out), handling)
+    if handling.fresh:
         begin_anew(task.folder)
     done = beside(partial(optimize_task, task, host, connecting(functions)), host)
     return Search(
@@ -126,15 +140,17 @@ def optimize(
     )
 
 
-def _starting(given: Given, evaluators: Sequence[Any]) -> EvaluatorSpec:
+def _starting(given: Given, evaluators: Sequence[Any], manners: "Manners | None") -> EvaluatorSpec:
     """Make what evaluators that are given as texts start from; objective and base are for judges."""
     judge = judge_of(given.group(JudgeOptions)) if any(map(_is_judge, evaluators)) else None
-    return starting_spec(given.group(ReachOptions), judge)
+    return starting_spec(given.group(ReachOptions), judge, manners)
 
 
 def _exit_code(done: Optimized) -> int:
     if done.found.why in FAILED or (done.found.why is Why.TIME and not done.finished):
         return TOO_MANY_FAILURES
+    if done.found.why is Why.COST:
+        return COULD_NOT_GO_ON
     if done.found.why is Why.INTERRUPTED:
         return INTERRUPTED
     return exit_code(done.finished) if done.finished else DONE
@@ -174,7 +190,10 @@ def _seeds(candidate: str | Path | Mapping[str, str] | None, *, components: bool
 
 
 def _proposers(
-    programs: AProposer | Iterable[AProposer], models: str | Iterable[str], api_base: str | None
+    programs: AProposer | Iterable[AProposer],
+    models: str | Iterable[str],
+    api_base: str | None,
+    manners: "Manners | None",
 ) -> tuple[ProposerSpec, ...]:
     proposers = [
         plain_proposer(one) if callable(one) else parse_proposer(one, EvaluatorSpec(timeout=TIMEOUT))
@@ -184,5 +203,6 @@ def _proposers(
     if names:
         from optimize_eval.models import ModelSpec  # noqa: PLC0415  programs need none
 
-        proposers += [reflection_proposer(ModelSpec(name=name, api_base=api_base or "")) for name in names]
+        specs = [ModelSpec(name=name, api_base=api_base or "") for name in names]
+        proposers += [reflection_proposer(spec, manners=manners) for spec in specs]
     return tuple(proposers)

@@ -19,7 +19,7 @@ from optimize_eval.search.proposing.screening import WORDS, Refusal, Screen
 from optimize_eval.search.result.tree import Counts, SearchOutcome
 from optimize_eval.search.scoring import Scorer
 from optimize_eval.search.state import SearchState
-from optimize_eval.search.stopping import Brakes, EarlyStop
+from optimize_eval.search.stopping import Brakes, EarlyStop, Meter
 
 _LEAST_IDLE = 20  # iterations
 _CUT_SHORT = PAUSED | {Why.EVALUATOR}  # within a step, whose calls the budget had all given
@@ -36,15 +36,21 @@ class SearchLimits:
 
 
 def search(
-    plan: SearchPlan, scorer: Scorer, state: SearchState, limits: SearchLimits, stop: Stop
+    plan: SearchPlan,
+    scorer: Scorer,
+    state: SearchState,
+    limits: SearchLimits,
+    stop: Stop,
+    meter: Meter | None = None,
 ) -> SearchOutcome:
     """Search until the budget is spent, or there is another reason to end."""
     check(plan)
+    meter = meter or Meter()
     purse = Purse(limits.budget)
     stop.end_at(limits.ends_at)
-    brakes = _brakes(plan, limits, stop, purse)
+    brakes = _brakes(plan, limits, stop, purse, meter)
     screen = Screen({} if plan.from_scratch else plan.seed, plan.most_letters)
-    with Panel(plan.proposers, state, stop) as panel:
+    with Panel(plan.proposers, state, stop, meter) as panel:
         try:
             seed = _first_text(plan, panel, screen) if plan.from_scratch else plan.seed
         except Over as over:
@@ -107,9 +113,10 @@ def _evolved(
     )
 
 
-def _brakes(plan: SearchPlan, limits: SearchLimits, stop: Stop, purse: Purse) -> Brakes:
+def _brakes(plan: SearchPlan, limits: SearchLimits, stop: Stop, purse: Purse, meter: Meter) -> Brakes:
     return Brakes(
         stop,
+        meter,
         early=limits.early,
         ends_at=limits.ends_at,
         final_calls=limits.final_calls,

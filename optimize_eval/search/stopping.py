@@ -1,11 +1,15 @@
-"""When a search has had enough: the time is spent, somebody stops it, or nothing gets better."""
+"""When a search has had enough: time or money is spent, somebody stops it, or nothing gets better."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from optimize_eval.run.runner import Settings
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
+from optimize_eval.spent import Spending
 
 WINDOW = 10  # proposals
 THRESHOLD = 0.005  # of the range of scores
@@ -14,8 +18,45 @@ ON_ABOVE = 30  # calls of the budget
 _LEAST = 1e-12  # a gain of rounding is none
 
 
-def cut_off(stop: Stop, where: str) -> Over:
-    """Say why what was in flight was not waited for: somebody, or the clock, stops the search."""
+class Meter:
+    """What calls of models took, by whoever made them: in this session, which may have a budget, and in all.
+
+    Evaluators and proposers call from several threads.
+    """
+
+    def __init__(self, budget: Settings | None = None) -> None:
+        self._budget = budget
+        self._lock = threading.Lock()
+        self.session, self.search = Spending(), Spending()
+        self.over = ""  # which budget is used up
+
+    def take(
+        self, name: str, usages: Iterable[Mapping[str, Any]], candidate: str = "", *, is_earlier: bool = False
+    ) -> None:
+        """Count calls of models that somebody made, in an earlier session or in this one."""
+        usages, who = list(usages), {"evaluator": name, "candidate": candidate}
+        if not usages:
+            return
+        with self._lock:
+            for spending in (self.search,) if is_earlier else (self.search, self.session):
+                spending.take(who, usages)
+            if self._budget and not self.over:
+                self.over = self._budget.over_budget(self.session)
+
+    def check(self) -> None:
+        if self.over:
+            raise Over(Why.COST, self.over)
+
+    def to_dict(self) -> dict[str, Any] | None:
+        """Give the totals of the search; None where no model was called."""
+        totals = self.search.to_dict()
+        return totals and {**totals, "candidates": {}}  # by whom is enough
+
+
+def cut_off(stop: Stop, where: str, meter: Meter) -> Over:
+    """Say why what was in flight was not waited for: money, somebody, or the clock stops the search."""
+    if meter.over:
+        return Over(Why.COST, meter.over)
     if stop.is_out_of_time:
         return Over(Why.TIME, f"the time is over{where} (--max-time)")
     return Over(Why.INTERRUPTED, f"interrupted{where}")
@@ -35,6 +76,7 @@ class Brakes:
     def __init__(
         self,
         stop: Stop,
+        meter: Meter,
         *,
         early: EarlyStop | None = None,
         ends_at: float | None = None,
@@ -44,6 +86,7 @@ class Brakes:
         perfect: float | None,
     ) -> None:
         self._stop = stop
+        self._meter = meter
         self._early = early
         self._ends_at = ends_at
         self._final_calls = final_calls
@@ -90,7 +133,8 @@ class Brakes:
 
     def check_limits(self) -> None:
         if self._stop.is_requested:
-            raise cut_off(self._stop, "")
+            raise cut_off(self._stop, "", self._meter)
+        self._meter.check()
         if self._ends_at is not None and time.monotonic() + self._time_of_the_final() >= self._ends_at:
             raise Over(Why.TIME, "the time is over, but for the final sweep (--max-time)")
 

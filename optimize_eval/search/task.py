@@ -35,7 +35,7 @@ from optimize_eval.search.result.final import final_calls
 from optimize_eval.search.searching import SearchLimits, check
 from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
 from optimize_eval.session.inputs import Examples
-from optimize_eval.session.settings import Handling
+from optimize_eval.session.settings import Handling, check_prices
 from optimize_eval.session.sweeps import SweepInputs
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
@@ -80,6 +80,9 @@ class SearchArguments:
         plan = self._plan(goal, specs, train, deciding)
         check(plan)
         _refuse_missing(specs, self.proposers)
+        if handling.max_cost is not None:
+            check_prices(handling.max_cost, specs, [self.task_model])
+            _refuse_unpriced(self.proposers)
         comparison = SweepInputs(
             specs=specs,
             candidates=(),
@@ -155,6 +158,15 @@ def _refuse_missing(specs: Sequence[EvaluatorSpec], proposers: Sequence[Proposer
                 f"{option} {spec.text!r}: {fault}",
                 hint="nothing was called; fix it, then run the same command",
             )
+
+
+def _refuse_unpriced(proposers: Sequence[ProposerSpec]) -> None:
+    """Refuse a model that proposes whose price is not known."""
+    models = [(one.model.name, one.manners) for one in proposers if one.model]
+    if models:
+        from optimize_eval.models.prices import known_prices  # noqa: PLC0415  most searches have no such budget
+
+        known_prices([name for name, _ in models], next((one.prices for _, one in models if one), {}))
 
 
 def _seed_name(seeds: Sequence[Candidate]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import GateOptions
 from optimize_eval.kinds.table import models_called
 from optimize_eval.options.declared import OptionGroup, as_dict
@@ -40,6 +41,8 @@ class Handling:
     note: str | None = None  # what to note of the run; None: what it has
     command: str = ""  # how to start this session again, as words for a shell; empty where there is no such
     ends_at: float | None = None  # the instant from which on no call begins
+    cost_before: float = 0.0  # what the session spent before these calls
+    tokens_before: int = 0
 
     def __post_init__(self) -> None:
         check_reuse(self.reuse, fresh=self.fresh)
@@ -50,7 +53,13 @@ class Handling:
         """Refuse what cannot be read, before there is a run."""
         self.settings(plan)
         if self.max_cost is not None:
-            check_prices(plan, self.max_cost)
+            check_prices(self.max_cost, plan.specs, plan.layout.task_models)
+
+    @property
+    def budget(self) -> Settings | None:
+        """Give the budget of money and tokens, if there is one."""
+        settings = Settings(slots=1, most_cost=self.max_cost, most_tokens=self.max_tokens_total)
+        return settings if settings.has_budget else None
 
     def settings(self, plan: Plan) -> Settings:
         """Make what the runner of a plan takes."""
@@ -63,6 +72,8 @@ class Handling:
             most_cost=self.max_cost,
             most_tokens=self.max_tokens_total,
             ends_at=self.ends_at,
+            cost_before=self.cost_before,
+            tokens_before=self.tokens_before,
         )
 
 
@@ -82,15 +93,15 @@ def gates_of(gates: BoardGateOptions) -> GateOptions:
     )
 
 
-def check_prices(plan: Plan, most: float) -> None:
+def check_prices(most: float, specs: Sequence[EvaluatorSpec], task_models: Sequence[str | None] = ()) -> None:
     """Refuse a budget of money that cannot be kept, as the price of a model is not known."""
     if not 0 < most < math.inf:
         raise UsageError(f"--max-cost {most:g} is not a budget", hint="give dollars above 0, such as 2.50")
     from optimize_eval.models.prices import known_prices  # noqa: PLC0415  most runs have no such budget
 
-    for spec in plan.specs:
+    for spec in specs:
         prices = spec.manners.prices if spec.manners else {}
-        known_prices(models_called(spec, plan.layout.task_models), prices)
+        known_prices(models_called(spec, task_models), prices)
 
 
 def most_failures(text: str | None, calls: int) -> int | None:

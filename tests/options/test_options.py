@@ -35,6 +35,7 @@ FLAGS = {  # by another rule than that of all others
     "out": ("--out", "--run-dir"),  # of optimize
     "output": ("-o", "--output"),
     "persistent": ("--persistent/--no-persistent",),
+    "reuse": ("--reuse", "--cache-from"),  # of optimize
     "rubric": ("--rubric", "--intake-file"),  # of optimize
 }
 KEYS = {  # what a sweep file calls otherwise
@@ -45,7 +46,15 @@ KEYS = {  # what a sweep file calls otherwise
 }
 SHOWN = {"as_json", "dry_run", "like", "quiet", "show"}  # what only a command can have
 NAMED = {"candidate", "candidates", "evaluators", "judge_models", "models"}  # what a call has in its own way
-UNSAID = {"proposer_timeout", "from_scratch", "output", "require_better", "judge_objective", "rubric"}
+UNSAID = {
+    "proposer_timeout",
+    "from_scratch",
+    "output",
+    "require_better",
+    "judge_objective",
+    "rubric",
+    "intake_json",
+}
 UNSAID |= {"task_model", "headers", "retries", "persistent", "workers", "cache", "diff"}  # not of optimize(…)
 TOGETHER = {  # a command that takes the one takes one of the others
     compared.CandidateFileOptions: (compared.TrainAndValOptions,),

@@ -14,6 +14,7 @@ from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.live import LiveScorer
 from optimize_eval.search.scoring import Trial
+from optimize_eval.search.stopping import Meter
 from optimize_eval.store.folder import EVALUATIONS
 from tests.run.projects import Project
 
@@ -36,6 +37,7 @@ def scorer(project: Project, *texts: str, stop: Stop | None = None) -> Iterator[
         [identify(spec) for spec in specs],
         {("train", example.line): example for example in lines},
         stop=stop or Stop(),
+        meter=Meter(),
         slots=2,
         path=project.folder / EVALUATIONS,
     ) as live:

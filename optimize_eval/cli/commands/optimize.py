@@ -15,17 +15,26 @@ from optimize_eval.cli.ending import kept_command
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, sweep_of
 from optimize_eval.cli.printed.search_ending import carry_out
+from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options import search
-from optimize_eval.options.calling import SlotOptions, TimeOptions
+from optimize_eval.options.calling import (
+    NoteOptions,
+    PricedServerOptions,
+    SlotOptions,
+    SpendingOptions,
+    TimeOptions,
+)
 from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 from optimize_eval.options.output import PlanOptions, ShownOptions
-from optimize_eval.options.reached import judge_of, starting_spec
+from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
+    from optimize_eval.kinds.judge.rubric import JudgeSpec
+    from optimize_eval.models import Manners
     from optimize_eval.search.proposing.proposers import ProposerSpec
     from optimize_eval.search.task import SearchArguments
 
@@ -54,6 +63,9 @@ def optimize(
     model: TaskModelOption,
     slots: SlotOptions,
     limit: TimeOptions,
+    spending: SpendingOptions,
+    servers: PricedServerOptions,
+    noted: NoteOptions,
     place: search.SearchFolderOptions,
     written: search.BestOptions,
     accepted: search.IgnoredOptions,
@@ -67,18 +79,19 @@ def optimize(
 
     if accepted.cache:
         output.say("note: --cache is always on: the journal is the cache, and nothing in it is called again")
-    defaults = starting_spec(reached, judge_of(_judging(named, judging, what.objective)))
+    manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
+    defaults = starting_spec(reached, _judge(named, judging, what.objective), manners)
     wanted = wanted_of(
         evaluators_of(context, named, defaults),
         _seeds(context, candidate),
         load_splits(what.files, output.say, seed=what.seed),
-        _proposers(proposers, judging.api_base, proposer_timeout.proposer_timeout),
+        _proposers(proposers, judging.api_base, proposer_timeout.proposer_timeout, manners),
         what=what,
         from_scratch=first.from_scratch,
         task_model=model.task_model,
     )
     folder = Path(place.out) if place.out else _default_folder(wanted, what.files)
-    handling = replace(handling_of(slots, limit), command=kept_command())
+    handling = replace(handling_of(slots, limit, spending, noted, place), command=kept_command())
     task = wanted.task(folder, handling)
     if planned.dry_run:
         from optimize_eval.cli.printed import dry_search  # noqa: PLC0415  only here
@@ -95,19 +108,36 @@ def optimize(
     )
 
 
-def _judging(
+def _judge(
     named: NamedEvaluatorOptions, judging: search.SearchJudgeOptions, of_proposers: str | None
-) -> JudgeOptions:
-    """Make what judges get: the proposers' objective, too, where they have none of their own."""
+) -> "JudgeSpec | None":
+    """Make what judges start from: the proposers' objective, too, where they have none of their own."""
     has_judge = bool(named.judge_models) or any("judge:" in text for text in named.evaluators)
-    objective = judging.judge_objective or (of_proposers if has_judge else None)
-    if objective and not judging.judge_objective:
-        output.say("note: the judge looks for --objective, too (--judge-objective TEXT says otherwise)")
-    return JudgeOptions(
-        objective=objective,
-        rubric=judging.rubric,
-        api_base=judging.api_base if has_judge else None,  # proposers may be called there alone
+    judge = judge_of(
+        JudgeOptions(
+            objective=judging.judge_objective,
+            rubric=judging.rubric,
+            api_base=judging.api_base if has_judge else None,  # proposers may be called there alone
+        )
     )
+    if judging.intake_json is not None:
+        judge = _with_intake(judging, judge)
+    if not (has_judge and of_proposers) or (judge and judge.objective):
+        return judge
+    output.say("note: the judge looks for --objective, too (--judge-objective TEXT says otherwise)")
+    return replace(judge, objective=of_proposers) if judge else judge_of(JudgeOptions(objective=of_proposers))
+
+
+def _with_intake(judging: search.SearchJudgeOptions, judge: "JudgeSpec | None") -> "JudgeSpec":
+    """Read how a judge judges from --intake-json; what options say wins."""
+    from optimize_eval.kinds.judge.rubric_file import read_rubric_text  # noqa: PLC0415  few judges have one
+
+    if judging.rubric is not None:
+        raise UsageError("--rubric and --intake-json both say how a judge judges", hint="give one of them")
+    read = read_rubric_text(judging.intake_json or "", "--intake-json")
+    if judge is None:
+        return read
+    return replace(read, objective=judge.objective or read.objective, api_base=judge.api_base)
 
 
 def _seeds(context: typer.Context, paths: Sequence[str] | None) -> tuple[Candidate, ...]:
@@ -118,7 +148,7 @@ def _seeds(context: typer.Context, paths: Sequence[str] | None) -> tuple[Candida
 
 
 def _proposers(
-    named: search.ProposerOptions, api_base: str | None, timeout: float
+    named: search.ProposerOptions, api_base: str | None, timeout: float, manners: "Manners | None"
 ) -> "tuple[ProposerSpec, ...]":
     from optimize_eval.search.proposing.proposers import parse_proposer, reflection_proposer  # noqa: PLC0415
 
@@ -128,7 +158,7 @@ def _proposers(
     from optimize_eval.models import ModelSpec  # noqa: PLC0415  programs need none
 
     models = [ModelSpec(name=name, api_base=api_base or "") for name in named.reflection_model]
-    return tuple(reflection_proposer(model, timeout) for model in models)
+    return tuple(reflection_proposer(model, timeout, manners) for model in models)
 
 
 def _default_folder(wanted: "SearchArguments", splits: dict[str, str | None]) -> Path:

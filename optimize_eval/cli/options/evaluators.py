@@ -26,9 +26,19 @@ def evaluators_of(
         raise _without_evaluator(f" in {sweep.path}" if sweep else "")
     given = {
         **{name: getattr(defaults, name) for name in declared(ReachOptions) if is_flag(context, name)},
-        **{name: context.params[name] for name in declared(JudgeOptions) if is_flag(context, name)},
+        **{
+            name: context.params[option]
+            for name, option in _of_judges(context).items()
+            if is_flag(context, option)
+        },
     }
     return check_meant(sweep.specs(defaults, given), defaults)
+
+
+def _of_judges(context: typer.Context) -> dict[str, str]:
+    """Give the options of judges by what they say; --objective of a search is its proposers'."""
+    own = {name: f"judge_{name}" for name in declared(JudgeOptions)}
+    return {name: option if option in context.params else name for name, option in own.items()}
 
 
 def named_evaluators(named: NamedEvaluatorOptions, defaults: EvaluatorSpec) -> tuple[EvaluatorSpec, ...]:

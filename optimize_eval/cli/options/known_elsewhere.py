@@ -12,8 +12,6 @@ _HERE: Mapping[str, str] = {
     "--evaluator-url": "-e http://HOST/PATH",
     "--evaluator-cwd": "--cwd DIR",
     "--intake-json": "--rubric FILE, with that JSON in the file",
-    "--cache-from": "--out DIR continues a search: nothing that is recorded is called again",
-    "--reuse": "--out DIR continues a search: nothing that is recorded is called again",
 }
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # a plain --help needs no search
     from optimize_eval.search.components import Texts
     from optimize_eval.search.optimizing import Optimized, SearchTask
 
-_MISSED, _FAILED = 1, 4
+_MISSED, _COULD_NOT, _FAILED = 1, 3, 4
 
 
 def carry_out(
@@ -95,6 +95,9 @@ def _end(done: "Optimized", task: "SearchTask", *, require_better: bool) -> None
     if done.found.why is Why.INTERRUPTED:
         output.say(f"interrupted: {so_far}; to resume:\n  {same_command()}")
         raise Interrupted
+    if done.found.why is Why.COST:
+        output.say(f"over budget: {done.found.sentence}; {so_far}; to resume:\n  {same_command()}")
+        raise typer.Exit(_COULD_NOT)
     if done.found.why in FAILED:
         output.say(f"error: {done.found.sentence}")
         output.say(f"  after fixing it, run:\n  {same_command()}")

@@ -54,6 +54,14 @@ def load_rubric(path: str) -> JudgeSpec:
     return replace(read_rubric(said_in(path), path), rubric_file=path)
 
 
+def read_rubric_text(text: str, source: str) -> JudgeSpec:
+    """Read a rubric that is given as JSON itself; raises DataError with all its problems."""
+    try:
+        return read_rubric(_json_object(text), source)
+    except ValueError as error:
+        raise DataError([Problem(path=source, rule="bad_rubric", reason=str(error))]) from None
+
+
 def said_in(path: str) -> dict[str, Any]:
     """Decode a rubric's file; raises DataError."""
     raw = files.read(path, files.SETTINGS)

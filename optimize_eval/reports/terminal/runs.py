@@ -7,7 +7,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.wording import number
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.terminal.table import Column, layout_table
@@ -146,10 +145,10 @@ def _so_far(search: StoredSearch) -> str:
     best = search.best
     if best is None:
         return f"a search: its seed {search.seed} is not scored yet"
-    seed = f"{search.seed} {number(search.found[0]['search_mean'])}"
+    seed = f"{search.seed} {search.found[0]['search_mean']:.3f}"
     if not best["found"]:
         return f"a search: nothing is ahead of {seed} so far"
-    return f"a search: {search.name_of(best)} is ahead so far, {number(best['search_mean'])}; {seed}"
+    return f"a search: {search.name_of(best)} is ahead so far, {best['search_mean']:.3f}; {seed}"
 
 
 def _search(search: StoredSearch) -> str:

@@ -6,12 +6,14 @@ Pure: the document → text, the same text for the same width at any time. Numbe
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.findings.shapes.summary import Point, Verdict, summary_from
+from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.shapes.summary import Point, SpendingTotals, Verdict, summary_from
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells import difference, ends, short_interval
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import inert
 from optimize_eval.reports.paint import Paint, plain
+from optimize_eval.reports.terminal.spending import of_models
 from optimize_eval.reports.terminal.summary import verdict_lines
 from optimize_eval.reports.terminal.table import Column, layout_table
 
@@ -34,7 +36,7 @@ def render(document: Document, *, width: int, paint: Paint = plain) -> str:
     lines += _curve(document["curve"], width)
     lines += _lineage(document, width)
     lines += _diff(document["diff"])
-    return "\n".join([*lines, *_calls(document, width), *_next(document, width)])
+    return "\n".join([*lines, *_calls(document, width), *_spent(document, width), *_next(document, width)])
 
 
 def _finalists(document: Document, width: int) -> list[str]:
@@ -117,6 +119,14 @@ def _calls(document: Document, width: int) -> list[str]:
             f"{made['rejected']:,} no better, {refused:,} refused"
         )
     return wrapped(f" {'calls':<{_HEAD - 1}}", told, width)
+
+
+def _spent(document: Document, width: int) -> list[str]:
+    """Say what models took in the search: those that propose, and those that evaluators call."""
+    if not document.get("spent"):
+        return []
+    lines = [line.strip() for line in of_models(from_dict(SpendingTotals, document["spent"]), 10**6)]
+    return wrapped(f" {'models':<{_HEAD - 1}}", f"in the search: {'; '.join(lines)}", width)
 
 
 def _next(document: Document, width: int) -> list[str]:

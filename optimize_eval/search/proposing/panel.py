@@ -15,7 +15,8 @@ from optimize_eval.search.ending import Over, Why
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest, ProposerReply
 from optimize_eval.search.proposing.proposers import Proposer, ProposerSpec, connect_proposer
 from optimize_eval.search.state import SearchState
-from optimize_eval.search.stopping import cut_off
+from optimize_eval.search.stopping import Meter, cut_off
+from optimize_eval.spent import Spent
 
 MOST_FAILURES = 3  # in a row
 
@@ -37,10 +38,11 @@ class _Assignment:
 class Panel:
     """The proposers, which take turns; live within a `with`."""
 
-    def __init__(self, specs: Sequence[ProposerSpec], state: SearchState, stop: Stop) -> None:
+    def __init__(self, specs: Sequence[ProposerSpec], state: SearchState, stop: Stop, meter: Meter) -> None:
         self._specs = specs
         self._state = state
         self._stop = stop
+        self._meter = meter
         self._live: list[Proposer] = []
         self._turns = 0
         self.calls = 0
@@ -63,7 +65,8 @@ class Panel:
         self._close()
 
     def propose(self, requests: Sequence[ProposalRequest]) -> list[ProposerReply]:
-        """Get a reply to each request; raises Over after three failures in a row."""
+        """Get a reply to each request; raises Over after three failures in a row, or where money is spent."""
+        self._meter.check()
         turns = [self._turn(request) for request in requests]
         with ThreadPoolExecutor(len(turns), thread_name_prefix="proposer") as pool:
             replies = self._awaited([pool.submit(_answered, turn) for turn in turns])
@@ -81,7 +84,7 @@ class Panel:
             raise
         if self._stop.is_over:
             self._close()
-            raise cut_off(self._stop, " while a proposer was called")
+            raise cut_off(self._stop, " while a proposer was called", self._meter)
         return [future.result() for future in futures]
 
     def _turn(self, request: ProposalRequest) -> _Assignment:
@@ -93,6 +96,7 @@ class Panel:
 
     def _note(self, turn: _Assignment, reply: ProposerReply) -> None:
         self.calls += 1
+        self._meter.take(f"proposer {reply.proposer}", reply.usages, is_earlier=reply.is_recorded)
         if not reply.is_recorded:
             self._state.add_reply(turn.digest, _record_of(reply))
         if reply.proposal:
@@ -120,8 +124,19 @@ def _answered(turn: _Assignment) -> ProposerReply:
         proposal = turn.proposer.propose(turn.request, started + turn.spec.timeout)
     except EvaluationError as error:
         seconds = time.monotonic() - started
-        return ProposerReply(proposer=turn.spec.name, failure=_words(error), seconds=seconds)
-    return ProposerReply(proposer=turn.spec.name, proposal=proposal, seconds=time.monotonic() - started)
+        return ProposerReply(
+            proposer=turn.spec.name, failure=_words(error), seconds=seconds, usages=_usages(error.spent)
+        )
+    return ProposerReply(
+        proposer=turn.spec.name,
+        proposal=proposal,
+        seconds=time.monotonic() - started,
+        usages=_usages(proposal.spent),
+    )
+
+
+def _usages(spent: Spent) -> list[dict[str, Any]]:
+    return [usage.to_dict() for usage in spent.usages]
 
 
 def _words(error: EvaluationError) -> str:
@@ -132,6 +147,7 @@ def _words(error: EvaluationError) -> str:
 def _record_of(reply: ProposerReply) -> dict[str, Any]:
     """Write a reply down; a text that UTF-8 cannot hold is kept as what it is refused for."""
     record: dict[str, Any] = {"proposer": reply.proposer, "seconds": round(reply.seconds, 3)}
+    record |= {"usage": list(reply.usages)} if reply.usages else {}
     proposal = reply.proposal
     if proposal is None:
         return record | {"failure": reply.failure.encode(errors="replace").decode()}
@@ -148,11 +164,14 @@ def _safe(value: Any) -> Any:
 
 
 def _reply_of(name: str, record: Mapping[str, Any]) -> ProposerReply:
-    seconds = float(record.get("seconds", 0.0))
+    known: dict[str, Any] = {
+        "proposer": name,
+        "seconds": float(record.get("seconds", 0.0)),
+        "usages": record.get("usage", ()),
+        "is_recorded": True,
+    }
     if "candidate" not in record:
-        return ProposerReply(
-            proposer=name, failure=str(record.get("failure", "")), seconds=seconds, is_recorded=True
-        )
+        return ProposerReply(**known, failure=str(record.get("failure", "")))
     proposal = Proposal(
         candidate=record["candidate"],
         note=str(record.get("note", "")),
@@ -160,4 +179,4 @@ def _reply_of(name: str, record: Mapping[str, Any]) -> ProposerReply:
         is_skip=record.get("is_skip") is True,
         tokens=record.get("tokens"),
     )
-    return ProposerReply(proposer=name, proposal=proposal, seconds=seconds, is_recorded=True)
+    return ProposerReply(**known, proposal=proposal)

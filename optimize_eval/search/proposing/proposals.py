@@ -18,6 +18,7 @@ from optimize_eval.programs.codec import Contract
 from optimize_eval.protocol import NO_CAPABILITIES, PROTOCOL_VERSION, Capabilities, decode_answer
 from optimize_eval.reading import strict_json
 from optimize_eval.search.components import Texts, shown
+from optimize_eval.spent import NOTHING, Spent
 
 SAMPLE = '{"candidate": "…"}'
 _LONGEST_NOTE = 500
@@ -62,6 +63,7 @@ class Proposal:
     is_cut_off: bool = False
     is_skip: bool = False
     tokens: int | None = None  # of the model that wrote it, where that tells
+    spent: Spent = NOTHING
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""
 
@@ -74,6 +76,7 @@ class ProposerReply:
     proposal: Proposal | None = None
     failure: str = ""
     seconds: float = 0.0
+    usages: Sequence[Mapping[str, Any]] = ()  # what calls of models it took
     is_recorded: bool = False  # it was called in an earlier session
 
 

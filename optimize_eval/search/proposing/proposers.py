@@ -14,7 +14,7 @@ from optimize_eval.kinds.table import given_name, identify, parse_evaluator, spe
 from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
 
 if TYPE_CHECKING:
-    from optimize_eval.models import ModelSpec
+    from optimize_eval.models import Manners, ModelSpec
 
 TIMEOUT = 300.0  # seconds
 
@@ -44,6 +44,7 @@ class ProposerSpec:
     identity: str
     program: EvaluatorSpec | None = None
     model: "ModelSpec | None" = None
+    manners: "Manners | None" = None  # with a model's server
     plain: PlainProposer | None = None
     timeout: float = TIMEOUT
 
@@ -60,10 +61,12 @@ def parse_proposer(text: str, defaults: EvaluatorSpec) -> ProposerSpec:
     return ProposerSpec(name=spec.name, identity=identify(spec).sha256, program=spec, timeout=spec.timeout)
 
 
-def reflection_proposer(spec: "ModelSpec", timeout: float = TIMEOUT) -> ProposerSpec:
+def reflection_proposer(
+    spec: "ModelSpec", timeout: float = TIMEOUT, manners: "Manners | None" = None
+) -> ProposerSpec:
     """Describe a language model that proposes; a missing provider is an error where it is connected."""
     identity = sha256(repr(spec).encode()).hexdigest()
-    return ProposerSpec(name=spec.name, identity=identity, model=spec, timeout=timeout)
+    return ProposerSpec(name=spec.name, identity=identity, model=spec, timeout=timeout, manners=manners)
 
 
 def plain_proposer(propose: PlainProposer) -> ProposerSpec:
@@ -77,9 +80,10 @@ def connect_proposer(spec: ProposerSpec) -> Proposer:
     if spec.plain:
         return CallableProposer(spec.name, spec.plain)
     if spec.model:
-        from optimize_eval.search.proposing.reflection import Reflection  # noqa: PLC0415  programs need no model
+        from optimize_eval.models import Manners  # noqa: PLC0415  programs need no model
+        from optimize_eval.search.proposing.reflection import Reflection  # noqa: PLC0415
 
-        return Reflection(spec.model)
+        return Reflection(spec.model, spec.manners or Manners())
     if spec.program is None:
         raise UsageError(f"the proposer {spec.name} is neither a program nor a model nor a callable")
     return ProgramProposer(spec.program)

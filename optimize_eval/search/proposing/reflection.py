@@ -10,11 +10,12 @@ from itertools import count
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.models import Model, ModelSpec
+from optimize_eval.models import Manners, Model, ModelSpec, Reply
 from optimize_eval.retrying import until_answered
 from optimize_eval.search.components import ONLY, is_plain
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest
 from optimize_eval.search.proposing.records import PROMPT, fitted
+from optimize_eval.spent import NOTHING
 
 RETRIES = 2
 
@@ -27,19 +28,30 @@ _CUT_OFF = "length"
 class Reflection:
     """Calls a model for a better text."""
 
-    def __init__(self, spec: ModelSpec) -> None:
+    def __init__(self, spec: ModelSpec, manners: Manners) -> None:
         self.name = spec.name
-        self._model = Model(spec)
+        self._model = Model(spec, manners)
 
     def propose(self, request: ProposalRequest, deadline: float) -> Proposal:
         messages = [{"role": "user", "content": prompt_of(request)}]
-        reply = until_answered(lambda until: self._model.chat(messages, until), deadline, RETRIES)
+        in_vain = NOTHING
+
+        def once(until: float) -> Reply:
+            nonlocal in_vain
+            try:
+                return self._model.chat(messages, until)
+            except EvaluationError as error:
+                in_vain = error.spent = in_vain + error.spent
+                raise
+
+        reply = until_answered(once, deadline, RETRIES)
         text, is_whole = between_fences(reply.text)
         counts = [count for count in (reply.prompt_tokens, reply.completion_tokens) if count is not None]
         return Proposal(
             candidate=text if is_plain(request.texts) else {_component(request): text},
             is_cut_off=reply.finish_reason == _CUT_OFF or not is_whole,
             tokens=sum(counts) if counts else None,
+            spent=in_vain + reply.spent,
         )
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """A search's result as one JSON document: what the reference prints, and everything that stands behind it."""
 
 import difflib
+from collections.abc import Mapping
 from typing import Any
 
 from optimize_eval.findings.shapes.summary import Summary
@@ -28,9 +29,10 @@ def document(
     folder: str,
     final_calls: int,
     summary: Summary | None,
+    spent: Mapping[str, Any] | None = None,
     command: str | None = None,
 ) -> dict[str, Any]:
-    """Make it; `summary` is the final sweep's, `command` what people run to go on."""
+    """Make it; `summary` is the final sweep's, `spent` of the search's models, `command` resumes it."""
     best, calls = result.best if result else None, outcome.counts.calls
     fields = {
         "schema": SCHEMA,
@@ -55,6 +57,7 @@ def document(
         "lineage": [_name(node, seed) for node in outcome.lineage(best)] if best else [],
         "curve": [{"calls": step.calls, "best": step.best} for step in outcome.curve],
         "diff": unified_diff(outcome.seed, best, seed) if best and best.number else "",
+        "spent": spent,
         "summary": summary and summary.to_dict(),
     }
     signal = failure_signal(result, outcome)

@@ -150,6 +150,7 @@ def _read_search(folder: Path) -> ListedRun | None:
         verdict=_text(verdict.get("text")),
         verdict_state=_text(verdict.get("state")),
         command="" if is_done else search.command,
+        note=_text(search.about.get("note")),
         created_at=search.started_at,
         ended_at=search.ended_at if state is not State.RUNNING else None,
         units={"total": search.calls}
