@@ -59,6 +59,10 @@ class Scores:
         calls = self.scored + self.failed
         return self.scored / calls if calls else None
 
+    def has_only_skips(self, example: int) -> bool:
+        """Return True if every call of an example was skipped."""
+        return self.skipped_calls[example] * len(self.means) == self.cell.size
+
 
 class CellReading:
     """Takes in the records of one cell, in the order of its units."""

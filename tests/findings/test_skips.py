@@ -52,6 +52,36 @@ def test_an_example_that_all_skip_is_as_if_it_were_not_there(
     assert with_skips["verdict"]["state"] == without["verdict"]["state"]
 
 
+@pytest.mark.parametrize("units", ["examples", "clusters"])
+def test_nor_does_it_move_what_the_choice_among_candidates_gains(units: str, tmp_path: Path) -> None:
+    train, val = noisy(30, seed=3), SCORES
+    told = {
+        "base": {"train": train, "val": val},
+        "up": {"train": moved(train, 0.1), "val": moved(val, 0.1, sd=0.05)},
+        "too": {"train": moved(train, 0.1, seed=8), "val": moved(val, 0.09, sd=0.05, seed=9)},
+    }
+
+    def summary(skipped: int) -> tuple[Summary, Any]:
+        skips: list[Example] = [SKIP] * skipped
+        cells: dict[str, dict[str, list[Example]]] = {
+            name: {"train": [*skips, *split["train"]], "val": [*split["val"][:7], *skips, *split["val"][7:]]}
+            for name, split in told.items()
+        }
+        labels = {"train": [*["s"] * skipped, *map(str, range(30))], "val": [f"{n // 3}" for n in range(40)]}
+        labels["val"][7:7] = ["s"] * skipped
+        run = made({"judge": cells}, clusters=labels if units == "clusters" else None)
+        folder = run.write(tmp_path / f"r{skipped}")
+        stored = orjson.loads(orjson.dumps(summarise_stored(open_stored(folder)).to_dict()))
+        assert not list(differences(stored, expected(read(folder)), Counter()))
+        return stored, stored["selection"]["crossfit"]
+
+    (plain, fitted), (some, fitted_too) = summary(0), summary(3)
+    assert fitted_too == fitted
+    assert some["carry_over"] == plain["carry_over"]
+    assert headline(some) == headline(plain)
+    assert fitted["diff"]
+
+
 @given(st.lists(st.tuples(repeated, repeated), min_size=1, max_size=8))
 def test_nothing_is_counted_twice_and_the_journal_gives_the_same_another_way(
     pairs: list[tuple[Example, Example]],

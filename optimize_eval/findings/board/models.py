@@ -169,10 +169,7 @@ def _is_not_run(entry: TaskScores, skipped: int) -> bool:
 
 def _skipped_in(task: CountedTask, scores: Scores) -> int:
     """Count the examples that do not apply: all of their calls were skipped."""
-    calls = zip(
-        task.of(scores.means), task.of(scores.failed_calls), task.of(scores.skipped_calls), strict=True
-    )
-    return sum(math.isnan(mean) and not failed and skipped > 0 for mean, failed, skipped in calls)
+    return sum(map(scores.has_only_skips, task.of(range(len(scores.means)))))
 
 
 def _lows(scores: Scores) -> ByExample:

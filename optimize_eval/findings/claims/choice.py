@@ -31,18 +31,32 @@ Gains = Mapping[str, Sequence[float]]  # over the baseline, by candidate and exa
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Half:
-    """All candidates' scores on one split, the baseline apart."""
+    """All candidates' scores on one split, the baseline apart; what was skipped for all takes no part."""
 
     baseline: Scores
     others: Mapping[str, Scores]
-    clusters: Clusters
+    clusters: Clusters  # of all examples
+
+    @property
+    def applying(self) -> Sequence[int]:
+        """List the examples that have a call which was not skipped."""
+        every = (self.baseline, *self.others.values())
+        places = range(len(self.baseline.means))
+        if not all(scores.skipped for scores in every):
+            return places
+        return [place for place in places if not all(one.has_only_skips(place) for one in every)]
+
+    @property
+    def units(self) -> Clusters:
+        """Give the clusters of these examples."""
+        return self.clusters and [self.clusters[place] for place in self.applying]
 
     @property
     def has_failures(self) -> bool:
         return any(scores.failed for scores in (self.baseline, *self.others.values()))
 
     def gains(self) -> Gains:
-        return {name: _minus(one.means, self.baseline.means) for name, one in self.others.items()}
+        return self._over(self.baseline.means, {name: one.means for name, one in self.others.items()})
 
     def least_gains(self) -> Gains | None:
         """Count a candidate's failures as 0 and the baseline's as 1."""
@@ -50,14 +64,18 @@ class Half:
         ends = {name: lower_bounds(one) for name, one in self.others.items()}
         if top is None or None in ends.values():
             return None
-        return {name: _minus(one, top) for name, one in ends.items() if one is not None}
+        return self._over(top, {name: one for name, one in ends.items() if one is not None})
 
     def most_gains(self) -> Gains | None:
         low = lower_bounds(self.baseline)
         ends = {name: upper_bounds(one) for name, one in self.others.items()}
         if low is None or None in ends.values():
             return None
-        return {name: _minus(one, low) for name, one in ends.items() if one is not None}
+        return self._over(low, {name: one for name, one in ends.items() if one is not None})
+
+    def _over(self, before: Values, others: Mapping[str, Values]) -> Gains:
+        places = self.applying
+        return {name: [after[at] - before[at] for at in places] for name, after in others.items()}
 
 
 def winner_of(rows: Sequence[Row], split: str) -> Row | None:
@@ -76,7 +94,7 @@ def _lower_bound(row: Row, split: str) -> float:
 
 def cross_fit(half: Half, candidate: str, seed: int) -> CrossFitted | None:
     """Measure what the choice among the candidates gains; `candidate` is the one that was chosen."""
-    return _cross_fit(half.gains(), candidate, half.clusters, seed)
+    return _cross_fit(half.gains(), candidate, half.units, seed)
 
 
 def selection_of(k: int, row: Row, split: str, found: CrossFitted | None) -> WinnersSelection:
@@ -120,13 +138,13 @@ class Kept:
 
 def kept_of(train: Half, val: Half, candidate: str, *, margin: float | None, seed: int) -> Kept | None:
     """Say how much of the train gain carries over; with failures it has to hold at their ends, too."""
-    found = _kept(train.gains(), val.gains(), (train.clusters, val.clusters), candidate, margin, seed)
+    found = _kept(train.gains(), val.gains(), (train.units, val.units), candidate, margin, seed)
     if found is None or not (train.has_failures or val.has_failures):
         return found
     ends = train.most_gains(), val.least_gains()
     if ends[0] is None or ends[1] is None:
         return Kept(lost=found.lost, carried=found.carried, is_kept=False)
-    worst = _kept(ends[0], ends[1], (train.clusters, val.clusters), candidate, margin, seed)
+    worst = _kept(ends[0], ends[1], (train.units, val.units), candidate, margin, seed)
     is_kept = found.is_kept and worst is not None and worst.is_kept
     return Kept(lost=found.lost, carried=found.carried, is_kept=is_kept)
 
@@ -166,7 +184,3 @@ def _plain(gains: Sequence[float], clusters: Clusters) -> PairedDifference:
     nothing = [0.0] * len(at)
     known = [gains[place] for place in at]
     return difference_of(nothing, known, clusters and [clusters[place] for place in at], may_flip=False)
-
-
-def _minus(b: Values, a: Values) -> list[float]:
-    return [after - before for before, after in zip(a, b, strict=True)]

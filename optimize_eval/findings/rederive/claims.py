@@ -214,17 +214,19 @@ def _cross_fit(gains: Gains | None, candidate: str, run: JournaledRun, split: st
         return None
     naive = _plain(gains[candidate], run, split)["se"]
     numbers: dict[Any, int] = {}
-    units = [numbers.setdefault(label, len(numbers)) for label in run.labels(split)]
+    places = _applying(run, split)
+    units = [numbers.setdefault(run.labels(split)[place], len(numbers)) for place in places]
     if naive is None or len(numbers) < 4:  # noqa: PLR2004
         return None
     blocks = _blocks(units, len(numbers), run.seed)
-    measured = _measured(gains, blocks, run.seed)
-    influence: Values = []
-    for place, block in enumerate(blocks):
+    here = {name: [values[place] for place in places] for name, values in gains.items()}
+    measured = _measured(here, blocks, run.seed)
+    influence: Values = [None] * len(run.labels(split))
+    for place, block in zip(places, blocks, strict=True):
         known = [(names, gains[name][place]) for name, names in measured.items() if names[block]]
         there = [(names[block], gain) for names, gain in known if gain is not None]
         weight = sum(times for times, _ in there)
-        influence.append(sum(times * gain for times, gain in there) / weight if weight else None)
+        influence[place] = sum(times * gain for times, gain in there) / weight if weight else None
     found = _plain(influence, run, split)
     if found["se"] is None:
         return None
@@ -238,6 +240,16 @@ def _cross_fit(gains: Gains | None, candidate: str, run: JournaledRun, split: st
         "n_pairs": found["n_pairs"],
         "chosen": {name: sum(times) / in_all for name, times in measured.items()},
     }
+
+
+def _applying(run: JournaledRun, split: str) -> list[int]:
+    """List the examples of which not every call of every candidate was skipped."""
+    cells = [run.cells[*run.primary, split, name] for name in run.candidates]
+    return [
+        place
+        for place in range(len(run.labels(split)))
+        if any(len(one.skips[place]) < run.repeats for one in cells)
+    ]
 
 
 def _blocks(units: Sequence[int], many: int, seed: int) -> list[int]:
