@@ -9,12 +9,13 @@ from itertools import chain
 
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.shapes.summary import SkipGroup, Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, interval, number, percent, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
+    Alike,
     candidates_of,
     difference,
     is_baseline,
@@ -47,7 +48,6 @@ _OF_TEXTS = {
     "example",
     "input",
     "what was said",
-    "why",
 }
 
 Cells = Mapping[str, Sequence[str]]  # the columns of a table by their titles
@@ -133,7 +133,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
 
 
 def more(many: int, what: str) -> str:
-    return f"\n\n… and {count(many, f'more {what}')}: see summary.json" if many else ""
+    return f"\n\n… and {count(many, f'more {what}')}: see summary.json" if many > 0 else ""
 
 
 def _compared(rows: Sequence[Row], split: str) -> dict[str, list[str]]:
@@ -194,20 +194,15 @@ def skipped_column(counts: Sequence[int]) -> dict[str, list[str]]:
 
 def _skips(summary: Summary) -> str:
     entries = most_skipped(summary)
-    shown = entries[:MOST_FAILURES]
     title = f"**{count(sum(entry.count for entry in entries), 'call')} skipped**, in no mean and no pair"
-    table = layout(
-        {
-            "calls": [f"{entry.count:,}" for entry in shown],
-            "evaluator": [
-                name_cell(evaluator_label(entry.first.evaluator, entry.first.task_model)) for entry in shown
-            ],
-            "candidate": [name_cell(candidates_of(entry)) for entry in shown],
-            "first": [_place(entry.first.split, entry.first.lines[0]) for entry in shown],
-            "why": [inert_markdown(entry.first.first_message, SHOWN_TEXT) for entry in shown],
-        }
-    )
-    return f"{title}\n\n{table}{more(len(entries) - len(shown), 'reason')}"
+    lines = listed((f"{entry.count:,} ×", _skip(entry)) for entry in entries[:MOST_FAILURES])
+    return f"{title}\n\n{lines}{more(len(entries) - MOST_FAILURES, 'reason')}"
+
+
+def _skip(entry: Alike[SkipGroup]) -> str:
+    first = entry.first
+    where = evaluator_label(first.evaluator, first.task_model), candidates_of(entry)
+    return f"{' · '.join([*where, _place(first.split, first.lines[0])])}: {first.first_message}"
 
 
 def _place(split: str, line: int | None) -> str:

@@ -251,7 +251,7 @@ def test_every_report_says_what_was_skipped_and_nothing_where_nothing_was(cli: C
     md, junit, csv, wide, jsonl = (cli("report", "r", "--format", *form).stdout for form in reports)
     assert "| n | failed | skipped | coverage |" in md
     assert "**4 calls skipped**, in no mean and no pair" in md
-    assert "| 4 | counts | a, b | train 3 | not for 3 |" in md
+    assert "- 4 × counts · a, b · train 3: not for 3\n" in md
     root = read_junit(junit)
     assert [one.get("message") for one in root.iter("skipped")] == ["2 × not for 3"] * 2
     assert {name for _, name, told in cases_of(root) if told.get("count")} == {
