@@ -45,6 +45,10 @@ def _add_model(root: Element, name: str, model: ModelScores, board: Board, run: 
         case = add_case(suite, name, "overall", kind)
         add_properties(case, [("count", many)])
         add_outcome(case, "error", kind, f"{count(many, 'call')} failed: {kind}")
+    if model.skipped:
+        case = add_case(suite, name, "overall", "skipped")
+        add_properties(case, [("count", model.skipped)])
+        add_outcome(case, "skipped", "", f"{count(model.skipped, 'call')} skipped")
     verdict = board.verdict
     lines = (verdict.text, *(f"{point.mark} {point.text}" for point in verdict.points))
     add_text(suite, "system-out", "\n".join(lines))
