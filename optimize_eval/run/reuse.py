@@ -19,7 +19,7 @@ from optimize_eval.protocol import validate_evaluator_payload
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL, OUTPUTS, holder
+from optimize_eval.store.folder import JOURNAL, OUTPUTS, PROPOSALS, holder
 from optimize_eval.store.growing.elsewhere import AUTO, runs_beside
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun, open_stored
@@ -52,7 +52,7 @@ class _Reuse:
 
     def look_into(self, other: StoredRun, *, is_named: bool) -> None:
         """Find what another run has scored or skipped of what is owed; of several records the newest."""
-        programs = {name: set(entries) for name, entries in _programs(other)}
+        programs = {name: set(entries) for name, entries in programs_of(other)}
         for entry in journal.entries(other.folder / JOURNAL):
             record = journal.glance(entry.line)
             if record.get("outcome") not in _FINAL:
@@ -171,8 +171,8 @@ def _search(plan: Plan, run: StoredRun, named: Sequence[str]) -> _Reuse:
     for number in view.owed(range(plan.layout.size)) if named else ():
         wanted.setdefault(plan.unit(number).key, []).append(number)
     reused = _Reuse(plan, run, wanted)
-    for folder, is_named in _folders(run.folder, named) if wanted else ():
-        if (other := _opened(folder, reused.notes, is_named=is_named)) is not None:
+    for folder, is_named in folders_of(run.folder, named) if wanted else ():
+        if (other := opened_for_reuse(folder, reused.notes, is_named=is_named)) is not None:
             reused.look_into(other, is_named=is_named)
     return reused
 
@@ -187,11 +187,12 @@ def check_reuse(named: Sequence[str], *, fresh: bool) -> None:
     if fresh and named:
         raise UsageError("--fresh starts over and --reuse takes what is there", hint="give one of the two")
     for name_or_path in named:
-        if name_or_path != AUTO:
+        if name_or_path != AUTO and not (Path(name_or_path) / PROPOSALS).is_file():  # a search may be no run
             open_stored(name_or_path)
 
 
-def _folders(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
+def folders_of(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
+    """Give the folders that are meant, and whether they are named."""
     yield from (
         (Path(name_or_path), True)
         for name_or_path in named
@@ -201,7 +202,7 @@ def _folders(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
         yield from ((folder, False) for folder in runs_beside(own))
 
 
-def _opened(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | None:
+def opened_for_reuse(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | None:
     """Open another run; an unusable one is skipped with a note, unless it was named."""
     if is_named:
         return open_stored(folder)
@@ -218,7 +219,7 @@ def _opened(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | No
     return None
 
 
-def _programs(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def programs_of(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Give by name the programs whose scores a run has; one that changed meanwhile is none."""
     for name in {
         str(evaluator["name"]) for evaluator in run.document["evaluators"]

@@ -1,6 +1,6 @@
 """A search for a better candidate: train drives it, val decides what is kept, a final sweep is believed.
 
-`plan` is what it is given, `scoring` what it needs of whoever scores, and `live` such a scorer. `proposing`
+`plan` is what it is given, `scores` who scores for it, live or from what is recorded. `proposing`
 makes new texts; `evolution` drives GEPA, and nothing else knows of it. `state` lets it go on after a kill,
 `budget` and `stopping` end it, `tree` is what it found, and `searching` puts all this together.
 """

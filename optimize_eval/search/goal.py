@@ -10,7 +10,7 @@ from math import fsum, isfinite
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.outcome import Failed, Scored, Skipped
-from optimize_eval.search.scoring import Outcomes
+from optimize_eval.search.scores.scorer import Outcomes
 
 Value = float | Failed | Skipped  # what a pair is worth: a failure is not a number here
 

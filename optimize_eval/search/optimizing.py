@@ -13,13 +13,14 @@ from optimize_eval.run.live import Connecting
 from optimize_eval.run.outcome import Progress
 from optimize_eval.run.runner import Status
 from optimize_eval.search.ending import FAILED, PAUSED, Why
-from optimize_eval.search.live import Examples, LiveScorer, scored_in
 from optimize_eval.search.plan import SearchPlan
 from optimize_eval.search.result.document import document
 from optimize_eval.search.result.final import finalists, sweep_finalists
 from optimize_eval.search.result.findings import UNFINISHED, Result, state_of
 from optimize_eval.search.result.honest import Judged, Measured, judged, measured
 from optimize_eval.search.result.tree import Node, SearchOutcome
+from optimize_eval.search.scores.elsewhere import Elsewhere
+from optimize_eval.search.scores.live import Examples, LiveScorer, scored_in
 from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Meter
@@ -39,6 +40,7 @@ from optimize_eval.store.folder import (
     refuse_foreign,
     write_json,
 )
+from optimize_eval.store.growing.elsewhere import AUTO
 from optimize_eval.store.layout import SINGLE
 
 
@@ -56,13 +58,15 @@ class SearchTask:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Give what the search's journal has for whoever lists searches."""
+        """Give what the search's journal has for whoever looks at it from outside."""
+        specs = self.comparison.specs
         return {
             "command": self.handling.command,
             "budget": self.limits.budget,
             "seed": self.seed_name,
             "goal": self.plan.goal.name,
             "evaluators": list(self.plan.goal.names),
+            "programs": {spec.name: (identify(spec).sha256, spec.score_range) for spec in specs},
             "note": self.handling.note,
             "splits": {one.name: len(one.examples) for one in self.comparison.examples.sources},
         }
@@ -115,16 +119,19 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
         for example in source.examples
     } or {(SINGLE, None): None}
     specs = task.comparison.specs
+    identities = [identify(spec) for spec in specs]
+    elsewhere = Elsewhere(task.folder, task.handling.reuse, specs, identities)
     with locked(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
         state = SearchState(task.folder / PROPOSALS, task.plan.settings(), task.about)
         progress = Progress("search", total=task.limits.budget, done=0)
         try:
             with LiveScorer(
                 specs,
-                [identify(spec) for spec in specs],
+                identities,
                 examples,
                 stop=host.stop,
                 meter=meter,
+                elsewhere=elsewhere,
                 slots=task.handling.concurrency,
                 path=task.folder / EVALUATIONS,
                 task_model=task.task_model,
@@ -137,6 +144,8 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
             state.close()
         if outcome.why is Why.EVALUATOR and not outcome.nodes:
             _forget_failures(task.folder)
+    for note in elsewhere.told():
+        host.say(f"note: {note}")
     return outcome
 
 
@@ -170,7 +179,12 @@ def _final(
         return None
     seed = Candidate(name=task.seed_name, text=outcome.seed.text)
     spent = meter.session
-    handling = replace(task.handling, cost_before=spent.cost, tokens_before=spent.tokens)
+    handling = replace(
+        task.handling,
+        cost_before=spent.cost,
+        tokens_before=spent.tokens,
+        reuse=[one for one in task.handling.reuse if one == AUTO or (Path(one) / MANIFEST).exists()],
+    )
     return sweep_finalists(task.comparison, chosen, seed, task.folder, handling, host, connecting)
 
 
@@ -236,7 +250,9 @@ def _beyond_search(finished: Finished | None) -> int:
     """Count the calls of a final sweep that the search had not made, whichever session made them."""
     if finished is None:
         return 0
-    recorded = scored_in(finished.stored.folder / EVALUATIONS).keys()
+    folder = finished.stored.folder
+    reused = {key for key, record in scored_in(folder / JOURNAL).items() if "reused_from" in record}
+    recorded = scored_in(folder / EVALUATIONS).keys() | reused
     plans = [called.plan for called in finished.calls if called.plan]
     return sum(plan.unit(number).key not in recorded for plan in plans for number in range(plan.layout.size))
 

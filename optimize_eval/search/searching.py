@@ -17,7 +17,7 @@ from optimize_eval.search.proposing.panel import Panel
 from optimize_eval.search.proposing.proposals import ProposalRequest
 from optimize_eval.search.proposing.screening import WORDS, Refusal, Screen
 from optimize_eval.search.result.tree import Counts, SearchOutcome
-from optimize_eval.search.scoring import Scorer
+from optimize_eval.search.scores.scorer import Scorer
 from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Brakes, EarlyStop, Meter
 

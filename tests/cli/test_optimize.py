@@ -610,3 +610,46 @@ def test_a_search_that_is_continued_and_stopped_keeps_its_result_and_says_so(tmp
     again = cli(*WITH_VAL, "--budget", "120")
     assert again.status == 0
     assert "continued since" not in cli("report", "r").stderr
+
+
+@pytest.mark.parametrize("option", ["--reuse", "--cache-from"])
+def test_calls_that_are_scored_elsewhere_are_not_made_and_cost_no_budget(tmp_path: Path, option: str) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+    first = cli(*WITH_VAL, "--budget", "60", "--json").json
+    calls = called(folder)
+
+    other = cli(*WITH_VAL[:-1], "other", "--budget", "60", "--repeats", "2", option, "r", "--json")
+
+    assert other.status == 0, other.stderr
+    assert calls.total() == sum(first["calls"].values())
+    assert (called(folder) - calls).total() == sum(other.json["calls"].values())
+    assert other.json["score_summary"]["num_candidates"] > first["score_summary"]["num_candidates"]
+    assert "scored calls of r reused" in other.stderr
+    again = cli(*WITH_VAL[:-1], "other", "--budget", "60", "--repeats", "2", option, "auto", "--json")
+    assert [again.json[key] for key in ("calls", "candidates")] == [
+        other.json[key] for key in ("calls", "candidates")
+    ]
+    assert cli("report", "other", "--check").status == 0
+
+
+def test_a_run_and_a_stopped_search_are_reused_and_another_range_is_not(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+    evaluator = WITH_VAL[2:8]
+    cli("run", *evaluator, "--candidate", "seed.txt", "--out", "run")
+    stopped = cli(*WITH_VAL[:-1], "stopped", "--reuse", "run", "--max-time", "0.001s", "--json")
+    made = called(folder).total()
+
+    any_range = cli(
+        *WITH_VAL[:-1], "any", "--reuse", "run", "--score-range", "any", "--budget", "31", "--json"
+    )
+    assert stopped.status == 4
+    assert sum(any_range.json["calls"].values()) == called(folder).total() - made
+    assert any_range.json["candidates"][0]["calls"] == 12, "scores of another range are others"
+    made = called(folder).total()
+    unit = cli(*WITH_VAL[:-1], "unit", "--reuse", "run", "--reuse", "stopped", "--budget", "31", "--json")
+    assert called(folder).total() - made == sum(unit.json["calls"].values())
+    assert unit.json["candidates"][0]["calls"] == 0, "the seed was scored by the run"
+    assert cli(*WITH_VAL[:-1], "x", "--reuse", "missing").status == 2
+    assert cli(*WITH_VAL[:-1], "x", "--reuse", "run", "--fresh").status == 2

@@ -14,7 +14,7 @@ from optimize_eval.search.goal import make_goal
 from optimize_eval.search.plan import WITHOUT_EXAMPLES, SearchPlan, SearchSplit
 from optimize_eval.search.proposing.proposers import PlainProposer, plain_proposer
 from optimize_eval.search.result.tree import SearchOutcome
-from optimize_eval.search.scoring import Outcomes, Trial
+from optimize_eval.search.scores.scorer import Outcomes, Trial
 from optimize_eval.search.searching import SearchLimits, search
 from optimize_eval.search.state import SearchState
 

@@ -12,8 +12,8 @@ from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.run.outcome import Failed, Scored
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
-from optimize_eval.search.live import LiveScorer
-from optimize_eval.search.scoring import Trial
+from optimize_eval.search.scores.live import LiveScorer
+from optimize_eval.search.scores.scorer import Trial
 from optimize_eval.search.stopping import Meter
 from optimize_eval.store.folder import EVALUATIONS
 from tests.run.projects import Project

@@ -13,7 +13,7 @@ from optimize_eval.run.outcome import Outcome
 from optimize_eval.search.components import plain
 from optimize_eval.search.ending import Why
 from optimize_eval.search.goal import make_goal
-from optimize_eval.search.scoring import Outcomes, Trial
+from optimize_eval.search.scores.scorer import Outcomes, Trial
 from optimize_eval.search.state import SearchState
 from tests.search.searches import CountingScorer, climbs, make_plan, run, scored, steps
 

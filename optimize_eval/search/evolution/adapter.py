@@ -22,7 +22,7 @@ from optimize_eval.search.components import text_of
 from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.goal import Goal, Value
 from optimize_eval.search.proposing.records import has_side_info, teaching
-from optimize_eval.search.scoring import Outcomes, Scorer, Trial
+from optimize_eval.search.scores.scorer import Outcomes, Scorer, Trial
 from optimize_eval.search.state import SearchState
 
 _TELLING = 2  # different scores

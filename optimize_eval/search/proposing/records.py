@@ -10,7 +10,7 @@ from typing import Any
 from optimize_eval.reading import strict_json
 from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.search.goal import Goal
-from optimize_eval.search.scoring import Outcomes
+from optimize_eval.search.scores.scorer import Outcomes
 
 FIELD = 2 * 1024  # bytes
 PROMPT = 40 * 1024

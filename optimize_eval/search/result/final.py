@@ -15,8 +15,8 @@ from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
-from optimize_eval.search.live import scored_in
 from optimize_eval.search.result.tree import Node, SearchOutcome
+from optimize_eval.search.scores.live import scored_in
 from optimize_eval.session.calling import Finished, call, reachable, summarise
 from optimize_eval.session.host import Host
 from optimize_eval.session.opening import opened

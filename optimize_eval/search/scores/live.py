@@ -25,7 +25,8 @@ from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of
 from optimize_eval.run.stop import Stop
-from optimize_eval.search.scoring import Outcomes, Trial
+from optimize_eval.search.scores.elsewhere import Elsewhere
+from optimize_eval.search.scores.scorer import Outcomes, Trial
 from optimize_eval.search.stopping import Meter, cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
@@ -45,6 +46,7 @@ class LiveScorer:
         *,
         stop: Stop,
         meter: Meter,
+        elsewhere: Elsewhere | None = None,
         slots: int,
         path: Path | None = None,
         task_model: str | None = None,
@@ -56,6 +58,7 @@ class LiveScorer:
         self._examples = examples
         self._stop = stop
         self._meter = meter
+        self._elsewhere = elsewhere
         self._task_model = task_model
         self._watch = watch
         self._live = LiveEvaluators(self._specs, stop, connecting)
@@ -90,17 +93,30 @@ class LiveScorer:
         return (*self._live.notes, *filter(None, [self._engine.note]))
 
     def owed(self, pairs: Sequence[Trial]) -> int:
-        return sum(unit.key not in self._known for units in self._planned(pairs) for unit in units)
+        return sum(not self._is_known(unit) for units in self._planned(pairs) for unit in units)
 
     def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
         planned = self._planned(pairs)
-        owed = [unit for units in planned for unit in units if unit.key not in self._known]
+        owed = [unit for units in planned for unit in units if not self._is_known(unit)]
         if owed:
             self._call(owed)
         try:
             return [tuple(self._known[unit.key] for unit in units) for units in planned]
         except KeyError:
             raise cut_off(self._stop, " while examples were scored", self._meter) from None
+
+    def _is_known(self, unit: Unit) -> bool:
+        """Look whether a call is recorded, here or elsewhere: then its record is copied."""
+        if unit.key in self._known:
+            return True
+        record = self._elsewhere and self._elsewhere.record(unit.key, unit.evaluator)
+        if not record:
+            return False
+        kept = {name: one for name, one in record.items() if name not in _OF_ITS_PLACE}
+        if self._journal:
+            self._journal.append(journal.sealed({"key": unit.key, **unit.coordinates, **kept}))
+        self._known[unit.key] = _outcome(record)
+        return True
 
     def _planned(self, pairs: Sequence[Trial]) -> list[list[Unit]]:
         return [
@@ -182,6 +198,11 @@ class LiveScorer:
     def _close_journal(self) -> None:
         if self._journal:
             self._journal.close()
+
+
+_OF_ITS_PLACE = frozenset(
+    ("key", "evaluator", "candidate", "task_model", "split", "line", "repeat", "crc", "usage", "waited")
+)
 
 
 def scored_in(path: Path) -> dict[str, dict[str, Any]]:

@@ -1,0 +1,100 @@
+"""Scores of other runs and searches for the same calls: found by key when a search owes one, never called.
+
+As for runs (run.reuse): only scored records, of the same program with the same score range; of URLs only
+where the run is named.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.table import is_served
+from optimize_eval.programs.identity import Identity
+from optimize_eval.protocol import validate_evaluator_payload
+from optimize_eval.run.reuse import folders_of, opened_for_reuse, programs_of
+from optimize_eval.store import journal
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST
+from optimize_eval.store.listing.searches import read_search
+
+Program = tuple[str, str]  # the digest of an evaluator, and its score range
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a record stands."""
+
+    path: Path
+    offset: int
+    length: int
+
+
+class Elsewhere:
+    """What other folders have scored, by key."""
+
+    def __init__(
+        self, own: Path, named: Sequence[str], specs: Sequence[EvaluatorSpec], identities: Sequence[Identity]
+    ) -> None:
+        self.notes: list[str] = []
+        self._places: dict[str, _Place] = {}
+        self._copied: Counter[Path] = Counter()
+        self._ranges = [spec.score_range for spec in specs]
+        for folder, is_named in folders_of(own, named):
+            wanted = {
+                (identity.sha256, str(spec.score_range))
+                for spec, identity in zip(specs, identities, strict=True)
+                if is_named or not is_served(spec)
+            }
+            self._index(folder, wanted, is_named=is_named)
+
+    def record(self, key: str, evaluator: int) -> dict[str, Any] | None:
+        """Read the record of a call; None where there is none, or its score is none here."""
+        place = self._places.get(key)
+        if place is None:
+            return None
+        with place.path.open("rb") as stream:
+            stream.seek(place.offset)
+            record = journal.decode(stream.read(place.length))
+        answer = {**record.get("side_info", {}), "score": record.get("score")}
+        if validate_evaluator_payload(answer, self._ranges[evaluator]):
+            return None
+        self._copied[place.path.parent] += 1
+        return record | {"reused_from": place.path.parent.name}
+
+    def told(self) -> Iterator[str]:
+        """Say what was not looked into, and how much was taken from where."""
+        yield from self.notes
+        for folder, many in self._copied.items():
+            yield f"{many:,} scored call{'s' * (many != 1)} of {folder} reused"
+
+    def _index(self, folder: Path, wanted: set[Program], *, is_named: bool) -> None:
+        for path, names in self._sources(folder, wanted, is_named=is_named):
+            for entry in journal.entries(path):
+                record = journal.glance(entry.line)
+                if record.get("outcome") == "scored" and record["evaluator"] in names:
+                    place = _Place(path, entry.offset, entry.length)
+                    self._places.setdefault(str(record["key"]), place)
+
+    def _sources(
+        self, folder: Path, wanted: set[Program], *, is_named: bool
+    ) -> Iterator[tuple[Path, set[str]]]:
+        """Give a run's journal and a search's, each with the names of the evaluators that are meant."""
+        if (folder / MANIFEST).exists():
+            run = opened_for_reuse(folder, self.notes, is_named=is_named)
+            if run is None:
+                return
+            yield folder / JOURNAL, _meant(dict(programs_of(run)), wanted)
+        search = read_search(folder)
+        if search and (folder / EVALUATIONS).is_file():
+            evaluators = search.about.get("programs", {})
+            yield (
+                folder / EVALUATIONS,
+                _meant({name: [tuple(one)] for name, one in evaluators.items()}, wanted),
+            )
+
+
+def _meant(programs: Mapping[str, Sequence[Any]], wanted: set[Program]) -> set[str]:
+    """Name the evaluators of another folder that are ours; keys tell their programs apart."""
+    return {name for name, ones in programs.items() if wanted & {*ones}}
