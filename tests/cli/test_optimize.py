@@ -380,7 +380,7 @@ def test_a_dry_run_tells_calls_floor_and_power(tmp_path: Path) -> None:
     cli = in_this_process(folder)
 
     told = cli(*WITH_VAL, "--dry-run", "--json").json
-    text = cli(*WITH_VAL, "--dry-run").stdout
+    text = cli(*WITH_VAL, "--concurrency", "8", "--dry-run").stdout
 
     assert told["calls"] == {
         "seed": 12,
@@ -390,7 +390,14 @@ def test_a_dry_run_tells_calls_floor_and_power(tmp_path: Path) -> None:
         "final": 4 * (TRAIN + VAL),
     }
     assert "at least 30 are needed" in " ".join(text.split())
+    assert "if a call takes 100 ms, 2.7 s with 8 slots, and what proposals take" in " ".join(text.split())
     assert not (folder / "r").exists()
+    assert cli(*WITH_VAL, "--like", "before").status == 2
+    (folder / "one.txt").write_text("4")
+    cli("run", *WITH_VAL[2:8], "--candidate", "seed.txt", "--candidate", "one.txt", "--out", "before")
+    like = cli(*WITH_VAL, "--dry-run", "--like", "before", "--json").json
+    assert (like["like"]["run"], like["cost"], like["seconds"] > 0) == ("before", None, True)
+    assert "as in before" in joined(cli(*WITH_VAL, "--dry-run", "--like", "before"))
 
 
 def test_components_are_improved_one_at_a_time(tmp_path: Path) -> None:

@@ -108,7 +108,8 @@ def test_money_pauses_a_search_as_ctrl_c_does_and_the_line_that_is_printed_resum
 
 def test_money_is_one_budget_for_the_search_and_its_final_sweep(cli: Cli, fake_model: StartModel) -> None:
     better = {"when": {"any": "candidate ---\n1\n"}, "json": {"reasoning": "r", "score": 1.0}, "usage": USAGE}
-    server = fake_model([*PROPOSES, better, JUDGES])
+    same = {"when": {"any": "val-3"}, "json": {"reasoning": "r", "score": 0.7}, "usage": USAGE}
+    server = fake_model([*PROPOSES, same, better, JUDGES])
     command = (
         *JUDGED,
         *("-e", "judge:openai/m", "--objective", "o", "--reflection-model", "openai/m", "--concurrency", "1"),
@@ -121,6 +122,8 @@ def test_money_is_one_budget_for_the_search_and_its_final_sweep(cli: Cli, fake_m
     assert "over budget: $0.0720 are spent (--max-cost 0.072)" in done.stderr
     assert len(server.requests()) == 36
     assert cli(*command, "--json", env=KEY).json["verdict"]["state"] == "better"
+    plan = cli(*command, "--dry-run", "--like", "r", "--json", env=KEY).json
+    assert plan["cost"] == pytest.approx(0.002 * (31 + plan["calls"]["final"]))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from optimize_eval.options.calling import (
 )
 from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
-from optimize_eval.options.output import PlanOptions, ShownOptions
+from optimize_eval.options.output import RunPlanOptions, ShownOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import handling_of
@@ -69,7 +69,7 @@ def optimize(
     place: search.SearchFolderOptions,
     written: search.BestOptions,
     accepted: search.IgnoredOptions,
-    planned: PlanOptions,
+    planned: RunPlanOptions,
     shown: ShownOptions,
     candidate: SearchedCandidates = None,
     _spec_file: SpecFile = None,
@@ -96,8 +96,10 @@ def optimize(
     if planned.dry_run:
         from optimize_eval.cli.printed import dry_search  # noqa: PLC0415  only here
 
-        dry_search.show(task, as_json=shown.as_json)
+        dry_search.show(task, like=planned.like, as_json=shown.as_json)
         return
+    if planned.like is not None:
+        raise UsageError("--like is for planning a search", hint="add --dry-run, or omit --like")
     carry_out(
         task,
         written.output,

@@ -12,18 +12,19 @@ from optimize_eval.findings.wording import count, percent
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.opening import reusable
+from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun, open_stored
 
 SCHEMA = "optimize-eval.plan.v1"
 
-_CALL = 0.1  # seconds, for the example of a duration
+A_CALL = 0.1  # seconds, for the example of a duration
 _MINUTE = 60
 _TWICE = 1 - 0.5**0.5
 
 
 def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: bool) -> None:
     """Print the plan; reads the journal if the run is begun, writes and calls nothing."""
-    earlier = _like(like, plan) if like else None
+    earlier = read_like(like, plan.layout) if like else None
     found = forecast(plan.layout, earlier)
     told = _plan(plan, run, slots, earlier, found)
     if as_json:
@@ -32,11 +33,12 @@ def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: b
         output.emit("\n".join(_lines(plan, told, earlier, found)))
 
 
-def _like(run: str, plan: Plan) -> Like:
+def read_like(run: str, planned: Layout) -> Like:
+    """Read how scores varied in the run that --like names; raises UsageError where it does not say."""
     from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  only for --like
 
     stored = open_stored(run)
-    found = like_of(summarise_stored(stored), stored.layout, plan.layout, run)
+    found = like_of(summarise_stored(stored), stored.layout, planned, run)
     if found is None:
         raise UsageError(
             f"{run} does not say how scores vary: fewer than two examples are scored",
@@ -67,7 +69,7 @@ def _plan(
         "reuse": reusable(run) or None,
         "slots": slots,
         "seconds": seconds,
-        "seconds_at_100_ms_a_call": round(calls * _CALL / slots, 3),
+        "seconds_at_100_ms_a_call": round(calls * A_CALL / slots, 3),
         "decided_on": layout.deciding,
         "smallest_detectable": reach and reach.found,
         "power": found and asdict(found),
@@ -97,11 +99,12 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
 def _time(told: dict[str, Any], like: Like | None) -> str:
     slots = count(told["slots"], "slot")
     if told["seconds"] is None or like is None:
-        return f"if a call takes 100 ms, {_duration(told['seconds_at_100_ms_a_call'])} with {slots}"
-    return f"as slow as in {like.run}, about {_duration(told['seconds'])} with {slots}"
+        return f"if a call takes 100 ms, {duration_words(told['seconds_at_100_ms_a_call'])} with {slots}"
+    return f"as slow as in {like.run}, about {duration_words(told['seconds'])} with {slots}"
 
 
-def _duration(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
+    """Write how long something takes, roughly."""
     return f"{seconds:,.1f} s" if seconds < _MINUTE else f"{seconds / _MINUTE:,.0f} min"
 
 

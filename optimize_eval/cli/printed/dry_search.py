@@ -1,22 +1,27 @@
 """`optimize --dry-run`: what a search would call, its floor, and what difference val can confirm."""
 
+from dataclasses import asdict, replace
 from typing import Any
 
+from optimize_eval.candidates import Candidate
 from optimize_eval.cli import output
+from optimize_eval.cli.printed.dry_run import A_CALL, duration_words, read_like
+from optimize_eval.findings.forecast import Like
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.result.final import final_calls
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import detectable
+from optimize_eval.store.stored import open_stored
 
 SCHEMA = "optimize-eval.optimize_plan.v1"
 
 _SD = 0.35  # of paired differences of scores from 0 to 1, where nothing is known yet
 
 
-def show(task: SearchTask, *, as_json: bool) -> None:
-    told = planned(task)
+def show(task: SearchTask, *, like: str | None = None, as_json: bool = False) -> None:
+    told = planned(task, like)
     if as_json:
         output.emit_json(told)
         return
@@ -24,12 +29,16 @@ def show(task: SearchTask, *, as_json: bool) -> None:
     output.emit("\n".join(lines))
 
 
-def planned(task: SearchTask) -> dict[str, Any]:
-    """Compute the plan as programs read it."""
+def planned(task: SearchTask, like: str | None = None) -> dict[str, Any]:
+    """Compute the plan as programs read it; `like` names a run that scores and times are as in."""
+    known = _known(task, like) if like else None
     needs, budget = task.plan.needs, task.limits.budget
     rounds = max(0, (budget - needs.calls(0)) // max(1, needs.calls(1) - needs.calls(0)))
     deciding = len(task.plan.deciding)
-    least = detectable(se=_SD / deciding**0.5, units=deciding, comparisons=max(1, min(rounds, 20)))
+    least = detectable(
+        se=(known.sd if known else _SD) / deciding**0.5, units=deciding, comparisons=max(1, min(rounds, 20))
+    )
+    final, waits = final_calls(task.comparison, 1 + task.plan.top), _waits(task, rounds)
     return {
         "schema": SCHEMA,
         "run": str(task.folder),
@@ -42,20 +51,68 @@ def planned(task: SearchTask) -> dict[str, Any]:
             "per_accepted_proposal": needs.calls(1) - needs.calls(0),
             "floor": needs.floor,
             "budget": budget,
-            "final": final_calls(task.comparison, 1 + task.plan.top),
+            "final": final,
         },
         "accepted_proposals": rounds,
+        "slots": task.handling.concurrency,
+        "seconds": None if known is None or known.seconds is None else round(waits * known.seconds, 3),
+        "seconds_at_100_ms_a_call": round(waits * A_CALL, 3),
+        "cost": _cost(like, budget + final) if like else None,
+        "like": known and asdict(known),
         "found_in_80_of_100": least if deciding >= fewest_units() else None,
     }
+
+
+def _known(task: SearchTask, like: str) -> Like:
+    """Read how scores vary in an earlier run of such evaluators."""
+    one = replace(task.comparison, candidates=(Candidate(name=task.seed_name, text=""),))
+    return read_like(like, one.plan().layout)
+
+
+def _waits(task: SearchTask, rounds: int) -> int:
+    """Count how many calls follow on each other: what is scored at once takes as long as one."""
+    needs, slots = task.plan.needs, task.handling.concurrency
+    decided, tried = (-(-needs.evaluators * size // slots) for size in (needs.deciding, needs.minibatch))
+    final = -(-final_calls(task.comparison, 1 + task.plan.top) // slots)
+    return decided * (1 + rounds) + (2 * tried * rounds if needs.is_held_out else 0) + final
+
+
+def _cost(like: str, calls: int) -> float | None:
+    """Say what so many calls cost where each costs what it did in an earlier run."""
+    from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  only for --like
+
+    summary = summarise_stored(open_stored(like))
+    scored = summary.units.scored + summary.units.failed
+    if summary.spent is None or summary.spent.run.without_cost or not scored:
+        return None
+    return summary.spent.run.cost / scored * calls
+
+
+def _time(told: dict[str, Any]) -> str:
+    slots = count(told["slots"], "slot")
+    if told["seconds"] is None:
+        about = f"if a call takes 100 ms, {duration_words(told['seconds_at_100_ms_a_call'])}"
+    else:
+        about = f"as slow as in {told['like']['run']}, about {duration_words(told['seconds'])}"
+    return f"{about} with {slots}, and what proposals take"
+
+
+def _cost_words(told: dict[str, Any]) -> str:
+    return f"about ${told['cost']:,.2f} if calls cost as in {told['like']['run']}; proposals come on top"
 
 
 def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
     calls, examples = told["calls"], told["examples"]
     held_out = f"{examples['deciding']:,} held out" if examples["held_out"] else "none held out"
-    least = told["found_in_80_of_100"]
+    least, like = told["found_in_80_of_100"], told["like"]
+    sd = (
+        f"{like['sd']:.2g}, as in {like['run']}"
+        if like
+        else f"{_SD:g}, a guess (--like RUN plans by an earlier run)"
+    )
     power = (
         f"with {count(examples['deciding'], 'example')}, a gain of about {number(least)} would be found in "
-        "80 of 100 searches, if paired differences have a standard deviation of 0.35"
+        f"80 of 100 searches, if paired differences have a standard deviation of {sd}"
         if least
         else f"{count(examples['deciding'], 'example')}: too few to show any difference"
     )
@@ -73,6 +130,8 @@ def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("proposers", ", ".join(told["proposers"])),
         ("search", search),
         ("final sweep", f"at most {calls['final']:,} calls more"),
+        ("time", _time(told)),
+        *([] if told["cost"] is None else [("cost", _cost_words(told))]),
         ("power", power),
         ("folder", told["run"]),
     ]
