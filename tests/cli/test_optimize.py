@@ -125,12 +125,20 @@ def test_a_report_has_the_verdict_that_knows_among_how_many_was_chosen(found: tu
     cli = in_this_process(folder)
     among = len(done.json["candidates"]) - 1
 
-    shown, table = cli("report", "r"), cli("report", "r", "--format", "md")
-
-    assert f"after correcting for the choice among {among}" in " ".join(shown.stdout.split())
-    assert f"chose these candidates, among {among}" in table.stderr
+    for format_ in ("terminal", "md", "junit", "json"):
+        shown = cli("report", "r", "--format", format_)
+        assert f"after correcting for the choice among {among}" in joined(shown), format_
+        assert shown.stderr == ""
+    as_json = cli("report", "r", "--json").json
+    assert as_json["verdict"]["by"]["from"] == "crossfit"
+    assert as_json["search"]["curve"] == done.json["curve"]
+    assert cli("report", "r", "--json", "--check").status == 0
+    (listed,) = cli("runs", ".", "--json").json["runs"]
+    assert listed["verdict"] == done.json["verdict"]["text"]
     (folder / "r" / "search.json").write_text("{}")
     assert "beats seed on held-out data" in cli("report", "r").stdout
+    (folder / "r" / "search.json").write_text(json.dumps({**done.json, "verdict": 7}))
+    assert cli("report", "r", "--format", "md").status == 0
     (folder / "r" / "search.json").write_text(json.dumps(done.json))
 
 

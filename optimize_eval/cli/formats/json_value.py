@@ -3,12 +3,12 @@
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.options import gates
-from optimize_eval.cli.printed import leaderboards
+from optimize_eval.cli.printed import leaderboards, searched
 
 
 def of_run(run: RunReport) -> None:
-    run.note_search()
-    output.emit_json({**run.summary.to_dict(), **run.noted, **gates.to_dict(run.gates)})
+    of_search = {"search": searched.beside_verdict(run.search)} if run.search else {}
+    output.emit_json({**run.told.to_dict(), **of_search, **run.noted, **gates.to_dict(run.gates)})
 
 
 def of_bench(bench: BenchReport) -> None:

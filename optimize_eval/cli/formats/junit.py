@@ -7,8 +7,7 @@ from optimize_eval.reports.board import junit as board_junit
 
 
 def of_run(run: RunReport) -> None:
-    run.note_search()
-    output.emit_document(junit.render(run.summary, run.gates, run.name))
+    output.emit_document(junit.render(run.told, run.gates, run.name))
 
 
 def of_bench(bench: BenchReport) -> None:

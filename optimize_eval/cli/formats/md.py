@@ -7,8 +7,7 @@ from optimize_eval.reports.board import markdown as board_markdown
 
 
 def of_run(run: RunReport) -> None:
-    run.note_search()
-    output.emit_document(markdown.render(run.summary, run.gates, run.name, run.note))
+    output.emit_document(markdown.render(run.told, run.gates, run.name, run.note))
 
 
 def of_bench(bench: BenchReport) -> None:

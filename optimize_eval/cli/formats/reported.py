@@ -98,10 +98,10 @@ class RunReport(Reported):
             return None
         return searched.search_of(self.stored.folder, self.summary)
 
-    def note_search(self) -> None:
-        """Say for a format that does not know it that there is the verdict of a search."""
-        if document := self.search:
-            searched.note(document)
+    @property
+    def told(self) -> Summary:
+        """Give the summary with the search's verdict, where a search chose its candidates."""
+        return searched.with_verdict(self.summary, self.search)
 
 
 @dataclass(frozen=True, kw_only=True)

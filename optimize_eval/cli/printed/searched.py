@@ -4,6 +4,7 @@ A run's verdict corrects for the candidates that it has; the search had val see 
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import orjson
 
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.shapes.summary import Summary, Verdict
 from optimize_eval.reading import files
 from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH
 from optimize_eval.store.listing.searches import STOPPED, stopped_session
@@ -70,13 +72,25 @@ def note_later(stored: StoredRun) -> None:
         output.say(f"note: the search was continued since, and has no other result yet: {how}{command}")
 
 
-def note(document: Mapping[str, Any]) -> None:
-    """Say what formats without the search's verdict do not know."""
-    among = (document["verdict"].get("by") or {}).get("among")
-    output.say(
-        f"note: a search chose these candidates{f', among {among:,}' if among else ''}: "
-        f"its verdict is in {SEARCH}, and in the report for the terminal"
-    )
+def with_verdict(summary: Summary, document: Mapping[str, Any] | None) -> Summary:
+    """Put a search's verdict in the place of its final sweep's; an edited one leaves that."""
+    if document is None:
+        return summary
+    try:
+        return replace(summary, verdict=from_dict(Verdict, _of_a_summary(document["verdict"])))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return summary
+
+
+def beside_verdict(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a search says beside its verdict and its final sweep's summary."""
+    return {name: one for name, one in document.items() if name not in {"schema", "verdict", "summary"}}
+
+
+def _of_a_summary(verdict: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out what only a search's verdict has."""
+    by = verdict["by"] and {name: verdict["by"][name] for name in ("diff", "ci", "p", "from")}
+    return {**verdict, "by": by}
 
 
 def _ended(folder: Path, status: str) -> Mapping[str, Any] | None:

@@ -31,8 +31,8 @@ def check(wanted: bool) -> None:
 def write(run: RunReport) -> None:
     """Append a run's report to the step's summary, and write the annotations to stderr."""
     shown = run.judged or run.recalled
-    _append(markdown.render(run.summary, shown, run.name, run.note))
-    output.annotate(annotations.lines(run.summary, shown))
+    _append(markdown.render(run.told, shown, run.name, run.note))
+    output.annotate(annotations.lines(run.told, shown))
 
 
 def write_board(bench: BenchReport) -> None:
