@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Never, Protocol
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.http.client import SUCCESS, Connections, Response, shown
+from optimize_eval.http.client import SUCCESS, Connections, Response, is_loopback, shown
 from optimize_eval.models import anthropic, forms, providers
 from optimize_eval.models.fields import Fields
 from optimize_eval.models.forms import ReplyForm
@@ -221,6 +221,11 @@ def _outside(spec: ModelSpec, headers: Mapping[str, str], hidden: Secrets) -> Wa
     return ThroughLitellm(spec, headers, hidden)
 
 
+def _is_https_here(base: str) -> bool:
+    """Return True where a server that knows no TLS may be waiting for the end of a line."""
+    return base.startswith("https:") and is_loopback(base)
+
+
 def _encoded(body: dict[str, Any]) -> bytes:
     try:
         return strict_json.dumps(body)
@@ -236,7 +241,8 @@ def _explained(error: EvaluationError, callee: Callee) -> EvaluationError:
     match error.kind:
         case FailureKind.TIMEOUT:
             error.message = f"no whole answer from {callee.name} before the deadline"
-            error.hint = "allow more time with --timeout, or let it write less (max_tokens)"
+            may_be = "; if it speaks no TLS, write http://" * _is_https_here(callee.base)
+            error.hint = f"allow more time with --timeout, or let it write less (max_tokens){may_be}"
             return error
         case FailureKind.HTTP_CONNECT:
             hint = wrong_scheme(text, callee.base) or "is the server running, and is the base URL right?"

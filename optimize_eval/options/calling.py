@@ -66,8 +66,8 @@ class RecheckOptions(OptionGroup):
     ] = None
 
 
-class ServerOptions(OptionGroup):
-    """How servers of models are treated."""
+class PatienceOptions(OptionGroup):
+    """How long a call waits for a server of models."""
 
     heading: ClassVar = Heading.MODELS
 
@@ -75,6 +75,11 @@ class ServerOptions(OptionGroup):
         str,
         Option("Wait this long for a busy server (10m).", "TIME", values.DURATION, RUN, shows_default=False),
     ] = PATIENCE
+
+
+class ServerOptions(PatienceOptions):
+    """How servers of models are treated."""
+
     rpm: Annotated[
         float | None, Option("Calls per minute to a model server.", "N", values.ABOVE_ZERO, RUN)
     ] = None

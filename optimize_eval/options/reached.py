@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from optimize_eval.durations import HINT, parse_duration
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.options.calling import PATIENCE, ServerOptions
+from optimize_eval.options.calling import PATIENCE, PatienceOptions
 from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
 from optimize_eval.protocol import ScoreRange
 
@@ -49,21 +49,16 @@ def judge_of(judging: JudgeOptions) -> "JudgeSpec | None":
     return plan_judge(given)
 
 
-def manners_of(servers: ServerOptions, *, seeks_prices: bool = False) -> "Manners | None":
+def manners_of(servers: PatienceOptions, *, seeks_prices: bool = False) -> "Manners | None":
     """Make how servers of models are treated; None: as usual."""
-    prices = getattr(servers, "prices", None)  # not every command has them
-    if (servers.patience, servers.rpm, servers.tpm, prices, seeks_prices) == (
-        PATIENCE,
-        None,
-        None,
-        None,
-        False,
-    ):
+    given = [getattr(servers, name, None) for name in ("rpm", "tpm", "prices")]  # not every command has them
+    if servers.patience == PATIENCE and given == [None, None, None] and not seeks_prices:
         return None
+    rpm, tpm, prices = given
     from optimize_eval.models import Manners  # noqa: PLC0415  most commands call no model
     from optimize_eval.options.prices import load_prices  # noqa: PLC0415  and have no prices
 
-    for option, limit in (("--rpm", servers.rpm), ("--tpm", servers.tpm)):
+    for option, limit in (("--rpm", rpm), ("--tpm", tpm)):
         if limit is not None and not 0 < limit < math.inf:
             raise UsageError(f"{option} {limit:g} lets no call through", hint="give a number above 0")
     try:
@@ -71,6 +66,4 @@ def manners_of(servers: ServerOptions, *, seeks_prices: bool = False) -> "Manner
     except ValueError:
         raise UsageError(f"--patience {servers.patience!r} is not a duration", hint=HINT) from None
     table = load_prices(prices) if isinstance(prices, str) else prices or {}
-    return Manners(
-        patience=seconds, rpm=servers.rpm, tpm=servers.tpm, prices=table, seeks_prices=seeks_prices
-    )
+    return Manners(patience=seconds, rpm=rpm, tpm=tpm, prices=table, seeks_prices=seeks_prices)

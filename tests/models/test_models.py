@@ -482,6 +482,12 @@ def test_a_key_is_nowhere_in_errors_replies_representations_and_pickles(
     assert KEY[:9] not in "".join(seen)
 
 
+def test_a_server_without_tls_that_waits_for_more_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        silent = FakeModel(f"https://127.0.0.1:{listening.getsockname()[1]}/v1")
+        assert "if it speaks no TLS, write http://" in failure(silent, "m", 0.2).hint
+
+
 @WITH_LITELLM
 def test_a_key_variable_and_headers_reach_providers_of_litellm(
     program: Cli, fake_model: StartModel, tmp_path: Path

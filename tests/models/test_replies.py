@@ -198,6 +198,24 @@ WORDS: dict[str, tuple[dict[str, Any], str, str, float | None]] = {  # what come
         "bill of the account",
         None,
     ),
+    "key of litellm's proxy": (
+        {"status": 400, "text": "No connected db."},
+        "wants a key, and none was sent (HTTP 400): No connected db.",
+        "set OPENAI_API_KEY",
+        None,
+    ),
+    "name that litellm's proxy lacks": (
+        {"status": 400, "text": "/chat/completions: Invalid model name passed in model=m"},
+        "(HTTP 400): /chat/completions: Invalid model name passed in model=m",
+        "check the model's name",
+        None,
+    ),
+    "name": (
+        {"status": 400, "text": "The model `m` does not exist"},
+        "(HTTP 400): The model `m` does not exist",
+        "check the model's name",
+        None,
+    ),
     "520": ({"status": 520, "text": "odd"}, "the server failed on openai/520 (HTTP 520): odd", "later", 0.0),
     "599": ({"status": 599, "text": "odd"}, "the server failed on openai/599 (HTTP 599): odd", "later", 0.0),
     "tls": (

@@ -27,6 +27,14 @@ JUDGE = ("-e", "judge:openai/m", "--objective", "It greets warmly")
 KEY = {"OPENAI_API_KEY": "sk-canary-0123456789abcdef"}
 
 
+def test_score_waits_for_a_full_server_as_long_as_it_is_told(cli: Cli, fake_model: StartModel) -> None:
+    server = fake_model([no_room({"retry-after": "30"}, 1)])
+    done = cli("score", "-", *JUDGE, "--api-base", server.base, "--patience", "1s", stdin=b"Hello", env=KEY)
+    assert (done.status, done.json["kind"]) == (4, "model_error")
+    assert "slow down; waiting 30 s would exceed --patience 1s" in done.json["message"]
+    assert "allow more with --patience" in done.stderr
+
+
 def no_room(headers: dict[str, str], times: int, status: int = 429) -> dict[str, Any]:
     return {"status": status, "headers": headers, "text": "slow down", "times": times}
 

@@ -13,10 +13,11 @@ from optimize_eval.cli.options.evaluators import named_evaluators
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import connect
+from optimize_eval.options.calling import PatienceOptions
 from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.declared import Heading
 from optimize_eval.options.evaluators import ScoringOptions
-from optimize_eval.options.reached import judge_of, starting_spec
+from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.rows.datasets import load_example, parse_example
 from optimize_eval.run.attempt import attempt
@@ -43,6 +44,7 @@ def score(
     candidate: Annotated[str, typer.Argument(metavar="CANDIDATE", help="The file to score, or - for stdin.")],
     model: TaskModelOption,
     scoring: ScoringOptions,
+    servers: PatienceOptions,
     example: Annotated[
         str | None,
         typer.Option(
@@ -54,7 +56,7 @@ def score(
     ] = None,
 ) -> None:
     """Score one candidate with one evaluator: a program that reads JSON and prints {"score": …}."""
-    spec = _only(named_evaluators(scoring, starting_spec(scoring, judge_of(scoring))))
+    spec = _only(named_evaluators(scoring, starting_spec(scoring, judge_of(scoring), manners_of(servers))))
     known = Payload(
         candidate="",
         example=None if example is None else _example_bytes(example),

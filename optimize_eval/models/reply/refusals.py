@@ -23,6 +23,11 @@ _NO_ACCESS = frozenset({401, 403})
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504, 529})
 _NO_ROOM = frozenset({429, 503, 529})
 _FAILURES_OF_SERVERS = range(500, 600)
+_BAD_KEY = re.compile(r"api key|no connected db", re.IGNORECASE)  # gemini and litellm's proxy say it with 400
+_NO_MODEL = re.compile(  # as others than OpenAI say it with 400
+    r"(invalid|unknown|no such) model|model_not_found|model\b.{0,80} (does not exist|not found)",
+    re.IGNORECASE,
+)
 _TOO_LONG = re.compile(  # as providers and servers of one's own say it
     r"context[ _](length|window|size)|prompt is too long|input is too long|too many (input|prompt) tokens"
     r"|input token count .{0,40}exceeds|reduce the length of",
@@ -62,11 +67,11 @@ def refused(response: Response, callee: Callee, left: float) -> EvaluationError:
     text = cut(_message(error) or response.body.decode("utf-8", "replace"), callee) or "no body"
     detail = f"(HTTP {response.status}): {text}"
     match response.status:
-        case status if status in _NO_ACCESS or (
-            status == HTTPStatus.BAD_REQUEST and "api key" in text.lower()
+        case status if status in _NO_ACCESS or (status == HTTPStatus.BAD_REQUEST and _BAD_KEY.search(text)):
+            return _no_access(detail, callee)
+        case status if (status == HTTPStatus.NOT_FOUND and response.location is None) or (
+            status == HTTPStatus.BAD_REQUEST and _NO_MODEL.search(text)
         ):
-            return _no_access(detail, callee)  # gemini says it with 400
-        case 404 if response.location is None:
             hint = f"check the model's name{_pull(callee)}, and the base URL, which usually ends in /v1"
             return failed(f"no model {callee.model!r} at {callee.base} {detail}", hint)
         case status if status == HTTPStatus.PAYMENT_REQUIRED or _code(error) == "insufficient_quota":
