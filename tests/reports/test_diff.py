@@ -29,9 +29,11 @@ def worse() -> Made:
 def hostile(text: str, *, fails: bool = False) -> Made:
     """Make a run in which all that is foreign is one text; with `fails` all calls of one candidate fail."""
     long = f"{text} and then some more words, so that this is longer than what is counted as a short text"
-    scored: list[Example] = [Says(n / 40, {text: long}) for n in range(30)]
-    val: list[Example] = [Fails("exit_code", text)] * 31 if fails else [Fails("exit_code", text), *scored]
-    return made({f"e{text}": {f"v{text}": {"val": val}, "w": {"val": [0.5] * 31}}})
+    size = 30 if len(text) < 100_000 else 6  # records of a megabyte are dear
+    scored: list[Example] = [Says(n / 40, {text: long}) for n in range(size)]
+    failed: list[Example] = [Fails("exit_code", text)]
+    val = failed * (size + 1) if fails else failed + scored
+    return made({f"e{text}": {f"v{text}": {"val": val}, "w": {"val": [0.5] * (size + 1)}}})
 
 
 def lines_of(a: Made, b: Made, folder: Path, width: int) -> list[str]:
