@@ -1,4 +1,7 @@
-"""Workers of one evaluator, handed to slots: an idle one, else a new one, else the least busy."""
+"""Workers of one evaluator, handed to slots: an idle one, else a new one, else the least busy.
+
+The second one is started a moment after calls found the first one busy: many runs are over by then.
+"""
 
 import threading
 import time
@@ -9,6 +12,7 @@ from typing import Protocol
 from optimize_eval.programs.worker import FAREWELL, MakeLine, WorkerBroken, WorkerReply
 
 CLOSED = "the evaluator was closed"
+PATIENCE = 0.05  # seconds, about as long as a worker takes to start
 
 
 class WorkerLike(Protocol):
@@ -28,15 +32,23 @@ class Pool:
     """At most `size` workers, each with at most `window` calls in flight; thread-safe."""
 
     def __init__(
-        self, start: Callable[[], WorkerLike], note: Callable[[WorkerBroken], None], *, size: int, window: int
+        self,
+        start: Callable[[], WorkerLike],
+        note: Callable[[WorkerBroken], None],
+        *,
+        size: int,
+        window: int,
+        patience: float = PATIENCE,
     ) -> None:
         self._start = start
         self._note = note  # what broke a worker that owed nobody an answer
         self._size = size
         self._window = window
+        self._most_patience = patience
         self._changed = threading.Condition()
         self._busy: dict[WorkerLike, int] = {}  # worker → calls in flight
         self._starting = 0
+        self._grows_at: float | None = None  # an instant of time.monotonic; None: one worker was enough yet
         self._is_closed = False
         self.breaks = 0  # workers that broke; one with several calls in flight is one
 
@@ -84,14 +96,24 @@ class Pool:
                 worker = min(self._busy, key=self._busy.__getitem__, default=None)
                 if worker is not None and self._busy[worker] == 0:
                     break
-                if len(self._busy) + self._starting < self._size:
+                has_room = len(self._busy) + self._starting < self._size
+                patience = self._patience() if has_room else None
+                if patience is not None and patience <= 0:
                     self._starting += 1
                     return None
                 if worker is not None and self._busy[worker] < self._window:
                     break
-                self._changed.wait()
+                self._changed.wait(patience)
             self._busy[worker] += 1
             return worker
+
+    def _patience(self) -> float:
+        """Count the seconds for which a call is to wait for a worker before it starts another."""
+        if not self._busy and not self._starting:
+            return 0
+        if self._grows_at is None:
+            self._grows_at = time.monotonic() + self._most_patience
+        return self._grows_at - time.monotonic()
 
     def _start_another(self) -> WorkerLike:
         worker = None
