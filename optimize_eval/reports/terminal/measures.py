@@ -1,4 +1,4 @@
-"""Pass rates over repeats, calibration and corpus BLEU as people read them in a terminal.
+"""Side information, pass rates over repeats, calibration and corpus BLEU as people read them in a terminal.
 
 Pure: what measures has for one candidate, or for the models of a board → lines.
 """
@@ -9,14 +9,49 @@ from optimize_eval.findings.board.shapes import ModelScores
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.measured import Estimate, MeasuredCell, PassRates
 from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.side_info import ValuesAtPath
 from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.wording import count, interval, number
+from optimize_eval.findings.wording import count, interval, number, percent
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.statistics.measures.calibration import Calibration
 
 _HEAD = 12
+_MOST_KEYS = 6
 _MOST_MODELS = 8
 _FEW = 100  # answers, of which an ECE is told to be too high by chance
+
+
+def side_info_of(best: Row, summary: Summary, width: int) -> list[str]:
+    """Write in a line what was said beside the scores of one candidate, on the deciding split."""
+    told = {
+        entry.where.split: entry.keys
+        for entry in summary.side_info
+        if (entry.where.candidate, entry.where.evaluator, entry.where.task_model)
+        == (best.candidate, best.evaluator, best.task_model)
+    }
+    here = told[summary.decided_on]
+    there = told.get("train", {}) if summary.decided_on == "val" else {}
+    said = [words for key, value in here.items() if (words := _key_words(key, value, there.get(key)))]
+    if not said:
+        return []
+    more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
+    who = f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}: "
+    return wrapped(_head("side info"), who + " · ".join([*said[:_MOST_KEYS], *more]), width)
+
+
+def _key_words(key: str, values: ValuesAtPath, train: ValuesAtPath | None) -> str:
+    """Say in a few words what stood at a key; long texts are shown with the worst examples."""
+    if values.booleans:
+        there = train.booleans if train else None
+        before = f" (train {percent(there.rate)})" if there else ""
+        return f"{key} {percent(values.booleans.rate)} true{before}"
+    if values.numbers and values.numbers.mean is not None:
+        before = f" (train {number(train.numbers.mean)})" if train and train.numbers else ""
+        return f"{key} {number(values.numbers.mean)}{before}"
+    if texts := values.texts:
+        top = ", ".join(f"{one.value} {one.count:,}" for one in texts.top[:3])
+        return f"{key}: {top}{', …' * (texts.distinct > 3)}"  # noqa: PLR2004  what stands there
+    return ""
 
 
 def of_row(row: Row, summary: Summary, width: int) -> list[str]:

@@ -9,10 +9,9 @@ from functools import partial
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.side_info import ValuesAtPath
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary, Verdict
 from optimize_eval.findings.summary.gap import OVERFITS
-from optimize_eval.findings.wording import MINUS, count, number, percent, signed
+from optimize_eval.findings.wording import MINUS, count, number, signed
 from optimize_eval.reports.cells import (
     MOST_FAILURES,
     SHOWN_TEXT,
@@ -42,7 +41,6 @@ from optimize_eval.reports.terminal.table import Column, layout_table
 
 WIDE = 110
 
-_MOST_KEYS = 6
 _SHOWN_WORST = 3
 _HEAD = 12
 _SIGNS = "▲▼△▽"
@@ -74,7 +72,8 @@ def render(
         lines += _groups(tables[0][0], summary, width)
     lines += [*_failures(summary, width, paint), *_skips(summary, width)]
     if tables:
-        lines += [*_worst(tables[0][0], summary, width), *_side_info(tables[0][0], summary, width)]
+        lines += _worst(tables[0][0], summary, width)
+        lines += measures.side_info_of(tables[0][0], summary, width)
         lines += measures.of_row(tables[0][0], summary, width)
     lines += [*spending.of_models(summary.spent, width), *spending.of_times(summary, width)]
     return "\n".join([*lines, *_next(summary, run, command, width)])
@@ -246,38 +245,6 @@ def _worst(best: Row, summary: Summary, width: int) -> list[str]:
         if one.input:
             lines += wrapped(f"{_head('', lines)}  input: ", one.input, width)
     return lines
-
-
-def _side_info(best: Row, summary: Summary, width: int) -> list[str]:
-    told = {
-        entry.where.split: entry.keys
-        for entry in summary.side_info
-        if (entry.where.candidate, entry.where.evaluator, entry.where.task_model)
-        == (best.candidate, best.evaluator, best.task_model)
-    }
-    here = told[summary.decided_on]
-    there = told.get("train", {}) if summary.decided_on == "val" else {}
-    said = [words for key, value in here.items() if (words := _key_words(key, value, there.get(key)))]
-    if not said:
-        return []
-    more = [f"{len(said) - _MOST_KEYS} more"] if len(said) > _MOST_KEYS else []
-    who = f"{best.candidate} on {evaluator_label(best.evaluator, best.task_model)}: "
-    return wrapped(_head("side info", []), who + " · ".join([*said[:_MOST_KEYS], *more]), width)
-
-
-def _key_words(key: str, values: ValuesAtPath, train: ValuesAtPath | None) -> str:
-    """Say in a few words what stood at a key; long texts are shown with the worst examples."""
-    if values.booleans:
-        there = train.booleans if train else None
-        before = f" (train {percent(there.rate)})" if there else ""
-        return f"{key} {percent(values.booleans.rate)} true{before}"
-    if values.numbers and values.numbers.mean is not None:
-        before = f" (train {number(train.numbers.mean)})" if train and train.numbers else ""
-        return f"{key} {number(values.numbers.mean)}{before}"
-    if texts := values.texts:
-        top = ", ".join(f"{one.value} {one.count:,}" for one in texts.top[:3])
-        return f"{key}: {top}{', …' * (texts.distinct > 3)}"  # noqa: PLR2004  what stands there
-    return ""
 
 
 def _next(summary: Summary, run: str, command: str, width: int) -> list[str]:
