@@ -37,12 +37,12 @@ class CandidatePath(NamedTuple):
 
 def load_candidates(named: Iterable[CandidatePath | Candidate]) -> tuple[Candidate, ...]:
     """Load files and lists in the order in which they are named; the files of a glob are sorted."""
-    return _named_apart([loaded for name_or_path in named for loaded in _load(name_or_path)])
+    return named_apart([loaded for name_or_path in named for loaded in _load(name_or_path)])
 
 
 def field_candidates(fields: Iterable[str]) -> tuple[Candidate, ...]:
     """Make candidates of fields that examples have: recorded outputs."""
-    return _named_apart([Candidate(name=field, field=field) for field in fields])
+    return named_apart([Candidate(name=field, field=field) for field in fields])
 
 
 def load_candidate(path: str) -> str:
@@ -64,16 +64,18 @@ def _load(named: CandidatePath | Candidate) -> Iterable[Candidate]:
     return _load_list(named.path) if named.is_list else _load_files(named.path)
 
 
-def _named_apart(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def named_apart(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Give candidates names of their own."""
     names = distinct(candidate.name for candidate in candidates)
     return tuple(replace(one, name=name) for one, name in zip(candidates, names, strict=True))
 
 
-def _name_of(path: str) -> str:
+def name_of_file(path: str) -> str:
+    """Name a candidate after its file."""
     return "stdin" if path == STDIN else Path(path).stem.encode(errors="replace").decode()[:LONGEST_NAME]
 
 
-def _files(pattern: str) -> list[str]:
+def candidate_files(pattern: str) -> list[str]:
     """Expand a glob; a file whose name looks like one is that file."""
     if not glob.has_magic(pattern) or _exists(pattern):
         return [pattern]
@@ -90,8 +92,8 @@ def load_only_candidate(path: str) -> str:
 
 
 def _load_files(pattern: str) -> Iterator[Candidate]:
-    for path in _files(pattern):
-        yield Candidate(name=_name_of(path), text=_refuse_list(path, load_candidate(path)))
+    for path in candidate_files(pattern):
+        yield Candidate(name=name_of_file(path), text=_refuse_list(path, load_candidate(path)))
 
 
 def _refuse_list(

@@ -119,7 +119,8 @@ class EvaluationError(OptimizeEvalError):
     `retry_after` is None where a retry is pointless, else the seconds to wait before. `answered` is
     what was answered, as it came, where a program ended well and its answer is what is wrong; `side_info`
     is what such an answer says besides. `no_room` is what this machine has too few of, where that alone is
-    why a program was not started. `spent` is what was spent on models in vain.
+    why a program was not started. `spent` is what was spent on models in vain, and `output` the key of the
+    reply that was to be scored, where there was one.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class EvaluationError(OptimizeEvalError):
         self.side_info: Mapping[str, Any] = side_info or {}
         self.no_room = ""
         self.spent: Spent = NOTHING
+        self.output = ""
 
     def __reduce__(self) -> tuple[type["EvaluationError"], tuple[FailureKind, str], dict[str, object]]:
         return type(self), (self.kind, self.message), vars(self).copy()

@@ -97,6 +97,7 @@ class Answer:
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
+    output: str = ""  # the key of the model's reply that was scored, where one was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

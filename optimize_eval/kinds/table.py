@@ -37,6 +37,7 @@ KINDS = (
     KindRow("unix", "unix_socket", ("unix:",), "a socket (unix:PATH)"),
     KindRow("judge", "judge.kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
     KindRow("task", "task", ("task:",), "a task file (task:tasks.jsonl)"),
+    KindRow("prompted", "prompted", (), ""),  # around others
 )
 _COMMAND = KINDS[0]
 _MODULES = {row.kind: row.module for row in KINDS}
@@ -175,7 +176,7 @@ def _refuse_scheme(scheme: re.Match[str]) -> None:
     begins = {begin.partition(":")[0]: begin for row in KINDS for begin in row.begins if ":" in begin}
     close = get_close_matches(scheme[1].lower(), begins, n=1)
     if close or scheme[2]:
-        *others, last = (row.shown for row in KINDS)
+        *others, last = (row.shown for row in KINDS if row.shown)
         hint = (
             f"did you mean {begins[close[0]]}…?"
             if close

@@ -76,6 +76,11 @@ class SweepArguments(
     objective: str | None
     rubric: str | Path | None
     recheck: int | None
+    system: str | Path | None
+    extract: str | None
+    temperature: float | None
+    max_tokens: int | None
+    keep_thoughts: bool
 
 
 class BenchArguments(PartArguments, HandlingArguments, ReachingArguments, GateArguments, total=False):

@@ -7,6 +7,7 @@ from optimize_eval.options import values
 from optimize_eval.options.compared import PartOptions
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 from optimize_eval.options.evaluators import EvaluatorOptions, ProgramOptions
+from optimize_eval.options.prompts import ModelCallOptions
 
 
 class Sandbox(StrEnum):
@@ -56,19 +57,11 @@ class TaskOptions(PartOptions):
     repeats: Annotated[int, Option("Calls per task.", "N", values.COUNT, least=1)] = 1
 
 
-class ReplyOptions(OptionGroup):
+class ReplyOptions(ModelCallOptions):
     """How models are called, and what of a reply is scored."""
-
-    heading: ClassVar = Heading.MODELS
 
     batch_size: Annotated[int | None, Option("Most prompts in one call.", "N", values.COUNT, least=1)] = None
     api_base: Annotated[str | None, Option("Where a provider's model is called.", "URL", values.URL)] = None
-    temperature: Annotated[float | None, Option("For models of providers.", "T", values.TEMPERATURE)] = None
-    max_tokens: Annotated[int | None, Option("For models of providers.", "N", values.COUNT, least=1)] = None
-    keep_thoughts: Annotated[
-        bool,
-        Option("Score a model's text with its thoughts.", value=values.BOOLEAN),
-    ] = False
 
 
 class BoardOptions(OptionGroup):

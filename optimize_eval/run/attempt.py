@@ -107,6 +107,7 @@ def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) 
             retry_after=answer.retry_after,
             no_room=answer.no_room,
             spent=answer.spent,
+            output=answer.output,
         )
     if isinstance(answer, Skip):
         return Skipped(
@@ -124,6 +125,7 @@ def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) 
         attempts=attempts,
         stderr=_tail(answer.stderr),
         spent=answer.spent,
+        output=answer.output,
     )
 
 

@@ -36,6 +36,7 @@ def manifest_of(
         ],
         "candidates": _candidates(plan),
         "task_models": list(layout.task_models),
+        **({"models": [model.to_dict() for model in plan.models]} if plan.models else {}),
         "splits": [_split(split, files.get(split.name)) for split in layout.splits],
         "repeats": layout.repeats,
         "baseline": layout.baseline,

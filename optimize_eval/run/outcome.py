@@ -22,6 +22,7 @@ class Scored:
     attempts: int = 1
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
+    output: str = ""  # the key of the model's reply that was scored
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -46,6 +47,7 @@ class Failed:
     retry_after: float | None = None  # seconds to wait before the next call, as the server said
     no_room: str = ""  # what this machine had too few of to make the call
     spent: Spent = NOTHING
+    output: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -67,6 +67,7 @@ class Plan:
     examples: tuple[tuple[PlannedExample, ...], ...]  # by split
     layout: Layout
     about: PlanExamples  # what run.json says of the examples
+    models: tuple[Identity, ...] = ()  # those that are called, by the names of task models
 
     def unit(self, number: int) -> Unit:
         place = self.layout.place(number)
@@ -77,7 +78,7 @@ class Plan:
         sha256 = _sha256(text.encode()) if example.texts else contents.sha256
         cell = self.layout.cells[place.cell]
         of_example = cell.split, example.line, example.sha256, repeat
-        key = key_of(contents.identity, sha256, cell.task_model, *of_example)
+        key = key_of(contents.identity, sha256, contents.model, *of_example)
         payload = Payload(
             candidate=text,
             example=example.raw,
@@ -96,7 +97,7 @@ class Plan:
             [(identity.name, identity.sha256) for identity in self.identities],
             layout.score_ranges,
             self.candidate_digests,
-            layout.task_models,
+            [self.model_digests.get(name or "", name) for name in layout.task_models],
             [(split.name, split.lines, split.sha256) for split in layout.splits],
             [layout.repeats, layout.baseline, layout.seed],
         ]
@@ -107,6 +108,11 @@ class Plan:
         """Pair each candidate's name with its sha256, or with the field that has it."""
         pairs = zip(self.candidates, self._candidate_digests, strict=True)
         return [(one.name, f"field {one.field}" if one.field else digest) for one, digest in pairs]
+
+    @cached_property
+    def model_digests(self) -> dict[str, str]:
+        """Give the digests of the models that are called; another task model is a name, and nothing more."""
+        return {model.name: model.sha256 for model in self.models}
 
     @cached_property
     def _candidate_digests(self) -> tuple[str, ...]:
@@ -133,6 +139,7 @@ class Plan:
             self.identities[evaluator].sha256,
             self.candidates[candidate].text,
             self._candidate_digests[candidate],
+            self.model_digests.get(task_model or "", task_model),
             self.examples[split],
             {key: value for key, value in {**coordinates, "split": cell.split}.items() if value is not None},
         )
@@ -146,6 +153,7 @@ class _CellContents(NamedTuple):
     identity: str
     text: str
     sha256: str
+    model: str | None  # what keys have of the task model
     examples: tuple[PlannedExample, ...]
     coordinates: Mapping[str, Any]
 
@@ -156,6 +164,7 @@ def plan_run(
     sources: Sequence[SplitSource],
     *,
     task_models: Sequence[str | None] = (None,),
+    models: Sequence[Identity] = (),
     repeats: int = 1,
     baseline: str | None = None,
     seed: int = 0,
@@ -189,6 +198,7 @@ def plan_run(
         examples=examples or (_WITHOUT_EXAMPLES,),
         layout=layout,
         about=PlanExamples(sources, candidates),
+        models=tuple(models),
     )
 
 

@@ -57,10 +57,14 @@ def look_at(
 
 
 def _check_named(plan: Plan, replace: Collection[str]) -> None:
-    names = plan.layout.evaluators
+    models = [model.name for model in plan.models]
+    names = [*plan.layout.evaluators, *models]
     for name in replace:
-        if name.removeprefix("evaluator:") not in names:
+        axis, colon, rest = name.partition(":")
+        there = {"evaluator": plan.layout.evaluators, "model": models}.get(axis, names) if colon else names
+        if name not in there and rest not in there:
+            what = "evaluator or model" if models else "evaluator"
             raise UsageError(
-                f"--replace {name}: the command has no such evaluator",
+                f"--replace {name}: the command has no such {what}",
                 hint=f"name one of {', '.join(names[:20])}",
             )

@@ -100,6 +100,8 @@ def record_of(unit: Unit, outcome: Outcome, started_at: str) -> Record:
             fields["side_info"] = outcome.side_info
     if outcome.stderr:
         fields["stderr"] = outcome.stderr
+    if outcome.output:
+        fields["output"] = outcome.output
     if outcome.spent.usages:
         fields["usage"] = [usage.to_dict() for usage in outcome.spent.usages]
     fields["seconds"] = round(outcome.seconds, 6)

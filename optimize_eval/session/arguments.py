@@ -79,6 +79,12 @@ def _candidates(given: object) -> list[CandidatePath | Candidate]:
     )
 
 
+def prompts_of(given: OneCandidate | Iterable[OneCandidate]) -> list[str | Candidate]:
+    """Read prompts: a text is a file or a glob; a mapping has texts by their names."""
+    named = [found for one in listed_as("prompt", given) for found in _candidates(one)]
+    return [one.path if isinstance(one, CandidatePath) else one for one in named]
+
+
 def _candidate(name: object, text: object) -> Candidate:
     for what in (name, text):
         if not isinstance(what, str) or not is_utf8(what):

@@ -3,7 +3,7 @@
 A bench is a run: its models are the evaluators, its task files the splits.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,7 @@ from optimize_eval.findings.board.demands import BoardDemands, judged, read_befo
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
-from optimize_eval.kinds.table import named_apart, parse_evaluators
-from optimize_eval.kinds.task import check_one_base, task_spec
+from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.options.bench import BenchOptions
 from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.run.described import manifest_of
@@ -25,6 +24,7 @@ from optimize_eval.session.boards import drop_outdated, make_board, path_of
 from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
+from optimize_eval.session.models import model_specs
 from optimize_eval.session.opening import folder_of, opened
 from optimize_eval.session.rescoring import score_by
 from optimize_eval.session.settings import Handling
@@ -32,7 +32,6 @@ from optimize_eval.session.task_files import chosen, load_task_files
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.sweepfile import SUFFIX
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.identity import model_of
 from optimize_eval.tasks.target import Tasks, tasks_of
@@ -90,23 +89,8 @@ class Benchmark:
             batch_size=self.batch_size,
             keep_thoughts=self.keep_thoughts,
         )
-        if self.api_base:
-            check_one_base(text for text in self.models if not text.endswith(SUFFIX))
         metrics = [entry.evaluator for file in files for entry in file.tasks]
-        return [*named_apart(spec for text in self.models for spec in self._models(text, metrics, task))]
-
-    def _models(self, text: str, metrics: Sequence[str], task: Tasks) -> Iterator[EvaluatorSpec]:
-        """Make the model of a text, or all of a file of [[model]] tables."""
-        sandbox = self.sandbox or ""
-        if not text.endswith(SUFFIX):
-            yield task_spec(text, metrics, self.how, task, sandbox=sandbox)
-            return
-        from optimize_eval.sweepfile.models import load_models  # noqa: PLC0415  it loads an HTTP client
-
-        for model in load_models(text):
-            how = replace(self.how, manners=model.handled(self.how.manners))
-            named = f"{model.name}={model.text}"
-            yield task_spec(named, metrics, how, replace(task, table=model.spec), sandbox=sandbox)
+        return [*model_specs(self.models, self.how, task, metrics, sandbox=self.sandbox or "")]
 
 
 def benchmark_of(

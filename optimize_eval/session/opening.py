@@ -25,6 +25,7 @@ def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | Non
     A bench's is named after its files alone: the models are what it compares, and they come and go.
     """
     texts = [spec.text for spec in plan.specs if not tasks_of(spec).model]
+    texts += ["--prompt"] if plan.models else []  # which and whose come and go
     folder = default_folder(stem, texts, paths) if out is None else Path(out)
     former = former_folder(stem, plan) if out is None and not folder.exists() else None
     if former:

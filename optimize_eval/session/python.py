@@ -4,7 +4,7 @@ Arguments have the names of options; a wrong one raises UsageError before anythi
 raise: they are in the Run that is returned.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Unpack
@@ -18,6 +18,7 @@ from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
 from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
 from optimize_eval.options.keywords import Given, Keywords, check_value
+from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.results import Ending, Run
 from optimize_eval.session.arguments import (
@@ -26,12 +27,14 @@ from optimize_eval.session.arguments import (
     candidates_of,
     evaluators_of,
     listed_as,
+    prompts_of,
     texts_of,
 )
 from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.ending import changed, exit_code, explained
+from optimize_eval.session.prompting import Prompting, check_prompting, load_prompting
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
 from optimize_eval.store.records import Records
@@ -41,6 +44,7 @@ _SWEEP = Keywords(
     SweepArguments,
     (
         ComparisonOptions,
+        PromptingOptions,
         ReachOptions,
         JudgeOptions,
         PricedServerOptions,
@@ -62,27 +66,32 @@ def sweep(
     evaluators: OneEvaluator | Iterable[OneEvaluator],
     candidates: OneCandidate | Iterable[OneCandidate] = (),
     *,
+    prompts: OneCandidate | Iterable[OneCandidate] = (),
+    models: str | Iterable[str] = (),
     progress: Show | None = None,
     **options: Unpack[SweepArguments],
 ) -> Run:
     """Score candidates by evaluators over examples, as the command `run` does; the same call goes on.
 
     An evaluator is a text, as -e takes it, or a table, as a sweep file has it. A candidate is a file's path,
-    or a text by its name: `{"v1": "…"}`. `progress` is called ten times a second, and at the end, with a
-    Progress for each evaluator. Ctrl-C lets the calls in flight end, and raises KeyboardInterrupt.
+    or a text by its name: `{"v1": "…"}`; so is a prompt, to which `models` reply. `progress` is called ten
+    times a second, and at the end, with a Progress for each evaluator. Ctrl-C lets the calls in flight end,
+    and raises KeyboardInterrupt.
     """
     given = _SWEEP.check(options)
     host = ProgramHost(progress)
     handling = handling_of(given.group(HandlingOptions))
     what = given.group(ComparisonOptions)
+    starting, named = _starting(given, ReachOptions), candidates_of(candidates)
     comparison = load_comparison(
-        evaluators_of(evaluators, _starting(given, ReachOptions), host.say),
-        candidates_of(candidates),
+        evaluators_of(evaluators, starting, host.say),
+        named,
         what.candidate_fields,
         what,
         host.say,
         margins=given.group(RunGateOptions).margin,
         out=None if handling.fresh else given.get("out"),
+        prompting=_prompting(given, prompts, models, named, starting),
     )
     gates = gates_of(given.group(RunGateOptions))
     prepared = prepare(comparison, handling, host.say, out=given.get("out"), gates=gates)
@@ -116,6 +125,21 @@ def bench(
     per_example = given.group(BoardOptions).include_per_example
     work = partial(carry_out_bench, prepared, host, include_per_example=per_example)
     return _run(work, host, given.get("out"))
+
+
+def _prompting(
+    given: Given,
+    prompts: OneCandidate | Iterable[OneCandidate],
+    models: str | Iterable[str],
+    others: Sequence[object],
+    how: EvaluatorSpec,
+) -> Prompting | None:
+    """Load the prompts and the models of a call, if it names some."""
+    what, options = given.group(ComparisonOptions), given.group(PromptingOptions)
+    named, replying = prompts_of(prompts), check_value("models", values.TEXTS, texts_of("model", models))
+    others = (*others, *what.candidate_fields)
+    check_prompting(what, options, prompts=named, models=replying, others=others)
+    return load_prompting(named, replying, options, how, api_base=given.group(JudgeOptions).api_base)
 
 
 def _starting(given: Given, programs: type[ProgramOptions]) -> EvaluatorSpec:

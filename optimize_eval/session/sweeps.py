@@ -19,6 +19,7 @@ from optimize_eval.session.calling import Finished, call, off_scale, reachable, 
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
+from optimize_eval.session.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.manifest import Manifest
@@ -40,14 +41,19 @@ class SweepInputs:
     cluster_by: str | None = None
     group_by: Sequence[str] = ()
     margins: Sequence[str] = ()
+    prompting: Prompting | None = None  # where the candidates are prompts: who replies
 
     def plan(self) -> Plan:
         """Put the axes together; raises UsageError where they do not fit each other."""
+        prompting = self.prompting
+        models = prompting.identities if prompting else ()
+        names = [model.name for model in models] or self.task_models
         plan = plan_run(
-            self.specs,
+            prompting.around(self.specs) if prompting else self.specs,
             self.candidates,
             self.examples.sources,
-            task_models=[check_task_model(name) for name in self.task_models] or [None],
+            task_models=[check_task_model(name) for name in names] or [None],
+            models=models,
             repeats=self.repeats,
             baseline=self.baseline,
             seed=self.seed,
@@ -73,20 +79,25 @@ def load_comparison(
     *,
     margins: Sequence[str] = (),
     out: str | None = None,
+    prompting: Prompting | None = None,
 ) -> SweepInputs:
     """Load what options name: candidates `named` or in `fields`; the run may go on in the folder `out`."""
+    examples = load_splits(
+        what.files,
+        say,
+        limit=what.limit,
+        sample=what.sample,
+        seed=what.seed,
+        selection=parse_selection(what.filters, what.ids),
+        out=out,
+    )
+    if prompting:
+        prompting.check(examples.sources, say)
     return SweepInputs(
         specs=specs,
-        candidates=load_all_candidates(named, fields),
-        examples=load_splits(
-            what.files,
-            say,
-            limit=what.limit,
-            sample=what.sample,
-            seed=what.seed,
-            selection=parse_selection(what.filters, what.ids),
-            out=out,
-        ),
+        candidates=prompting.candidates if prompting else load_all_candidates(named, fields),
+        examples=examples,
+        prompting=prompting,
         named=[one for one in named if isinstance(one, CandidatePath)],
         seed=what.seed,
         task_models=what.task_models,
@@ -123,6 +134,7 @@ def prepare(
     handling.check(plan)
     folder = folder_of(stem, plan, comparison.examples.paths, out, say)
     manifest = manifest_of(plan, comparison.examples.names, _kept(comparison, handling, plan, gates))
+    plan = with_outputs(plan, folder)
     refuse_foreign(folder)
     demands = read_demands(
         manifest,
@@ -168,8 +180,15 @@ def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOp
         "limit": examples.limit,
         "sample": examples.sample,
         "on_failure": handling.on_failure,
-        "paths": stored_paths(examples.files, comparison.named),
+        "paths": _paths(comparison),
         **examples.selection.to_dict(),
         **({"margins": dict(margins)} if margins else {}),
         **gates.kept(),
     }
+
+
+def _paths(comparison: SweepInputs) -> dict[str, Any]:
+    """Give where the inputs were, for a later command that needs them again."""
+    paths = stored_paths(comparison.examples.files, comparison.named)
+    prompting = comparison.prompting
+    return {**paths, **prompting.stored()} if prompting else paths

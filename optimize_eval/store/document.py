@@ -41,6 +41,7 @@ def selected(document: Document) -> Manifest:
         "additions": [evaluators[name] for name in added],
         "candidates": [candidates[name] for name in chosen["candidates"]],
         "task_models": chosen["task_models"],
+        **_models(document, chosen["task_models"]),
         "splits": [_selected_split(split, splits[split["name"]]) for split in chosen["splits"]],
         **{key: chosen[key] for key in ("repeats", "baseline", "seed", "cluster_by", "group_by")},
         "settings": document.get("settings", {}),
@@ -61,7 +62,7 @@ def everything(document: Document) -> Manifest:
         "evaluators": [{**entry, "name": name_in_cells(entry)} for entry in document["evaluators"]],
         "additions": [],
         "candidates": [{**entry, "name": name_in_cells(entry)} for entry in document["candidates"]],
-        "task_models": document["task_models"],
+        "task_models": list(dict.fromkeys([*document["task_models"], *_former_models(document)])),
         "splits": splits,
         "repeats": document["repeats"],
         "cluster_by": None,
@@ -125,6 +126,7 @@ def document_of(first: Manifest) -> Document:
         "evaluators": evaluators,
         "candidates": first["candidates"],
         "task_models": models,
+        **({"models": first["models"]} if "models" in first else {}),
         "splits": [{key: split[key] for key in ("name", "lines", "sha256")} for split in splits],
         "repeats": first["repeats"],
         "cells": [
@@ -143,6 +145,16 @@ def document_of(first: Manifest) -> Document:
         },
         "settings": first.get("settings", {}),
     }
+
+
+def _models(document: Document, names: Sequence[str | None]) -> dict[str, Any]:
+    """Give the models among task models; a run whose task models are names alone has none."""
+    there = current(document.get("models", ()))
+    return {"models": [there[name] for name in names if name in there]} if there else {}
+
+
+def _former_models(document: Document) -> list[str]:
+    return [name_in_cells(model) for model in document.get("models", ()) if model.get("superseded")]
 
 
 def _selected_split(chosen: Mapping[str, Any], split: Mapping[str, Any]) -> dict[str, Any]:

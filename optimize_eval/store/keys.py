@@ -7,6 +7,7 @@ record counts for the version whose key it has, and for none where its example h
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, NamedTuple
 
 import orjson
@@ -62,34 +63,46 @@ class Versions:
 
     evaluators: Mapping[str, Sequence[Version]]
     candidates: Mapping[str, Sequence[Version]]
+    models: Mapping[str, Sequence[Version]]  # of task models that are called; others are names alone
     examples: Mapping[str, Mapping[int | None, str]]  # by split and line: digests
     replaced: frozenset[
         str
-    ]  # evaluators and candidates with more than one version, and splits with changed lines
+    ]  # evaluators, candidates and models with more than one version, and splits with changed lines
 
     def concern(self, record: Mapping[str, Any]) -> bool:
         """Return True if a record may be of what was replaced."""
         replaced = self.replaced
         return (
-            record["evaluator"] in replaced or record["candidate"] in replaced or record["split"] in replaced
+            record["evaluator"] in replaced
+            or record["candidate"] in replaced
+            or record["split"] in replaced
+            or record.get("task_model") in replaced
         )
 
     def find(self, record: Mapping[str, Any]) -> CellName | None:
         """Name the cell that a record is of; None where its example, or all of it, is of former bytes."""
         key = record.get("key")
-        split, line, model = record["split"], record.get("line"), record.get("task_model")
+        split, line = record["split"], record.get("line")
         example = self.examples.get(split, {}).get(line, "")
-        for evaluator in self.evaluators.get(record["evaluator"], ()):
-            for candidate in self.candidates.get(record["candidate"], ()):
-                text = candidate.texts.get(split, {}).get(line, candidate.sha256)
-                if key == key_of(evaluator.sha256, text, model, split, line, example, record["repeat"]):
-                    return evaluator.shown, candidate.shown, model, split
+        for evaluator, candidate, model in product(
+            self.evaluators.get(record["evaluator"], ()),
+            self.candidates.get(record["candidate"], ()),
+            self._models_of(record),
+        ):
+            text = candidate.texts.get(split, {}).get(line, candidate.sha256)
+            digest = model and model.sha256
+            if key == key_of(evaluator.sha256, text, digest, split, line, example, record["repeat"]):
+                return evaluator.shown, candidate.shown, model and model.shown, split
         return None
+
+    def _models_of(self, record: Mapping[str, Any]) -> Sequence[Version | None]:
+        name = record.get("task_model")
+        return (None,) if name is None else self.models.get(name, (Version(name, name),))
 
 
 def versions_of(document: Mapping[str, Any]) -> Versions | None:
     """Read the versions off a run's document; None where nothing was ever replaced."""
-    axes = [*document["evaluators"], *document["candidates"]]
+    axes = [*document["evaluators"], *document["candidates"], *document.get("models", ())]
     replaced = {str(axis["name"]) for axis in axes if axis.get("superseded") or "sound_since" in axis}
     replaced |= {str(split["name"]) for split in document["splits"] if split.get("superseded")}
     if not replaced:
@@ -101,6 +114,7 @@ def versions_of(document: Mapping[str, Any]) -> Versions | None:
     return Versions(
         evaluators=_by_name(document["evaluators"], {}),
         candidates=_by_name(document["candidates"], lines),
+        models=_by_name(document.get("models", ()), {}),
         examples=examples,
         replaced=frozenset(replaced),
     )

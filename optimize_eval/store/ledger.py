@@ -112,6 +112,11 @@ class Ledger:
         counted = [self.counts(cell) for cell in self._starts if cell[0] == evaluator]
         return not any(scored or skipped for scored, _, skipped in counted)
 
+    def is_scored(self, task_model: str) -> bool:
+        """Return True if something of a model was scored or skipped."""
+        counted = [self.counts(cell) for cell in self._starts if cell[2] == task_model]
+        return any(scored or skipped for scored, _, skipped in counted)
+
     def places(self, split: str, lines: Sequence[int | None], repeats: int) -> Sequence[int]:
         """Give the places that examples' units have in a cell, a range if they stand together."""
         every, by_line = self.table.repeats, self.table.lines[split]
@@ -209,6 +214,7 @@ def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
         and type(get("started_at", "")) is str
         and type(get("stderr", "")) is str
         and type(get("message", "")) is str
+        and type(get("output", "")) is str
         and type(get("side_info", _NONE)) is dict
         and _is_usage(get("usage", ()))
     )

@@ -166,13 +166,15 @@ def _essence(one: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def evaluator_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Say what is not the same in an evaluator."""
+    """Say what is not the same in an evaluator, or in a model."""
     before = {file["name"]: file["sha256"] for file in old["files"]}
     changed = [file["name"] for file in new["files"] if before.get(file["name"]) != file["sha256"]]
     changes = [
         f"was {old['text']}" if old["text"] != new["text"] else "",
         f"has changed: {', '.join(changed)}" if changed else "",
-        f"had the score range {old['score_range']}" if old["score_range"] != new["score_range"] else "",
+        f"had the score range {old['score_range']}"
+        if old.get("score_range") != new.get("score_range")
+        else "",
     ]
     return "; ".join(filter(None, changes)) or "has changed"
 

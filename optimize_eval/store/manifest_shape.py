@@ -21,6 +21,8 @@ def check_document(document: Mapping[str, Any]) -> None:
         current = [one["name"] for one in document[axis] if axis == "splits" or not one.get("superseded")]
         if len(set(current)) < len(current):
             raise ValueError(f"two of its {axis} have the same name")
+    if not _list_of(_EVALUATOR)(document.get("models", [])):
+        raise TypeError("in its 'models'")
     for evaluator in document["evaluators"]:
         _text(evaluator["score_range"])  # raises where there is none
     sizes = {split["name"]: len(split["lines"]) for split in document["splits"]}
@@ -98,6 +100,8 @@ _PATHS = _with(
         "splits": _or_null(_table_of(_or_null(_text))),
         "candidate": _or_null(_list_of(_text)),
         "candidates": _or_null(_list_of(_text)),
+        "prompts": _list_of(_text),
+        "system": _text,
     }
 )
 _MANIFEST: Mapping[str, Check] = {
@@ -107,6 +111,7 @@ _MANIFEST: Mapping[str, Check] = {
     "additions": _list_of(_EVALUATOR),
     "candidates": _list_of(_CANDIDATE),
     "task_models": _list_of(_or_null(_text)),
+    "models": _list_of(_EVALUATOR),
     "splits": _list_of(_SPLIT),
     "repeats": _whole,
     "baseline": _text,

@@ -34,6 +34,7 @@ class JournalRecord(TypedDict, total=False):
     kind: str
     message: str
     stderr: str
+    output: str  # the key of the model's reply that was scored
     seconds: float
     attempts: int
     started_at: str

@@ -16,6 +16,7 @@ from optimize_eval.kinds.table import kinds, named_apart
 
 if TYPE_CHECKING:
     from optimize_eval.kinds.kind import Kind
+    from optimize_eval.sweepfile.models import NamedModel
 
 SUFFIX = ".toml"
 
@@ -44,6 +45,7 @@ class Sweep:
     options: Mapping[str, Any] = field(default_factory=dict)
     search: Mapping[str, Any] = field(default_factory=dict)  # options of `optimize` alone
     entries: tuple[EvaluatorEntry, ...] = field(default=(), repr=False)
+    models: Mapping[str, "NamedModel"] = field(default_factory=dict)  # that no evaluator judges by
     lines: Mapping[KeyPlace, int] = field(default_factory=dict, repr=False)
 
     def problem(self, where: KeyPlace, reason: str, rule: str = "bad_value") -> Problem:

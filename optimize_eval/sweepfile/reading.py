@@ -72,6 +72,7 @@ class _Reading:
         self._sweep = Sweep(path=path, lines=dict(reversed(list(_lines_of(text)))))  # the first ones count
         self.problems: list[Problem] = []
         self._models: Mapping[str, NamedModel] = {}
+        self._judging: set[str] = set()  # of them
 
     def sweep(self, tables: Mapping[str, Any]) -> Sweep:
         self._refuse_unknown(KeyPlace(""), tables, _TABLES)
@@ -89,6 +90,7 @@ class _Reading:
             options=_options(run, gates),
             search=_options(search, {}),
             entries=tuple(entries),
+            models={name: one for name, one in self._models.items() if name not in self._judging},
         )
         if bounds := gates.get("fail_under"):
             self._check_bounds(bounds, [spec.name for spec in sweep.specs(EvaluatorSpec(), {})])
@@ -126,7 +128,10 @@ class _Reading:
 
     def _model(self, check: Check, value: Any) -> Any:
         """Find the model that an evaluator names: one of [[model]], or one of a provider."""
-        return self._models[value] if isinstance(value, str) and value in self._models else check(value)
+        if not (isinstance(value, str) and value in self._models):
+            return check(value)
+        self._judging.add(value)
+        return self._models[value]
 
     def _entries(self, listed: Any) -> list[EvaluatorEntry]:
         if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):

@@ -4,21 +4,20 @@ The example is a record of a task file, the candidate a text that stands before 
 scores is said by the record; making its evaluator live is connect's, which is handed in.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from copy import copy
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec, Waits
+from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
 from optimize_eval.tasks.jsonl.processing import post_process
+from optimize_eval.tasks.lives import Lives, stage
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.under_test.remembered import RememberedModel
@@ -27,8 +26,6 @@ from optimize_eval.tasks.under_test.table import WHAT_THERE_IS, connect_model
 Connect = Callable[[EvaluatorSpec], Evaluator]
 
 _LEAST_SHARE = 0.1  # of a call's seconds: what is left to a metric, however long the model took
-
-_Made = TypeVar("_Made", ModelUnderTest, Evaluator)
 
 
 class _TaskCall(NamedTuple):
@@ -48,33 +45,25 @@ class TaskEvaluator:
         self._task = tasks_of(spec)
         self._connect = connect
         self._specs = {scorer.name: scorer for scorer in self._task.scorers}
-        self._making = threading.Lock()
-        self._models: dict[str, ModelUnderTest] = {}
-        self._metrics: dict[str, Evaluator] = {}
-        self._is_closed = False
+        self._lives = Lives()
         if self._task.model:
             self._model(self._task.model)  # what is wrong with it is to be known before any call
 
     @property
     def note(self) -> str:
         """What people should be told of its models and metrics."""
-        return "; ".join(live.note for live in self._lives() if live.note)
+        return self._lives.note
 
     @property
     def capacity(self) -> Capacity:
         """What its models can take, in batches as small as was wanted."""
-        capacities = [model.capacity for model in tuple(self._models.values())]
-        calls = [capacity.calls for capacity in capacities if capacity.calls is not None]
-        batch = min((capacity.batch for capacity in capacities), default=1)
-        return Capacity(
-            calls=sum(calls) if calls and len(calls) == len(capacities) else None,
-            batch=min(batch, self._task.batch_size or batch),
-        )
+        capacity = self._lives.capacity
+        return capacity._replace(batch=min(capacity.batch, self._task.batch_size or capacity.batch))
 
     def call(self, payload: Payload, deadline: float) -> Answered:
         least = (deadline - time.monotonic()) * _LEAST_SHARE
         called = self._read(payload)
-        with _stage("model"):
+        with stage("model"):
             output = self._model(called.model).generate(called.prompt, deadline)
         return self._scored(called, output, max(deadline + output.spent.waited, time.monotonic() + least))
 
@@ -88,18 +77,10 @@ class TaskEvaluator:
         ]
 
     def stop_waiting(self) -> None:
-        for live in self._lives():
-            if isinstance(live, Waits):
-                live.stop_waiting()
+        self._lives.stop_waiting()
 
     def close(self) -> None:
-        with self._making:
-            self._is_closed = True
-        for live in self._lives():
-            live.close()
-
-    def _lives(self) -> tuple[ModelUnderTest | Evaluator, ...]:
-        return *self._models.values(), *self._metrics.values()
+        self._lives.close()
 
     def _read(self, payload: Payload) -> _TaskCall:
         if payload.example is None:
@@ -139,7 +120,7 @@ class TaskEvaluator:
     ) -> Answered | EvaluationError:
         try:
             if isinstance(output, EvaluationError):
-                with _stage("model"):
+                with stage("model"):
                     raise output
             return self._scored(called, output, time.monotonic() + timeout)
         except EvaluationError as error:
@@ -151,7 +132,7 @@ class TaskEvaluator:
         metric = self._task.scorer.name if self._task.scorer else task.metric
         question = Payload(candidate=prediction, example=called.payload.example)
         try:
-            with _stage("metric"):
+            with stage("metric"):
                 scored = self._metric(metric).call(question, deadline)
         except EvaluationError as error:
             error.side_info = self._side_info(error.side_info, metric, output, prediction)
@@ -173,18 +154,10 @@ class TaskEvaluator:
         return {**side_info, **steps, **thoughts, **model}
 
     def _model(self, text: str) -> ModelUnderTest:
-        return self._models.get(text) or self._made(self._models, text, self._make_model)
+        return self._lives.model(text, self._make_model)
 
     def _metric(self, name: str) -> Evaluator:
-        return self._metrics.get(name) or self._made(self._metrics, name, self._make_metric)
-
-    def _made(self, lives: dict[str, _Made], name: str, make: Callable[[str], _Made]) -> _Made:
-        with self._making:
-            if self._is_closed:
-                raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
-            if name not in lives:
-                lives[name] = make(name)
-            return lives[name]
+        return self._lives.scorer(name, self._make_metric)
 
     def _make_model(self, text: str) -> ModelUnderTest:
         if not text:
@@ -202,12 +175,3 @@ class TaskEvaluator:
                 hint="name a task file that uses it",
             )
         return self._connect(self._specs[name])
-
-
-@contextmanager
-def _stage(name: str) -> Iterator[None]:
-    try:
-        yield
-    except EvaluationError as error:
-        error.message = f"{name}: {error.message}"
-        raise

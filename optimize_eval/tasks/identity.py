@@ -68,6 +68,19 @@ def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify)
     return has_other_programs(known, now, program)
 
 
+def model_has_changed(spec: EvaluatorSpec) -> bool:
+    """Return True if the program of a model, which was identified when it was planned, is another one now."""
+    task = tasks_of(spec)
+    named = parse_model(task.model)
+    if named.kind != CMD or task.known_as is None:
+        return False
+    try:
+        now = identify_model(task.model, spec).files
+    except UsageError:  # it cannot be read any more
+        return True
+    return has_other_programs(task.known_as, now, program_spec(named.rest, spec))
+
+
 def model_of(known: Identity) -> Identity:
     """Give the identity of the model that an evaluator of tasks calls."""
     return Identity(name=known.text, text=known.text, files=(), sha256=known.model)

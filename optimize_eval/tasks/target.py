@@ -1,10 +1,10 @@
-"""What an evaluator of tasks is of: the model that is called, and the evaluators that score its outputs."""
+"""What an evaluator that calls models is of: the models, and the evaluators that score their outputs."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec, Sighted
 
 if TYPE_CHECKING:  # a program as a model needs no HTTP client
     from optimize_eval.models import ModelSpec
@@ -44,9 +44,49 @@ class Tasks:
         return (self.scorer,) if self.scorer else self.metrics
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompted:
+    """An evaluator of models' replies: a candidate is a prompt, and each task model one of the models.
+
+    A model is a specification of Tasks, by its name. Who scores sees the reply, not the prompt.
+    """
+
+    kind: ClassVar[str] = "prompted"
+    scorer: EvaluatorSpec
+    models: tuple[EvaluatorSpec, ...]
+    extract: str = ""  # what of a reply is scored; empty: all
+    is_stored: bool = False  # replies are read where they were written down, and no model is called
+
+    @property
+    def _sighted(self) -> Sighted | None:
+        target: object = self.scorer.target
+        return target if isinstance(target, Sighted) else None
+
+    @property
+    def shows(self) -> tuple[str, ...]:
+        """What a judge that scores is shown of an example, as the other fields of the example here."""
+        return self._sighted.shows if self._sighted else ()
+
+    @property
+    def hides(self) -> tuple[str, ...]:
+        return self._sighted.hides if self._sighted else ()
+
+    @property
+    def human(self) -> tuple[str, ...]:
+        return self._sighted.human if self._sighted else ()
+
+    def hiding(self, fields: Iterable[str]) -> Self:
+        return replace(self, scorer=self.scorer.hiding(fields))
+
+
 def tasks_of(spec: EvaluatorSpec) -> Tasks:
     """Give a specification's tasks; those of a specification of something else say nothing."""
     return spec.target if isinstance(spec.target, Tasks) else _NO_TASKS
 
 
 _NO_TASKS = Tasks()
+
+
+def prompted_of(spec: EvaluatorSpec) -> Prompted | None:
+    """Give what an evaluator of models' replies is of; None for any other."""
+    return spec.target if isinstance(spec.target, Prompted) else None

@@ -45,7 +45,14 @@ KEYS = {  # what a sweep file calls otherwise
     "task_model": "task_models",
 }
 SHOWN = {"as_json", "dry_run", "like", "quiet", "show"}  # what only a command can have
-NAMED = {"candidate", "candidates", "evaluators", "judge_models", "models"}  # what a call has in its own way
+NAMED = {
+    "candidate",
+    "candidates",
+    "evaluators",
+    "judge_models",
+    "models",
+    "prompts",
+}  # what a call has in its own way
 UNSAID = {
     "proposer_timeout",
     "from_scratch",

@@ -8,13 +8,15 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.sweep_file import SweepFile, candidates_named
+from optimize_eval.cli.options.prompts import compared_of
+from optimize_eval.cli.options.sweep_file import SweepFile
 from optimize_eval.errors import UsageError
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
 from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.gates import RunGateOptions
 from optimize_eval.options.output import RunPlanOptions, ShownOptions
+from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ Examples:
   optimize-eval run -e ./judge.sh --candidate 'prompts/*.txt' --dataset train.jsonl --valset val.jsonl
   optimize-eval run -e @exact_match --candidate-field old --candidate-field new --dataset outputs.jsonl
   optimize-eval run -e 'python3 judge.py' --candidate v1.txt --dataset train.jsonl --dry-run
+  optimize-eval run --prompt 'prompts/*.md' --model openai/gpt-4o-mini -e @f1 --dataset train.jsonl
   optimize-eval run sweep.toml --limit 20
 
 \b
@@ -37,6 +40,7 @@ or out of time, 130 interrupted.
 def run(
     context: typer.Context,
     what: ComparisonOptions,
+    prompted: PromptingOptions,
     scoring: ScoringOptions,
     servers: PricedServerOptions,
     calls: HandlingOptions,
@@ -58,7 +62,7 @@ def run(
     handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
-    files, fields = candidates_named(context, what)
+    files, fields, prompting = compared_of(context, what, prompted, defaults, scoring.api_base)
     comparison = load_comparison(
         evaluators_of(context, scoring, defaults),
         files,
@@ -67,6 +71,7 @@ def run(
         output.say,
         margins=demanded.margin,
         out=None if handling.fresh else place.out,
+        prompting=prompting,
     )
     stem, limits = Path(sweep).stem if sweep else "run", gates_of(demanded)
     prepared = prepare(comparison, handling, output.say, out=place.out, stem=stem, gates=limits)

@@ -79,11 +79,13 @@ def _documents(own: Path, document: Document) -> Iterator[tuple[Path, Document]]
 
 def _by_content(document: Document, owed: Owed) -> Iterator[OwedCell]:
     evaluators, candidates = current(document["evaluators"]), current(document["candidates"])
+    models = current(document.get("models", ()))
     for (evaluator, candidate, model, split), places in owed.items():
         lines: defaultdict[int, set[int | None]] = defaultdict(set)
         for line, repeat in places:
             lines[repeat].add(line)
-        yield OwedCell(_content(evaluators[evaluator], candidates[candidate], model, split), split, lines)
+        what = evaluators[evaluator], candidates[candidate], _digest(models, model)
+        yield OwedCell(_content(*what, split), split, lines)
 
 
 def _known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[int, bool]:
@@ -107,13 +109,22 @@ def _scored(document: Document) -> dict[Content, int]:
     """Count what is scored or skipped of each cell, by what it is, not by the names of what is in it."""
     evaluators = {name_in_cells(evaluator): evaluator for evaluator in document["evaluators"]}
     candidates = {name_in_cells(candidate): candidate for candidate in document["candidates"]}
+    models = {name_in_cells(model): model for model in document.get("models", ())}
     return {
         _content(
-            evaluators[cell["evaluator"]], candidates[cell["candidate"]], cell["task_model"], cell["split"]
+            evaluators[cell["evaluator"]],
+            candidates[cell["candidate"]],
+            _digest(models, cell["task_model"]),
+            cell["split"],
         ): cell["scored"] + cell["skipped"]
         for cell in document["cells"]
         if cell["scored"] or cell["skipped"]
     }
+
+
+def _digest(models: Mapping[str, Mapping[str, Any]], name: str | None) -> str | None:
+    """Give the digest of a model that is called; another task model is its name."""
+    return str(models[name].get("sha256")) if name is not None and name in models else name
 
 
 def _content(

@@ -41,6 +41,7 @@ class Growth:
             "evaluators": self._evaluators(),
             "candidates": self._candidates(),
             "task_models": _union(self.known["task_models"], self.wanted["task_models"]),
+            **self._models(),
             "splits": self._splits(),
             "repeats": max(self.known["repeats"], self.wanted["repeats"]),
             "selection": self.wanted["selection"],
@@ -110,20 +111,43 @@ class Growth:
                 self._supersede(entries, old, one)
         return [*entries.values()]
 
-    def _supersede(self, entries: dict[tuple[str, str], Entry], old: Entry, one: Entry) -> None:
-        """Let new bytes supersede a candidate; bytes that were there before find their records again."""
+    def _supersede(
+        self, entries: dict[tuple[str, str], Entry], old: Entry, one: Entry, axis: str = "candidate"
+    ) -> None:
+        """Let another candidate or model supersede one; what was there before finds its records again."""
+        what = axis.removeprefix("task_")
         name, digest, before = one["name"], digest_of(one), digest_of(old)
         former = shown_as(name, before)
         again = entries.pop((name, digest), None)
-        self.renamed["candidate", name] = former
+        self.renamed[axis, name] = former
         if again:
-            self.renamed["candidate", shown_as(name, digest)] = name
-            self.notes.append(f"candidate {name} is what it was before: its scores from then count again")
+            self.renamed[axis, shown_as(name, digest)] = name
+            self.notes.append(f"{what} {name} is what it was before: its scores from then count again")
         else:
-            self.notes.append(f"candidate {name} has changed: the old one keeps its scores as {former}")
+            self.notes.append(f"{what} {name} has changed: the old one keeps its scores as {former}")
         del entries[name, before]  # it comes to the end
         entries[name, before] = {**old, "superseded": True}
         entries[name, digest] = _in_force(again) if again else one
+
+    def _models(self) -> dict[str, list[Entry]]:
+        """Let other models of the same name take the place of those that are there, where that is wanted."""
+        entries = {(model["name"], model["sha256"]): model for model in self.known.get("models", ())}
+        now, refused = current(self.known.get("models", ())), dict[str, str]()
+        for one in self.wanted.get("models", ()):
+            old = now.get(one["name"])
+            if old is None:
+                entries[one["name"], one["sha256"]] = one
+            elif old["sha256"] == one["sha256"]:
+                continue
+            elif {one["name"], f"model:{one['name']}"} & {*self.replace} or not self.past().is_scored(
+                one["name"]
+            ):
+                self._supersede(entries, old, one, "task_model")
+            else:
+                refused[f"model:{one['name']}"] = f"model {one['name']} {evaluator_change(old, one)}"
+        if refused:
+            raise _contradiction(refused)
+        return {"models": [*entries.values()]} if entries else {}
 
     def _splits(self) -> list[Entry]:
         splits = {split["name"]: split for split in self.known["splits"]}
@@ -169,7 +193,8 @@ class Growth:
         if not self.renamed:
             return cell
         names = {
-            axis: self.renamed.get((axis, cell[axis]), cell[axis]) for axis in ("evaluator", "candidate")
+            axis: self.renamed.get((axis, cell[axis]), cell[axis])
+            for axis in ("evaluator", "candidate", "task_model")
         }
         return {**cell, **names}
 

@@ -6,17 +6,32 @@ from typing import Any, Protocol
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Capacity
+from optimize_eval.prompts.messages import USER, Messages, as_dicts
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities
 from optimize_eval.spent import NOTHING, Spent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prompt:
-    """What a model is sent: a text, and which task's it is, which only recorded outputs look at."""
+    """What a model is sent: messages, and which task's they are, which only recorded outputs look at.
+
+    A text alone is one message of the user; beside several messages it is their texts, one after the other.
+    """
 
     text: str
     id: str = ""
     repeat: int = 1
+    several: Messages = ()
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """Give all messages, as providers take them."""
+        return as_dicts(self.several) if self.several else [{"role": USER, "content": self.text}]
+
+    @property
+    def essence(self) -> str | list[dict[str, str]]:
+        """Give what is digested: the text of one message of the user, else all messages."""
+        return as_dicts(self.several) if self.several else self.text
 
     @property
     def task_model(self) -> None:
@@ -33,6 +48,8 @@ class Output:
     stderr: str = ""
     reasoning: str = ""  # a model's thoughts, apart from the text
     spent: Spent = NOTHING  # nothing where it was written down before
+    seconds: float | None = None  # that its call took, where that is known
+    usage: Sequence[Mapping[str, Any]] = ()  # of its call, also where it was written down before
 
 
 class ModelUnderTest(Protocol):

@@ -48,11 +48,13 @@ def close_outputs(outputs: "Outputs") -> None:
 
 def key_of(model: str, prompt: Prompt) -> bytes:
     """Digest what an output depends on; `model` is the model's identity."""
-    return hashlib.sha256(orjson.dumps((model, prompt.text, prompt.id, prompt.repeat))).digest()
+    return hashlib.sha256(orjson.dumps((model, prompt.essence, prompt.id, prompt.repeat))).digest()
 
 
 def digest_of(prompt: Prompt) -> str:
-    return hashlib.sha256(prompt.text.encode()).hexdigest()
+    essence = prompt.essence
+    data = essence.encode() if isinstance(essence, str) else orjson.dumps(essence)
+    return hashlib.sha256(data).hexdigest()
 
 
 class Outputs:
@@ -83,8 +85,13 @@ class Outputs:
                 f"{self._path} was changed while it was in use", hint="run the same command again"
             )
         record = journal.decode(line)
-        thoughts = record.get("reasoning") or ""
-        return Output(text=record["output"], side=record.get("side") or {}, reasoning=thoughts)
+        return Output(
+            text=record["output"],
+            side=record.get("side") or {},
+            reasoning=record.get("reasoning") or "",
+            seconds=record.get("seconds"),
+            usage=record.get("usage") or (),
+        )
 
     def keep(self, key: bytes, model: str, prompt: Prompt, output: Output) -> None:
         """Write an output down, unless it is there already; `model` is what people call the model."""
@@ -97,6 +104,8 @@ class Outputs:
             "output": output.text,
             **({"reasoning": output.reasoning} if output.reasoning else {}),
             **({"side": output.side} if output.side else {}),
+            **({"seconds": output.seconds} if output.seconds is not None else {}),
+            **({"usage": output.usage} if output.usage else {}),
         }
         line = journal.sealed(record)
         with self._lock:

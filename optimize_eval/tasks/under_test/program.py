@@ -5,8 +5,10 @@ Behind a URL the same JSON is the body of a POST and of its reply.
     {"prompt": "…", "messages": [{"role": "user", "content": "…"}][, "_id": "…"]}
     {"text": "…"[, "_capabilities": {"persistent": true, "concurrency": 4, "batch": 8}][, "_id": "…"]}
 
-Batches, where declared, are {"prompts": ["…", …]} and {"results": [{"text": "…"}, {"error": "why"}]}.
-How the program is run is programs.command's business, as it is for evaluators; this is the contract with it.
+Of several messages the prompt is their texts, with an empty line between. Batches, where declared, are
+{"prompts": ["…", …]} and {"results": [{"text": "…"}, {"error": "why"}]}; where one has several messages, all
+lists of messages stand beside the prompts. How the program is run is programs.command's business, as it is
+for evaluators; this is the contract with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,13 +52,18 @@ class ProgramModel:
 def encode_prompt(prompt: Prompt, identity: str | None = None) -> bytes:
     """Write a prompt as one line."""
     text = orjson.dumps(prompt.text)
+    if prompt.several:
+        return _closed([b'{"prompt":', text, b',"messages":', orjson.dumps(prompt.messages)], identity)
     parts = [b'{"prompt":', text, b',"messages":[{"role":"user","content":', text, b"}]"]
     return _closed(parts, identity)
 
 
 def encode_prompts(prompts: Sequence[Prompt], identity: str | None = None) -> bytes:
     """Write several prompts as one line of the batch extension."""
-    return _closed([b'{"prompts":', orjson.dumps([prompt.text for prompt in prompts])], identity)
+    parts = [b'{"prompts":', orjson.dumps([prompt.text for prompt in prompts])]
+    if any(prompt.several for prompt in prompts):
+        parts += [b',"messages":', orjson.dumps([prompt.messages for prompt in prompts])]
+    return _closed(parts, identity)
 
 
 def parse_output(raw: bytes) -> Output:

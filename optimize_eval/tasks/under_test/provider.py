@@ -1,4 +1,4 @@
-"""A model of a provider (`openai/gpt-4o-mini`): the prompt as one message of the user."""
+"""A model of a provider (`openai/gpt-4o-mini`)."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ class ProviderModel:
         return Capacity(calls=self._model.capacity)
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
-        reply = self._model.chat([{"role": "user", "content": prompt.text}], deadline)
+        reply = self._model.chat(prompt.messages, deadline)
         return Output(text=reply.text, side=reply.known, reasoning=reply.reasoning, spent=reply.spent)
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:

@@ -1,0 +1,122 @@
+"""Prompt files → candidates: a text is one message of the user; .toml, .json and .yaml hold messages.
+
+Messages are a list of role and content, or texts by their roles: {"system": "…", "user": "…"}.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from optimize_eval.candidates import (
+    STDIN,
+    Candidate,
+    candidate_files,
+    load_candidate,
+    name_of_file,
+    named_apart,
+)
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.prompts.messages import (
+    ROLES,
+    SYSTEM,
+    Message,
+    Messages,
+    is_plain,
+    messages_of,
+    of_user,
+    text_of,
+)
+from optimize_eval.reading import strict_json, strict_toml
+
+_FORM = (
+    'write messages, {"role": "user", "content": "…"}, or texts by their roles, {"system": "…", "user": "…"}'
+)
+_SUFFIXES = {".toml", ".json", ".yaml", ".yml"}
+
+
+class PromptFile(NamedTuple):
+    """A prompt and where it stands."""
+
+    candidate: Candidate
+    path: str
+
+
+def load_prompts(named: Iterable[str | Candidate], system: str | None) -> list[PromptFile]:
+    """Load prompts in the order in which they are named, all with what a file has for the system first."""
+    before = (Message(SYSTEM, load_candidate(system)),) if system is not None else ()
+    loaded = [prompt for one in named for prompt in _load(one, before)]
+    candidates = named_apart([prompt.candidate for prompt in loaded])
+    return [prompt._replace(candidate=one) for prompt, one in zip(loaded, candidates, strict=True)]
+
+
+def _load(named: str | Candidate, before: Messages) -> Iterator[PromptFile]:
+    if isinstance(named, Candidate):
+        yield PromptFile(_with(before, of_user(named.text), named.name), named.name)
+        return
+    for path in candidate_files(named):
+        messages = _messages(path, load_candidate(path))
+        yield PromptFile(_with(before, messages, name_of_file(path)), "stdin" if path == STDIN else path)
+
+
+def _with(before: Messages, messages: Messages, name: str) -> Candidate:
+    if before and any(message.role == SYSTEM for message in messages):
+        raise UsageError(
+            f"the prompt {name} has a message of the system, and --system gives another",
+            hint="omit --system, or take the message out of the prompt",
+        )
+    return Candidate(name=name, text=text_of((*before, *messages)))
+
+
+def _messages(path: str, text: str) -> Messages:
+    if Path(path).suffix.lower() not in _SUFFIXES:
+        messages = messages_of(text)
+        if not is_plain(messages):
+            raise _wrong(path, "these are messages: give the file a name that ends in .json")
+        return messages
+    decoded = _decoded(path, text)
+    listed = decoded.get("messages") if isinstance(decoded, dict) and "messages" in decoded else decoded
+    if isinstance(listed, dict):
+        listed = [{"role": role, "content": content} for role, content in _in_order(listed)]
+    if not isinstance(listed, list) or not listed:
+        raise _wrong(path, f"there are no messages in it: {_FORM}")
+    return tuple(_message(path, number, one) for number, one in enumerate(listed, 1))
+
+
+def _in_order(texts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Put what the system says first, whatever the order in which named texts are written."""
+    return sorted(texts.items(), key=lambda item: ROLES.index(item[0]) if item[0] in ROLES else len(ROLES))
+
+
+def _decoded(path: str, text: str) -> Any:
+    suffix = Path(path).suffix.lower()
+    try:
+        if suffix == ".toml":
+            return strict_toml.loads(text)
+        if suffix == ".json":
+            return strict_json.loads(text, unique_keys=True)
+        from optimize_eval.reading import strict_yaml  # noqa: PLC0415  few prompts are YAML
+
+        return strict_yaml.loads(text)
+    except strict_json.JsonFault as fault:
+        raise _wrong(path, f"not JSON: {fault.reason}", text.count("\n", 0, fault.offset) + 1) from None
+    except strict_toml.TomlFault as fault:
+        raise _wrong(path, f"not TOML: {fault.reason}", fault.line) from None
+    except ValueError as fault:  # of YAML, which is not loaded for others
+        raise _wrong(path, f"not YAML: {fault}") from None
+
+
+def _message(path: str, number: int, one: Any) -> Message:
+    match one:
+        case {"role": str(role), "content": str(content)} if role in ROLES and len(one) == 2:  # noqa: PLR2004  these two
+            return Message(role, content)
+        case {"role": role, "content": str()} if role not in ROLES:
+            reason = f"the role {role!r} is none of {', '.join(ROLES)}"
+        case {"role": _, "content": list()}:
+            reason = "images and other parts of a message are not taken: its content is a text"
+        case _:
+            reason = f"not a message: {_FORM}"
+    raise _wrong(path, f"message {number}: {reason}")
+
+
+def _wrong(path: str, reason: str, line: int | None = None) -> DataError:
+    return DataError([Problem(path=path, rule="bad_prompt", reason=reason, line=line)])

@@ -1,0 +1,164 @@
+"""Prompts and the models that reply to them, as options name them: loaded, checked, put around evaluators."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.options.compared import ComparisonOptions
+from optimize_eval.options.prompts import PromptingOptions
+from optimize_eval.programs.identity import Identity
+from optimize_eval.prompts.checked import Where, check_prompts
+from optimize_eval.prompts.files import PromptFile, load_prompts
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.splits import SplitSource
+from optimize_eval.session.host import Say
+from optimize_eval.session.inputs import is_utf8
+from optimize_eval.store.folder import OUTPUTS
+from optimize_eval.tasks.target import Tasks, prompted_of, tasks_of
+
+if TYPE_CHECKING:  # which loads an HTTP client
+    from optimize_eval.sweepfile.models import NamedModel
+
+_HOW = "--prompt 'prompts/*.md' --model openai/gpt-4o-mini, or --model cmd:./model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompting:
+    """Prompts, and the models that reply, each with its identity."""
+
+    prompts: tuple[PromptFile, ...]
+    models: tuple[EvaluatorSpec, ...]
+    extract: str = ""
+    system: str | None = None
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return tuple(prompt.candidate for prompt in self.prompts)
+
+    @property
+    def identities(self) -> tuple[Identity, ...]:
+        return tuple(replace(identity_of(model), name=model.name) for model in self.models)
+
+    def stored(self) -> dict[str, Any]:
+        """Give what run.json keeps of where prompts were, for a later command that needs them again."""
+        paths = [prompt.path for prompt in self.prompts if is_utf8(prompt.path)]
+        system = {"system": self.system} if self.system and is_utf8(self.system) else {}
+        return {"prompts": paths, **system}
+
+    def around(self, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
+        """Let evaluators score what the models reply."""
+        from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
+
+        return tuple(around(spec, self.models, extract=self.extract) for spec in specs)
+
+    def check(self, sources: Iterable[SplitSource], say: Say) -> None:
+        """Render all prompts over all examples; raises DataError with all that is wrong."""
+        examples = [Where(source.file, example) for source in sources for example in source.examples]
+        from optimize_eval.templates import hosted  # noqa: PLC0415  see around
+
+        try:
+            for name in check_prompts(self.prompts, examples):
+                say(f"note: the prompt {name} names no field: each example is sent the same text")
+        finally:
+            hosted.close()
+
+
+def check_prompting(
+    what: ComparisonOptions,
+    options: PromptingOptions,
+    *,
+    prompts: Sequence[object],
+    models: Sequence[str],
+    others: Sequence[object],
+) -> None:
+    """Refuse options that contradict each other, or of which one is missing."""
+    if prompts and others:
+        raise UsageError(
+            "--prompt names the candidates", hint="omit --candidate, --candidates and --candidate-field"
+        )
+    if models and what.task_models:
+        raise UsageError("--model names the task models", hint="omit --task-model")
+    if prompts and not models:
+        raise UsageError("no model is named that replies to the prompts", hint=f"name one: {_HOW}")
+    for option, given in (("--model", models), ("--system", options.system)):
+        if given and not prompts:
+            raise UsageError(
+                f"{option} is for prompts, and none is named",
+                hint=f"write {_HOW}; a model's name alone, passed to evaluators, is --task-model",
+            )
+    if options.extract is not None and not prompts:
+        raise UsageError("--extract is for models' replies", hint=f"write {_HOW}")
+
+
+def load_prompting(
+    prompts: Sequence[str | Candidate],
+    models: Sequence[str],
+    options: PromptingOptions,
+    how: EvaluatorSpec,
+    *,
+    api_base: str | None = None,
+    tables: "Mapping[str, NamedModel] | None" = None,
+) -> Prompting | None:
+    """Load what options name; None where no prompt is named. `how` says how programs are called."""
+    if not prompts:
+        return None
+    from optimize_eval.session.models import model_specs  # noqa: PLC0415  most runs call no model
+    from optimize_eval.tasks.extract import extraction_of  # noqa: PLC0415
+
+    extraction_of(options.extract or "")
+    task = Tasks(
+        api_base=api_base or "",
+        temperature=options.temperature,
+        max_tokens=options.max_tokens,
+        keep_thoughts=options.keep_thoughts,
+    )
+    specs = model_specs(models, replace(how, target=None), task, tables=tables)
+    return Prompting(
+        prompts=tuple(load_prompts(prompts, options.system)),
+        models=tuple(map(_identified, specs)),
+        extract=options.extract or "",
+        system=options.system,
+    )
+
+
+def with_outputs(plan: Plan, folder: Path) -> Plan:
+    """Say where the models' replies are written down."""
+    if not plan.models:
+        return plan
+    path = str((folder / OUTPUTS).absolute())
+    return replace(plan, specs=tuple(_with_outputs(spec, path) for spec in plan.specs))
+
+
+def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
+    target = prompted_of(spec)
+    if target is None:
+        return spec
+    models = tuple(replace(model, target=replace(tasks_of(model), outputs=path)) for model in target.models)
+    return replace(spec, target=replace(target, models=models))
+
+
+def _identified(model: EvaluatorSpec) -> EvaluatorSpec:
+    """Digest what a model is, once for all evaluators."""
+    from optimize_eval.tasks.identity import identify_model  # noqa: PLC0415  see load_prompting
+
+    task = tasks_of(model)
+    return replace(model, target=replace(task, known_as=identify_model(task.model, model)))
+
+
+def identity_of(model: EvaluatorSpec) -> Identity:
+    """Give what a model was digested to be."""
+    known = tasks_of(model).known_as
+    if known is None:
+        raise UsageError(f"the model {model.name} is not known", hint="name it with --model")
+    return known
+
+
+def same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:
+    """Find models that are the same one: to compare them is to compare a model with itself."""
+    first: dict[str, str] = {}
+    names = {model.name: first.setdefault(identity_of(model).sha256, model.name) for model in models}
+    return {name: other for name, other in names.items() if name != other}

@@ -1,0 +1,88 @@
+"""What of a reply is scored: a stage of its own, between the model and the evaluators.
+
+A reply without it is scored as an empty text: a wrong answer and no failure, for failures are left out of a
+mean, and a model would gain by replies that nobody can read.
+"""
+
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+
+from optimize_eval.errors import UsageError
+from optimize_eval.reading import strict_json
+from optimize_eval.rows.selection import value_at
+from optimize_eval.tasks.jsonl.processing import post_process
+
+Extraction = Callable[[str], str]
+
+_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_FENCE = re.compile(r"```[A-Za-z0-9_]*\n(.*?)```", re.DOTALL)
+_PLAIN: dict[str, Extraction] = {
+    "": lambda text: text,
+    "letter": lambda text: post_process("extract_letter", text),
+    "code": lambda text: post_process("extract_code_block", text),
+}
+_NAMES = ("letter", "code", "json:PATH", "regex:PATTERN", "last-number")
+
+
+def extraction_of(rule: str) -> Extraction:
+    """Read --extract; raises UsageError.
+
+    >>> extraction_of("last-number")("First 3, then 1,200.")
+    '1200'
+    >>> extraction_of("json:answer.value")('Sure: {"answer": {"value": 7}}')
+    '7'
+    """
+    name, colon, rest = rule.partition(":")
+    if rule in _PLAIN:
+        return _PLAIN[rule]
+    if rule == "last-number":
+        return _last_number
+    if name == "json" and colon and rest:
+        return lambda text: _json_at(text, rest)
+    if name == "regex" and colon and rest:
+        pattern = _pattern(rest)
+        return lambda text: _matched(pattern, text)
+    close = get_close_matches(name, [one.partition(":")[0] for one in _NAMES], n=1)
+    hint = f"did you mean {close[0]}? " if close and close[0] != name else ""
+    raise UsageError(f"--extract {rule!r} is no rule", hint=f"{hint}one of {', '.join(_NAMES)}")
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text, re.DOTALL)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise UsageError(f"--extract regex:{text}: {error}", hint="quote it for your shell") from None
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> str:
+    """Take the first group of the first match, or all of it."""
+    found = pattern.search(text)
+    return (found[1] if pattern.groups else found[0]) or "" if found else ""
+
+
+def _last_number(text: str) -> str:
+    found = _NUMBER.findall(text)
+    return found[-1].replace(",", "").rstrip(".") if found else ""
+
+
+def _json_at(text: str, path: str) -> str:
+    for part in _objects(text):
+        value = value_at(part, path)
+        if value is not None:
+            return value if isinstance(value, str) else strict_json.dumps(value).decode()
+    return ""
+
+
+def _objects(text: str) -> list[object]:
+    """Read a reply as JSON: all of it, what is fenced in it, or from its first brace to its last."""
+    braced = text[text.find("{") : text.rfind("}") + 1]
+    return [value for part in (text, *_FENCE.findall(text), braced) if (value := _decoded(part)) is not None]
+
+
+def _decoded(text: str) -> object:
+    try:
+        value: object = strict_json.loads(text.strip(), unique_keys=False)
+    except strict_json.JsonFault:
+        return None
+    return value

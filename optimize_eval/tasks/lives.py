@@ -1,0 +1,74 @@
+"""What an evaluator that calls models has live, models and who scores: made once, closed together."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Capacity, Evaluator, Waits
+from optimize_eval.tasks.under_test.model import ModelUnderTest
+
+_Made = TypeVar("_Made", ModelUnderTest, Evaluator)
+
+
+class Lives:
+    """Live models and scorers by their names, each made when it is needed first; thread-safe."""
+
+    def __init__(self) -> None:
+        self._making = threading.Lock()
+        self._models: dict[str, ModelUnderTest] = {}
+        self._scorers: dict[str, Evaluator] = {}
+        self._is_closed = False
+
+    def model(self, name: str, make: Callable[[str], ModelUnderTest]) -> ModelUnderTest:
+        return self._models.get(name) or self._made(self._models, name, make)
+
+    def scorer(self, name: str, make: Callable[[str], Evaluator]) -> Evaluator:
+        return self._scorers.get(name) or self._made(self._scorers, name, make)
+
+    @property
+    def note(self) -> str:
+        return "; ".join(live.note for live in self._all() if live.note)
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the models can take, in batches as large as each of them takes."""
+        capacities = [model.capacity for model in tuple(self._models.values())]
+        calls = [capacity.calls for capacity in capacities if capacity.calls is not None]
+        return Capacity(
+            calls=sum(calls) if calls and len(calls) == len(capacities) else None,
+            batch=min((capacity.batch for capacity in capacities), default=1),
+        )
+
+    def stop_waiting(self) -> None:
+        for live in self._all():
+            if isinstance(live, Waits):
+                live.stop_waiting()
+
+    def close(self) -> None:
+        with self._making:
+            self._is_closed = True
+        for live in self._all():
+            live.close()
+
+    def _all(self) -> tuple[ModelUnderTest | Evaluator, ...]:
+        return *self._models.values(), *self._scorers.values()
+
+    def _made(self, lives: dict[str, _Made], name: str, make: Callable[[str], _Made]) -> _Made:
+        with self._making:
+            if self._is_closed:
+                raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
+            if name not in lives:
+                lives[name] = make(name)
+            return lives[name]
+
+
+@contextmanager
+def stage(name: str) -> Iterator[None]:
+    """Let a failure say at which stage it came."""
+    try:
+        yield
+    except EvaluationError as error:
+        error.message = f"{name}: {error.message}"
+        raise

@@ -1,0 +1,130 @@
+"""An evaluator of models' replies: prompt → model → extract → score. The evaluator never sees the prompt.
+
+The candidate is the prompt and the task model the name of a model; the reply is what is scored, and what the
+evaluator says of it stands as it is. Making that evaluator live is handed in.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.programs.batch import call_singly
+from optimize_eval.prompts.messages import is_plain, joined
+from optimize_eval.prompts.prompt import fields_of, prompt_of
+from optimize_eval.protocol import Answer, Payload
+from optimize_eval.reading import strict_json
+from optimize_eval.spent import NOTHING
+from optimize_eval.tasks.extract import extraction_of
+from optimize_eval.tasks.lives import Lives, stage
+from optimize_eval.tasks.target import Prompted
+from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
+from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
+from optimize_eval.templates.fault import TemplateFault
+
+Connect = Callable[[EvaluatorSpec], Evaluator]
+
+_ID = "id"
+
+
+@runtime_checkable
+class ScoresReplies(Protocol):
+    """An evaluator of how a reply came about, not of what it says."""
+
+    def score(self, output: Output) -> Answer: ...
+
+
+class PromptedEvaluator:
+    """Calls models with prompts, and an evaluator about what they reply."""
+
+    def __init__(self, spec: EvaluatorSpec, target: Prompted, connect: Connect) -> None:
+        self._timeout = spec.timeout
+        self._target = target
+        self._extract = extraction_of(target.extract)
+        self._specs = {model.name: model for model in target.models}
+        self._lives = Lives()
+        self._scorer = self._lives.scorer(
+            spec.name, lambda _name: connect(replace(target.scorer, keep_stderr=spec.keep_stderr))
+        )
+        for name in self._specs:
+            self._model(name)  # what is wrong with it is to be known before any call
+
+    @property
+    def note(self) -> str:
+        return self._lives.note
+
+    @property
+    def capacity(self) -> Capacity:
+        return self._lives.capacity._replace(batch=1)
+
+    def call(self, payload: Payload, deadline: float) -> Answer:
+        prompt = prompt_for(payload)
+        with _failing_as_model():
+            model = self._model(payload.task_model or "")
+            output = model.generate(prompt, deadline)
+        key = model.key(prompt).hex() if isinstance(model, SharedModel) else ""
+        try:
+            answer = self._scored(payload, output)
+        except EvaluationError as error:
+            error.output, error.spent = key, output.spent + error.spent
+            raise
+        spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
+        return replace(answer, spent=spent, output=key)
+
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+        return call_singly(payloads, timeout, self.call)
+
+    def stop_waiting(self) -> None:
+        self._lives.stop_waiting()
+
+    def close(self) -> None:
+        self._lives.close()
+
+    def _scored(self, payload: Payload, output: Output) -> Answer:
+        if isinstance(self._scorer, ScoresReplies):
+            return self._scorer.score(output)
+        question = replace(payload, candidate=self._extract(output.text))
+        return self._scorer.call(question, time.monotonic() + self._timeout)
+
+    def _model(self, name: str) -> ModelUnderTest:
+        return self._lives.model(name, self._make_model)
+
+    def _make_model(self, name: str) -> ModelUnderTest:
+        if name not in self._specs:
+            raise EvaluationError(
+                FailureKind.INTERNAL, f"{name!r} is not among the models: {', '.join(self._specs)}"
+            )
+        return shared_model(self._specs[name], is_stored=self._target.is_stored)
+
+
+def prompt_for(payload: Payload) -> Prompt:
+    """Render the prompt of a payload; what the check before the first call let through cannot fail here."""
+    fields = fields_of(payload.example)
+    try:
+        messages = prompt_of(payload.candidate).render(fields)
+    except TemplateFault as fault:
+        raise EvaluationError(FailureKind.INTERNAL, f"bad_template: {fault.reason}") from None
+    several = () if is_plain(messages) else messages
+    return Prompt(text=joined(messages), id=_id_of(fields), repeat=payload.repeat, several=several)
+
+
+def _id_of(fields: Mapping[str, Any]) -> str:
+    """Give an example's id as text; one that has none is known by what is sent alone."""
+    value = fields.get(_ID, "")
+    return value if isinstance(value, str) else strict_json.dumps(value).decode()
+
+
+@contextmanager
+def _failing_as_model() -> Iterator[None]:
+    """Let whatever goes wrong be the model's failure, not the evaluator's."""
+    try:
+        with stage("model"):
+            yield
+    except EvaluationError as error:
+        if error.kind is not FailureKind.INTERNAL:
+            error.kind = FailureKind.MODEL_ERROR
+        error.retry_after = None  # it was called again already, as often as it may be
+        raise

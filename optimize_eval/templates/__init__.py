@@ -1,0 +1,1 @@
+"""Texts with {{field}} in them: parsed, checked, and rendered within bounds."""

@@ -1,0 +1,127 @@
+"""Jinja as templates are rendered by it: sandboxed, strict about what is missing, values as JSON writes them.
+
+Both sides use it: our own process for what `bounded` lets through, the host for all else.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Never
+
+from jinja2 import StrictUndefined, Template, TemplateSyntaxError
+from jinja2.nodes import Template as Tree
+from jinja2.sandbox import SandboxedEnvironment
+from jinja2.utils import missing
+
+from optimize_eval.templates.fault import TemplateFault
+
+MOST = 1 << 20  # bytes of a rendered text
+
+
+class _Missing(StrictUndefined):
+    """A field that is not there: any use of it but `is defined` and `default` is a fault."""
+
+    def __init__(
+        self, hint: str | None = None, obj: Any = missing, name: Any = None, exc: Any = None
+    ) -> None:
+        del exc
+        super().__init__(hint, obj, name, partial(_fault_of, obj, name))  # type: ignore[arg-type]
+
+
+def _fault_of(owner: Any, name: Any, _message: str) -> TemplateFault:
+    if owner is missing:
+        return TemplateFault(f"there is no field {name!r}", name=str(name))
+    kind = "an object" if isinstance(owner, dict) else f"a {type(owner).__name__}"
+    return TemplateFault(f"there is no {name!r} in {kind}")
+
+
+class Environment(SandboxedEnvironment):
+    """A dictionary's keys come before its methods: {{user.items}} is a field."""
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if isinstance(obj, dict) and attribute in obj:
+            return obj[attribute]
+        return super().getattr(obj, attribute)
+
+
+def made() -> Environment:
+    """Make the environment; `range` is all that there is besides fields."""
+    environment = Environment(
+        undefined=_Missing,
+        finalize=_written,
+        keep_trailing_newline=True,
+        autoescape=False,
+        extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"],
+    )
+    environment.globals = {"range": environment.globals["range"]}
+    environment.filters["tojson"] = environment.filters["json"] = _json
+    return environment
+
+
+def parsed(environment: Environment, text: str) -> Tree:
+    """Parse a template, or raise TemplateFault with its line."""
+    try:
+        return environment.parse(text)
+    except TemplateSyntaxError as error:
+        raise TemplateFault(_plain(error.message or "it cannot be parsed"), line=error.lineno) from None
+    except RecursionError:
+        raise TemplateFault("it is nested too deeply") from None
+
+
+def rendered(template: Template, fields: Mapping[str, Any]) -> str:
+    """Render within the bound, or raise TemplateFault."""
+    try:
+        return "".join(_bounded(template.generate(dict(fields))))
+    except TemplateFault:
+        raise
+    except RecursionError:
+        raise TemplateFault("it is nested too deeply") from None
+    except MemoryError:
+        raise TemplateFault("it takes more memory than it may have") from None
+    except Exception as error:  # noqa: BLE001  any operation on foreign values
+        raise TemplateFault(f"{type(error).__name__}: {error}") from None
+
+
+def _bounded(chunks: Iterator[str]) -> Iterator[str]:
+    room = MOST
+    for chunk in chunks:
+        room -= len(chunk) if chunk.isascii() else len(chunk.encode(errors="replace"))
+        if room < 0:
+            raise too_long()
+        yield chunk
+
+
+def too_long() -> TemplateFault:
+    return TemplateFault("the text is longer than 1 MiB")
+
+
+def _written(value: Any) -> Any:
+    """Write a value as JSON does, a text as it is."""
+    if type(value) is str:
+        return value
+    return text_of(value)
+
+
+def text_of(value: Any) -> str:
+    """Write the value of a field."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, StrictUndefined):
+        return str(value)  # raises
+    if callable(value):
+        raise TemplateFault("a function is no value: call it, or name a field")
+    return _json(value)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_refuse)
+
+
+def _refuse(value: Any) -> Never:
+    if isinstance(value, StrictUndefined):
+        str(value)  # raises
+    raise TemplateFault(f"a {type(value).__name__} is no value of JSON")
+
+
+def _plain(message: str) -> str:
+    return message[:1].lower() + message[1:].rstrip(".")

@@ -1,0 +1,51 @@
+"""The program that renders what may take any time: a line of JSON in, a line of JSON out, killed when late.
+
+{"template": "…", "fields": {…}, "_id": "…"}  →  {"text": "…"} or {"fault": "…"[, "name": "…"]}
+"""
+
+import json
+import resource
+import sys
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Template
+
+from optimize_eval.templates.environment import made, parsed, rendered
+from optimize_eval.templates.fault import TemplateFault
+
+_ROOM = 1 << 29  # bytes of memory
+
+_ENVIRONMENT = made()
+
+
+def main() -> None:
+    with suppress(OSError, ValueError):  # not every system keeps it
+        resource.setrlimit(resource.RLIMIT_AS, (_ROOM, _ROOM))
+    for line in sys.stdin.buffer:
+        question = json.loads(line)
+        reply = {**_reply(question), "_id": question.get("_id"), "_capabilities": {"persistent": True}}
+        sys.stdout.buffer.write(json.dumps(reply).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def _reply(question: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"text": rendered(_template(question["template"]), question["fields"])}
+    except TemplateFault as fault:
+        return {"fault": fault.reason, "name": fault.name}
+
+
+@lru_cache(64)
+def _template(text: str) -> Template:
+    try:
+        return _ENVIRONMENT.from_string(parsed(_ENVIRONMENT, text))
+    except TemplateFault:
+        raise
+    except Exception as error:  # noqa: BLE001  constants are worked out here
+        raise TemplateFault(f"{type(error).__name__}: {error}") from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""The host of templates, as those who render see it: one process, started when it is needed, for all of them.
+
+It has a second for each text; one that takes longer is ended with its process, and is a fault.
+"""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.programs.codec import Contract
+from optimize_eval.programs.command import Command
+from optimize_eval.programs.targets import CommandLine
+from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
+from optimize_eval.reading import strict_json
+from optimize_eval.templates.fault import TemplateFault
+
+SECONDS = 1.0
+
+_TO_START = 30.0  # seconds, which do not count as a text's
+_ARGV = (sys.executable, "-P", "-m", "optimize_eval.templates.host")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Question:
+    template: str
+    fields: Mapping[str, Any]
+
+    @property
+    def task_model(self) -> None:
+        """None: the host knows no model."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rendered:
+    reply: Mapping[str, Any]
+    capabilities: Capabilities = NO_CAPABILITIES
+    stderr: str = ""
+
+
+class _Host:
+    """One process; one text at a time."""
+
+    def __init__(self) -> None:
+        spec = EvaluatorSpec(
+            name="templates",
+            text="templates",
+            target=CommandLine(_ARGV),
+            timeout=SECONDS,
+            persistent=True,
+            workers=1,
+        )
+        self._command: Command[_Question, _Rendered] = Command(spec, _CONTRACT)
+        self._rendering = threading.Lock()
+        self._is_started = False
+
+    def render(self, question: _Question) -> Mapping[str, Any]:
+        with self._rendering:
+            if not self._is_started:
+                self._command.call(_NOTHING, time.monotonic() + _TO_START)
+                self._is_started = True
+            try:
+                return self._command.call(question, time.monotonic() + SECONDS).reply
+            except EvaluationError:
+                self._is_started = False
+                raise
+
+    def close(self) -> None:
+        self._command.close()
+
+
+def render(template: str, fields: Mapping[str, Any]) -> str:
+    """Render a text that may take any time; raises TemplateFault."""
+    global _host  # noqa: PLW0603  one process for all templates, ended by `close`
+    with _making:
+        _host = _host or _Host()
+    try:
+        reply = _host.render(_Question(template=template, fields=fields))
+    except EvaluationError as error:
+        is_late = error.kind is FailureKind.TIMEOUT
+        reason = f"it takes longer than {SECONDS:g} s" if is_late else f"it was not rendered: {error.message}"
+        raise TemplateFault(reason) from None
+    if "text" in reply:
+        return str(reply["text"])
+    raise TemplateFault(str(reply.get("fault")), name=str(reply.get("name") or ""))
+
+
+def close() -> None:
+    """End the host; what is rendered later starts another."""
+    global _host
+    with _making:
+        host, _host = _host, None
+    if host:
+        host.close()
+
+
+def _encode(question: _Question, identity: str | None) -> bytes:
+    fields = {"template": question.template, "fields": question.fields, "_id": identity}
+    return strict_json.dumps(fields) + b"\n"
+
+
+def _encode_batch(questions: Sequence[_Question], identity: str | None) -> bytes:
+    return _encode(questions[0], identity)  # it takes no batches
+
+
+def _judge(answer: dict[str, Any]) -> _Rendered:
+    return _Rendered(reply=answer)
+
+
+def _singly(questions: Sequence[_Question], _size: int) -> Iterator[Sequence[_Question]]:
+    return ([question] for question in questions)
+
+
+_CONTRACT: Contract[_Question, _Rendered] = Contract(
+    encode=_encode,
+    encode_batch=_encode_batch,
+    judge=_judge,
+    parse=lambda raw: _judge(decode_answer(raw)),
+    split=lambda _answer, _size: [],
+    groups=_singly,
+    fix=lambda _question, _stderr: "",
+)
+_NOTHING = _Question(template="", fields={})
+_making = threading.Lock()
+_host: _Host | None = None

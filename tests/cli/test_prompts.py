@@ -1,0 +1,277 @@
+"""Prompts × models × evaluators: who is called, how often, and what is said of it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from optimize_eval import sweep
+from tests.cli.benches import model
+from tests.cli.prompted import COUNTED, RIGHT, WORDY, calls, command, examples, prompts, two_prompts
+from tests.fake_model import StartModel
+from tests.front_door import Cli
+from tests.tools import write_program
+
+ROWS = 20
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()[1:]]
+
+
+def scored(folder: Path) -> list[dict[str, Any]]:
+    return [record for record in lines(folder / "journal.jsonl") if "outcome" in record]
+
+
+def test_three_evaluators_of_one_reply_make_one_call_and_what_is_added_calls_only_what_is_new(
+    cli: Cli, tmp_path: Path
+) -> None:
+    two_prompts(tmp_path)
+    three = ("-e", "@exact_match", "-e", "@f1", "-e", "@contains")
+    first = cli(*command(*three), env=COUNTED)
+    assert first.status == 0, first.stderr
+    assert calls(tmp_path) == 2 * ROWS
+    assert len(scored(tmp_path / "r")) == 3 * 2 * ROWS
+    assert cli(*command(*three), env=COUNTED).status == 0
+    assert calls(tmp_path) == 2 * ROWS, "a resume calls nothing"
+    assert cli(*command(*three, "-e", "@rouge_l"), env=COUNTED).status == 0
+    assert calls(tmp_path) == 2 * ROWS, "another evaluator reads the replies"
+    prompts(tmp_path, third="Add: {{question}}")
+    assert cli(*command(*three), env=COUNTED).status == 0
+    assert calls(tmp_path) == 3 * ROWS, "another prompt calls for its own"
+    model(tmp_path / "w", WORDY)
+    both = command(*three, models=("m=cmd:./m", "w=cmd:./w"))
+    assert cli(*both, env=COUNTED).status == 0
+    assert calls(tmp_path) == 6 * ROWS, "another model calls for its own"
+    assert cli(*both, "--repeats", "2", env=COUNTED).status == 0
+    assert calls(tmp_path) == 12 * ROWS, "another repeat calls for itself"
+    records = scored(tmp_path / "r")
+    assert len(records) == len({record["key"] for record in records}), "nothing is recorded twice"
+
+
+def test_evaluators_are_sent_the_reply_and_the_models_name_and_never_the_prompt(
+    cli: Cli, tmp_path: Path
+) -> None:
+    two_prompts(tmp_path)
+    program = [
+        f"#!{sys.executable} -S",
+        "import json, sys",
+        "asked = json.loads(sys.stdin.readline())",
+        "open('asked', 'a').write(json.dumps(asked) + '\\n')",
+        "print(json.dumps({'score': 1, 'note': 'mine'}))",
+    ]
+    write_program(tmp_path / "e.py", program)
+    assert cli(*command("-e", "e=./e.py", "--limit", "1")).status == 0
+    asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
+    assert {(one["candidate"], one["task_model"]) for one in asked} == {("1", "m")}
+    assert {one["example"]["question"] for one in asked} == {"0 plus 1"}
+    assert {tuple(one) for one in asked} == {("_protocol_version", "candidate", "example", "task_model")}
+    outputs = {output["key"]: output for output in lines(tmp_path / "r" / "outputs.jsonl")}
+    for record in scored(tmp_path / "r"):
+        assert record["side_info"] == {"note": "mine"}
+        assert outputs[record["output"]]["output"] == "1"
+
+
+def test_a_failed_reply_fails_for_each_evaluator_is_called_once_a_session_and_again_on_resume(
+    cli: Cli, tmp_path: Path
+) -> None:
+    examples(tmp_path)
+    prompts(tmp_path, plain="{{question}}")
+    model(tmp_path / "m", f"{{'error': 'no sevens'}} if '7 plus' in asked['prompt'] else {RIGHT}")
+    two = command("-e", "@exact_match", "-e", "@f1")
+    told = cli(*two, "--json", env=COUNTED)
+    assert told.status == 0, told.stderr
+    assert calls(tmp_path) == ROWS
+    failed = [record for record in scored(tmp_path / "r") if record["outcome"] == "failed"]
+    assert {(one["evaluator"], one["kind"], one["message"]) for one in failed} == {
+        (name, "model_error", "model: no sevens") for name in ("exact_match", "f1")
+    }
+    assert len(failed) == 4, "one of train and one of val, for each evaluator"
+    assert cli(*two, env=COUNTED).status == 0
+    assert calls(tmp_path) == ROWS + 2
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{{qestion}}", "there is no field 'qestion' in any example; did you mean 'question'?"),
+        ("Hi.\n{{ question", "p.md:2: unexpected end of template"),
+        ("{{ question.of }}", "there is no 'of' in a str (train.jsonl:1 and 19 more)"),
+        ("{% if question is string %}{% endif %}{{''}}", "the message of the user is empty"),
+        (
+            "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}{{question}}",
+            "it takes longer than 1 s (train.jsonl:1)",
+        ),
+        ("{{ 'x' * 10 ** 10 }}", "it takes more memory than it may have"),
+    ],
+    ids=["unknown", "syntax", "inner", "empty", "bomb", "memory"],
+)
+def test_what_is_wrong_with_a_prompt_is_told_before_any_call(
+    cli: Cli, tmp_path: Path, text: str, told: str
+) -> None:
+    two_prompts(tmp_path)
+    prompts(tmp_path, p=text)
+    result = cli(*command(), env=COUNTED)
+    assert (result.status, calls(tmp_path)) == (2, 0)
+    assert told in result.stderr
+    assert "prompts/p.md" in result.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_options_that_contradict_each_other_are_refused_with_what_to_do(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    (tmp_path / "c.txt").write_text("c")
+    refused = {
+        ("--candidate", "c.txt"): "--prompt names the candidates",
+        ("--candidate-field", "target"): "--prompt names the candidates",
+        ("--task-model", "x"): "--model names the task models",
+        ("--extract", "leter"): "--extract 'leter' is no rule",
+    }
+    for option, told in refused.items():
+        result = cli(*command(*option))
+        assert result.status == 2
+        assert told in result.stderr
+    alone: dict[tuple[str, ...], str] = {
+        ("--prompt", "prompts/plain.md"): "no model is named that replies to the prompts",
+        ("--model", "toy", "--candidate", "c.txt"): "--model is for prompts, and none is named",
+        ("--extract", "letter", "--candidate", "c.txt"): "--extract is for models' replies",
+    }
+    for further, told in alone.items():
+        result = cli("run", "-e", "@exact_match", *further)
+        assert result.status == 2
+        assert told in result.stderr
+
+
+def test_messages_and_what_the_system_says_are_sent_as_messages(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=1, val=1)
+    (tmp_path / "prompts").mkdir()
+    texts = {
+        "a.json": json.dumps([{"role": "user", "content": "Q: {{question}}"}]),
+        "b.yaml": "user: 'Q: {{question}}'\nsystem: Be brief, {{id}}.\n",
+        "c.toml": '[[messages]]\nrole = "user"\ncontent = "Hi"\n[[messages]]\nrole = "assistant"\n'
+        'content = "Yes?"\n[[messages]]\nrole = "user"\ncontent = "{{question}}"\n',
+        "d.md": "Q: {{question}}",
+    }
+    for name, text in texts.items():
+        (tmp_path / "prompts" / name).write_text(text)
+    served = fake_model([{"text": "1"}])
+    run = [word.replace("*.md", "*") for word in command(models=(f"m=openai/m@{served.base}",))]
+    assert cli(*run).status == 0
+    sent = {json.dumps(body["messages"]) for body in served.bodies()}
+    assert len(served.bodies()) == 2 * 3, "a and d are sent the same, once"
+    assert sum('"system", "content": "Be brief, train-0."' in one for one in sent) == 1
+    assert sum('"assistant", "content": "Yes?"' in one for one in sent) == 1
+    (tmp_path / "system.txt").write_text("Be kind.")
+    with_system = [*run[:2], "prompts/d.md", *run[3:], "--system", "system.txt", "--out", "s"]
+    assert cli(*with_system).status == 0
+    assert served.bodies()[-1]["messages"][0] == {"role": "system", "content": "Be kind."}
+    both = cli(*run[:2], "prompts/b.yaml", *run[3:], "--system", "system.txt", "--out", "s")
+    assert both.status == 2
+    assert "has a message of the system, and --system gives another" in both.stderr
+
+
+def test_a_program_is_sent_several_messages_and_their_texts_as_one(cli: Cli, tmp_path: Path) -> None:
+    examples(tmp_path, train=1, val=1)
+    (tmp_path / "prompts").mkdir()
+    (tmp_path / "prompts" / "p.md").write_text("{{question}}")
+    (tmp_path / "s.txt").write_text("Add.")
+    model(tmp_path / "m", "json.dumps([asked['prompt'], asked['messages']])")
+    assert cli(*command("--system", "s.txt", "--valset", "train.jsonl")).status == 0
+    reply = json.loads(lines(tmp_path / "r" / "outputs.jsonl")[0]["output"])
+    messages = [{"role": "system", "content": "Add."}, {"role": "user", "content": "0 plus 1"}]
+    assert reply == ["Add.\n\n0 plus 1", messages]
+
+
+def test_a_prompt_file_that_is_no_prompt_is_refused_by_its_place(cli: Cli, tmp_path: Path) -> None:
+    examples(tmp_path)
+    wrong = {
+        "a.json": ('[{"role": "users", "content": "x"}]', "message 1: the role 'users' is none of system"),
+        "b.json": ('[{"role": "user", "content": [{"type": "image_url"}]}]', "images and other parts"),
+        "c.yaml": ("user: x\nuser: y\n", "the key 'user' is given twice"),
+        "d.toml": ("user = ,", "d.toml:1"),
+        "e.json": ("{}", "there are no messages in it"),
+        "f.md": (
+            '{\n  "messages": [\n    {\n      "role": "system",\n      "content": "x"\n    }\n  ]\n}',
+            ".json",
+        ),
+    }
+    for name, (text, told) in wrong.items():
+        (tmp_path / name).write_text(text)
+        result = cli("run", "--prompt", name, "--model", "toy", "-e", "@f1", "--dataset", "train.jsonl")
+        assert result.status == 2
+        assert told in result.stderr, name
+
+
+def test_what_is_taken_of_a_reply_is_scored_and_the_reply_is_kept(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    model(tmp_path / "m", "{'text': 'First 1,000. So: ' + " + RIGHT + " + '.'}")
+    whole = cli(*command("--json")).json
+    assert {row["splits"]["val"]["mean"] for row in whole["summary"]["rows"]} == {0.0}
+    taken = cli(*command("--json", "--extract", "last-number", "--out", "x"), env=COUNTED)
+    assert {row["splits"]["val"]["mean"] for row in taken.json["summary"]["rows"]} == {1.0}
+    assert lines(tmp_path / "x" / "outputs.jsonl")[0]["output"].startswith("First 1,000.")
+
+
+def test_a_sweep_file_and_a_call_from_python_say_the_same(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_prompts(tmp_path)
+    (tmp_path / "sweep.toml").write_text(
+        '[run]\nprompts = ["prompts/*.md"]\nmodels = ["m=cmd:./m"]\ndataset = "train.jsonl"\n'
+        'valset = "val.jsonl"\n[[evaluator]]\nuse = "@exact_match"\n'
+    )
+    by_file = cli("run", "sweep.toml", "--json", "--out", "f").json
+    by_flags = cli(*command("--json", "--out", "g")).json
+    monkeypatch.chdir(tmp_path)
+    run = sweep(
+        ["@exact_match"],
+        prompts="prompts/*.md",
+        models="m=cmd:./m",
+        dataset="train.jsonl",
+        valset="val.jsonl",
+        out="p",
+    )
+    assert run.exit_code == 0
+    assert run.summary is not None
+    assert by_file["summary"]["rows"] == by_flags["summary"]["rows"] == run.summary.to_dict()["rows"]
+
+
+def test_tables_of_models_reply_unless_an_evaluator_judges_by_them(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    two_prompts(tmp_path)
+    served = fake_model([{"text": "1"}])
+    (tmp_path / "sweep.toml").write_text(
+        '[run]\nprompts = ["prompts/plain.md"]\ndataset = "train.jsonl"\nlimit = 2\n'
+        f'[[model]]\nname = "mine"\nmodel = "openai/m"\nbase = "{served.base}"\ntemperature = 0.5\n'
+        '[[evaluator]]\nuse = "@exact_match"\n'
+    )
+    told = cli("run", "sweep.toml", "--json")
+    assert told.status == 0, told.stderr
+    assert {row["task_model"] for row in told.json["summary"]["rows"]} == {"mine"}
+    assert {body["temperature"] for body in served.bodies()} == {0.5}
+
+
+def test_an_older_verdict_is_not_that_of_another_model_of_the_same_name(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    assert cli(*command(), env=COUNTED).status == 0
+    model(tmp_path / "m", WORDY)
+    refused = cli(*command(), env=COUNTED)
+    assert (refused.status, calls(tmp_path)) == (2, 2 * ROWS)
+    assert "model m has changed: m" in refused.stderr
+    assert "--replace model:m" in refused.stderr
+    replaced = cli(*command("--replace", "m", "--json"), env=COUNTED)
+    assert replaced.status == 0, replaced.stderr
+    assert calls(tmp_path) == 4 * ROWS
+    assert {row["splits"]["val"]["mean"] for row in replaced.json["summary"]["rows"]} == {0.0}
+    every = cli("report", "r", "--all", "--format", "json").json
+    assert len({row["task_model"] for row in every["rows"]}) == 2
+    model(tmp_path / "m", RIGHT)
+    again = cli(*command("--replace", "m", "--json"), env=COUNTED)
+    assert {row["splits"]["val"]["mean"] for row in again.json["summary"]["rows"]} == {1.0}
+    assert calls(tmp_path) == 4 * ROWS, "what was there before finds its replies again"

@@ -1,0 +1,128 @@
+"""Texts with fields in them: what they become, what is refused, and that nothing takes long or much."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jinja2.sandbox import SandboxedEnvironment
+
+from optimize_eval.templates import hosted
+from optimize_eval.templates.fault import TemplateFault
+from optimize_eval.templates.template import template_of
+
+NAMES = st.sampled_from(["a", "b", "long_name"])
+VALUES = st.text() | st.integers() | st.booleans() | st.none() | st.lists(st.text(max_size=3), max_size=3)
+
+
+@pytest.fixture(autouse=True)
+def end_of_the_host() -> Iterator[None]:
+    yield
+    hosted.close()
+
+
+def text_of(template: str, **fields: Any) -> str:
+    return template_of(template).render(fields)
+
+
+@given(st.text().filter(lambda text: "{{" not in text))
+def test_a_text_without_fields_is_itself(text: str) -> None:
+    assert text_of(text) == text
+
+
+@given(
+    st.lists(st.tuples(st.text(alphabet="xy {}\n%", max_size=5), NAMES), max_size=6),
+    st.fixed_dictionaries({"a": st.text(), "b": st.text(), "long_name": st.text()}),
+)
+def test_names_are_put_in_as_jinja_puts_them_in(parts: list[tuple[str, str]], fields: dict[str, str]) -> None:
+    template = "".join(f"{text.replace('{', '').replace('%', '')}{{{{ {name} }}}}" for text, name in parts)
+    environment = SandboxedEnvironment(keep_trailing_newline=True)
+    assert text_of(template, **fields) == environment.from_string(template).render(fields)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(VALUES)
+def test_ways_to_render_write_a_value_alike(value: Any) -> None:
+    plain = text_of("{{ a }}", a=value)
+    assert plain == text_of("{{ a }}{% if true %}{% endif %}", a=value)
+    assert plain == text_of("{% set b = a %}{{ b }}", a=value)
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{ m.items }}", "3"),
+        ("{{ m['items'] }}", "3"),
+        ("{{ t | upper }}", "ADA"),
+        ("{{ nothing | default('none') }}", "none"),
+        ("{% if nothing is defined %}x{% endif %}{{ t }}", "ada"),
+        ("{% for one in l %}{{ loop.index }}{{ one }} {% endfor %}{{ t }}", "1x 2y ada"),
+        ("{{ t.split('d') | join('-') }}", "a-a"),
+        ("{{ l }} {{ m }} {{ yes }}", '["x", "y"] {"items": 3} true'),
+        ("{{ 3 * 7 }}", "21"),
+        ("{{ '{{' }}", "{{"),
+    ],
+)
+def test_what_templates_can(template: str, text: str) -> None:
+    assert text_of(template, m={"items": 3}, t="ada", l=["x", "y"], yes=True) == text
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [
+        ("{{ z }}", "there is no field 'z'"),
+        ("{{ z | upper }}", "there is no field 'z'"),
+        ("{% for one in z %}{% endfor %}{{ t }}", "there is no field 'z'"),
+        ("{{ m.z }}", "there is no 'z' in an object"),
+        ("{{ t.__class__ }}", "there is no '__class__' in a str"),
+        ("{{ t.upper }}", "a function is no value"),
+        ("{{ t + 1 }}", "TypeError"),
+        ("{{ 1 / 0 }}", "ZeroDivisionError"),
+        ("{{ lipsum() }}", "there is no field 'lipsum'"),
+        ("{{ t", "unexpected end of template"),
+        ("{% include 'x' %}{{ t }}", "no loader"),
+        ("{{ long ~ long }}", "longer than 1 MiB"),
+        ("{{ long }}{{ long }}", "longer than 1 MiB"),
+        ("{% set x = long ~ long %}{{ x }}", "longer than 1 MiB"),
+    ],
+)
+def test_what_templates_cannot(template: str, reason: str) -> None:
+    with pytest.raises(TemplateFault, match=reason):
+        text_of(template, m={}, t="ada", long="x" * 600_000)
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ t }}",
+        "{{ 'x' * 10 ** 10 }}",
+        "{{ 9 ** (9 ** (9 ** 9)) }}",
+        "{{ 't' | center(10 ** 10) }}",
+        "{{ '%9999999999d' % 1 }}",
+        "{{ '%9999999999d' | format(1) }}",
+        "{{ t | replace('a', 'a' * 99999) | replace('a', 'a' * 99999) | replace('a', 'a' * 99999) }}",
+        "{{ t | tojson | tojson | tojson | tojson | tojson }}" + "{{ t | tojson" + " | tojson" * 40 + "}}",
+        "{% set x = t %}" + "{% set x = x ~ x %}" * 60 + "{{ x }}",
+        "{% macro m(n) %}{{ m(n + 1) }}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}",
+    ],
+)
+def test_a_template_that_would_take_everything_ends_soon(template: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(TemplateFault):
+        text_of(template, t="ada")
+    assert time.monotonic() - started < 30, "it takes a second, and a start of the host"
+
+
+def test_a_host_that_ended_a_template_renders_the_next_one() -> None:
+    with pytest.raises(TemplateFault, match="takes longer than 1 s"):
+        text_of("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ t }}", t="")
+    assert text_of("{% for a in t %}{{ a }}{% endfor %}", t="ada") == "ada"
+
+
+def test_a_template_says_what_it_names_and_where() -> None:
+    template = template_of(
+        "Hi\n{{ name }}\n{% for one in rows %}{{ one }}{{ loop.index }}{% endfor %}{{name}}"
+    )
+    assert dict(template.lines) == {"name": 2, "rows": 3}
