@@ -84,6 +84,10 @@ def _of_words(
 
 
 def _of_shipped(target: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+    from optimize_eval.kinds import measure
+
+    if target.strip() in measure.NAMES:  # they are no programs, but are named as what ships
+        return measure.parse(target, defaults)
     return _parse_shipped(target.strip(), defaults)
 
 

@@ -63,8 +63,9 @@ def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
 
 def _is_served(spec: EvaluatorSpec) -> bool:
     target = _target(spec)
+    models = () if target.is_stored else target.models
     return table.is_served(target.scorer) or any(
-        parse_model(tasks_of(model).model).kind == HTTP for model in target.models
+        parse_model(tasks_of(model).model).kind == HTTP for model in models
     )
 
 

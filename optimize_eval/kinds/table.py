@@ -32,6 +32,7 @@ class KindRow(NamedTuple):
 
 
 KINDS = (
+    KindRow("measure", "measure", ("@latency", "@cost", "@tokens"), ""),  # before what else ships
     KindRow("command", "command", ("@",), "a command ('python3 judge.py'), a shipped one (@exact_match)"),
     KindRow("url", "endpoint", ("http://", "https://"), "a URL (http://…)"),
     KindRow("unix", "unix_socket", ("unix:",), "a socket (unix:PATH)"),
@@ -39,7 +40,7 @@ KINDS = (
     KindRow("task", "task", ("task:",), "a task file (task:tasks.jsonl)"),
     KindRow("prompted", "prompted", (), ""),  # around others
 )
-_COMMAND = KINDS[0]
+_COMMAND = KINDS[1]
 _MODULES = {row.kind: row.module for row in KINDS}
 
 _NAMED = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)=(.*)", re.DOTALL)

@@ -10,6 +10,7 @@ from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
+from optimize_eval.programs.identity import Identity
 from optimize_eval.rows.datasets import Example, ParsedFile
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
@@ -47,10 +48,19 @@ def plan_again(
         candidates,
         sources,
         task_models=manifest["task_models"],
+        models=models_of(manifest),
         repeats=manifest["repeats"],
         baseline=manifest["baseline"],
         seed=manifest["seed"],
     )
+
+
+def models_of(manifest: Manifest) -> list[Identity]:
+    """Give the models that a run called, by their names."""
+    return [
+        Identity(name=model["name"], text=model["text"], files=(), sha256=model["sha256"])
+        for model in manifest.get("models", ())
+    ]
 
 
 def examples_again(manifest: Manifest, readings: Mapping[str, ParsedFile | None]) -> list[SplitSource]:

@@ -49,9 +49,12 @@ class _Reuse:
     found: dict[int, _Source] = field(default_factory=dict)
     copied: Counter[tuple[Path, str]] = field(default_factory=Counter)  # by their run and their outcome
     notes: list[str] = field(default_factory=list)
+    opened: list[StoredRun] = field(default_factory=list)  # all that was looked into
 
     def look_into(self, other: StoredRun, *, is_named: bool) -> None:
         """Find what another run has scored or skipped of what is owed; of several records the newest."""
+        if is_named or not any(map(is_served, self.plan.specs)):
+            self.opened.append(other)
         programs = {name: set(entries) for name, entries in programs_of(other)}
         for entry in journal.entries(other.folder / JOURNAL):
             record = journal.glance(entry.line)
@@ -82,9 +85,15 @@ class _Reuse:
         finally:
             written.close()
         view.ledger.end = written.end
-        for run in {source.run.folder: source.run for source in self.found.values()}.values():
-            self._copy_replies(run)
         self._note_copied("reused")
+
+    def copy_replies(self) -> None:
+        """Copy the models' replies of the runs that have scores, or to prompts of all that were named."""
+        runs = {source.run.folder: source.run for source in self.found.values()}
+        if self.plan.models:
+            runs = {run.folder: run for run in self.opened}
+        for run in runs.values():
+            self._copy_replies(run)
 
     def pretend(self) -> None:
         """Count what was found as done, and write nothing."""
@@ -136,12 +145,17 @@ class _Reuse:
             for entry in journal.entries(other.folder / OUTPUTS)
             if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
         ]
+        if len(lines) <= (not entries):  # a header alone
+            return
         end = entries[-1].offset + entries[-1].length if entries else 0
         written = journal.Journal(mine, end)
         try:
             written.append(b"".join(lines))
         finally:
             written.close()
+        if self.plan.models:
+            many = len(lines) - (not entries)
+            self.notes.append(f"{many:,} repl{'ies' if many > 1 else 'y'} of models in {other.folder} reused")
 
     def _evaluator(self, number: int) -> int:
         return number // (self.plan.layout.size // len(self.plan.specs))
@@ -155,6 +169,7 @@ def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
     reused = _search(plan, run, named)
     if reused.found:
         reused.write()
+    reused.copy_replies()
     return reused.notes
 
 
@@ -234,6 +249,11 @@ def programs_of(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
 
 def _models(plan: Plan, other: StoredRun) -> set[str]:
     """Name the models of a plan that the other run has, too, and has had as no other program."""
+    if plan.models:  # whose replies are found by what the model is
+        own = {model.sha256 for model in plan.models}
+        return {
+            str(model["text"]) for model in other.document.get("models", ()) if model.get("sha256") in own
+        }
     there = other.document["evaluators"]
     own = {one.sha256 for one in plan.identities if one.model}
     texts = {str(one["text"]) for one in there if one.get("sha256") in own}

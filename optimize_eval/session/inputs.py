@@ -143,9 +143,22 @@ def load_candidates_again(
     if (paths or lists) and any(candidate.get("field") for candidate in manifest["candidates"]):
         raise UsageError("the run's candidates are fields of its examples", hint="omit the options")
     stored = _paths(manifest)
+    if manifest.get("models"):
+        return _prompts_again([*paths, *lists], stored)
     were = [path for path in stored.get("candidate") or () if path != STDIN]
     here = load_candidates(_named(paths, lists))
     return (*here, *_still_there(_named(were, stored.get("candidates") or ())))
+
+
+def _prompts_again(paths: Sequence[str], stored: Mapping[str, Any]) -> tuple[Candidate, ...]:
+    """Load prompts that options name, then those that are still where they were."""
+    from optimize_eval.prompts.files import load_prompts  # noqa: PLC0415  most runs have none
+
+    here = [prompt.candidate for prompt in load_prompts(paths, None)]
+    for path in stored.get("prompts") or ():
+        with suppress(UsageError):
+            here += [prompt.candidate for prompt in load_prompts([path], stored.get("system"))]
+    return tuple(here)
 
 
 def _named(paths: Iterable[str], lists: Iterable[str]) -> list[CandidatePath]:

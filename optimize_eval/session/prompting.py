@@ -14,10 +14,12 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.prompts.checked import Where, check_prompts
 from optimize_eval.prompts.files import PromptFile, load_prompts
 from optimize_eval.run.plan import Plan
+from optimize_eval.run.replan import models_of
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
 from optimize_eval.store.folder import OUTPUTS
+from optimize_eval.store.manifest import Manifest
 from optimize_eval.tasks.target import Tasks, prompted_of, tasks_of
 
 if TYPE_CHECKING:  # which loads an HTTP client
@@ -155,6 +157,22 @@ def identity_of(model: EvaluatorSpec) -> Identity:
     if known is None:
         raise UsageError(f"the model {model.name} is not known", hint="name it with --model")
     return known
+
+
+def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
+    """Let evaluators score the replies that a run has; its models are not called, and may be gone."""
+    models = [_stored_model(entry, str((folder / OUTPUTS).absolute())) for entry in models_of(manifest)]
+    if not models:
+        return tuple(specs)
+    from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
+
+    extract = manifest["settings"].get("extract", "")
+    return tuple(around(spec, models, extract=extract, is_stored=True) for spec in specs)
+
+
+def _stored_model(known: Identity, outputs: str) -> EvaluatorSpec:
+    target = Tasks(model=known.text, outputs=outputs, known_as=known)
+    return EvaluatorSpec(name=known.name, text=known.text, target=target)
 
 
 def same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:

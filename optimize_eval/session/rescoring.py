@@ -19,6 +19,7 @@ from optimize_eval.run.splits import humans_of
 from optimize_eval.session.calling import CallSpan, Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
+from optimize_eval.session.prompting import of_stored
 from optimize_eval.session.rescore_bench import Bench
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign
@@ -63,6 +64,7 @@ def prepare_rescoring(
     opened = open_stored(run)
     fields = [candidate["field"] for candidate in opened.manifest["candidates"] if candidate.get("field")]
     fields += [*humans_in(opened.manifest), *humans_of(specs)]
+    specs = of_stored(specs, opened.manifest, opened.folder)
     wanted = [
         WantedEvaluator(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)
     ]

@@ -174,7 +174,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
 
 def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOptions) -> dict[str, Any]:
     """Make what run.json keeps of the command's options, none of which is part of its plan."""
-    examples, margins = comparison.examples, plan.layout.margins
+    examples, margins, prompting = comparison.examples, plan.layout.margins, comparison.prompting
     return {
         "concurrency": handling.concurrency,
         "limit": examples.limit,
@@ -182,6 +182,7 @@ def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOp
         "on_failure": handling.on_failure,
         "paths": _paths(comparison),
         **examples.selection.to_dict(),
+        **({"extract": prompting.extract} if prompting and prompting.extract else {}),
         **({"margins": dict(margins)} if margins else {}),
         **gates.kept(),
     }

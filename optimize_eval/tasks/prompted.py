@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from functools import partial
+from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
@@ -20,6 +21,7 @@ from optimize_eval.reading import strict_json
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.lives import Lives, stage
+from optimize_eval.tasks.measures import Measure, ReplyMeasure
 from optimize_eval.tasks.target import Prompted
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
@@ -28,13 +30,6 @@ from optimize_eval.templates.fault import TemplateFault
 Connect = Callable[[EvaluatorSpec], Evaluator]
 
 _ID = "id"
-
-
-@runtime_checkable
-class ScoresReplies(Protocol):
-    """An evaluator of how a reply came about, not of what it says."""
-
-    def score(self, output: Output) -> Answer: ...
 
 
 class PromptedEvaluator:
@@ -46,8 +41,11 @@ class PromptedEvaluator:
         self._extract = extraction_of(target.extract)
         self._specs = {model.name: model for model in target.models}
         self._lives = Lives()
-        self._scorer = self._lives.scorer(
-            spec.name, lambda _name: connect(replace(target.scorer, keep_stderr=spec.keep_stderr))
+        scorer, measure = replace(target.scorer, keep_stderr=spec.keep_stderr), target.scorer.target
+        self._score = (
+            ReplyMeasure(measure).of_payload
+            if isinstance(measure, Measure)
+            else partial(self._scored, self._lives.scorer(spec.name, lambda _name: connect(scorer)))
         )
         for name in self._specs:
             self._model(name)  # what is wrong with it is to be known before any call
@@ -67,7 +65,7 @@ class PromptedEvaluator:
             output = model.generate(prompt, deadline)
         key = model.key(prompt).hex() if isinstance(model, SharedModel) else ""
         try:
-            answer = self._scored(payload, output)
+            answer = self._score(payload, output)
         except EvaluationError as error:
             error.output, error.spent = key, output.spent + error.spent
             raise
@@ -83,11 +81,9 @@ class PromptedEvaluator:
     def close(self) -> None:
         self._lives.close()
 
-    def _scored(self, payload: Payload, output: Output) -> Answer:
-        if isinstance(self._scorer, ScoresReplies):
-            return self._scorer.score(output)
+    def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answer:
         question = replace(payload, candidate=self._extract(output.text))
-        return self._scorer.call(question, time.monotonic() + self._timeout)
+        return scorer.call(question, time.monotonic() + self._timeout)
 
     def _model(self, name: str) -> ModelUnderTest:
         return self._lives.model(name, self._make_model)

@@ -275,3 +275,77 @@ def test_an_older_verdict_is_not_that_of_another_model_of_the_same_name(cli: Cli
     again = cli(*command("--replace", "m", "--json"), env=COUNTED)
     assert {row["splits"]["val"]["mean"] for row in again.json["summary"]["rows"]} == {1.0}
     assert calls(tmp_path) == 4 * ROWS, "what was there before finds its replies again"
+
+
+def test_rescore_reads_replies_and_calls_no_model(cli: Cli, tmp_path: Path) -> None:
+    examples(tmp_path)
+    prompts(tmp_path, plain="{{question}}", long="Add these. " * 500 + "{{question}}")
+    model(tmp_path / "m", f"{{'error': 'no'}} if '7 plus' in asked['prompt'] else 'So ' + {RIGHT}")
+    assert cli(*command("--extract", "last-number"), env=COUNTED).status == 0
+    before = calls(tmp_path)
+    (tmp_path / "m").unlink()
+    told = cli("rescore", "r", "-e", "@f1", "--json", env=COUNTED)
+    assert told.status == 0, told.stderr
+    assert calls(tmp_path) == before
+    rows = [row for row in told.json["summary"]["rows"] if row["evaluator"] == "f1"]
+    assert {(row["splits"]["val"]["mean"], row["splits"]["val"]["failed"]) for row in rows} == {(1.0, 1)}
+    (failure, *_) = [one for one in told.json["summary"]["failures"] if one["evaluator"] == "f1"]
+    assert failure["first_message"] == "model: no reply of m is stored"
+    (tmp_path / "prompts" / "long.md").unlink()
+    lost = cli("rescore", "r", "-e", "@contains")
+    assert lost.status == 2
+    assert "candidate long is missing" in lost.stderr
+
+
+def test_reuse_copies_scores_and_replies_also_for_another_evaluator(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    assert cli(*command(), env=COUNTED).status == 0
+    before = calls(tmp_path)
+    same = cli(*command("--reuse", "r", out="s"), env=COUNTED)
+    assert same.status == 0, same.stderr
+    assert "40 scored calls of r reused" in same.stderr
+    assert "40 replies of models in r reused" in same.stderr
+    other = cli(*command("-e", "@f1", "--reuse", "r", out="t"), env=COUNTED)
+    assert other.status == 0, other.stderr
+    assert calls(tmp_path) == before
+    hinted = cli(*command(out="u"), "--dry-run")
+    assert "40 of 40 calls are already scored in" in hinted.stdout + hinted.stderr
+
+
+def test_what_replies_took_is_a_score_below_zero_with_the_plain_number_beside_it(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=3, val=6)
+    prompts(tmp_path, plain="{{question}}")
+    served = fake_model([{"text": "1", "usage": {"prompt_tokens": 7, "completion_tokens": 2}}])
+    (tmp_path / "prices.toml").write_text('[prices]\n"openai/m" = {input = 1.0, output = 4.0}\n')
+    measures = ("-e", "@latency", "-e", "@cost", "-e", "@tokens", "--prices", "prices.toml")
+    run = command(*measures, "--fail-under", "tokens=-9", models=(f"m=openai/m@{served.base}",))
+    told = cli(*run, "--json")
+    assert told.status == 0, told.stderr
+    means = {row["evaluator"]: row["splits"]["val"]["mean"] for row in told.json["summary"]["rows"]}
+    assert means["tokens"] == -9
+    assert means["cost"] == pytest.approx(-15e-6)
+    assert -30 < means["latency"] < 0
+    assert {tuple(record["side_info"]) for record in scored(tmp_path / "r")} == {
+        ("seconds",),
+        ("dollars",),
+        ("prompt_tokens", "completion_tokens"),
+    }
+    spent = told.json["summary"]["spent"]["models"]
+    assert [one["calls"] for one in spent.values()] == [9], "a call is counted once, whoever scored it first"
+    assert cli(*run[:-2], "--fail-under", "tokens=-8").status == 1
+    alone = cli("run", "-e", "@latency", "--candidate-field", "target", "--dataset", "train.jsonl")
+    assert alone.status == 2
+    assert "@latency is about a model's reply" in alone.stderr
+
+
+def test_a_program_may_tell_what_its_reply_took(cli: Cli, tmp_path: Path) -> None:
+    examples(tmp_path, train=1, val=1)
+    prompts(tmp_path, plain="{{question}}")
+    model(tmp_path / "m", "{'text': '1', 'usage': {'prompt_tokens': 3, 'completion_tokens': 4}}")
+    told = cli(*command("-e", "@tokens", "-e", "@cost", "--no-preflight", "--json"))
+    means = {row["evaluator"]: row["splits"]["val"]["mean"] for row in told.json["summary"]["rows"]}
+    assert means == {"tokens": -7, "cost": None}
+    (failure, *_) = told.json["summary"]["failures"]
+    assert failure["first_message"] == "it is not known what the call cost"
