@@ -189,6 +189,7 @@ def plan_run(
         seed=seed,
         cluster_by=cluster_by,
         group_by=tuple(group_by),
+        compares_models=bool(models),
     )
     _check_size(layout)
     return Plan(

@@ -57,6 +57,11 @@ class Prompting:
 
         return tuple(around(spec, self.models, extract=self.extract) for spec in specs)
 
+    def note_twice(self, say: Say) -> None:
+        """Point out models that are the same one."""
+        for name, other in _same_models(self.models).items():
+            say(f"note: {name} is the same model as {other}: its replies count for both")
+
     def check(self, sources: Iterable[SplitSource], say: Say) -> None:
         """Render all prompts over all examples; raises DataError with all that is wrong."""
         examples = [Where(source.file, example) for source in sources for example in source.examples]
@@ -67,6 +72,13 @@ class Prompting:
                 say(f"note: the prompt {name} names no field: each example is sent the same text")
         finally:
             hosted.close()
+
+
+def _same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:
+    """Find models that are the same one: to compare them is to compare a model with itself."""
+    first: dict[str, str] = {}
+    names = {model.name: first.setdefault(identity_of(model).sha256, model.name) for model in models}
+    return {name: other for name, other in names.items() if name != other}
 
 
 def check_prompting(
@@ -173,10 +185,3 @@ def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) 
 def _stored_model(known: Identity, outputs: str) -> EvaluatorSpec:
     target = Tasks(model=known.text, outputs=outputs, known_as=known)
     return EvaluatorSpec(name=known.name, text=known.text, target=target)
-
-
-def same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:
-    """Find models that are the same one: to compare them is to compare a model with itself."""
-    first: dict[str, str] = {}
-    names = {model.name: first.setdefault(identity_of(model).sha256, model.name) for model in models}
-    return {name: other for name, other in names.items() if name != other}

@@ -93,6 +93,7 @@ def load_comparison(
     )
     if prompting:
         prompting.check(examples.sources, say)
+        prompting.note_twice(say)
     return SweepInputs(
         specs=specs,
         candidates=prompting.candidates if prompting else load_all_candidates(named, fields),

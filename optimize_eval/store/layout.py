@@ -78,6 +78,7 @@ class Layout:
     cluster_by: str | None = None
     group_by: tuple[str, ...] = ()
     margins: Mapping[str, float] = field(default_factory=dict)  # of evaluators: what is too little to matter
+    compares_models: bool = False  # task models are called, and are compared with the first of them
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

@@ -42,6 +42,7 @@ def layout_of(manifest: Manifest) -> Layout:
                 str(name): float(margin)
                 for name, margin in manifest.get("settings", {}).get("margins", {}).items()
             },
+            compares_models=bool(manifest.get("models")),
         )
         _check_layout(layout)
     except MISSHAPEN as error:

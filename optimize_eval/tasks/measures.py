@@ -56,7 +56,7 @@ def _tokens(output: Output) -> dict[str, float]:
 
 
 def _sum(output: Output, name: str) -> float | None:
-    """Add up what the calls for a reply tell, or what a program tells beside its text; None if one does not."""
+    """Add up what the calls for a reply tell, or a program beside its text; None if one does not."""
     told: Sequence[Any] = output.usage or (output.side.get("usage"),)
     values = [one.get(name) if isinstance(one, Mapping) else None for one in told]
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]

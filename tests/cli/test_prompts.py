@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from optimize_eval import sweep
+from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.benches import model
 from tests.cli.prompted import COUNTED, RIGHT, WORDY, calls, command, examples, prompts, two_prompts
 from tests.fake_model import StartModel
@@ -349,3 +350,35 @@ def test_a_program_may_tell_what_its_reply_took(cli: Cli, tmp_path: Path) -> Non
     assert means == {"tokens": -7, "cost": None}
     (failure, *_) = told.json["summary"]["failures"]
     assert failure["first_message"] == "it is not known what the call cost"
+
+
+def test_prompts_are_compared_within_a_model_and_models_within_a_prompt(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    clear = "asked['prompt'].startswith('Please')"
+    model(tmp_path / "w", f"{RIGHT} if {clear} else 'I do not know'")
+    run = command("--json", models=("m=cmd:./m", "w=cmd:./w", "x=cmd:./w"))
+    told = cli(*run)
+    assert told.status == 0, told.stderr
+    summary = told.json["summary"]
+    marks = {
+        (pair["candidate"], pair["split"], pair["a"], pair["b"]): (pair["mark"], pair["comparisons"])
+        for pair in summary["models"]
+    }
+    assert marks["plain", "val", "m", "w"] == ("worse", 4), "two models, two prompts: one family"
+    assert marks["polite", "val", "m", "w"] == ("no_difference", 4)
+    by_candidate = {
+        (row["candidate"], row["task_model"]): row["vs_baseline"]["val"]["mark"]
+        for row in summary["rows"]
+        if row["vs_baseline"]
+    }
+    assert by_candidate["polite", "m"] == "no_difference"
+    assert by_candidate["polite", "w"] == "better"
+    points = [point["text"] for point in told.json["verdict"]["points"]]
+    assert "with the prompt plain w is worse than m: exactly \N{MINUS SIGN}1.000 on all 12 examples" in points
+    assert "note: x is the same model as w" in told.stderr
+    assert rederive(tmp_path / "r") == 0
+    assert cli("report", "r", "--check").status == 0
+    falsified = orjson.loads((tmp_path / "r" / "summary.json").read_bytes())
+    falsified["models"][0]["wins"] += 1
+    (tmp_path / "r" / "summary.json").write_bytes(orjson.dumps(falsified))
+    assert rederive(tmp_path / "r") != 0

@@ -9,7 +9,7 @@ from functools import cached_property
 from itertools import combinations
 
 from optimize_eval.findings.claims.failures import WithFailures, with_failures
-from optimize_eval.findings.claims.families import CellFamily, corrected_by, family_of
+from optimize_eval.findings.claims.families import CellFamily, corrected_by, family_of, model_family_of
 from optimize_eval.findings.scores import Scores
 from optimize_eval.findings.summary.compare import (
     MOST_FLIPPED_PAIRS,
@@ -96,6 +96,17 @@ class Against:
         wheres = dict.fromkeys(where for where, _ in self.scores)
         return {where: self._pairs(where) if self.pairs_in_all <= MOST_PAIRS else [] for where in wheres}
 
+    @cached_property
+    def models(self) -> dict[Key, Comparison]:
+        """Compare every model with the first one, prompt by prompt; keys name the other model."""
+        first, *others = self.layout.task_models if self.layout.compares_models else (None,)
+        found = {
+            (where, name): self._between((where._replace(task_model=first), name), (where, name))
+            for where, name in self.scores
+            if where.task_model in others
+        }
+        return corrected_by(found, lambda key: model_family_of(key[0], self.layout))
+
     def apart_from(self, where: CellFamily, winner: str) -> dict[str, Comparison]:
         """Compare the winner with the other candidates alone, where all pairs are too many."""
         others = [name for name in self.layout.candidates if name not in {winner, self.layout.baseline}]
@@ -136,10 +147,13 @@ class Against:
         return with_failures(*pair, clusters, seed=self.layout.seed, may_flip=self._may_flip)
 
     def _compare(self, where: CellFamily, a: str, b: str, places: Sequence[int] | None = None) -> Comparison:
+        return self._between((where, a), (where, b), places)
+
+    def _between(self, a: Key, b: Key, places: Sequence[int] | None = None) -> Comparison:
         return compare(
-            self.scores[where, a].means,
-            self.scores[where, b].means,
-            self.splits[where.split].clusters,
+            self.scores[a].means,
+            self.scores[b].means,
+            self.splits[b[0].split].clusters,
             seed=self.layout.seed,
             may_flip=self._may_flip,
             places=places,

@@ -2,7 +2,8 @@
 
 The first evaluator on the deciding split is a family of its own, and the only one that makes a headline;
 all others on that split are one; so is each other split, each grouping field by split, and all overfits.
-Pairs of candidates are a family within one evaluator, task model and split.
+Pairs of candidates are a family within one evaluator, task model and split. Models that reply to the same
+prompts are compared apart from the prompts, in families of the same kind.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -26,6 +27,11 @@ def family_of(where: CellFamily, layout: Layout) -> tuple[str, bool]:
     """Name the family of the comparisons with the baseline: its split, and whether it makes the headline."""
     is_primary = (where.evaluator, where.task_model) == (layout.evaluators[0], layout.task_models[0])
     return where.split, is_primary and where.split == layout.deciding
+
+
+def model_family_of(where: CellFamily, layout: Layout) -> tuple[str, bool]:
+    """Name the family of comparisons with the first model: its split, and whether it decides."""
+    return where.split, where.evaluator == layout.evaluators[0] and where.split == layout.deciding
 
 
 def corrected_by(

@@ -30,6 +30,7 @@ def read_axes(path: Path) -> dict[str, Any]:
             for one in chosen["splits"]
         ],
         "settings": told["settings"],
+        "models": told.get("models", []),
         "counts": _counting(told, evaluators, candidates, digests),
     }
 
@@ -41,20 +42,22 @@ def _counting(
     digests: dict[str, dict[int | None, str]],
 ) -> Callable[[Record], bool]:
     """Tell by its key whether a record is of what is there now, where anything had other bytes before."""
-    axes = (*told["evaluators"], *told["candidates"], *told["splits"])
+    models = {one["name"]: one["sha256"] for one in told.get("models", ()) if not one.get("superseded")}
+    axes = (*told["evaluators"], *told["candidates"], *told["splits"], *told.get("models", ()))
     former = {one["name"] for one in axes if one.get("superseded") or "sound_since" in one}
     places = {one["name"]: {line: n for n, line in enumerate(one["lines"])} for one in told["splits"]}
 
     def counts(record: Record) -> bool:
         split, line = record["split"], record.get("line")
-        if not former.intersection((record["evaluator"], record["candidate"], split)):
+        model = record.get("task_model")
+        if not former.intersection((record["evaluator"], record["candidate"], split, model)):
             return True
         candidate = candidates[record["candidate"]]
         texts = candidate.get("texts", {}).get(split)
         unit = [
             evaluators[record["evaluator"]]["sha256"],
             texts[places[split][line]] if texts else candidate["sha256"],
-            record.get("task_model"),
+            models.get(model, model),
             split,
             line,
             digests[split][line],

@@ -105,6 +105,7 @@ class JournaledRun:
     ranges: dict[str, str]
     candidates: list[str]
     task_models: list[str | None]
+    compares_models: bool
     splits: dict[str, JournaledSplit]
     repeats: int
     baseline: str
@@ -159,6 +160,7 @@ def read(folder: Path) -> JournaledRun:
         ranges={one["name"]: one["score_range"] for one in kept},
         candidates=[one["name"] for one in manifest["candidates"]],
         task_models=manifest["task_models"],
+        compares_models=bool(manifest.get("models")),
         splits={split.name: split for split in splits},
         repeats=manifest["repeats"],
         baseline=manifest["baseline"],

@@ -68,6 +68,7 @@ def expected(run: JournaledRun) -> Told:
         "skips": _skips(run),
         "replies": sorted(run.replies, key=_order(run)),
         "verdict": verdict_of(primary, claims, run),
+        **({"models": _models(run, means)} if run.compares_models and len(run.task_models) > 1 else {}),
         **({"spent": spent_of(run.calls)} if run.calls else {}),
     }
 
@@ -230,6 +231,36 @@ def _pairs(run: JournaledRun, where: Where, values: dict[str, Values], against: 
     told = correct(found, lambda _: 0)
     axes = dict(zip(("evaluator", "task_model", "split"), where, strict=True))
     return [{"a": a, "b": b, **axes, **{key: d[key] for key in _OF_D}} for (a, b), d in told.items()]
+
+
+def _models(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> list[Told]:
+    """Compare each model with the first one, which are families apart from the candidates'."""
+    first = run.task_models[0]
+    keys = [
+        ((evaluator, model, split), name)
+        for evaluator in run.evaluators
+        for name in run.candidates
+        for model in run.task_models[1:]
+        for split in run.splits
+    ]
+    found = {
+        (where, name): compare(means[where[0], first, where[2]][name], means[where][name], run, where[2])
+        for where, name in keys
+    }
+    decisive = (run.evaluators[0], run.deciding)
+    told = correct(found, lambda key: (key[0][2], (key[0][0], key[0][2]) == decisive))
+    return [
+        {
+            "a": first,
+            "b": where[1],
+            "candidate": name,
+            "evaluator": where[0],
+            "split": where[2],
+            "failed": sum(run.cells[where[0], model, where[2], name].failed for model in (first, where[1])),
+            **{key: d[key] for key in _OF_D},
+        }
+        for (where, name), d in told.items()
+    ]
 
 
 def _groups(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> dict[Any, Told]:

@@ -119,6 +119,19 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPair:
+    """Model b against model a, as they reply to one prompt; `failed` counts the calls of both."""
+
+    a: str
+    b: str
+    candidate: str
+    evaluator: str
+    split: str
+    failed: int
+    difference: Annotated[ScoreDifference, FLAT]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CandidatePair:
     """Candidate b against candidate a."""
 

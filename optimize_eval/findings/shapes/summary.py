@@ -13,7 +13,7 @@ from optimize_eval.findings.shapes.measured import (
     PassesEntry,
     RepliesEntry,
 )
-from optimize_eval.findings.shapes.row import CandidatePair, Row
+from optimize_eval.findings.shapes.row import CandidatePair, ModelPair, Row
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.statistics.intervals import Interval
 
@@ -223,6 +223,7 @@ class Summary:
     replies: tuple[RepliesEntry, ...]
     spent: SpendingTotals | None = None  # None where no model was called
     selected: Annotated[Selected | None, IF_ANY] = None
+    models: Annotated[tuple[ModelPair, ...], IF_ANY] = ()  # those that replied to prompts, with the first
 
     def to_dict(self) -> dict[str, Any]:
         made = documents.to_dict(self)

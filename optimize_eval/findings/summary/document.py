@@ -21,7 +21,15 @@ from optimize_eval.findings.replies import judges_of
 from optimize_eval.findings.scores import Scores, known, worst_places
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.measured import Estimate
-from optimize_eval.findings.shapes.row import CandidatePair, GroupScores, LowScore, Overfit, Row, ScoreGap
+from optimize_eval.findings.shapes.row import (
+    CandidatePair,
+    GroupScores,
+    LowScore,
+    ModelPair,
+    Overfit,
+    Row,
+    ScoreGap,
+)
 from optimize_eval.findings.shapes.summary import (
     NO_VERDICT,
     SCHEMA,
@@ -128,6 +136,7 @@ class _Summing:
             calibration=measured.calibration,
             corpus_bleu=measured.corpus_bleu,
             replies=measured.replies,
+            models=tuple(self._model_pairs()),
         )
         verdict = judge(summary, claims.winner, layout)
         skips = points_about_skips(summary, self._scores, layout)
@@ -228,6 +237,20 @@ class _Summing:
             CandidatePair(a=a, b=b, **family._asdict(), difference=score_difference(one))
             for a, b, one in self._against.pairs[family]
         ]
+
+    def _model_pairs(self) -> Iterator[ModelPair]:
+        first = self._layout.task_models[0]
+        for (where, name), one in self._against.models.items():
+            pair = self._scores[where._replace(task_model=first), name], self._scores[where, name]
+            yield ModelPair(
+                a=str(first),
+                b=str(where.task_model),
+                candidate=name,
+                evaluator=where.evaluator,
+                split=where.split,
+                failed=sum(scores.failed for scores in pair),
+                difference=score_difference(one),
+            )
 
     def _groups(self, families: Mapping[str, CellFamily], candidate: str) -> dict[str, GroupScores]:
         means = defaultdict[str, dict[str, Estimate]](dict)

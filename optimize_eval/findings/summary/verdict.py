@@ -22,6 +22,7 @@ from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary, Verdict
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.caveats import caveats
+from optimize_eval.findings.summary.models import points_about_models
 from optimize_eval.findings.summary.points import MOST_NAMED, about_winner, elsewhere, others
 from optimize_eval.findings.summary.skips import all_skipped, why_skipped
 from optimize_eval.findings.summary.won import won
@@ -60,6 +61,7 @@ def judge(summary: Summary, won_by: str | None, layout: Layout) -> Verdict:
         *about_winner(winner, summary, layout),
         *elsewhere(summary, winner, layout),
         *others(primary, winner, layout),
+        *points_about_models(summary, won_by, layout),
         *caveats(summary, layout),
     )
     return replace(verdict, points=points)

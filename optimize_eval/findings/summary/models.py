@@ -1,0 +1,55 @@
+"""Points about the models that replied: each against the first one, prompt by prompt, the winner's first."""
+
+from collections.abc import Iterator
+
+from optimize_eval.findings.rows import MARKS, change, too_few
+from optimize_eval.findings.shapes.row import ModelPair
+from optimize_eval.findings.shapes.summary import Point, Summary
+from optimize_eval.findings.summary import compare
+from optimize_eval.findings.wording import count
+from optimize_eval.store.layout import Layout
+
+MOST_NAMED = 5  # of prompts
+
+_WORDS = {
+    compare.BETTER: "is better than",
+    compare.WORSE: "is worse than",
+    compare.HINT_BETTER: "may be better, a hint only, than",
+    compare.HINT_WORSE: "may be worse, a hint only, than",
+}
+
+
+def points_about_models(summary: Summary, won_by: str | None, layout: Layout) -> Iterator[Point]:
+    """Compare models within each of the first prompts, by the first evaluator where it decides."""
+    told = [
+        pair
+        for pair in summary.models
+        if (pair.evaluator, pair.split) == (layout.evaluators[0], layout.deciding)
+    ]
+    names = dict.fromkeys(filter(None, (won_by, *layout.candidates)))
+    for name in [*names][:MOST_NAMED]:
+        for pair in told:
+            if pair.candidate == name:
+                yield _point(pair)
+    if left := len(names) - MOST_NAMED if told else 0:
+        yield from [_more(left)] * (left > 0)
+
+
+def _point(pair: ModelPair) -> Point:
+    d, where = pair.difference, f"with the prompt {pair.candidate}"
+    if d.mark == compare.TOO_FEW:
+        return Point(mark="·", text=f"{where} too few to tell {pair.b} from {pair.a}: {too_few(d)}")
+    if d.mark == compare.NO_DIFFERENCE:
+        return Point(mark="·", text=f"{where} {pair.b} is not told apart from {pair.a}: {change(d)}")
+    if pair.failed:
+        side = "ahead of" if (d.diff or 0) > 0 else "behind"
+        failed = f"{count(pair.failed, 'call')} failed"
+        what = f"is {side} {pair.a} where both were scored, but {failed}"
+        return Point(mark="!", text=f"{where} {pair.b} {what}: {change(d)}")
+    return Point(mark=MARKS[d.mark], text=f"{where} {pair.b} {_WORDS[d.mark]} {pair.a}: {change(d)}")
+
+
+def _more(left: int) -> Point:
+    return Point(
+        mark="·", text=f"models are compared with {count(left, 'more prompt')}, too: see summary.json"
+    )
