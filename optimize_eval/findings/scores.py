@@ -29,8 +29,10 @@ Values = MutableSequence[float]  # by example, UNKNOWN where there is none
 
 @dataclass(slots=True)
 class Failures:
-    """The failures of one kind."""
+    """The failures of one kind at one stage, which is that of the model where there was no reply to score."""
 
+    kind: str
+    stage: str
     count: int = 0
     first_message: str = ""
     first_side_info: str = ""  # as JSON, so much of it as is shown
@@ -48,7 +50,7 @@ class Scores:
     scored: int
     failed: int
     skipped: int
-    failures: Mapping[str, Failures]
+    failures: Sequence[Failures]
     failed_calls: MutableSequence[int]  # by example
     skipped_calls: MutableSequence[int]
     first_skip: str  # why the first of them was skipped
@@ -79,7 +81,7 @@ class CellReading:
         self._skipped = array("I", [0]) * len(lines)
         self._first_skip = ""
         self._outcomes: Counter[str] = Counter()
-        self._failures: dict[str, Failures] = {}
+        self._failures: dict[tuple[str, str], Failures] = {}
 
     def take(self, place: int, record: JournalRecord) -> None:
         example = place // self._repeats
@@ -104,7 +106,7 @@ class CellReading:
             scored=self._outcomes["scored"],
             failed=self._outcomes["failed"],
             skipped=self._outcomes["skipped"],
-            failures=self._failures,
+            failures=tuple(self._failures.values()),
             failed_calls=self._failed,
             skipped_calls=self._skipped,
             first_skip=self._first_skip,
@@ -112,10 +114,14 @@ class CellReading:
         )
 
     def _take_failure(self, record: JournalRecord, line: int | None) -> None:
-        failures = self._failures.get(record["kind"])
+        key = kind, stage = record["kind"], record.get("stage", "")
+        failures = self._failures.get(key)
         if failures is None:
-            failures = self._failures[record["kind"]] = Failures(
-                first_message=record["message"], first_side_info=_shown(record.get("side_info"))
+            failures = self._failures[key] = Failures(
+                kind=kind,
+                stage=stage,
+                first_message=record["message"],
+                first_side_info=_shown(record.get("side_info")),
             )
         failures.count += 1
         if line not in failures.lines and len(failures.lines) < LINES_KEPT:

@@ -51,7 +51,7 @@ def split_scores(scores: Scores, mean: Mean, layout: Layout) -> SplitScores:
         bounds=_bounds(scores, mean, layout.score_range(scores.cell.evaluator)),
         within_sd=scores.within_sd,
         between_sd=spread_of([scores.means[place] for place in known(scores.means)]),
-        failures={kind: failures.count for kind, failures in scores.failures.items()},
+        failures=_by_kind(scores),
     )
 
 
@@ -142,13 +142,14 @@ def failure_groups(candidate: str, scores: Scores) -> list[FailureGroup]:
             evaluator=cell.evaluator,
             task_model=cell.task_model,
             split=cell.split,
-            kind=kind,
+            kind=failures.kind,
             count=failures.count,
             first_message=failures.first_message,
             lines=tuple(failures.lines),
             first_side_info=failures.first_side_info,
+            stage=failures.stage,
         )
-        for kind, failures in scores.failures.items()
+        for failures in scores.failures
     ]
 
 
@@ -168,6 +169,13 @@ def skip_groups(candidate: str, scores: Scores, lines: Sequence[int | None]) -> 
             lines=tuple(skipped[:LINES_KEPT]),
         )
     ]
+
+
+def _by_kind(scores: Scores) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for failures in scores.failures:
+        counts[failures.kind] = counts.get(failures.kind, 0) + failures.count
+    return counts
 
 
 def _despite_failures(found: WithFailures) -> DespiteFailures:

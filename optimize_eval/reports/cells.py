@@ -133,7 +133,7 @@ class Alike(Generic[_Group]):
 
 def most_frequent(summary: Summary) -> list[Alike[FailureGroup]]:
     """Sort the failures, the most frequent first; what failed alike on several candidates is one entry."""
-    return _alike(summary.failures, lambda one: one.kind)
+    return _alike(summary.failures, lambda one: f"{one.kind} {one.stage}")
 
 
 def most_skipped(summary: Summary) -> list[Alike[SkipGroup]]:

@@ -108,6 +108,7 @@ def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) 
             no_room=answer.no_room,
             spent=answer.spent,
             output=answer.output,
+            stage=answer.stage,
         )
     if isinstance(answer, Skip):
         return Skipped(

@@ -48,6 +48,7 @@ class Failed:
     no_room: str = ""  # what this machine had too few of to make the call
     spent: Spent = NOTHING
     output: str = ""
+    stage: str = ""  # "model" where there was no reply to score
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -95,6 +95,8 @@ def record_of(unit: Unit, outcome: Outcome, started_at: str) -> Record:
     else:
         if isinstance(outcome, Failed):
             fields["kind"] = str(outcome.kind)
+            if outcome.stage:
+                fields["stage"] = outcome.stage
         fields["message"] = outcome.message[:_LONGEST_MESSAGE].encode(errors="replace").decode()
         if outcome.side_info:
             fields["side_info"] = outcome.side_info

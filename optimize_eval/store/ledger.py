@@ -215,6 +215,7 @@ def _is_as_written(get: Callable[[str, Any], Any]) -> bool:
         and type(get("stderr", "")) is str
         and type(get("message", "")) is str
         and type(get("output", "")) is str
+        and type(get("stage", "")) is str
         and type(get("side_info", _NONE)) is dict
         and _is_usage(get("usage", ()))
     )

@@ -32,6 +32,7 @@ class JournalRecord(TypedDict, total=False):
     score: float
     side_info: dict[str, Any]  # foreign JSON
     kind: str
+    stage: str  # "model" where there was no reply to score
     message: str
     stderr: str
     output: str  # the key of the model's reply that was scored

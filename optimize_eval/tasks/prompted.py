@@ -122,5 +122,6 @@ def _failing_as_model() -> Iterator[None]:
     except EvaluationError as error:
         if error.kind is not FailureKind.INTERNAL:
             error.kind = FailureKind.MODEL_ERROR
+        error.stage = "model"
         error.retry_after = None  # it was called again already, as often as it may be
         raise

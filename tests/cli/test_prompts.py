@@ -122,6 +122,24 @@ def test_what_is_wrong_with_a_prompt_is_told_before_any_call(
     assert not (tmp_path / "r").exists()
 
 
+def test_failures_of_the_model_and_of_a_judge_are_apart(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=6, val=6)
+    prompts(tmp_path, plain="{{question}}")
+    model(tmp_path / "m", f"{{'error': 'no twos'}} if '2 plus' in asked['prompt'] else {RIGHT}")
+    served = fake_model([{"text": "hm"}])
+    judge = ("--judge-model", f"openai/j@{served.base}", "--objective", "is it right?", "-e", "@f1")
+    told = cli(*command(*judge, "--no-preflight", "--json"))
+    judges = [one for one in told.json["summary"]["failures"] if one["evaluator"] != "f1"]
+    assert {(one["split"], one["kind"], one.get("stage")) for one in judges} == {
+        (split, "model_error", stage) for split in ("train", "val") for stage in ("model", None)
+    }
+    shown = cli("report", "r").stdout
+    assert "no twos" in shown
+    assert "5 × model_error" in shown, "of the judge on val, beside the one of the model"
+
+
 def test_options_that_contradict_each_other_are_refused_with_what_to_do(cli: Cli, tmp_path: Path) -> None:
     two_prompts(tmp_path)
     (tmp_path / "c.txt").write_text("c")

@@ -143,6 +143,7 @@ class FailureGroup:
     first_message: str
     lines: tuple[int | None, ...]
     first_side_info: str  # JSON, its first 500 letters
+    stage: Annotated[str, IF_ANY] = ""  # "model" where there was no reply to score
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
