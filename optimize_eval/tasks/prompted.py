@@ -104,10 +104,10 @@ def prompt_for(payload: Payload) -> Prompt:
     except TemplateFault as fault:
         raise EvaluationError(FailureKind.INTERNAL, f"bad_template: {fault.reason}") from None
     several = () if is_plain(messages) else messages
-    return Prompt(text=joined(messages), id=_id_of(fields), repeat=payload.repeat, several=several)
+    return Prompt(text=joined(messages), id=id_of(fields), repeat=payload.repeat, several=several)
 
 
-def _id_of(fields: Mapping[str, Any]) -> str:
+def id_of(fields: Mapping[str, Any]) -> str:
     """Give an example's id as text; one that has none is known by what is sent alone."""
     value = fields.get(_ID, "")
     return value if isinstance(value, str) else strict_json.dumps(value).decode()

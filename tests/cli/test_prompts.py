@@ -400,3 +400,21 @@ def test_prompts_are_compared_within_a_model_and_models_within_a_prompt(cli: Cli
     falsified["models"][0]["wins"] += 1
     (tmp_path / "r" / "summary.json").write_bytes(orjson.dumps(falsified))
     assert rederive(tmp_path / "r") != 0
+
+
+def test_show_tells_an_example_step_by_step_and_calls_nothing(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    model(tmp_path / "m", "{'text': 'It is ' + " + RIGHT + "}")
+    three = command("-e", "@exact_match", "-e", "@contains", "--extract", "last-number")
+    before = cli(*three, "--show", "val-3", env=COUNTED)
+    assert before.stdout.count("not called yet") == 4
+    assert not (tmp_path / "r").exists()
+    assert cli(*three, env=COUNTED).status == 0
+    shown = cli(*three, "--show", "val-3", env=COUNTED)
+    assert "val-3  val:4\n\nplain → m\n  user      │ 3 plus 4\n  reply     │ It is 7\n" in shown.stdout
+    assert "  extracted │ 7\n  exact_match: 1" in shown.stdout
+    by_line = cli(*three, "--show", "4", "--json").json
+    assert [one["id"] for one in by_line["examples"]] == ["train-3", "val-3"]
+    assert by_line["examples"][1]["replies"][0]["scores"]["contains"]["score"] == 1
+    assert calls(tmp_path) == 2 * ROWS
+    assert cli(*three, "--show", "nobody").status == 2

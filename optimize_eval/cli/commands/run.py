@@ -28,6 +28,7 @@ Examples:
   optimize-eval run -e @exact_match --candidate-field old --candidate-field new --dataset outputs.jsonl
   optimize-eval run -e 'python3 judge.py' --candidate v1.txt --dataset train.jsonl --dry-run
   optimize-eval run --prompt 'prompts/*.md' --model openai/gpt-4o-mini -e @f1 --dataset train.jsonl
+  optimize-eval run --prompt a.md --model cmd:./m -e @f1 --dataset train.jsonl --show train-7
   optimize-eval run sweep.toml --limit 20
 
 \b
@@ -78,6 +79,9 @@ def run(
     if planned.dry_run:
         _show_plan(prepared, planned, shown)
         return
+    if planned.show is not None:
+        _show_row(prepared, planned.show, shown)
+        return
     finished = carry_out(prepared, Terminal(quiet=shown.quiet), recheck=again.recheck)
     ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
     ending.end(finished, folder=prepared.folder, out=place.out)
@@ -88,6 +92,8 @@ def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOption
     """Refuse options that are wrong by themselves or beside each other."""
     if "" in (place.out, *what.task_models):
         raise UsageError("--out and --task-model need a name", hint="omit the option, or give it one")
+    if planned.show is not None and planned.dry_run:
+        raise UsageError("--show and --dry-run are two things", hint="give one of the two")
     if planned.like is not None and not planned.dry_run:
         raise UsageError("--like is for planning a run", hint="add --dry-run, or omit --like")
 
@@ -98,3 +104,13 @@ def _show_plan(prepared: "Prepared", planned: RunPlanOptions, shown: ShownOption
 
     run, slots = look(prepared, output.say), prepared.handling.concurrency
     dry_run.show(prepared.plan, run, slots=slots, like=planned.like, as_json=shown.as_json)
+
+
+def _show_row(prepared: Prepared, wanted: str, shown: ShownOptions) -> None:
+    if not prepared.plan.models:
+        raise UsageError(
+            "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
+        )
+    from optimize_eval.cli.printed import show_row  # noqa: PLC0415  only here
+
+    show_row.show(prepared.plan, look(prepared, output.say), wanted, as_json=shown.as_json)

@@ -10,6 +10,7 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
+from optimize_eval.cli.printed.steps import block
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import connect
 from optimize_eval.protocol import Payload
@@ -81,8 +82,8 @@ def _told(name: str, outcome: Outcome) -> dict[str, Any]:
 def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told['task']}  {told['path']}:{told['line']}"
     yield f"  scored by {told['metric_id']}, after the post-process {told['post_process']}"
-    yield from _block("prompt", told["prompt"])
-    yield from _block("targets", "\n".join(told["targets"]))
+    yield from block("prompt", told["prompt"])
+    yield from block("targets", "\n".join(told["targets"]))
     for model in told["models"]:
         yield ""
         yield model["adapter"]
@@ -91,16 +92,10 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield from [f"  try       {model['hint']}"] * bool(model["hint"])
             continue
         if model["thoughts"] is not None:
-            yield from _block("thoughts", model["thoughts"])
-        yield from _block("output", model["output"])
-        yield from _block("predicted", model["prediction"])
+            yield from block("thoughts", model["thoughts"])
+        yield from block("output", model["output"])
+        yield from block("predicted", model["prediction"])
         skipped = f"  skipped   {model.get('message')}"
         yield skipped if model["outcome"] == "skipped" else f"  score     {model['score']:g}"
         for key, value in model["side_info"].items():
-            yield from _block(key, value if isinstance(value, str) else strict_json.dumps(value).decode())
-
-
-def _block(head: str, text: str) -> Iterator[str]:
-    """Write a text line by line beside its heading, as it is: blanks count."""
-    for number, line in enumerate(text.split("\n")):
-        yield f"  {head if not number else '':<9} │ {line}"
+            yield from block(key, value if isinstance(value, str) else strict_json.dumps(value).decode())
