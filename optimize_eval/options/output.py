@@ -31,4 +31,4 @@ class RunPlanOptions(PlanOptions):
     """The same of a run, which may be planned after another."""
 
     like: Annotated[str | None, Option("With --dry-run: scores vary as there.", "RUN")] = None
-    show: Annotated[str | None, Option("With --prompt: show one example, step by step.", "ID")] = None
+    show: Annotated[str | None, Option("Of prompts: show one example instead.", "ID")] = None

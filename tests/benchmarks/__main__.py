@@ -18,6 +18,7 @@ from tests.benchmarks import (
     metrics,
     one_shot,
     program,
+    prompt_run,
     task_run,
     whole_run,
 )
@@ -49,6 +50,7 @@ ROWS: Sequence[Measure] = (
     task_run.own_cpu_per_task,
     task_run.bench_cpu_per_task,
     task_run.bench_memory_growth,
+    prompt_run.own_cpu_per_row,
     whole_run.peers,
     large_run.peak_memory,
     large_run.growth,

@@ -1,6 +1,7 @@
 """Prompts × models × evaluators: who is called, how often, and what is said of it."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -418,3 +419,18 @@ def test_show_tells_an_example_step_by_step_and_calls_nothing(cli: Cli, tmp_path
     assert by_line["examples"][1]["replies"][0]["scores"]["contains"]["score"] == 1
     assert calls(tmp_path) == 2 * ROWS
     assert cli(*three, "--show", "nobody").status == 2
+
+
+def test_after_a_kill_only_calls_in_flight_are_made_again(cli: Cli, program: Cli, tmp_path: Path) -> None:
+    examples(tmp_path, train=40, val=40)
+    prompts(tmp_path, plain="{{question}} for {{id}}")
+    kills = "'20 plus' in asked['prompt'] and not os.path.exists('killed')"
+    model(tmp_path / "m", f"(open('killed', 'w'), os.kill(os.getppid(), 9)) if {kills} else '1'")
+    three = command("-e", "@exact_match", "-e", "@f1", "-e", "@contains", "--concurrency", "4")
+    assert program(*three, env=COUNTED).status == -signal.SIGKILL
+    before = calls(tmp_path)
+    assert 0 < before < 80
+    assert cli(*three, env=COUNTED).status == 0
+    assert calls(tmp_path) <= 80 + 4, "the calls in flight are made again"
+    told = cli("report", "r", "--format", "json").json
+    assert told["units"] == {"total": 240, "scored": 240, "failed": 0, "skipped": 0, "owed": 0}
