@@ -109,6 +109,7 @@ class Skip:
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""
     spent: Spent = NOTHING
+    output: str = ""
 
 
 Answered = Answer | Skip

@@ -118,6 +118,7 @@ def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) 
             attempts=attempts,
             stderr=_tail(answer.stderr),
             spent=answer.spent,
+            output=answer.output,
         )
     return Scored(
         score=answer.score,

@@ -72,6 +72,7 @@ class Skipped:
     attempts: int = 1
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
+    output: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         return {

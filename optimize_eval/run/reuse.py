@@ -26,7 +26,17 @@ from optimize_eval.store.stored import StoredRun, open_stored
 
 _MANY = 500  # lines that are written at once
 _FINAL = frozenset({"scored", "skipped"})
-_COPIED = ("outcome", "score", "message", "side_info", "stderr", "output", "seconds", "attempts", "started_at")
+_COPIED = (
+    "outcome",
+    "score",
+    "message",
+    "side_info",
+    "stderr",
+    "output",
+    "seconds",
+    "attempts",
+    "started_at",
+)
 
 
 _Line = tuple[int, str, bytes]  # a unit's number, its outcome and its record

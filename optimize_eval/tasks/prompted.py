@@ -16,7 +16,7 @@ from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.prompts.messages import is_plain, joined
 from optimize_eval.prompts.prompt import fields_of, prompt_of
-from optimize_eval.protocol import Answer, Payload
+from optimize_eval.protocol import Answered, Payload
 from optimize_eval.reading import strict_json
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.extract import extraction_of
@@ -58,7 +58,7 @@ class PromptedEvaluator:
     def capacity(self) -> Capacity:
         return self._lives.capacity._replace(batch=1)
 
-    def call(self, payload: Payload, deadline: float) -> Answer:
+    def call(self, payload: Payload, deadline: float) -> Answered:
         prompt = prompt_for(payload)
         with _failing_as_model():
             model = self._model(payload.task_model or "")
@@ -72,7 +72,7 @@ class PromptedEvaluator:
         spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
         return replace(answer, spent=spent, output=key)
 
-    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answer | EvaluationError]:
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
 
     def stop_waiting(self) -> None:
@@ -81,7 +81,7 @@ class PromptedEvaluator:
     def close(self) -> None:
         self._lives.close()
 
-    def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answer:
+    def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answered:
         question = replace(payload, candidate=self._extract(output.text))
         return scorer.call(question, time.monotonic() + self._timeout)
 

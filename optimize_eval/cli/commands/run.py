@@ -8,7 +8,6 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.prompts import compared_of
 from optimize_eval.cli.options.sweep_file import SweepFile
 from optimize_eval.errors import UsageError
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
@@ -56,6 +55,7 @@ def run(
     from optimize_eval.cli import ending
     from optimize_eval.cli.host import Terminal
     from optimize_eval.cli.options import gates
+    from optimize_eval.cli.options.prompts import compared_of
     from optimize_eval.session.settings import gates_of, handling_of
     from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
 
@@ -106,11 +106,12 @@ def _show_plan(prepared: "Prepared", planned: RunPlanOptions, shown: ShownOption
     dry_run.show(prepared.plan, run, slots=slots, like=planned.like, as_json=shown.as_json)
 
 
-def _show_row(prepared: Prepared, wanted: str, shown: ShownOptions) -> None:
+def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
     if not prepared.plan.models:
         raise UsageError(
             "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
         )
-    from optimize_eval.cli.printed import show_row  # noqa: PLC0415  only here
+    from optimize_eval.cli.printed import show_row
+    from optimize_eval.session.sweeps import look
 
     show_row.show(prepared.plan, look(prepared, output.say), wanted, as_json=shown.as_json)
