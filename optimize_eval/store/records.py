@@ -5,10 +5,13 @@ numbers are made of them is up to findings.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from optimize_eval.reading import strict_json
+from optimize_eval.store.folder import OUTPUTS
+from optimize_eval.store.replies import replies_in
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord
 
@@ -38,6 +41,7 @@ class RunRecord:
     started_at: str | None
     stderr: str | None
     side_info: Mapping[str, Any]
+    reply: str | None = None  # of the model, where a prompt was sent to one
 
     def flat(self) -> dict[str, Any]:
         """Give all fields and, as `side_info.a.b`, what the evaluator said; lists as JSON text."""
@@ -56,6 +60,7 @@ class RunRecord:
             "attempts": self.attempts,
             "started_at": self.started_at,
             "stderr": self.stderr,
+            **({} if self.reply is None else {"reply": self.reply}),
         }
         _flatten(self.side_info, SIDE_INFO, flat)
         return flat
@@ -74,13 +79,17 @@ class Records:
         return self.run.layout.size - self.run.owed
 
     def __iter__(self) -> Iterator[RunRecord]:
-        with self.run.reader() as reader:
+        path = self.run.folder / OUTPUTS
+        with (
+            self.run.reader() as reader,
+            replies_in(path) if self.run.manifest.get("models") else nullcontext() as replies,
+        ):
             for cell in self.run.layout.cells:
                 for _, record in reader.records(cell):
-                    yield _typed(record)
+                    yield _typed(record, replies.text(record.get("output")) if replies else None)
 
 
-def _typed(record: JournalRecord) -> RunRecord:
+def _typed(record: JournalRecord, reply: str | None = None) -> RunRecord:
     return RunRecord(
         evaluator=record["evaluator"],
         candidate=record["candidate"],
@@ -97,6 +106,7 @@ def _typed(record: JournalRecord) -> RunRecord:
         started_at=record.get("started_at"),
         stderr=record.get("stderr"),
         side_info=record.get("side_info") or {},
+        reply=reply,
     )
 
 

@@ -123,6 +123,21 @@ def test_what_is_wrong_with_a_prompt_is_told_before_any_call(
     assert not (tmp_path / "r").exists()
 
 
+def test_records_have_the_reply_beside_its_scores(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    planned = cli(*command("-e", "@exact_match", "-e", "@f1", "--dry-run")).stdout
+    assert " models      m: cmd:./m" in planned
+    assert " replies     40: each is made once, for all evaluators" in planned
+    assert cli(*command()).status == 0
+    rows = [json.loads(line) for line in cli("report", "r", "--format", "jsonl").stdout.splitlines()]
+    assert {(row["split"], row["line"], row["reply"]) for row in rows if row["line"] == 3} == {
+        ("train", 3, "5"),
+        ("val", 3, "5"),
+    }
+    header = cli("report", "r", "--format", "csv").stdout.splitlines()[0].split(",")
+    assert "reply" in header
+
+
 def test_failures_of_the_model_and_of_a_judge_are_apart(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:

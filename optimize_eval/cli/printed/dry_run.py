@@ -85,6 +85,10 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
         f" run         {told['run']}",
         f" evaluators  {', '.join(f'{one.name}: {one.text}' for one in plan.identities)}",
         f" candidates  {', '.join(told['candidates'])} (baseline {told['baseline']})",
+        *(
+            [f" models      {', '.join(f'{one.name}: {one.text}' for one in plan.models)}"]
+            * bool(plan.models)
+        ),
         f" data        {splits}",
         f" cost        {told['calls']:,} calls{done}; {_time(told, like)}",
     ]
@@ -92,6 +96,11 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
         lines += wrapped(" power       " if not place else " " * 13, text, output.width())
     if told["reuse"]:
         lines += wrapped(" reuse       ", told["reuse"], output.width())
+    if plan.models:
+        replies = told["calls"] // len(plan.identities)
+        lines += wrapped(
+            " replies     ", f"{replies:,}: each is made once, for all evaluators", output.width()
+        )
     last = "" if like else "; `optimize-eval preflight` measures how long a call takes"
     return [*lines, f" Nothing was called{last}."]
 

@@ -131,6 +131,8 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
 def _scored(evaluator: str, score: Mapping[str, Any]) -> str:
     if score["outcome"] == "owed":
         return f"  {evaluator}: {_NOT_CALLED}"
+    if score["outcome"] == "skipped":
+        return f"  {evaluator}: skipped, {score.get('message', '')}"
     if score["outcome"] != "scored":
         return f"  {evaluator}: {score['outcome']}, {score.get('kind', '')}: {score.get('message', '')}"
     reason = reason_of(score["side_info"])

@@ -1,0 +1,44 @@
+"""What models replied, for those who read a run's records: found in outputs.jsonl by a record's `output`.
+
+In memory is only where each line stands. Who calls models, and writes the file, is tasks' business.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from optimize_eval.store import journal
+
+
+class StoredReplies:
+    """The replies of an open file, by their keys."""
+
+    def __init__(self, descriptor: int, places: dict[str, tuple[int, int]]) -> None:
+        self._descriptor = descriptor
+        self._places = places
+
+    def text(self, key: str | None) -> str | None:
+        """Read what a model replied; None where it is not there."""
+        place = self._places.get(key or "")
+        if place is None:
+            return None
+        text = journal.decode(os.pread(self._descriptor, *place)).get("output")
+        return text if isinstance(text, str) else None
+
+
+@contextmanager
+def replies_in(path: Path) -> Iterator[StoredReplies | None]:
+    """Open the replies of a run; None where it has none."""
+    if not path.is_file():
+        yield None
+        return
+    places = {
+        str(journal.decode(entry.line).get("key")): (entry.length, entry.offset)
+        for entry in journal.entries(path)
+    }
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        yield StoredReplies(descriptor, places)
+    finally:
+        os.close(descriptor)
