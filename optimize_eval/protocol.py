@@ -56,7 +56,8 @@ class ScoreRange(StrEnum):
 class Payload:
     """One question to an evaluator; `example` is one JSON object on one line, sent byte for byte.
 
-    `line` and `repeat` tell where it stands in a run, and are never sent.
+    `line` and `repeat` tell where it stands in a run, and are never sent; `prompt` is what the candidate
+    replies to, which a judge alone is shown, and only where it says so.
     """
 
     candidate: str
@@ -64,6 +65,7 @@ class Payload:
     task_model: str | None = None
     line: int | None = None
     repeat: int = 1
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

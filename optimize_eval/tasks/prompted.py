@@ -39,6 +39,7 @@ class PromptedEvaluator:
         self._timeout = spec.timeout
         self._target = target
         self._extract = extraction_of(target.extract)
+        self._shows = getattr(target.scorer.target, "shows_prompt", False)  # a judge alone can say so
         self._specs = {model.name: model for model in target.models}
         self._lives = Lives()
         scorer, measure = replace(target.scorer, keep_stderr=spec.keep_stderr), target.scorer.target
@@ -65,7 +66,7 @@ class PromptedEvaluator:
             output = model.generate(prompt, deadline)
         key = model.key(prompt).hex() if isinstance(model, SharedModel) else ""
         try:
-            answer = self._score(payload, output)
+            answer = self._score(replace(payload, prompt=prompt.text) if self._shows else payload, output)
         except EvaluationError as error:
             error.output, error.spent = key, output.spent + error.spent
             raise

@@ -449,3 +449,20 @@ def test_after_a_kill_only_calls_in_flight_are_made_again(cli: Cli, program: Cli
     assert calls(tmp_path) <= 80 + 4, "the calls in flight are made again"
     told = cli("report", "r", "--format", "json").json
     assert told["units"] == {"total": 240, "scored": 240, "failed": 0, "skipped": 0, "owed": 0}
+
+
+def test_a_judge_sees_the_prompt_only_where_its_rubric_says_so(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=1, val=1)
+    prompts(tmp_path, plain="Secretly: {{question}}")
+    model(tmp_path / "m", RIGHT)
+    for shows in ("", "shows_prompt = true\n"):
+        served = fake_model([{"text": '{"reasoning": "yes", "score": 1, "confidence": 1}'}])
+        (tmp_path / "rubric.toml").write_text(f'objective = "It is right."\n{shows}')
+        judge = ("--judge-model", f"openai/j@{served.base}", "--rubric", "rubric.toml", "-e", "@f1")
+        told = cli(*command(*judge, "--limit", "1", out=f"r{len(shows)}"))
+        assert told.status == 0, told.stderr
+        sent = [json.dumps(body["messages"]) for body in served.bodies()]
+        assert all(("Secretly: 0 plus 1" in one) == bool(shows) for one in sent)
+        assert len(sent) == 2

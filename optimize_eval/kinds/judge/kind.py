@@ -81,6 +81,7 @@ def _settings(folder: str) -> "Keys":
         "shows": checks.fields,
         "hides": checks.fields,
         "human": checks.fields,
+        "shows_prompt": checks.boolean,
     }
 
 

@@ -75,7 +75,7 @@ class JudgeEvaluator:
             raise
 
     def _read(self, reply: Reply, payload: Payload) -> Judgement | Unusable:
-        judged = [payload.candidate, (payload.example or b"").decode()]
+        judged = [payload.candidate, (payload.example or b"").decode(), payload.prompt]
         try:
             return parse_reply(reply.text, self._judge.rubric, judged)
         except Unusable as unusable:

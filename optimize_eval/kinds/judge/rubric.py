@@ -93,6 +93,7 @@ class JudgeSpec:
     shows: tuple[str, ...] = ()  # fields of examples that it is shown alone, by dotted paths; none: all
     hides: tuple[str, ...] = ()  # fields that it is not shown, also among those
     human: tuple[str, ...] = ()  # fields with what people say, which no judge is shown
+    shows_prompt: bool = False  # the prompt to which a candidate is a model's reply
 
     @property
     def blind_to(self) -> tuple[str, ...]:

@@ -241,4 +241,5 @@ _CHECKS: Mapping[str, FieldCheck] = {
     "shows": values.fields,
     "hides": values.fields,
     "human": values.fields,
+    "shows_prompt": values.boolean,
 }

@@ -73,6 +73,12 @@ def fields(value: Any, key: str, complain: Complain) -> tuple[str, ...]:
     return tuple(dict.fromkeys(listed))
 
 
+def boolean(value: Any, key: str, complain: Complain) -> bool:
+    if not isinstance(value, bool):
+        complain(key, "write true or false")
+    return value is True
+
+
 def name(value: Any, where: str, complain: Complain) -> str:
     if isinstance(value, str) and _NAME.fullmatch(value):
         return value
