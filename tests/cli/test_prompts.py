@@ -466,3 +466,23 @@ def test_a_judge_sees_the_prompt_only_where_its_rubric_says_so(
         sent = [json.dumps(body["messages"]) for body in served.bodies()]
         assert all(("Secretly: 0 plus 1" in one) == bool(shows) for one in sent)
         assert len(sent) == 2
+
+
+def test_a_run_that_grew_says_what_one_says_that_had_everything_from_the_start(
+    cli: Cli, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=4, val=8)
+    prompts(tmp_path, a="{{question}}")
+    model(tmp_path / "m", RIGHT)
+    model(tmp_path / "w", WORDY)
+    whole = ("-e", "@exact_match", "-e", "@f1", "--repeats", "2")
+    assert cli(*command("-e", "@f1", models=("w=cmd:./w",))).status == 0
+    prompts(tmp_path, b="Please: {{question}}")
+    assert cli(*command("-e", "@exact_match", "-e", "@f1")).status == 0
+    grown = cli(*command(*whole, "--json", models=("m=cmd:./m", "w=cmd:./w")))
+    fresh = cli(*command(*whole, "--json", models=("m=cmd:./m", "w=cmd:./w"), out="s"))
+    for told in (grown, fresh):
+        assert told.status == 0, told.stderr
+    summaries = [{**told.json["summary"], "latency": None} for told in (grown, fresh)]
+    assert summaries[0] == summaries[1]
+    assert grown.json["verdict"] == fresh.json["verdict"]
