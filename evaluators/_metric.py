@@ -52,9 +52,13 @@ class Asked:
         return self._found(fields or self._fields, hint)[1]
 
     def texts(self, *, least: int = 1) -> list[str]:
-        """Give the targets: a text, or a list of them; `targets` that are an empty text are none."""
+        """Give the targets: a text, or a list of them; `targets` that are an empty text are none.
+
+        A whole number, as tables have them, counts as its digits.
+        """
         field, value = self._found(self._fields, "--target-field")
         listed = value if isinstance(value, list) else [value] * ((field, value) != (TARGETS[0], ""))
+        listed = [str(one) if type(one) is int else one for one in listed]
         wrong = [one for one in listed if not isinstance(one, str)]
         if wrong or len(listed) < least:
             holds = f"is or has {kind(wrong[0])}" if wrong else "is empty"

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 
@@ -18,6 +19,12 @@ def need(*programs: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(
         bool(missing) and not os.environ.get("CI"), reason=f"needs the tool {', '.join(missing)}"
     )
+
+
+def need_module(name: str) -> pytest.MarkDecorator:
+    """Skip where a library of the extra [dev] is missing, but not under CI."""
+    is_missing = find_spec(name) is None and not os.environ.get("CI")
+    return pytest.mark.skipif(is_missing, reason=f"needs the library {name}: pip install -e '.[dev]'")
 
 
 def write_program(path: Path, lines: Sequence[str]) -> Path:

@@ -5,7 +5,14 @@ from dataclasses import dataclass, field
 
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.reading import files
-from optimize_eval.rows.datasets import NOT_JSONL, ParsedFile, copies_of, parse_dataset, read_dataset
+from optimize_eval.rows.datasets import (
+    NOT_JSONL,
+    ParsedFile,
+    copies_of,
+    is_table,
+    parse_dataset,
+    read_dataset,
+)
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import DATASET, TaskFile, parse_task_file
 
@@ -40,7 +47,7 @@ class CheckedFile:
 
 def check_data(path: str, kind: str | None = None) -> CheckedFile:
     """Check a file as what it is said to be, else as what it shows to be."""
-    if kind == DATASET:
+    if kind == DATASET or (kind is None and is_table(path)):
         return check_dataset(path)
     try:
         data = files.read(path, files.DATASET)  # once: of a pipe there is no second time

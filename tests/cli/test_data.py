@@ -81,3 +81,57 @@ def test_records_that_are_copies_are_told(cli: Cli, tmp_path: Path) -> None:
 def test_options_that_nothing_named_uses_are_told(cli: Cli, options: list[str], notes: str) -> None:
     done = cli("run", *options, "--candidate", "c.txt", "--dry-run")
     assert (done.status, done.stderr) == (0, notes)
+
+
+SUMS = "id,q,target,level\n1,1+1,2,easy\n2,2+2,4,hard\n3,3+4,7,hard\n"
+
+
+def test_a_table_is_a_dataset_for_every_command(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text(SUMS)
+    (tmp_path / "v.json").write_text('[{"target": "7"}, {"target": "8"}]')
+    assert cli("validate", "d.csv", "v.json").stdout == "d.csv: ok, 3 records\nv.json: ok, 2 records\n"
+    assert cli("score", "c.txt", "-e", "@exact_match", "--example", "d.csv:3").json["score"] == 1.0
+    files = ("--dataset", "d.csv", "--valset", "v.json")
+    assert cli("preflight", "-e", "@exact_match", "--candidate", "c.txt", *files).status == 0
+    done = cli(*RUN, *files, "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    (row,) = done.json["summary"]["rows"]
+    assert (row["splits"]["train"]["mean"], row["splits"]["val"]["mean"]) == (1 / 3, 0.5)
+    assert cli(*RUN, *files, "--out", "r", "--json").json["summary"] == done.json["summary"], (
+        "nothing is owed"
+    )
+    assert cli("report", "r", "--check").status == 0
+    assert cli("rescore", "r", "-e", "@contains", "--json").json["summary"]["units"]["scored"] == 10
+    wide = cli("report", "r", "--format", "csv", "--wide", "--with", "q")
+    assert "3+4" in wide.stdout, wide.stderr
+    (tmp_path / "d.csv").write_text(SUMS.replace("3+4,7", "3+5,8"))
+    changed = cli(*RUN, *files, "--out", "r", "--json")
+    assert "1 example of train changed (line 3)" in changed.stderr
+    assert changed.json["summary"]["rows"][0]["splits"]["train"]["mean"] == 0.0
+
+
+def test_what_is_wrong_with_tables_is_listed_for_all_files_before_a_call(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text(SUMS + "4,5\n")
+    (tmp_path / "v.json").write_text("[{}, 7]")
+    done = cli(*RUN, "--dataset", "d.csv", "--valset", "v.json", "--out", "r")
+    assert (done.status, (tmp_path / "r").exists()) == (2, False)
+    assert "d.csv:4:3: the row has 2 cells, and the header 4 columns (line 5 of the file)\n" in done.stderr
+    assert "v.json:2:1: a record must be a JSON object, this is a number" in done.stderr
+    told = cli("validate", "d.csv", "--json").json["files"][0]["errors"][0]
+    assert (told["line_number"], told["column"], told["rule"]) == (4, 3, "bad_row")
+
+
+@pytest.mark.parametrize("command", [RUN, ["preflight", *RUN[1:]]], ids=["run", "preflight"])
+def test_examples_of_a_table_are_chosen_by_field_and_id(cli: Cli, tmp_path: Path, command: list[str]) -> None:
+    (tmp_path / "d.csv").write_text(SUMS)
+    files = (*command, "--dataset", "d.csv")
+    hard = cli(*files, "--filter", "level=hard", "--id", "3")
+    assert hard.status == 0, hard.stderr
+    assert "note: d.csv: 1 of 3 examples take part: level=hard, id 3" in hard.stderr
+    for wrong, words in {
+        "--filter=levl=hard": "no example has the field 'levl'\n  try: did you mean 'level'?",
+        "--filter=level=hrd": "no example has level=hrd\n  try: level is hard (2), easy (1)",
+        "--id=4": "no example has the id '4'\n  try: ids: 1, 2, 3",
+    }.items():
+        refused = cli(*files, wrong)
+        assert (refused.status, words in refused.stderr) == (2, True), refused.stderr

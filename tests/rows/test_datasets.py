@@ -66,10 +66,11 @@ FOREIGN_FILES = {
     "JSON array on one line": (b'[{"a":1},{"a":2}]\n', "json.load"),
     "pretty-printed": (b'{\n  "a": 1\n}\n', "jq -c ."),
     "several pretty-printed": (b'{\n  "a": 1\n}\n{\n  "a": 2\n}\n', "jq -c ."),
-    "CSV": (b"input,expected\na,b\n", "csv.DictReader"),
-    "quoted CSV": (b'"input","expected"\n"a","b"\n', "csv.DictReader"),
-    "TSV": (b"input\texpected\na\tb\n", 'delimiter="\\t"'),
-    "parquet": (b"PAR1\0\0", "Parquet"),
+    "CSV": (b"input,expected\na,b\n", "whose name ends in .csv; rename it: mv '"),
+    "quoted CSV": (b'"input","expected"\n"a","b"\n', "my data.csv'"),
+    "TSV": (b"input\texpected\na\tb\n", "whose name ends in .tsv; rename it: mv "),
+    "semicolons": (b"input;expected\na;b\n", 'delimiter=";"'),
+    "parquet": (b"PAR1\0\0", "the file is Parquet, which is read from files whose name ends in .parquet"),
 }
 
 

@@ -46,7 +46,7 @@ class DataFormat(StrEnum):
 def validate(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="JSONL datasets, task files in JSONL, or sweep files."),
+        typer.Argument(metavar="FILE", help="Datasets, task files in JSONL, or sweep files."),
     ],
     kind: Annotated[
         DataFormat | None,

@@ -1,0 +1,50 @@
+"""One record of a data file as an example, and all that one file holds; how it is read is known elsewhere."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from optimize_eval.errors import Problem
+from optimize_eval.reading import strict_json
+
+BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One record: its bytes, its decoded value, and its place.
+
+    Of JSONL the bytes are those of the file, and `line` is the physical line; of all else they are the
+    record as JSON, and `line` is its number.
+    """
+
+    raw: bytes
+    line: int
+    value: dict[str, Any] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedFile:
+    """What one file holds: examples, and problems that forbid using it."""
+
+    path: str
+    examples: tuple[Example, ...]
+    problems: tuple[Problem, ...]
+
+
+def of_record(number: int, value: dict[str, Any]) -> Example:
+    """Make an example of a record that no line of JSON stands for."""
+    raw = bytes(memoryview(strict_json.dumps(value)))  # a copy: orjson's own takes kilobytes of the heap
+    return Example(raw=raw, line=number, value=value)
+
+
+def within(path: str, parsed: Iterable[Example | Problem], most: int | None) -> Iterator[Example | Problem]:
+    """Let so many examples through; the first one beyond is a problem, the others are left out."""
+    records = 0
+    for item in parsed:
+        records += isinstance(item, Example)
+        if most is None or records <= most or isinstance(item, Problem):
+            yield item
+        elif records == most + 1:
+            reason = f"more than {most:,} records: `run --sample {most}` or --limit takes so many of them"
+            yield Problem(path=path, rule="too_many", line=item.line, column=1, reason=reason)
