@@ -18,9 +18,12 @@ class SplitArguments(TypedDict, total=False):
     testset: str | Path | None
 
 
-class PartArguments(TypedDict, total=False):
+class ChoiceArguments(TypedDict, total=False):
     filters: Mapping[str, Any] | Sequence[str] | None
     ids: Sequence[str | int] | None
+
+
+class PartArguments(ChoiceArguments, total=False):
     limit: int | None
     sample: int | None
     seed: int
@@ -95,7 +98,7 @@ class BenchArguments(PartArguments, HandlingArguments, ReachingArguments, GateAr
     include_per_example: bool
 
 
-class OptimizeArguments(SplitArguments, total=False):
+class OptimizeArguments(SplitArguments, ChoiceArguments, total=False):
     val_share: float | None
     objective: str | None
     background: str | None

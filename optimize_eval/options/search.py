@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from optimize_eval.options import values
-from optimize_eval.options.compared import RUN, SplitOptions
+from optimize_eval.options.compared import RUN, ChoiceOptions, SplitOptions
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 
 OPTIMIZE = "optimize"  # the table of a sweep file
@@ -27,8 +27,8 @@ class SelectionRule(StrEnum):
     TOP_K_PARETO = "top_k_pareto"
 
 
-class SearchSplitOptions(SplitOptions):
-    """The files of a search's examples."""
+class SearchSplitOptions(SplitOptions, ChoiceOptions):
+    """The files of a search's examples, and which of these take part."""
 
     dataset: Annotated[str | None, Option("Train: what proposers learn from.", "FILE", values.PATH)] = None
     valset: Annotated[str | None, Option("Val: held out, decides what is kept.", "FILE", values.PATH)] = None

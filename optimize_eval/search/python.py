@@ -28,6 +28,7 @@ from optimize_eval.options.evaluators import JudgeOptions, ReachOptions
 from optimize_eval.options.keywords import Given, Keywords
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.results import Run, load_run
+from optimize_eval.rows.selection import parse_selection
 from optimize_eval.search.callables import Function, connecting, function_spec
 from optimize_eval.search.choices import wanted_of
 from optimize_eval.search.ending import FAILED, Why
@@ -124,7 +125,7 @@ def optimize(
     wanted = wanted_of(
         specs,
         _seeds(candidate, components=what.components),
-        load_splits(what.files, host.say, seed=what.seed),
+        load_splits(what.files, host.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)),
         _proposers(proposer, reflection_model, given.get("api_base"), manners),
         what=what,
         from_scratch=candidate is None,

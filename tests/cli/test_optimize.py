@@ -241,6 +241,26 @@ def test_train_alone_is_told_to_be_optimistic(tmp_path: Path) -> None:
     assert "no example was held out: train chose" in " ".join(done.stdout.split())
 
 
+def test_a_search_takes_tables_and_the_examples_that_are_chosen(tmp_path: Path) -> None:
+    folder, run = project(tmp_path), in_this_process(tmp_path)
+    rows = "".join(f"train-{n},{0.5 + n / 20},{'hard' if n % 2 else 'easy'}\n" for n in range(1, 9))
+    (folder / "train.csv").write_text(f"id,worth,level\n{rows}")
+    command = ("optimize", "seed.txt", "-e", "e=python3 evaluate.py", "--dataset", "train.csv")
+    search = (*command, "--proposer", "python3 propose.py", "--budget", "30", "--filter", "level=hard")
+
+    done = run(*search, "--json", "--out", "r")
+
+    assert done.status == 0, done.stderr
+    assert "note: train.csv: 4 of 8 examples take part: level=hard" in done.stderr
+    assert {one.partition(":")[2] for one in called(folder)} == {"train-1", "train-3", "train-5", "train-7"}
+    for wrong, words in {
+        "--filter=levl=hard": "did you mean 'level'?",
+        "--id=train-9": "no example has the id 'train-9'",
+    }.items():
+        refused = run(*command, wrong, "--out", "q", "--dry-run")
+        assert (refused.status, words in refused.stderr) == (2, True), refused.stderr
+
+
 def test_a_share_of_one_file_is_held_out(tmp_path: Path) -> None:
     folder = project(tmp_path)
 

@@ -29,6 +29,7 @@ from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 from optimize_eval.options.output import RunPlanOptions, ShownOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
+from optimize_eval.rows.selection import parse_selection
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import handling_of
 
@@ -84,13 +85,15 @@ def optimize(
     wanted = wanted_of(
         evaluators_of(context, named, defaults),
         _seeds(context, candidate),
-        load_splits(what.files, output.say, seed=what.seed),
+        load_splits(
+            what.files, output.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)
+        ),
         _proposers(proposers, judging.api_base, proposer_timeout.proposer_timeout, manners),
         what=what,
         from_scratch=first.from_scratch,
         task_model=model.task_model,
     )
-    folder = Path(place.out) if place.out else _default_folder(wanted, what.files)
+    folder = Path(place.out) if place.out else _default_folder(wanted, what)
     handling = replace(handling_of(slots, limit, spending, noted, place), command=kept_command())
     task = wanted.task(folder, handling)
     if planned.dry_run:
@@ -163,9 +166,10 @@ def _proposers(
     return tuple(reflection_proposer(model, timeout, manners) for model in models)
 
 
-def _default_folder(wanted: "SearchArguments", splits: dict[str, str | None]) -> Path:
+def _default_folder(wanted: "SearchArguments", what: search.SearchOptions) -> Path:
     """Name the folder after what is written, so that the same command finds it, also with other limits."""
     stem = wanted.seeds[0].name if wanted.seeds else "new"
-    parts = [[one.name for one in wanted.seeds], [spec.text for spec in wanted.specs], splits]
+    chosen = [[*what.filters], [*what.ids]] if what.filters or what.ids else []
+    parts = [[one.name for one in wanted.seeds], [spec.text for spec in wanted.specs], what.files, *chosen]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return Path("runs", f"optimize-{stem}-{digest[:8]}")
