@@ -12,7 +12,7 @@ from typing import Any
 
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reading import files
-from optimize_eval.rows import delimited, json_list, jsonl, parquet
+from optimize_eval.rows import delimited, json_list, jsonl
 from optimize_eval.rows.example import Example, ParsedFile, within
 from optimize_eval.rows.foreign import NOT_JSONL
 from optimize_eval.rows.jsonl import parse_line
@@ -122,6 +122,12 @@ def _parse(name: str, data: bytes) -> list[Example | Problem]:
     return _READERS.get(_suffix(name), jsonl.parse)(name, data)
 
 
+def _of_parquet(name: str, data: bytes) -> list[Example | Problem]:
+    from optimize_eval.rows import parquet  # noqa: PLC0415  most datasets are none
+
+    return parquet.parse(name, data)
+
+
 def _suffix(path: str | Path) -> str:
     return Path(path).suffix.lower()
 
@@ -130,7 +136,7 @@ _READERS: Mapping[str, Callable[[str, bytes], list[Example | Problem]]] = {
     ".csv": partial(delimited.parse, delimiter=","),
     ".tsv": partial(delimited.parse, delimiter="\t"),
     ".json": json_list.parse,
-    ".parquet": parquet.parse,
+    ".parquet": _of_parquet,
 }
 
 
