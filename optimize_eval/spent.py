@@ -80,6 +80,11 @@ class Spending:
         return {**fields, "run": fields["run"][""]}
 
     @property
+    def of_run(self) -> dict[str, Any] | None:
+        """Give the total alone."""
+        return _rounded(self._of_run) if self._of_run["calls"] else None
+
+    @property
     def _of_run(self) -> Mapping[str, Any]:
         return self._totals["run"].get("", _NONE)
 

@@ -14,6 +14,7 @@ from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect
 from optimize_eval.protocol import Answered, Payload, Skip
 from optimize_eval.reading import strict_json
+from optimize_eval.spent import Spending
 
 SENTINEL = "__optimize_anything_preflight__"
 AT_ONCE = 2 * (os.cpu_count() or 1)
@@ -103,6 +104,7 @@ class Examined:
     one_by_one: list[CallResult] = field(default_factory=list)  # what the sample is answered
     parallel: float = 1.0  # calls that go on at the same time when many slots call
     side_infos: list[Mapping[str, Any]] = field(default_factory=list)  # of a judge's replies
+    spending: Spending = field(default_factory=Spending)  # on models, by all calls of these checks
     tokens: list[int | None] = field(default_factory=list)  # of calls to a model; None: it does not tell
     keep_alive: bool | None = None  # False: it declares to be persistent, and is not to be believed
 
@@ -137,6 +139,8 @@ class Examined:
         """Call within the budget; raises BudgetSpent where that, and not the evaluator, ended the wait."""
         left = max(_LEAST_WAIT, self.until - time.monotonic())
         result = call(evaluator, payload, min(left, self.spec.timeout), self.seconds if counts else None)
+        usages = [usage.to_dict() for usage in result.spent.usages]
+        self.spending.take({"evaluator": self.spec.name, "candidate": ""}, usages)
         if left < self.spec.timeout and is_late(result):
             raise BudgetSpent
         return result

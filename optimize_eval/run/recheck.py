@@ -163,7 +163,7 @@ def _compared(
         same=same,
         changed=tuple(changed),
         failed=tuple(failed),
-        spent=(spent.to_dict() or {}).get("run"),
+        spent=spent.of_run,
     )
 
 

@@ -375,9 +375,12 @@ def test_preflight_tells_what_a_judge_answers_and_what_it_will_cost(
     assert found["same score twice"] == ("pass", "score 0.5 both times")
     assert found["tokens"] == ("pass", "about 720 for 6 calls (120 a call)")
     assert done.json["evaluators"][0]["estimate"]["tokens"] == 720
+    spent = done.json["evaluators"][0]["spent"]
+    assert (spent["calls"], spent["prompt_tokens"], spent["completion_tokens"]) == (3, 300, 60)
     assert len(model.requests()) == 3, "one for each split, and one once more"
     shown = cli("preflight", *JUDGE, *options, env={**KEY, "COLUMNS": "80"})
     assert "tokens: about 720 for 6 calls (120 a call)" in shown.stdout
+    assert "\n spent    m: 3 calls, 300 + 60 tokens, " in shown.stdout
 
 
 def test_preflight_warns_of_a_judge_that_wavers(cli: Cli, fake_model: StartModel, tmp_path: Path) -> None:

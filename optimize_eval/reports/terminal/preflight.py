@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
+from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.shapes.summary import SpendingTotal
 from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined
 from optimize_eval.protocol import Skip
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.inert import inert
+from optimize_eval.reports.terminal.spending import of_total
 
 SCHEMA = "optimize-eval.preflight.v1"
 
@@ -21,7 +24,7 @@ def render(examined: Sequence[Examined], data: str, *, width: int) -> str:
     lines.append(" " + "─" * (width - 2))
     for one in examined:
         lines += _evaluator(one, width)
-    return "\n".join([*lines, *_plans(examined), _verdict(examined)])
+    return "\n".join([*lines, *_spent(examined), *_plans(examined), _verdict(examined)])
 
 
 def to_dict(examined: Sequence[Examined]) -> dict[str, Any]:
@@ -74,6 +77,12 @@ def _speed(one: Examined) -> list[str]:
     return [f"{named[check.name]}{check.message}" for check in passed]
 
 
+def _spent(examined: Sequence[Examined]) -> list[str]:
+    """Say what the checks themselves took of models."""
+    totals = [(one.spec.name, total) for one in examined if (total := one.spending.of_run)]
+    return [f" spent    {name}: {of_total(from_dict(SpendingTotal, total))}" for name, total in totals]
+
+
 def _plans(examined: Sequence[Examined]) -> list[str]:
     known = [one for one in examined if one.is_ok and one.estimate is not None]
     if not known:
@@ -102,6 +111,7 @@ def _to_dict(one: Examined) -> dict[str, Any]:
             "p50": round(one.quantile(0.5), 6) if one.seconds else None,
             "p95": round(one.quantile(0.95), 6) if one.seconds else None,
         },
+        **({"spent": spent} if (spent := one.spending.of_run) else {}),
         "estimate": {
             "calls": one.material.calls,
             "slots": one.material.slots,
