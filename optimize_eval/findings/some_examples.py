@@ -12,8 +12,11 @@ from optimize_eval.findings.shapes.summary import Selected, Summary
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout, Split
+from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.records import Records, RunRecord
 from optimize_eval.store.stored import StoredRun
+
+_OF_EXAMPLES = ("lines", "sha256", "clusters", "names", "inputs")  # of a split in run.json: lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +48,13 @@ class SomeExamples:
         }
         return RecordsOfSome(Records(run), wanted)
 
+    def part(self, run: StoredRun) -> StoredRun:
+        """Give the run as if it had been about these examples only."""
+        return at_places(run, self.places)
+
     def cut(self, layout: Layout) -> Layout:
         """Give the layout of these examples; a split that has none is none."""
-        splits = [_some(split, places) for split in layout.splits if (places := self.places.get(split.name))]
-        return replace(layout, splits=tuple(splits))
+        return _cut(layout, self.places)
 
     def _counts(self, layout: Layout) -> str:
         told = [
@@ -67,6 +73,27 @@ class RecordsOfSome:
 
     def __iter__(self) -> Iterator[RunRecord]:
         return (one for one in self.all if one.line in self.lines.get(one.split, ()))
+
+
+def at_places(run: StoredRun, places: Mapping[str, Sequence[int]]) -> StoredRun:
+    """Give a run as if it had been about the examples at these places of its splits, in this order."""
+    view = run.ledger.of(_cut(run.layout, places))
+    return replace(run, manifest=_cut_manifest(run.manifest, places), ledger=view)
+
+
+def _cut(layout: Layout, places: Mapping[str, Sequence[int]]) -> Layout:
+    splits = [_some(split, places[split.name]) for split in layout.splits if places.get(split.name)]
+    return replace(layout, splits=tuple(splits))
+
+
+def _cut_manifest(run: Manifest, places: Mapping[str, Sequence[int]]) -> Manifest:
+    def cut(split: Mapping[str, Any]) -> dict[str, Any]:
+        at = places[split["name"]]
+        lists = {key: [split[key][place] for place in at] for key in _OF_EXAMPLES if split.get(key)}
+        groups = {path: [labels[place] for place in at] for path, labels in split["groups"].items()}
+        return {**split, **lists, "groups": groups}
+
+    return {**run, "splits": [cut(split) for split in run["splits"] if places.get(split["name"])]}
 
 
 def _some(split: Split, places: Sequence[int]) -> Split:

@@ -58,6 +58,11 @@ def make_run(
     options: Sequence[str] = (),
 ) -> Path:
     """Score candidates on tickets by two evaluators; return the run's folder."""
+    write_inputs(folder, train=train, val=val, candidates=candidates)
+    return call(folder, "tickets", candidates, words, options)
+
+
+def write_inputs(folder: Path, *, train: int, val: int, candidates: Sequence[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, split, many in (("train", "t", train), ("val", "v", val)):
         write_lines(folder / f"{name}.jsonl", tickets(split, many))
@@ -65,16 +70,32 @@ def make_run(
         text = f"# {name}\n{_TEXT}{_MORE.get(name, '')}"
         (folder / "prompts").mkdir(exist_ok=True)
         (folder / "prompts" / f"{name}.md").write_text(text)
+
+
+def call(
+    folder: Path, out: str, candidates: Sequence[str], words: int = 60, options: Sequence[str] = ()
+) -> Path:
+    """Make a run of what is written in a folder."""
     python = shlex.join([sys.executable, str(JUDGE)])
     given = [
         *("-e", f"judge={python} judge {words}", "-e", f"policy-check={python} policy"),
         *(word for name in candidates for word in ("--candidate", f"prompts/{name}.md")),
-        *("--dataset", "train.jsonl", "--valset", "val.jsonl", "--group-by", "topic", "--out", "tickets"),
+        *("--dataset", "train.jsonl", "--valset", "val.jsonl", "--group-by", "topic", "--out", out),
         *("--max-failures", "90%", "--no-preflight", *options),
     ]
     done = in_this_process(folder)("run", *given)
     assert done.status in {0, 4}, done.stderr
-    return folder / "tickets"
+    return folder / out
+
+
+def make_compared(folder: Path, *, train: int, val: int, candidates: Sequence[str]) -> None:
+    """Make two runs, before and after: another text of the last candidate, and val in another order."""
+    write_inputs(folder, train=train, val=val, candidates=candidates)
+    call(folder, "before", candidates)
+    write_lines(folder / "val.jsonl", tickets("v", val)[::-1])
+    prompt = folder / "prompts" / f"{candidates[-1]}.md"
+    prompt.write_text(prompt.read_text().replace(f"# {candidates[-1]}", f"# {candidates[-1]} again"))
+    call(folder, "after", candidates, options=["--repeats", "2"])
 
 
 def write_lines(path: Path, records: Sequence[Any]) -> None:

@@ -1,12 +1,15 @@
 """`optimize-eval diff`: two runs on disk, or two leaderboards, against each other, example by example."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from optimize_eval.cli import output
 from optimize_eval.cli.options import board_gates, gates
+from optimize_eval.cli.printed import page, page_of_diff
+from optimize_eval.errors import UsageError
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import load_with_examples
@@ -28,6 +31,7 @@ Examples:
   optimize-eval diff runs/run-1f3a9c02 runs/run-77b0e415 --force --json
   optimize-eval diff runs/bench-before runs/bench-after
   optimize-eval diff old/leaderboard.json new/leaderboard.json
+  optimize-eval diff runs/before runs/after --format html -o diff.html
 
 \b
 Compares what both runs have: the same evaluators, candidates of the same names, the same examples.
@@ -36,44 +40,83 @@ Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a jo
 """
 
 
+class DiffFormat(StrEnum):
+    """What a comparison can be written as."""
+
+    TERMINAL = "terminal"
+    JSON = "json"
+    HTML = "html"
+
+
 def diff(
     run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="The run, bench or leaderboard before.")],
     run_b: Annotated[str, typer.Argument(metavar="RUN_B", help="The run, bench or leaderboard after.")],
     demanded: RunGateOptions,
     printed: PrintOptions,
     force: Annotated[bool, typer.Option("--force", help="Compare what is common anyway.")] = False,
+    format_: Annotated[
+        DiffFormat | None,
+        typer.Option("--format", metavar="FORMAT", help=", ".join(DiffFormat), show_default=False),
+    ] = None,
+    output_: page.DiffOutput = None,
+    max_mb: page.MaxMb = None,
+    full: page.Full = False,
 ) -> None:
     """Say what changed from one run, or leaderboard, to another; it needs these and nothing else."""
-    fail_under, max_gap, margin = demanded.fail_under, demanded.max_gap, demanded.margin
-    no_regression_against, as_json = demanded.no_regression_against, printed.as_json
+    name = _choose(format_, as_json=printed.as_json)
+    look = page.page_options(output_, max_mb, full, is_page=name is DiffFormat.HTML)
     run_a, run_b = map(board_demands.place_of, (run_a, run_b))
     if is_board(run_a) or is_board(run_b):
-        board_gates.refuse_gap(max_gap)
-        board_gates.refuse_margin(margin)
-        judged = _diff_boards(run_a, run_b, fail_under, no_regression_against, force=force, as_json=as_json)
-        gates.end(judged)
-        return
-    before, after = open_stored(run_a), open_stored(run_b)
-    demands.set_margins(after, margin)
-    wanted = demands.read_demands(after.manifest, after.folder, fail_under, max_gap, no_regression_against)
-    comparison = compare_runs(before, after, force=force)
-    judged = wanted.judge(after, summarise_stored(after)) if wanted != demands.Demands() else ()
-    if as_json:
-        output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
+        board_gates.refuse_gap(demanded.max_gap)
+        board_gates.refuse_margin(demanded.margin)
+        judged = _diff_boards(run_a, run_b, demanded, name, look, force=force)
     else:
-        output.emit(report.render(output.fitted(comparison), width=output.width()))
+        judged = _diff_runs(run_a, run_b, demanded, name, look, force=force)
     gates.end(judged)
 
 
+def _diff_runs(
+    a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: page.PageOptions, *, force: bool
+) -> Sequence[Gate]:
+    before, after = open_stored(a), open_stored(b)
+    demands.set_margins(after, demanded.margin)
+    wanted = demands.read_demands(
+        after.manifest,
+        after.folder,
+        demanded.fail_under,
+        demanded.max_gap,
+        demanded.no_regression_against,
+    )
+    comparison = compare_runs(before, after, force=force)
+    judged = wanted.judge(after, summarise_stored(after)) if wanted != demands.Demands() else ()
+    match name:
+        case DiffFormat.JSON:
+            output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
+        case DiffFormat.HTML:
+            output.emit(str(page_of_diff.write_runs(before, after, comparison, look, force=force)))
+        case DiffFormat.TERMINAL:
+            output.emit(report.render(output.fitted(comparison), width=output.width()))
+    return judged
+
+
 def _diff_boards(
-    a: str, b: str, fail_under: Sequence[str] | None, against: str | None, *, force: bool, as_json: bool
+    a: str, b: str, demanded: RunGateOptions, name: DiffFormat, look: page.PageOptions, *, force: bool
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
-    wanted = board_demands.read_demands(after, fail_under, against)
+    wanted = board_demands.read_demands(after, demanded.fail_under, demanded.no_regression_against)
     comparison = compare_boards(before, after, force=force)
     judged = wanted.judge(after)
-    if as_json:
-        output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
-    else:
-        output.emit(boards_report.render(output.fitted(comparison), width=output.width()))
+    match name:
+        case DiffFormat.JSON:
+            output.emit_json({**comparison.to_dict(), **gates.to_dict(judged)})
+        case DiffFormat.HTML:
+            output.emit(str(page_of_diff.write_boards(a, b, comparison, look, force=force)))
+        case DiffFormat.TERMINAL:
+            output.emit(boards_report.render(output.fitted(comparison), width=output.width()))
     return judged
+
+
+def _choose(given: DiffFormat | None, *, as_json: bool) -> DiffFormat:
+    if as_json and given not in {None, DiffFormat.JSON}:
+        raise UsageError(f"--json and --format {given} exclude each other", hint="give one of the two")
+    return DiffFormat.JSON if as_json else given or DiffFormat.TERMINAL

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,19 +13,21 @@ from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.page.document import MOST, pieces
-from optimize_eval.reports.page.source import source_of
+from optimize_eval.reports.page.source import PageSource, source_of
 from optimize_eval.store.journal import no_room
 from optimize_eval.store.stored import StoredRun
 
-FILE = "report.html"
+FILE, DIFF_FILE = "report.html", "diff.html"
 LEAST = 1.0  # MB
 
-Output = Annotated[
-    str | None,
-    typer.Option(
-        "-o", "--output", metavar="FILE", help="Where html goes (RUN/report.html).", show_default=False
-    ),
-]
+
+def _output(usual: str) -> Any:
+    told = f"Where html goes ({usual})."
+    return typer.Option("-o", "--output", metavar="FILE", help=told, show_default=False)
+
+
+Output = Annotated[str | None, _output(f"RUN/{FILE}")]
+DiffOutput = Annotated[str | None, _output(f"RUN_B/{DIFF_FILE}")]
 MaxMb = Annotated[
     float | None,
     typer.Option("--max-mb", metavar="MB", help=f"How large html may get ({MOST}).", show_default=False),
@@ -70,16 +72,21 @@ def write_page(
     boards: Mapping[str, Board] | None = None,
 ) -> Path:
     """Write the page of a run and return where it is."""
-    most = options.most
-    path = Path(options.output) if options.output else stored.folder / FILE
     source = source_of(stored, summary=summary.to_dict() if summary else None, boards=boards)
-    title = stored.folder.resolve().name
+    title, place = stored.folder.resolve().name, str(stored.folder)
+    return write_source(source, options, usual=stored.folder / FILE, title=title, place=place)
+
+
+def write_source(source: PageSource, options: PageOptions, *, usual: Path, title: str, place: str) -> Path:
+    """Write a page to where options say, else to its usual place, and return where it is."""
+    most = options.most
+    path = Path(options.output) if options.output else usual
     if path.is_dir():
         raise UsageError(f"{path} cannot be written: it is a folder", hint="name a file with -o")
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with draft.open("wb") as stream:
-            for piece in pieces(source, title=title, place=str(stored.folder), most=most):
+            for piece in pieces(source, title=title, place=place, most=most):
                 stream.write(piece)
         draft.replace(path)
     except OSError as error:

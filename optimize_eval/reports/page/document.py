@@ -24,7 +24,7 @@ PROGRAM = (
     *("dom", "format", "data", "state"),
     *("parts/controls", "parts/marks", "parts/charts", "parts/scatter", "parts/grid", "parts/diff"),
     *("tabs/overview", "tabs/carry", "tabs/compare", "tabs/examples", "tabs/drawer", "tabs/sides"),
-    *("tabs/failures", "tabs/reproduce", "tabs/bench"),
+    *("tabs/failures", "tabs/reproduce", "tabs/bench", "tabs/diff", "tabs/boards"),
     *("header", "main", "served", "start"),
 )
 STYLE = ("colours", "page", "parts")
@@ -50,7 +50,7 @@ def pieces(source: PageSource, *, title: str, place: str, most: float | None = M
     )
     yield first
     room = None if most is None else int(most * MB) - len(first) - _SPARE - 6 * len(index.blocks)
-    order = in_order(columns, baseline=axes.candidates.index(source.run["baseline"]), seed=source.run["seed"])
+    order = in_order(columns, against=source.against, seed=source.run["seed"])
     for number, block in enumerate(blocks_of(source, axes, order, index, room)):
         yield _data(f"block-{number}", block)
     yield _packed("index", index.blocks.tobytes())

@@ -36,6 +36,7 @@ def head_of(source: PageSource, columns: RecordColumns, *, title: str, place: st
         "cells": columns.cells,
         "drifts": [to_dict(drift) for drift in drifts(_side_info(source.summary))],
         "commands": commands_of(source.run, place),
+        **source.more,
     }
 
 
@@ -70,7 +71,7 @@ def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Map
             yield candidate
 
 
-def commands_of(run: Manifest, place: str) -> dict[str, object]:
+def commands_of(run: Manifest, place: str) -> dict[str, Any]:
     """Write the commands that a page shows, and the parts of one that calls a single example again."""
     paths = (run.get("settings") or {}).get("paths") or {}
     folder = shlex.quote(place)

@@ -7,7 +7,7 @@ then a sample that the run's seed fixes.
 import hashlib
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from optimize_eval.reports.page.columns import FAILED, CellPlaces, RecordColumns
@@ -17,11 +17,11 @@ _KEPT = 300  # of each list
 ExamplePlace = tuple[int, int]  # a split and the place in it
 
 
-def in_order(columns: RecordColumns, *, baseline: int, seed: int) -> list[ExamplePlace]:
+def in_order(columns: RecordColumns, *, against: Sequence[int], seed: int) -> list[ExamplePlace]:
     """List all examples, the most telling first."""
     ranks: dict[ExamplePlace, int] = {}
     for key in columns.cells:
-        for places in _telling(columns, key, baseline):
+        for places in _telling(columns, key, against[key[1]]):
             for rank, place in enumerate(places):
                 example = key[3], place
                 ranks[example] = min(rank, ranks.get(example, _KEPT))
@@ -42,16 +42,16 @@ def _failed(columns: RecordColumns) -> Iterator[ExamplePlace]:
             at = outcomes.find(FAILED, at + 1)
 
 
-def _telling(columns: RecordColumns, key: CellPlaces, baseline: int) -> Iterator[list[int]]:
+def _telling(columns: RecordColumns, key: CellPlaces, other: int) -> Iterator[list[int]]:
     """Give the places of the lowest scores of a cell, then of what it loses and gains most."""
     means = columns.means(key)
     yield _lowest(list(enumerate(means)))
-    against = (key[0], baseline, key[2], key[3])
+    against = (key[0], other, key[2], key[3])
     if key == against or against not in columns.cells:
         return
     changes = [
-        (place, mean - other)
-        for place, (mean, other) in enumerate(zip(means, columns.means(against), strict=True))
+        (place, mean - before)
+        for place, (mean, before) in enumerate(zip(means, columns.means(against), strict=True))
     ]
     yield _lowest([one for one in changes if one[1] < 0])
     yield _lowest([(place, -change) for place, change in changes if change > 0])

@@ -29,13 +29,18 @@ Examples = Mapping[int, Any]  # of a split, decoded, by their places
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSource:
-    """A run's documents, and two ways to its records: all of them, or those of some examples of a split."""
+    """A run's documents, and two ways to its records: all of them, or those of some examples of a split.
+
+    `against` has for each candidate the place of whom it is compared with; `more` joins the page's head.
+    """
 
     run: Manifest
     summary: Mapping[str, Any]  # as JSON has it: a page hands it on
     boards: Mapping[str, Board] = field(default_factory=dict)
     records: Callable[[], Iterator[PlacedRecord]]
     records_of: Callable[[str, Places], Iterator[PlacedRecord]]
+    against: Sequence[int]
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 def source_of(
@@ -45,12 +50,14 @@ def source_of(
     boards: Mapping[str, Board] | None = None,
 ) -> PageSource:
     """Say where the documents and records of a run are; a summary that is given stands for the stored one."""
+    names = [candidate["name"] for candidate in stored.manifest["candidates"]]
     return PageSource(
         run=stored.manifest,
+        against=[names.index(stored.manifest["baseline"])] * len(names),
         summary=summary_of(stored) if summary is None else _as_read(summary),
         boards=boards or {},
-        records=lambda: _all_records(stored),
-        records_of=lambda split, places: _records_of(stored, split, places),
+        records=lambda: all_records(stored),
+        records_of=lambda split, places: records_at(stored, split, places),
     )
 
 
@@ -107,14 +114,16 @@ def _same_examples(split: Mapping[str, Any], path: str | None) -> Examples:
     }
 
 
-def _all_records(stored: StoredRun) -> Iterator[PlacedRecord]:
+def all_records(stored: StoredRun) -> Iterator[PlacedRecord]:
+    """Read the newest record of each unit, cell by cell."""
     with stored.reader() as reader:
         for cell in stored.layout.cells:
             for place, record in reader.records(cell):
                 yield cell, place, record
 
 
-def _records_of(stored: StoredRun, split: str, places: Places) -> Iterator[PlacedRecord]:
+def records_at(stored: StoredRun, split: str, places: Places) -> Iterator[PlacedRecord]:
+    """Read those of some examples."""
     repeats = stored.layout.repeats
     units = [place * repeats + repeat for place in places for repeat in range(repeats)]
     with stored.reader() as reader:

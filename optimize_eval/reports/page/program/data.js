@@ -86,6 +86,8 @@ class Data {
     this.run = head.run;
     this.axes = head.axes;
     this.isBench = head.run.kind === "bench";
+    this.isDiff = head.run.kind === "diff"; // of two runs: candidates are in pairs, that of A before that of B
+    this.isOfBoards = head.run.kind === "board-diff";
     this.baseline = head.axes.candidates.indexOf(head.summary.baseline);
     this.offsets = [0];
     for (const size of head.axes.sizes) this.offsets.push(this.offsets[this.offsets.length - 1] + size);
@@ -97,7 +99,7 @@ class Data {
     }
     this.size = start;
     this.isOver = !head.live || head.live.state !== "running";
-    this.isWhole = head.summary.units.owed === 0;
+    this.isWhole = head.summary.units.owed === 0 || this.isDiff;
   }
 
   /** Read the columns and the examples; the overview needs neither. */
@@ -129,6 +131,15 @@ class Data {
         return { split, place, line, name, text, search: `${name} ${text} ${line}`.toLowerCase() };
       }),
     );
+  }
+
+  /**
+   * Whom a candidate is compared with; -1 for one that is the measure itself.
+   * @param {number} at
+   */
+  against(at) {
+    if (this.isDiff) return at % 2 ? at - 1 : -1;
+    return at === this.baseline ? -1 : this.baseline;
   }
 
   /** @returns {System[]} the columns of grids: candidates, or a bench's models */

@@ -9,12 +9,12 @@ function drawHeader(app) {
   const told = [
     data.run.created_at && moment(data.run.created_at),
     sizes.length > 3 ? count(data.axes.sizes.reduce((sum, one) => sum + one, 0), "example") : sizes.length && `${sizes.join(" + ")} examples`,
-    count(units.total - units.owed, "call"),
+    units.total > 0 && count(units.total - units.owed, "call"),
   ];
   replace(
     app.header,
     h("div", { class: "title" }, h("h1", null, said(data.head.title)), h("span", { class: "quiet" }, told.filter(Boolean).join(" · "))),
-    h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the report", on: { keydown: (event) => tabKey(app, event) } }, TABS.map((tab) => tabButton(app, tab, units.failed))),
+    h("div", { class: "tabs", role: "tablist", "aria-label": "Parts of the report", on: { keydown: (event) => tabKey(app, event) } }, app.tabs.map((tab) => tabButton(app, tab, units.failed))),
     h("button", { type: "button", class: "icon theme", "aria-label": "Light or dark", title: "Light or dark", on: { click: () => app.set({ theme: nextTheme(state.theme) }) } }, "◐"),
     progressOf(app),
   );
@@ -34,14 +34,15 @@ function tabButton(app, tab, failed) {
 
 /** @param {App} app @param {KeyboardEvent} event */
 function tabKey(app, event) {
-  const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -TABS.length, End: TABS.length };
+  const { tabs } = app;
+  const steps = { ArrowRight: 1, ArrowLeft: -1, Home: -tabs.length, End: tabs.length };
   if (!(event.key in steps)) return;
   event.preventDefault();
-  const here = TABS.findIndex((tab) => tab.name === app.state.tab);
+  const here = tabs.findIndex((tab) => tab.name === app.state.tab);
   const isStep = Math.abs(steps[event.key]) === 1;
-  const to = isStep ? (here + steps[event.key] + TABS.length) % TABS.length : event.key === "Home" ? 0 : TABS.length - 1;
-  app.set({ tab: TABS[to].name, row: -1 });
-  document.getElementById(`tab-${TABS[to].name}`)?.focus();
+  const to = isStep ? (here + steps[event.key] + tabs.length) % tabs.length : event.key === "Home" ? 0 : tabs.length - 1;
+  app.set({ tab: tabs[to].name, row: -1 });
+  document.getElementById(`tab-${tabs[to].name}`)?.focus();
 }
 
 /** @param {string} theme */

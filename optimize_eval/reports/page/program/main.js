@@ -13,12 +13,20 @@ const TABS = [
   { name: "reproduce", title: "Reproduce", draw: reproduceTab },
 ];
 
+/** @type {Tab[]} of two leaderboards, which have no records */
+const TABS_OF_BOARDS = [
+  { name: "overview", title: "Overview", draw: boardsOverview },
+  { name: "predictions", title: "Predictions", draw: predictionsTab },
+  { name: "reproduce", title: "Reproduce", draw: reproduceTab },
+];
+
 class App {
   /** @param {Data} data */
   constructor(data) {
     this.data = data;
     this.lost = ""; // why a server says nothing any more
-    this.address = new Address(this.data, TABS.map((tab) => tab.name));
+    this.tabs = data.isOfBoards ? TABS_OF_BOARDS : TABS;
+    this.address = new Address(this.data, this.tabs.map((tab) => tab.name));
     this.state = this.address.read();
     /** @type {Grid | null} */
     this.grid = null;
@@ -73,7 +81,7 @@ class App {
     this.grid = null;
     document.body.classList.toggle("fits", this.state.tab === "examples");
     drawHeader(this);
-    const tab = TABS.find((one) => one.name === this.state.tab) || TABS[0];
+    const tab = this.tabs.find((one) => one.name === this.state.tab) || this.tabs[0];
     const children = [tab.draw(this)];
     if (isTyping) this.redrawAround(children);
     else replace(this.main, h("div", { class: `tab ${tab.name}`, role: "tabpanel", id: `panel-${tab.name}`, "aria-label": tab.title }, children));
@@ -163,7 +171,7 @@ class App {
       this.close();
     } else if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
-      if (this.state.tab !== "examples") this.set({ tab: "examples" });
+      if (this.state.tab !== "examples" && !this.data.isOfBoards) this.set({ tab: "examples" });
       document.getElementById("search")?.focus();
     } else if (this.drawer?.contains(document.activeElement) && !isTyping && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();

@@ -26,11 +26,23 @@ class Address {
     const names = isBench ? axes.evaluators : axes.candidates;
     const a = isBench ? 0 : Math.max(0, this.data.baseline);
     const leader = names.indexOf(leaderOf(this.data));
+    if (this.data.isDiff) return this.usualOfDiff(decided);
     const b = leader >= 0 && leader !== a ? leader : names.length > 1 ? Number(a === 0) : a;
     return {
       tab: this.tabs[0], ev: 0, tm: 0, sp: Math.max(0, decided), a, b, q: "", show: "all",
       sort: names.length > 1 ? "delta" : "line", row: -1, by: b, theme: "",
     };
+  }
+
+  /**
+   * The first row of a diff is the one to know of.
+   * @param {number} sp
+   * @returns {State}
+   */
+  usualOfDiff(sp) {
+    const [row] = this.data.head.diff.rows;
+    const b = this.data.axes.candidates.indexOf(`B · ${row.candidate}`);
+    return { tab: this.tabs[0], ev: this.data.axes.evaluators.indexOf(row.evaluator), tm: 0, sp, a: b - 1, b, q: "", show: "all", sort: "delta", row: -1, by: b, theme: "" };
   }
 
   /** @returns {State} */

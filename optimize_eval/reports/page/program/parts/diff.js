@@ -9,7 +9,8 @@ const MOST_LINES = 1000;
  * @returns {{sign: string, text: string}[] | null} null where it would take too long
  */
 function lineDiff(before, after) {
-  const [old, now] = [before.split("\n"), after.split("\n")];
+  const areLines = before.endsWith("\n") && after.endsWith("\n"); // then nothing stands behind the last
+  const [old, now] = [before, after].map((text) => (areLines ? text.slice(0, -1) : text).split("\n"));
   if (old.length > MOST_LINES || now.length > MOST_LINES) return null;
   const same = longest(old, now);
   const lines = [];

@@ -44,7 +44,8 @@ function round(value) {
  * @param {number} at
  */
 function lookOf(data, at) {
-  if (!data.isBench && at === data.baseline) return { colour: "k0", shape: "circle" };
+  if (!data.isBench && data.against(at) < 0) return { colour: "k0", shape: "circle" };
+  if (data.isDiff) return { colour: `k${1 + (((at - 1) / 2) % COLOURS)}`, shape: SHAPES[((at - 1) / 2) % SHAPES.length] };
   const place = data.isBench || at < data.baseline ? at : at - 1;
   return { colour: `k${1 + (place % COLOURS)}`, shape: SHAPES[place % SHAPES.length] };
 }

@@ -21,8 +21,8 @@ function scatter(pairs, nameA, nameB) {
     bubbles.map((one) => bubble(one, top, x, y)),
     svg("text", { class: "italic", x: 54, y: 24 }, "B better"),
     svg("text", { class: "italic", x: size - 12, y: size - 54, "text-anchor": "end" }, "B worse"),
-    svg("text", { class: "bold", x: size / 2 + 20, y: size - 6, "text-anchor": "middle" }, `${cut(nameA, 40)} (A)`),
-    svg("text", { class: "bold", transform: `translate(12 ${size / 2 - 20}) rotate(-90)`, "text-anchor": "middle" }, `${cut(nameB, 40)} (B)`));
+    svg("text", { class: "bold", x: size / 2 + 20, y: size - 6, "text-anchor": "middle" }, cut(nameA, 44)),
+    svg("text", { class: "bold", transform: `translate(12 ${size / 2 - 20}) rotate(-90)`, "text-anchor": "middle" }, cut(nameB, 44)));
 }
 
 /**

@@ -14,16 +14,22 @@ function compareTab(app) {
   const pairs = rows.filter((row) => !Number.isNaN(row.delta)).map((row) => /** @type {[number, number]} */ ([row.values[0].score, row.values[1].score]));
   return [
     h("div", { class: "toolbar" },
-      chooser("A", names, state.a, (a) => app.set({ a })),
-      h("button", { type: "button", class: "icon", "aria-label": "Swap A and B", title: "Swap A and B", on: { click: swap } }, "⇄"),
-      chooser("B", names, state.b, (b) => app.set({ b })), usualControls(app)),
+      data.isDiff ? pairChooser(app) : [chooser("A", names, state.a, (a) => app.set({ a })),
+        h("button", { type: "button", class: "icon", "aria-label": "Swap A and B", title: "Swap A and B", on: { click: swap } }, "⇄"),
+        chooser("B", names, state.b, (b) => app.set({ b }))], usualControls(app)),
     h("div", { class: "versus" },
       h("section", { class: "card" }, h("h2", null, said(names[state.b]), " against ", said(names[state.a])),
         differenceText(app, rows),
-        pairs.length > 0 && [scatter(pairs, names[state.a], names[state.b]), histogram(pairs.map(([a, b]) => b - a), 8)],
+        pairs.length > 0 && [scatter(pairs, axisName(data, state.a, "A"), axisName(data, state.b, "B")), histogram(pairs.map(([a, b]) => b - a), 8)],
         byField(app)),
       h("section", { class: "card fills" }, h("h2", null, "Largest losses and gains"), comparedGrid(app, rows, names))),
   ];
+}
+
+/** A name with its side; in a diff it has that already. */
+function axisName(data, at, side) {
+  const names = data.isBench ? data.axes.evaluators : data.axes.candidates;
+  return data.isDiff ? names[at] : `${cut(names[at], 40)} (${side})`;
 }
 
 function comparedRows(app, systems) {

@@ -47,7 +47,7 @@ function drawerBody(app, example, told) {
     !told?.example && example.line !== null && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
     isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
     isThere ? recordsOf(data, told, by, state).map((one) => recordCard(app, one)) : h("div", null, h("p", { class: "note" }, "There was no room for what was said here. The whole of it:"), command(data.head.commands.full)),
-    h("h3", null, data.isBench ? "Every record" : "Call just this one again"),
+    h("h3", null, data.isBench || (data.isDiff && data.against(by) < 0) ? "Every record" : "Call just this one again"),
     commandsFor(app, example).map(command),
   ];
 }
@@ -56,14 +56,14 @@ function scoresTable(app, example) {
   const { data, state } = app;
   const names = data.isBench ? data.axes.evaluators : data.axes.candidates;
   const evaluators = data.isBench ? ["score"] : data.axes.evaluators;
-  const base = data.isBench ? state.a : data.baseline;
+  const base = (at) => (!data.isBench ? data.against(at) : at === state.a ? -1 : state.a);
   const value = (at, evaluator) => data.value({ name: "", evaluator: data.isBench ? at : evaluator, candidate: data.isBench ? 0 : at }, state.tm, example);
   const first = data.isBench ? 0 : state.ev;
   const rows = names.map((name, at) =>
     h("tr", { class: at === state.by ? "here" : null },
       h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(at === state.by), on: { click: () => app.set({ by: at }) } }, named(data, at))),
       evaluators.map((_name, evaluator) => h("td", { class: "num" }, plainValue(value(at, evaluator)))),
-      names.length > 1 && h("td", { class: "num" }, at === base ? h("span", { class: "quiet" }, DASH) : deltaCell(value(at, first).score - value(base, first).score))));
+      names.length > 1 && h("td", { class: "num" }, base(at) < 0 ? h("span", { class: "quiet" }, DASH) : deltaCell(value(at, first).score - value(base(at), first).score))));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Scores" }, h("table", { class: "scores" },
     h("thead", null, h("tr", null, h("th", { scope: "col" }, data.isBench ? "Model" : "Candidate"), evaluators.map((name) => h("th", { scope: "col", class: "num" }, said(name))), names.length > 1 && h("th", { scope: "col", class: "num" }, "Δ ", said(evaluators[first])))),
     h("tbody", null, rows)));
@@ -123,6 +123,8 @@ function commandsFor(app, example) {
   const { data, state } = app;
   const { commands } = data.head;
   const file = commands.splits[example.split];
+  if (data.isDiff && data.against(state.by) < 0) return [commands.records[0]];
+  if (data.isDiff && !file) return [commands.records[1]];
   if (data.isBench || (example.line !== null && !file)) return [commands.records];
   const candidate = commands.candidates[state.by] || "CANDIDATE";
   const about = example.line === null ? "" : ` --example ${file}:${example.line}`;

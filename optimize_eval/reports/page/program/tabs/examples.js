@@ -20,8 +20,7 @@ function examplesTab(app) {
   return [
     h("div", { class: "toolbar" }, search, usualControls(app),
       chooser("Show", shows.map((name) => SHOWN[name]), shows.indexOf(state.show), (at) => app.set({ show: shows[at], row: -1 })),
-      hasPair && chooser("A", names, state.a, (a) => app.set({ a })),
-      hasPair && chooser("B", names, state.b, (b) => app.set({ b })),
+      data.isDiff ? pairChooser(app) : hasPair && [chooser("A", names, state.a, (a) => app.set({ a })), chooser("B", names, state.b, (b) => app.set({ b }))],
       chooser("Sort", sorts.map(([, name]) => name), sorts.findIndex(([key]) => key === state.sort), (at) => app.set({ sort: sorts[at][0] }))),
     h("p", { class: "note status", role: "status" }, statusOf(app, rows.length, names)),
     exampleGrid(app, rows, systems, hasPair),
@@ -38,7 +37,7 @@ function statusOf(app, many, names) {
   const { data, state } = app;
   const total = state.sp < data.axes.splits.length ? data.axes.sizes[state.sp] : data.examples.length;
   const sort = sortsOf(names.map((name) => ({ name })), true).find(([key]) => key === state.sort)?.[1] || "";
-  const of = state.sort.endsWith("delta") ? ` (B ${names[state.b]}, A ${names[state.a]})` : "";
+  const of = state.sort.endsWith("delta") ? ` (${data.isDiff ? names[state.b].slice(4) : `B ${names[state.b]}, A ${names[state.a]}`})` : "";
   const repeats = data.axes.repeats > 1 ? ` · means of ${data.axes.repeats} repeats` : "";
   return `${whole(many)} of ${count(total, "example")} · sorted by ${sort}${of}${repeats}`;
 }

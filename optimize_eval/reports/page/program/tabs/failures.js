@@ -15,7 +15,7 @@ function failuresTab(app) {
     h("section", { class: "card" },
       h("div", { class: "card-head" }, h("h2", null, `${whole(units.failed)} of ${count(units.total, "call")} failed (${percent(units.failed / units.total)})`), h("span", { class: "legend" }, "no failure counts as a score of 0")),
       matrix(app, failures),
-      h("p", { class: "note" }, "The same command again calls only what failed or is missing.")),
+      !data.isDiff && h("p", { class: "note" }, "The same command again calls only what failed or is missing.")),
     groups.map((group) => failureCard(app, group)),
     skips,
   ];

@@ -7,6 +7,7 @@ const MOST_POINTS = 12;
 function overview(app) {
   const { data } = app;
   if (data.isBench) return benchOverview(app);
+  if (data.isDiff) return diffOverview(app);
   const rows = rowsOf(app);
   const hasOthers = rows.length > 1 && data.isWhole;
   return [
@@ -22,7 +23,8 @@ function overview(app) {
  */
 function verdictOf(verdict, app) {
   const isFinal = app.data.isOver && app.data.isWhole;
-  const bold = new Set([...app.data.axes.candidates, ...app.data.axes.evaluators]);
+  const { candidates, evaluators } = app.data.axes;
+  const bold = new Set([...candidates, ...evaluators, ...(app.data.isDiff ? candidates.map((name) => name.slice(4)) : [])]);
   const points = verdict.points.map((point) =>
     h("li", { class: POINTS[point.mark] || "quiet-mark" }, h("span", { class: "point", "aria-hidden": "true" }, point.mark), h("span", null, emphasised(point.text, bold))),
   );

@@ -5,12 +5,23 @@
 function reproduceTab(app) {
   const { data } = app;
   const { commands } = data.head;
+  if (data.isDiff || data.isOfBoards) return reproduceDiff(data, commands);
   return [
     h("section", { class: "card" }, h("h2", null, "See it again, and check it"),
       command(commands.report), h("p", { class: "note" }, "Computes every number anew in another way and compares it with summary.json:"), command(commands.check),
       h("p", { class: "note" }, "All records, one a line:"), command(commands.records)),
     h("div", { class: "two" }, facts(data), inputs(data)),
     data.isBench ? null : data.run.candidates.map((one, at) => candidateCard(data, one, at)),
+  ];
+}
+
+function reproduceDiff(data, commands) {
+  return [
+    h("section", { class: "card" }, h("h2", null, "See it again"), command(commands.report),
+      h("p", { class: "note" }, "All numbers as one JSON value:"), command(commands.json),
+      data.isDiff && [h("p", { class: "note" }, "All records of A, and of B, one a line:"), commands.records.map(command)]),
+    data.isDiff && inputs(data),
+    data.isDiff && data.run.candidates.map((one, at) => at % 2 === 1 && candidateCard(data, one, at)),
   ];
 }
 
@@ -49,11 +60,18 @@ function rowsOfFacts(told, shown) {
 }
 
 function candidateCard(data, one, at) {
-  const base = data.run.candidates[data.baseline];
-  const isCompared = at !== data.baseline && base?.text !== undefined && one.text !== undefined;
-  const size = one.bytes !== undefined ? h("span", { class: "legend" }, `${count(one.bytes, "byte")}${isCompared ? ", changes against the baseline" : ""}`) : null;
+  const base = data.run.candidates[data.against(at)];
+  const isCompared = base?.text !== undefined && one.text !== undefined;
+  const size = one.bytes !== undefined ? h("span", { class: "legend" }, `${count(one.bytes, "byte")}${isCompared ? `, changes against ${data.isDiff ? "A" : "the baseline"}` : ""}`) : null;
+  if (data.isDiff && isCompared && one.text === base.text) return sameCard(data, one, at);
   const text = one.text === undefined
     ? h("p", { class: "note" }, one.field ? `The field ${one.field} of each example.` : "There was no room for the text, in run.json or in this page; its sha256 stands above.")
     : isCompared ? shownDiff(base.text, one.text) : h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "text of the candidate" }, said(one.text));
   return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, named(data, at)), size), text);
+}
+
+/** A candidate that has the same text in both runs. */
+function sameCard(data, one, at) {
+  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, named(data, at)), h("span", { class: "legend" }, "the same text in A and B")),
+    h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "text of the candidate" }, said(one.text)));
 }

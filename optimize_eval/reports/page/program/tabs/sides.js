@@ -12,12 +12,13 @@ function sidesTab(app) {
   const train = trainOf(data, split);
   const cells = data.summary.side_info.filter((one) => one.evaluator === evaluator && one.task_model === model);
   const at = (candidate, name) => cells.find((one) => one.candidate === candidate && one.split === name)?.keys || {};
-  const columns = data.axes.candidates.slice(0, MOST_COLUMNS).map((candidate, place) => ({ candidate, place, here: at(candidate, split), there: train ? at(candidate, train) : {} }));
+  const places = data.isDiff ? [state.a, state.b] : [...data.axes.candidates.keys()].slice(0, MOST_COLUMNS);
+  const columns = places.map((place) => ({ place, candidate: data.axes.candidates[place] })).map((one) => ({ ...one, here: at(one.candidate, split), there: train ? at(one.candidate, train) : {} }));
   const keys = [...new Set(columns.flatMap((column) => Object.keys(column.here)))].sort();
   const legend = train ? `bars and bold: ${split} · dashed: ${train} · drift: a shift from train to val beyond 3 standard errors` : "";
-  const more = data.axes.candidates.length - columns.length;
+  const more = data.isDiff ? 0 : data.axes.candidates.length - columns.length;
   return [
-    h("div", { class: "toolbar" }, usualControls(app, { both: false }), h("span", { class: "legend" }, legend)),
+    h("div", { class: "toolbar" }, data.isDiff && pairChooser(app), usualControls(app, { both: false }), h("span", { class: "legend" }, legend)),
     keys.length
       ? h("section", { class: "card" }, sidesTable(app, keys, columns), more > 0 && h("p", { class: "note" }, `… and ${count(more, "more candidate")}: see summary.json`))
       : h("p", { class: "note" }, said(evaluator), ` said nothing beside its scores on ${split}.`),

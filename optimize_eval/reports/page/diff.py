@@ -1,0 +1,226 @@
+"""What the page of a comparison is made from: two runs as one, in which each candidate stands twice.
+
+The candidates at even places are those of A, each followed by the one of B that it is compared with. Two
+leaderboards have no records, so theirs is a page of numbers alone.
+"""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from optimize_eval.findings.diff.beside import Beside, in_common, read_beside
+from optimize_eval.findings.diff.regressions import REGRESSIONS, Standing
+from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
+from optimize_eval.findings.diff.verdict import sign
+from optimize_eval.findings.documents import to_dict
+from optimize_eval.reports.page import head
+from optimize_eval.reports.page.source import PageSource, PlacedRecord, all_records, records_at
+from optimize_eval.store.manifest import Manifest, evaluators_of
+from optimize_eval.store.paired import Paired
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.version import VERSION
+
+RUNS, BOARDS = "diff", "board-diff"  # kinds of pages
+
+_SIDES = "AB"
+_LONGEST_PREDICTION = 4_000  # letters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sides:
+    """Both runs as if they had been about what both have."""
+
+    runs: tuple[StoredRun, StoredRun]
+    names: tuple[tuple[str, str], ...]  # of candidates
+
+    @property
+    def repeats(self) -> int:
+        return max(run.layout.repeats for run in self.runs)
+
+    @property
+    def candidates(self) -> list[str]:
+        return [_named(side, pair[side]) for pair in self.names for side in range(2)]
+
+    def placed(self, side: int, records: Iterable[PlacedRecord]) -> Iterator[PlacedRecord]:
+        """Put the records of one side where the page has them."""
+        own = self.runs[side].layout.repeats
+        for cell, unit, record in records:
+            example, repeat = divmod(unit, own)
+            renamed = cell._replace(candidate=_named(side, cell.candidate))
+            yield renamed, example * self.repeats + repeat, record
+
+    def records(self) -> Iterator[PlacedRecord]:
+        for side, run in enumerate(self.runs):
+            yield from self.placed(side, all_records(run))
+
+    def records_of(self, split: str, places: Iterable[int]) -> Iterator[PlacedRecord]:
+        for side, run in enumerate(self.runs):
+            yield from self.placed(side, records_at(run, split, [*places]))
+
+    def manifest(self) -> Manifest:
+        """Write down what run.json would say of both as one; the examples are where B has them."""
+        a, b = (run.manifest for run in self.runs)
+        layout = self.runs[1].layout
+        texts = [{one["name"]: one for one in manifest["candidates"]} for manifest in (a, b)]
+        added = {entry["name"]: entry for entry in evaluators_of(b)}
+        splits = {split["name"]: split for split in b["splits"]}
+        return {
+            "kind": RUNS,
+            "version": b.get("version", VERSION),
+            "evaluators": [added[name] for name in layout.evaluators],
+            "candidates": [
+                {**texts[side][pair[side]], "name": _named(side, pair[side])}
+                for pair in self.names
+                for side in range(2)
+            ],
+            "task_models": list(layout.task_models),
+            "splits": [splits[split.name] for split in layout.splits],
+            "repeats": self.repeats,
+            "seed": layout.seed,
+            "cluster_by": layout.cluster_by,
+            "group_by": [],
+            "settings": b.get("settings") or {},
+        }
+
+
+def runs_source(a: StoredRun, b: StoredRun, paired: Paired, diff: RunDiff, options: str) -> PageSource:
+    """Say what the page of two runs is made from; `options` are those of the command, as a shell has them."""
+    sides = _Sides(runs=(in_common(a, paired, 0), in_common(b, paired, 1)), names=paired.candidates)
+    manifest = sides.manifest()
+    beside = [read_beside(run) for run in sides.runs]
+    return PageSource(
+        run=manifest,
+        summary=_summary(diff, sides, beside),
+        records=sides.records,
+        records_of=sides.records_of,
+        against=[place - place % 2 for place in range(len(sides.candidates))],
+        more={"diff": _told(diff), "commands": _commands(sides, manifest, diff, options)},
+    )
+
+
+def boards_source(a: str, b: str, diff: BoardDiff, options: str) -> PageSource:
+    """Say the same of two leaderboards."""
+    nothing: Manifest = {
+        **{name: [] for name in ("evaluators", "candidates", "task_models", "splits", "group_by")},
+        "kind": BOARDS,
+        "repeats": 1,
+        "seed": 0,
+        "version": VERSION,
+    }
+    units = dict.fromkeys(("total", "scored", "failed", "skipped", "owed"), 0)
+    return PageSource(
+        run=nothing,
+        summary={"verdict": _verdict(diff), "units": units, "rows": [], "side_info": [], "baseline": None},
+        records=lambda: iter(()),
+        records_of=lambda _split, _places: iter(()),
+        against=[],
+        more={
+            "diff": {**_cut(diff.to_dict()), "a": {"run": a}, "b": {"run": b}},
+            "commands": _commands_of(a, b, options),
+        },
+    )
+
+
+def _cut(diff: dict[str, Any]) -> dict[str, Any]:
+    """Shorten predictions that nobody reads in a table."""
+    for change in (change for model in diff["models"] for change in model["changed"]):
+        for side in (change["a"], change["b"]):
+            text = side["prediction"]
+            if isinstance(text, str) and len(text) > _LONGEST_PREDICTION:
+                side["prediction"] = f"{text[:_LONGEST_PREDICTION]}…"
+    return diff
+
+
+def _named(side: int, name: str) -> str:
+    return f"{_SIDES[side]} · {name}"
+
+
+def _told(diff: RunDiff) -> dict[str, Any]:
+    """Give the comparison with what each row amounts to, the worst of the deciding split first."""
+    rows = [
+        {**to_dict(row), "sign": sign(row), "severity": row.standing.severity}
+        for row in sorted(
+            diff.rows,
+            key=lambda row: (row.split != diff.decided_on, row.standing.severity, row.difference.diff or 0.0),
+        )
+    ]
+    return {**diff.to_dict(), "rows": rows}
+
+
+def _verdict(diff: RunDiff | BoardDiff, state: str | None = None) -> dict[str, Any]:
+    """Give the verdict with what is to be known beside it."""
+    conclusion = to_dict(diff.verdict)
+    caveats = [{"mark": "!", "text": caveat} for caveat in diff.caveats]
+    return {**conclusion, "points": [*conclusion["points"], *caveats], "state": state, "winner": None}
+
+
+def _state(diff: RunDiff) -> str | None:
+    """Say of the sentence that comes first whether it is good or bad."""
+    first = min(
+        (row.standing for row in diff.rows if row.split == diff.decided_on), key=lambda one: one.severity
+    )
+    return "worse" if first in REGRESSIONS else "better" if first is Standing.BETTER else None
+
+
+def _summary(diff: RunDiff, sides: _Sides, beside: list[Beside]) -> dict[str, Any]:
+    """Write what the page's parts read of a run's summary."""
+    layout = sides.runs[1].layout
+    outcomes = {
+        name: sum(getattr(scores, name) for one in beside for scores in one.scores)
+        for name in ("scored", "failed", "skipped")
+    }
+    total = sum(one.layout.size for one in beside)
+    return {
+        "verdict": _verdict(diff, _state(diff)),
+        "baseline": None,
+        "decided_on": diff.decided_on,
+        "score_ranges": dict(zip(layout.evaluators, map(str, layout.score_ranges), strict=True)),
+        "units": {"total": total, **outcomes, "owed": total - sum(outcomes.values())},
+        "rows": [row for side, one in enumerate(beside) for row in _rows(side, one)],
+        "pairs": [_pair(row) for row in map(to_dict, diff.rows)],
+        "failures": [_of_side(side, to_dict(one)) for side in range(2) for one in beside[side].failures],
+        "side_info": [_of_side(side, to_dict(one)) for side in range(2) for one in beside[side].side_info],
+        "latency": [],
+    }
+
+
+def _rows(side: int, beside: Beside) -> Iterator[dict[str, Any]]:
+    """Count what became of each cell's calls."""
+    for scores in beside.scores:
+        cell = scores.cell
+        counts = {"scored": scores.scored, "failed": scores.failed, "skipped": scores.skipped}
+        yield {
+            "evaluator": cell.evaluator,
+            "candidate": _named(side, cell.candidate),
+            "task_model": cell.task_model,
+            "splits": {cell.split: counts},
+        }
+
+
+def _of_side(side: int, entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "candidate": _named(side, entry["candidate"])}
+
+
+def _pair(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, "a": _named(0, row["candidate_in_a"]), "b": _named(1, row["candidate"])}
+
+
+def _commands(sides: _Sides, manifest: Manifest, diff: RunDiff, options: str) -> dict[str, object]:
+    """Write the commands of the page; an example is called again as B has it."""
+    known = [head.commands_of(run.manifest, str(run.folder)) for run in sides.runs]
+    paths = [
+        dict(zip([one["name"] for one in run.manifest["candidates"]], of["candidates"], strict=True))
+        for run, of in zip(sides.runs, known, strict=True)
+    ]
+    return {
+        **head.commands_of(manifest, diff.b.run),
+        **_commands_of(diff.a.run, diff.b.run, options),
+        "candidates": [paths[side][pair[side]] for pair in sides.names for side in range(2)],
+        "records": [of["records"] for of in known],
+    }
+
+
+def _commands_of(a: str, b: str, options: str) -> dict[str, object]:
+    command = f"optimize-eval diff {shlex.quote(a)} {shlex.quote(b)}{options}"
+    return {"report": command, "json": f"{command} --json", "full": f"{command} --format html --full"}
