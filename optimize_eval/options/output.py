@@ -19,6 +19,14 @@ class ShownOptions(PrintOptions):
     quiet: Annotated[bool, Option("Only the verdict and the folder.")] = False
 
 
+class ViewOptions(OptionGroup):
+    """Whether what a command calls is to be seen meanwhile."""
+
+    heading: ClassVar = Heading.OUTPUT
+
+    view: Annotated[bool, Option("Serve its page to a browser meanwhile.")] = False
+
+
 class PlanOptions(OptionGroup):
     """Whether a command only says what it would do."""
 

@@ -44,7 +44,7 @@ KEYS = {  # what a sweep file calls otherwise
     "reflection_model": "reflection_models",
     "task_model": "task_models",
 }
-SHOWN = {"as_json", "dry_run", "like", "quiet", "show"}  # what only a command can have
+SHOWN = {"as_json", "dry_run", "like", "quiet", "show", "view"}  # what only a command can have
 NAMED = {
     "candidate",
     "candidates",

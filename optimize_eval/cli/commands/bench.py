@@ -9,11 +9,12 @@ from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.options import gates
 from optimize_eval.cli.printed import leaderboards, show_task
+from optimize_eval.cli.viewing import viewed
 from optimize_eval.errors import UsageError
 from optimize_eval.options.bench import BenchOptions, BoardOptions, OneTaskOptions
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions
 from optimize_eval.options.gates import BoardGateOptions
-from optimize_eval.options.output import ShownOptions
+from optimize_eval.options.output import ShownOptions, ViewOptions
 from optimize_eval.options.reached import manners_of, starting_spec
 from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
 from optimize_eval.session.settings import gates_of, handling_of
@@ -46,10 +47,13 @@ def bench(
     one_task: OneTaskOptions,
     place: FolderOptions,
     shown: ShownOptions,
+    seen: ViewOptions,
 ) -> None:
     """Rank models by tasks: render, call, post-process, score; an interrupted run resumes."""
     if place.out == "":
         raise UsageError("--out needs a name", hint="omit the option, or give it one")
+    if seen.view and one_task.show is not None:
+        raise UsageError("--view is for calls, and --show makes none", hint="give one of the two")
     handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
     benchmark = benchmark_of(files, what.models, starting_spec(what, manners=manners), what)
@@ -59,14 +63,15 @@ def bench(
         show_task.show(prepared.plan.specs, *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
         return
     host = Terminal(quiet=shown.quiet)
-    finished = carry_out_bench(prepared, host, include_per_example=board.include_per_example)
-    leaderboards.tell(
-        finished.boards,
-        prepared.folder / LEADERBOARD,
-        finished.status,
-        quiet=shown.quiet,
-        as_json=shown.as_json,
-        beside=gates.to_dict(finished.gates),
-    )
-    ending.end(finished, folder=prepared.folder, out=place.out)
-    gates.end(finished.gates)
+    with viewed(prepared.folder, is_wanted=seen.view):
+        finished = carry_out_bench(prepared, host, include_per_example=board.include_per_example)
+        leaderboards.tell(
+            finished.boards,
+            prepared.folder / LEADERBOARD,
+            finished.status,
+            quiet=shown.quiet,
+            as_json=shown.as_json,
+            beside=gates.to_dict(finished.gates),
+        )
+        ending.end(finished, folder=prepared.folder, out=place.out)
+        gates.end(finished.gates)

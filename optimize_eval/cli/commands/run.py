@@ -14,7 +14,7 @@ from optimize_eval.options.calling import FolderOptions, HandlingOptions, Priced
 from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.gates import RunGateOptions
-from optimize_eval.options.output import RunPlanOptions, ShownOptions
+from optimize_eval.options.output import RunPlanOptions, ShownOptions, ViewOptions
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 
@@ -49,6 +49,7 @@ def run(
     place: FolderOptions,
     planned: RunPlanOptions,
     shown: ShownOptions,
+    seen: ViewOptions,
     sweep: SweepFile = None,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run resumes."""
@@ -56,10 +57,11 @@ def run(
     from optimize_eval.cli.host import Terminal
     from optimize_eval.cli.options import gates
     from optimize_eval.cli.options.prompts import compared_of
+    from optimize_eval.cli.viewing import viewed
     from optimize_eval.session.settings import gates_of, handling_of
     from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
 
-    _check(what, place, planned)
+    _check(what, place, planned, seen)
     handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
@@ -82,13 +84,14 @@ def run(
     if planned.show is not None:
         _show_row(prepared, planned.show, shown)
         return
-    finished = carry_out(prepared, Terminal(quiet=shown.quiet), recheck=again.recheck)
-    ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
-    ending.end(finished, folder=prepared.folder, out=place.out)
-    gates.end(finished.gates)
+    with viewed(prepared.folder, is_wanted=seen.view):
+        finished = carry_out(prepared, Terminal(quiet=shown.quiet), recheck=again.recheck)
+        ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
+        ending.end(finished, folder=prepared.folder, out=place.out)
+        gates.end(finished.gates)
 
 
-def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOptions) -> None:
+def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOptions, seen: ViewOptions) -> None:
     """Refuse options that are wrong by themselves or beside each other."""
     if "" in (place.out, *what.task_models):
         raise UsageError("--out and --task-model need a name", hint="omit the option, or give it one")
@@ -96,6 +99,8 @@ def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOption
         raise UsageError("--show and --dry-run are two things", hint="give one of the two")
     if planned.like is not None and not planned.dry_run:
         raise UsageError("--like is for planning a run", hint="add --dry-run, or omit --like")
+    if seen.view and planned.dry_run:
+        raise UsageError("--view is for calls, and --dry-run makes none", hint="give one of the two")
 
 
 def _show_plan(prepared: "Prepared", planned: RunPlanOptions, shown: ShownOptions) -> None:

@@ -1,17 +1,14 @@
 """`optimize-eval view`: runs in a browser, also while they go on; for this machine, until Ctrl-C."""
 
-import threading
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from optimize_eval.cli import output
+from optimize_eval.cli.viewing import open_browser, serving, until_interrupted
 from optimize_eval.errors import UsageError
 from optimize_eval.store.listing.runs import list_runs
-from optimize_eval.viewer.server import PageServer
-from optimize_eval.viewer.shelf import Shelf
 
 EXAMPLES = """\b
 Examples:
@@ -40,28 +37,8 @@ def view(
         raise UsageError(f"there is no folder {str(place)!r}", hint="name a run, or a folder that holds runs")
     if not list_runs(place):
         output.say(f"note: there is no run in {place} yet")
-    with _listening(Shelf(place), port) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        try:
-            _announce(server.url, is_opened=open_)
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            server.shutdown()
-
-
-def _announce(url: str, *, is_opened: bool) -> None:
-    output.say("Ctrl-C ends it")
-    output.emit(url)
-    if is_opened:
-        webbrowser.open(url)
-
-
-def _listening(shelf: Shelf, port: int) -> PageServer:
-    try:
-        return PageServer(shelf, port)
-    except OSError as error:
-        raise UsageError(
-            f"port {port} cannot be used: {error.strerror}", hint="omit --port: any free one is taken"
-        ) from None
+    with serving(place, port) as url, until_interrupted():
+        output.say("Ctrl-C ends it")
+        output.emit(url)
+        if open_:
+            open_browser(url)

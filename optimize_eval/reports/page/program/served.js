@@ -124,21 +124,44 @@ class Follower {
 async function served(server) {
   const main = h("main", { id: "main", class: "tab" });
   document.body.append(main);
-  const { runs, isOne } = await server.json("/runs");
-  const open = async (run) => {
-    const head = await server.json(`/run/${run.id}/head`, true);
-    main.remove();
-    new Follower(server, run.id, head);
-  };
-  const chosen = isOne ? runs[0] : runs.find((run) => run.id === new URLSearchParams(location.search).get("run"));
-  if (chosen) return open(chosen);
-  const line = (run) => h("tr", null,
-    h("th", { scope: "row" }, run.state === "damaged" ? said(run.name) : h("button", { type: "button", class: "as-link", on: { click: () => { history.pushState(null, "", `?run=${run.id}`); open(run); } } }, said(run.name))),
-    h("td", null, run.state.replaceAll("_", " ")), h("td", { class: "w3" }, run.created_at ? moment(run.created_at) : ""), h("td", null, said(run.reason || run.verdict || "")));
   window.addEventListener("popstate", () => location.reload());
-  append(main, [h("section", { class: "card" }, h("h1", null, "Runs"),
-    runs.length ? h("table", { class: "runs" }, h("thead", null, h("tr", null, ["Run", "State", "Begun", "Verdict"].map((name) => h("th", { scope: "col", class: name === "Begun" ? "w3" : null }, name)))), h("tbody", null, runs.map(line))) : h("p", { class: "note" }, "No run is here yet: `optimize-eval run` makes them."))]);
-  document.documentElement.dataset.ready = "yes";
+  await listed(server, main);
+}
+
+/**
+ * List the runs, or open the one that there is; where there is none yet, look again.
+ * @param {Server} server
+ * @param {HTMLElement} main
+ */
+async function listed(server, main) {
+  const { runs, isOne } = await server.json("/runs");
+  const chosen = isOne ? runs[0] : runs.find((run) => run.id === new URLSearchParams(location.search).get("run"));
+  if (chosen && (await opened(server, main, chosen))) return;
+  replace(main, chosen ? h("p", { class: "note" }, "The run begins …") : runsCard(server, main, runs));
+  if (!chosen) document.documentElement.dataset.ready = "yes";
+  if (chosen || !runs.length) setTimeout(() => listed(server, main).catch(failing(main)), EVERY);
+}
+
+/** Follow a run; false where it cannot be read yet. */
+async function opened(server, main, run) {
+  const head = await server.json(`/run/${run.id}/head`, true).catch((error) => (run.state === "running" ? null : Promise.reject(error)));
+  if (!head) return false;
+  main.remove();
+  new Follower(server, run.id, head);
+  return true;
+}
+
+function runsCard(server, main, runs) {
+  const go = (run) => {
+    history.pushState(null, "", `?run=${run.id}`);
+    opened(server, main, run).catch(failing(main));
+  };
+  const line = (run) => h("tr", null,
+    h("th", { scope: "row" }, run.state === "damaged" ? said(run.name) : h("button", { type: "button", class: "as-link", on: { click: () => go(run) } }, said(run.name))),
+    h("td", null, run.state.replaceAll("_", " ")), h("td", { class: "w3" }, run.created_at ? moment(run.created_at) : ""), h("td", null, said(run.reason || run.verdict || "")));
+  const heads = ["Run", "State", "Begun", "Verdict"].map((name) => h("th", { scope: "col", class: name === "Begun" ? "w3" : null }, name));
+  return h("section", { class: "card" }, h("h1", null, "Runs"),
+    runs.length ? h("table", { class: "runs" }, h("thead", null, h("tr", null, heads)), h("tbody", null, runs.map(line))) : h("p", { class: "note" }, "No run is here yet: `optimize-eval run` makes them."));
 }
 
 /** How a run stands that is followed; nothing of one that is over. */

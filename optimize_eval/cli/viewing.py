@@ -1,0 +1,91 @@
+"""Runs served to a browser by a command: while it goes on, and where somebody sits there, until Ctrl-C.
+
+What is served, and to whom, is viewer's. A browser is started outside of what the command's own processes
+leave behind, or it would be ended with them.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import typer
+
+from optimize_eval.cli import output
+from optimize_eval.errors import UsageError
+
+_OPEN = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-I", "-m", "webbrowser", sys.argv[1]], start_new_session=True,
+                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+"""  # what starts it ends at once, so that nobody's child is left
+
+
+@contextmanager
+def serving(folder: Path, port: int = 0) -> Iterator[str]:
+    """Serve a run, or a folder of runs, while the block goes on; give the address, with its token."""
+    from optimize_eval.viewer.server import PageServer  # noqa: PLC0415  most commands serve nothing
+    from optimize_eval.viewer.shelf import Shelf  # noqa: PLC0415  see above
+
+    try:
+        server = PageServer(Shelf(folder), port)
+    except OSError as error:
+        raise UsageError(
+            f"port {port} cannot be used: {error.strerror}", hint="omit --port: any free one is taken"
+        ) from None
+    with server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield server.url
+        finally:
+            server.shutdown()
+
+
+@contextmanager
+def until_interrupted() -> Iterator[None]:
+    """Wait for Ctrl-C after the block; in it, that ends no less quietly."""
+    with suppress(KeyboardInterrupt):
+        yield
+        threading.Event().wait()
+
+
+@contextmanager
+def viewed(folder: Path, *, is_wanted: bool) -> Iterator[None]:
+    """Serve a run while it goes on; the exit code is the run's, and comes when the serving ends."""
+    if not is_wanted:
+        yield
+        return
+    with serving(folder) as url:
+        output.say(f"to be seen at {url}")
+        if _is_attended() and _has_screen():
+            open_browser(url)
+        try:
+            yield
+        except typer.Exit:  # it said all; what is still to be said is not kept waiting
+            _stay()
+            raise
+        _stay()
+
+
+def open_browser(url: str) -> None:
+    subprocess.run([sys.executable, "-I", "-c", _OPEN, url], check=False)
+
+
+def _stay() -> None:
+    if _is_attended():
+        with until_interrupted():
+            output.say("the page stays until Ctrl-C")
+
+
+def _is_attended() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _has_screen() -> bool:
+    """Return True where a browser has a window: one in the terminal would take that over."""
+    return sys.platform in {"darwin", "win32"} or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )
