@@ -4,7 +4,7 @@ Which examples these are is decided elsewhere; nothing of this is ever written t
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optimize_eval.findings.additions import left_out_of, without
@@ -21,10 +21,15 @@ _OF_EXAMPLES = ("lines", "sha256", "clusters", "names", "inputs")  # of a split 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SomeExamples:
-    """Examples of a run by their places in its splits, and in words why these."""
+    """Examples of a run by their places in its splits, and in words why these.
+
+    `options` chose them, as a shell has them; `moved` are the splits' files that are not where they were.
+    """
 
     places: Mapping[str, Sequence[int]]
     why: str
+    options: str = ""
+    moved: Mapping[str, str] = field(default_factory=dict)
 
     def summarise(self, run: StoredRun) -> Summary:
         """Compute the summary as if the run had been about these examples only."""
@@ -50,7 +55,12 @@ class SomeExamples:
 
     def part(self, run: StoredRun) -> StoredRun:
         """Give the run as if it had been about these examples only."""
-        return at_places(run, self.places)
+        part = at_places(run, self.places)
+        settings = part.manifest.get("settings") or {}
+        paths = settings.get("paths") or {}
+        splits = {**(paths.get("splits") or {}), **self.moved}
+        manifest = {**part.manifest, "settings": {**settings, "paths": {**paths, "splits": splits}}}
+        return replace(part, manifest=manifest)
 
     def cut(self, layout: Layout) -> Layout:
         """Give the layout of these examples; a split that has none is none."""

@@ -27,7 +27,7 @@ from optimize_eval.store.folder import (
 )
 
 _NAMES = (  # in the order in which they go
-    *(SUMMARY, "report.html", "diff.html", OUTPUTS, SEARCH, EVALUATIONS, PROPOSALS),
+    *(SUMMARY, "report.html", "some.html", "diff.html", OUTPUTS, SEARCH, EVALUATIONS, PROPOSALS),
     *(JOURNAL, f"{MANIFEST}.v1", MANIFEST, LOCK),
 )
 _PATTERNS = (

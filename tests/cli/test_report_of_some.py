@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.front_door import Cli, in_this_process
+from tests.reports.test_page import details, parts
 from tests.tools import write_program
 
 EVALUATOR = [
@@ -154,3 +155,29 @@ def test_benches_and_runs_without_examples_have_nothing_to_choose(cli: Cli, made
     done = cli("report", "s", "--id=t")
     assert done.status == 2
     assert "choose examples, and the run has none" in done.stderr
+
+
+def test_the_page_and_the_table_are_about_the_chosen_examples_only(made: Path) -> None:
+    cli = in_this_process(made)
+    (made / "train.jsonl").rename(made / "moved.jsonl")
+    chosen = ["report", "r", "--filter", "kind=x", "--dataset", "moved.jsonl"]
+    told = cli(*chosen, "--json").json
+    done = cli(*chosen, "--format", "html")
+    assert (done.status, done.stdout) == (0, "r/some.html\n"), done.stderr
+    page = parts((made / "r" / "some.html").read_bytes())
+    head = json.loads(page["head"])
+    assert head["summary"] == {key: told[key] for key in head["summary"]}
+    assert head["summary"]["verdict"]["text"].startswith("over 10 of 30 train and 4 of 12 val examples")
+    assert head["axes"]["sizes"] == [10, 4]
+    assert head["commands"]["report"] == "optimize-eval report r --filter kind=x"
+    examples = [one["example"] for one in details((made / "r" / "some.html").read_bytes()).values()]
+    assert [one["kind"] for one in examples] == ["x"] * 14
+    rows = cli(*chosen, "--format", "jsonl", "--wide", "--with", "kind").stdout.splitlines()
+    assert [json.loads(row)["kind"] for row in rows] == ["x"] * 14 * 2
+    records = cli(*chosen, "--format", "jsonl").stdout.splitlines()
+    scores = {(one["split"], one["line"], one["repeat"]): one for one in map(json.loads, rows)}
+    for one in map(json.loads, records):
+        row = scores[one["split"], one["line"], one["repeat"]]
+        assert row[f"{one['evaluator']}@{one['candidate']}"] == one["score"]
+    assert cli("runs", "rm", "r", "--yes").status == 0
+    assert not (made / "r").exists()

@@ -216,7 +216,6 @@ def test_a_stale_summary_is_computed_anew(tmp_path: Path) -> None:
         (["--format", "html", "-o", "nowhere/x.html"], "there is no folder 'nowhere'"),
         (["--format", "html", "-o", "."], "it is a folder"),
         (["--format", "html", "--check"], "--check has no format html"),
-        (["--format", "html", "--filter", "topic=DNS"], "--format html is about all examples"),
     ],
     ids=lambda value: "" if isinstance(value, str) else " ".join(value),
 )

@@ -78,8 +78,6 @@ def report(
     beside = {
         "--check": check,
         "--no-regression-against": demanded.no_regression_against,
-        "--format html": name is FormatName.HTML,
-        "--wide": wide,
     }
     some = find_examples(
         stored,

@@ -10,7 +10,7 @@ from optimize_eval.store.records import Records
 
 def of_run(run: RunReport) -> None:
     chosen = run.some.records(run.stored) if run.some else Records(run.stored)
-    records.emit(run.stored, chosen, run.records, is_jsonl=False)
+    records.emit(run.part, chosen, run.records, is_jsonl=False)
 
 
 def of_bench(bench: BenchReport) -> None:

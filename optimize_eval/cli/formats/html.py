@@ -8,7 +8,8 @@ from optimize_eval.cli.printed.page import write_page
 def of_run(run: RunReport) -> None:
     """Write the page of summary.json as it stands, unless other numbers were requested."""
     summary = None if run.needs_no_numbers else run.summary
-    output.emit(str(write_page(run.stored, run.page, summary=summary)))
+    chosen = run.some.options if run.some else ""
+    output.emit(str(write_page(run.part, run.page, summary=summary, chosen=chosen)))
 
 
 def of_bench(bench: BenchReport) -> None:

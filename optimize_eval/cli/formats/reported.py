@@ -64,8 +64,13 @@ class RunReport(Reported):
     of_a_bench: tuple[Gate, ...] | None = None  # its gates, where it is a bench without a board
 
     @property
+    def part(self) -> StoredRun:
+        """Give the run as if it had been about the examples that are reported."""
+        return self.some.part(self.stored) if self.some else self.stored
+
+    @property
     def needs_no_numbers(self) -> bool:
-        return self.demands == Demands() and not self.has_other_numbers
+        return self.some is None and self.demands == Demands() and not self.has_other_numbers
 
     @cached_property
     def summary(self) -> Summary:

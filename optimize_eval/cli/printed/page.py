@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,11 +13,12 @@ from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.page.document import MOST, pieces
+from optimize_eval.reports.page.head import commands_of
 from optimize_eval.reports.page.source import PageSource, source_of
 from optimize_eval.store.journal import no_room
 from optimize_eval.store.stored import StoredRun
 
-FILE, DIFF_FILE = "report.html", "diff.html"
+FILE, SOME_FILE, DIFF_FILE = "report.html", "some.html", "diff.html"
 LEAST = 1.0  # MB
 
 
@@ -70,11 +71,15 @@ def write_page(
     *,
     summary: Summary | None = None,
     boards: Mapping[str, Board] | None = None,
+    chosen: str = "",
 ) -> Path:
-    """Write the page of a run and return where it is."""
+    """Write the page of a run and return where it is; `chosen` are the options that chose some examples."""
+    place = str(stored.folder)
     source = source_of(stored, summary=summary.to_dict() if summary else None, boards=boards)
-    title, place = stored.folder.resolve().name, str(stored.folder)
-    return write_source(source, options, usual=stored.folder / FILE, title=title, place=place)
+    if chosen:
+        source = replace(source, more={"commands": commands_of(source.run, place, chosen)})
+    usual = stored.folder / (SOME_FILE if chosen else FILE)
+    return write_source(source, options, usual=usual, title=stored.folder.resolve().name, place=place)
 
 
 def write_source(source: PageSource, options: PageOptions, *, usual: Path, title: str, place: str) -> Path:

@@ -1,5 +1,6 @@
 """`report --filter` and `--id`: which of a run's examples a report is about, found in its data files."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
 from optimize_eval.errors import UsageError
@@ -42,10 +43,19 @@ def find_examples(
         split.name: [place for place, line in enumerate(split.lines) if line in lines.get(split.name, ())]
         for split in run.layout.splits
     }
-    some = SomeExamples(places=places, why=str(selection))
+    some = SomeExamples(
+        places=places,
+        why=str(selection),
+        options=_as_options({"--filter": filters, "--id": ids}),
+        moved={name: path for name, path in files.items() if path is not None},
+    )
     if max_gap is not None:
         check_gap(some.cut(run.layout), max_gap)
     return some
+
+
+def _as_options(given: Mapping[str, Sequence[str] | None]) -> str:
+    return "".join(f" {name} {shlex.quote(word)}" for name, words in given.items() for word in words or ())
 
 
 def _refuse_files(files: Mapping[str, str | None]) -> None:

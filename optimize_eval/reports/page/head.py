@@ -71,15 +71,18 @@ def with_texts_that_fit(candidates: Iterable[Mapping[str, Any]]) -> Iterator[Map
             yield candidate
 
 
-def commands_of(run: Manifest, place: str) -> dict[str, Any]:
-    """Write the commands that a page shows, and the parts of one that calls a single example again."""
+def commands_of(run: Manifest, place: str, chosen: str = "") -> dict[str, Any]:
+    """Write the commands that a page shows, and the parts of one that calls a single example again.
+
+    `chosen` are the options that chose its examples, where it is not about all.
+    """
     paths = (run.get("settings") or {}).get("paths") or {}
     folder = shlex.quote(place)
     return {
-        "report": f"optimize-eval report {folder}",
+        "report": f"optimize-eval report {folder}{chosen}",
         "check": f"optimize-eval report {folder} --check",
-        "records": f"optimize-eval report {folder} --format jsonl",
-        "full": f"optimize-eval report {folder} --format html --full",
+        "records": f"optimize-eval report {folder}{chosen} --format jsonl",
+        "full": f"optimize-eval report {folder}{chosen} --format html --full",
         "evaluators": [shlex.quote(f"{entry['name']}={entry['text']}") for entry in evaluators_of(run)],
         "candidates": _paths_of_candidates(run, paths.get("candidate") or []),
         "splits": [_quoted((paths.get("splits") or {}).get(split["name"])) for split in run["splits"]],
