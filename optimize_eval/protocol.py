@@ -56,8 +56,7 @@ class ScoreRange(StrEnum):
 class Payload:
     """One question to an evaluator; `example` is one JSON object on one line, sent byte for byte.
 
-    `line` and `repeat` tell where it stands in a run, and are never sent; `prompt` is what the candidate
-    replies to, which a judge alone is shown, and only where it says so.
+    Never sent: `line` and `repeat`, its place in a run, and `prompt`, which a judge may be shown.
     """
 
     candidate: str
@@ -164,7 +163,10 @@ def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answe
     except orjson.JSONDecodeError:
         answer = _decode_exactly(raw, source, like)
     else:
-        if len(raw) > _SHORT and (strict_json.may_hold_long_integer(raw) or _may_be_too_deep(raw, answer)):
+        if len(raw) > _SHORT and (
+            strict_json.may_hold_long_integer(raw)
+            or strict_json.is_too_deep(raw.count(b"[") + raw.count(b"{"), answer)
+        ):
             answer = _decode_exactly(raw, source, like)
     if not isinstance(answer, dict):
         raise wrong_answers.not_an_object(answer, source, like)
@@ -255,10 +257,6 @@ def _encode_text(text: str, what: str) -> bytes:
         ) from None
 
 
-def _may_be_too_deep(raw: bytes, answer: Any) -> bool:
-    return strict_json.is_too_deep(raw.count(b"[") + raw.count(b"{"), answer)
-
-
 def _decode_exactly(raw: bytes, source: str, like: str) -> Any:
     """Decode what orjson refused or would have rounded, or say precisely why it is not an answer."""
     body = raw.strip().removeprefix(b"\xef\xbb\xbf").strip()
@@ -271,11 +269,8 @@ def _decode_exactly(raw: bytes, source: str, like: str) -> Any:
     try:
         return strict_json.loads(text, unique_keys=False)
     except strict_json.JsonFault as fault:
-        raise wrong_answers.not_json(text, fault, _lines_before(body, raw), source, like) from None
-
-
-def _lines_before(body: bytes, raw: bytes) -> int:
-    return raw[: raw.find(body[:1])].count(b"\n")
+        lines = raw[: raw.find(body[:1])].count(b"\n")  # before the text
+        raise wrong_answers.not_json(text, fault, lines, source, like) from None
 
 
 def _score_or_why_not(answer: Mapping[str, Any], score_range: ScoreRange) -> float | str:

@@ -5,8 +5,7 @@ makes two runs the same. How the axes are counted is layout's, what is written o
 """
 
 import hashlib
-import heapq
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -20,7 +19,6 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
-from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import value_at
 from optimize_eval.run.splits import (
     PlanExamples,
@@ -233,30 +231,6 @@ def _check_axes(
         )
     if abs(seed) > _LARGEST_SEED:
         raise UsageError(f"the seed {seed} is too large", hint=f"at most {_LARGEST_SEED}")
-
-
-def choose(
-    examples: Sequence[Example],
-    *,
-    split: str,
-    limit: int | None,
-    sample: int | None,
-    seed: int,
-    recorded: Collection[int | None] = (),
-) -> tuple[Example, ...]:
-    """Take the first `limit` examples, then `sample` of them by a seed, in the file's order.
-
-    A smaller sample is a part of a larger one, so a run that grows calls no example twice. Earlier
-    versions chose otherwise: `recorded` are the lines of such a run's very same sample, which stay.
-    """
-    taken = examples[:limit]
-    if recorded:
-        return tuple(example for example in taken if example.line in recorded)
-    if sample is None or sample >= len(taken):
-        return tuple(taken)
-    drawn = {example.line: _sha256(f"{seed} {split} {example.line}".encode()) for example in taken}
-    least = set(heapq.nsmallest(sample, drawn, key=drawn.__getitem__))
-    return tuple(example for example in taken if example.line in least)
 
 
 _WITHOUT_EXAMPLES = (PlannedExample(raw=None, line=None, sha256=""),)

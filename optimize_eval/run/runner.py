@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.engines import Engine, Lane
+from optimize_eval.engines import Engine, Lane, begun_apart
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.kinds.table import connect, has_changed
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
@@ -126,7 +126,7 @@ class Runner:
                 self._journal.append(journal.sealed(self._header()))
                 if self._settings.probe:
                     self._probe()
-                self._call(everyone, [self._apart(place, self._owed(place)) for place in everyone])
+                self._call(everyone, [self._owed(place) for place in everyone])
             status = self._status()
             self._journal.append(journal.sealed(self._footer(status)))
         self._ledger.end = self._journal.end
@@ -214,18 +214,13 @@ class Runner:
         owed = self._part.owed(self._units()[place])
         return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
 
-    def _apart(self, place: int, owed: "array[int]") -> "array[int]":
-        """Let evaluators of the same replies begin at different ones: none is to wait for another's call."""
-        begin = len(owed) * place // len(self._specs) if self._plan.models else 0
-        return owed[begin:] + owed[:begin] if begin else owed
-
     def _units(self) -> list[range]:
         return [self._plan.layout.units_of(name) for name in self._plan.layout.evaluators]
 
     def _call(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
         lanes = [
             Lane(
-                units=owed,
+                units=begun_apart(owed, place, len(self._specs)) if self._plan.models else owed,
                 capacity=partial(self._live.capacity, place),
                 weight=self._plan.specs[place].weight,
             )

@@ -4,7 +4,8 @@ What cannot be found is refused with its line, before anything is called.
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -211,3 +212,28 @@ def _digests(source: SplitSource, field: str) -> list[str]:
     return [
         hashlib.sha256(value_at(example.value, field).encode()).hexdigest() for example in source.examples
     ]
+
+
+def choose(
+    examples: Sequence[Example],
+    *,
+    split: str,
+    limit: int | None,
+    sample: int | None,
+    seed: int,
+    recorded: Collection[int | None] = (),
+) -> tuple[Example, ...]:
+    """Take the first `limit` examples, then `sample` of them by a seed, in the file's order.
+
+    A smaller sample is a part of a larger one, so a run that grows calls no example twice. Earlier
+    versions chose otherwise: `recorded` are the lines of such a run's very same sample, which stay.
+    """
+    taken = examples[:limit]
+    if recorded:
+        return tuple(example for example in taken if example.line in recorded)
+    if sample is None or sample >= len(taken):
+        return tuple(taken)
+    texts = {example.line: f"{seed} {split} {example.line}" for example in taken}
+    drawn = {line: hashlib.sha256(text.encode()).hexdigest() for line, text in texts.items()}
+    least = set(heapq.nsmallest(sample, drawn, key=drawn.__getitem__))
+    return tuple(example for example in taken if example.line in least)

@@ -24,8 +24,8 @@ from optimize_eval.session.boards import drop_outdated, make_board, path_of
 from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
-from optimize_eval.session.models import model_specs
 from optimize_eval.session.opening import folder_of, opened
+from optimize_eval.session.replying.models import model_specs
 from optimize_eval.session.rescoring import score_by
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.task_files import chosen, load_task_files

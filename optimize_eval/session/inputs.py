@@ -22,9 +22,8 @@ from optimize_eval.rows.datasets import (
     read_dataset,
 )
 from optimize_eval.rows.selection import EVERYTHING, Selection
-from optimize_eval.run.plan import choose
 from optimize_eval.run.resume import recorded_sample
-from optimize_eval.run.splits import SplitSource
+from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 

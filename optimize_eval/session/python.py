@@ -34,7 +34,7 @@ from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.ending import changed, exit_code, explained
-from optimize_eval.session.prompting import Prompting, check_prompting, load_prompting
+from optimize_eval.session.replying.prompting import Prompting, check_prompting, load_prompting
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
 from optimize_eval.store.records import Records

@@ -19,7 +19,7 @@ from optimize_eval.run.splits import humans_of
 from optimize_eval.session.calling import CallSpan, Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
-from optimize_eval.session.prompting import of_stored
+from optimize_eval.session.replying.prompting import of_stored
 from optimize_eval.session.rescore_bench import Bench
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign

@@ -19,7 +19,7 @@ from optimize_eval.session.calling import Finished, call, off_scale, reachable, 
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
-from optimize_eval.session.prompting import Prompting, with_outputs
+from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.manifest import Manifest

@@ -10,8 +10,7 @@ from optimize_eval.names import distinct
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example
 from optimize_eval.rows.selection import EVERYTHING, Selection
-from optimize_eval.run.plan import choose
-from optimize_eval.run.splits import SplitSource
+from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.host import Say
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 

@@ -11,7 +11,7 @@ from optimize_eval.cli.options.sweep_file import candidates_named, is_flag, swee
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.prompts import PromptingOptions
-from optimize_eval.session.prompting import Prompting, check_prompting, load_prompting
+from optimize_eval.session.replying.prompting import Prompting, check_prompting, load_prompting
 
 Named = tuple[tuple[CandidatePath, ...], tuple[str, ...], Prompting | None]
 

@@ -10,6 +10,11 @@ from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, V
 Told = dict[str, Any]
 _Key = TypeVar("_Key", bound=Hashable)
 
+OF_D = (
+    *("diff", "se", "ci", "p", "p_holm", "test", "n_pairs", "units", "comparisons", "dropped"),
+    *("wins", "ties", "losses", "at_most", "mark"),
+)
+
 _FEWEST = 10  # units of a hint, examples of a flagged gap
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from optimize_eval.findings.rederive import numerics
 from optimize_eval.findings.rederive.claims import claims_of, is_share_kept, verdict_of
 from optimize_eval.findings.rederive.compared import (
+    OF_D,
     Told,
     compare,
     correct,
@@ -19,13 +20,10 @@ from optimize_eval.findings.rederive.compared import (
     split_numbers,
 )
 from optimize_eval.findings.rederive.journal import JournaledRun, Values
+from optimize_eval.findings.rederive.models import models_compared
 from optimize_eval.findings.rederive.spent import spent_of
 
 Where = tuple[str, str | None, str]  # evaluator, task model, split
-_OF_D = (
-    *("diff", "se", "ci", "p", "p_holm", "test", "n_pairs", "units", "comparisons", "dropped"),
-    *("wins", "ties", "losses", "at_most", "mark"),
-)
 _MOST_PAIRS = 2000
 _MOST_LINES = 20
 
@@ -68,7 +66,7 @@ def expected(run: JournaledRun) -> Told:
         "skips": _skips(run),
         "replies": sorted(run.replies, key=_order(run)),
         "verdict": verdict_of(primary, claims, run),
-        **({"models": _models(run, means)} if run.compares_models and len(run.task_models) > 1 else {}),
+        **models_compared(run, means),
         **({"spent": spent_of(run.calls)} if run.calls else {}),
     }
 
@@ -146,7 +144,7 @@ def _row(run: JournaledRun, called: tuple[str, str | None], name: str, against: 
 
 
 def _d(d: Told, run: JournaledRun, evaluator: str) -> Told:
-    told = {key: d[key] for key in _OF_D}
+    told = {key: d[key] for key in OF_D}
     if "despite_failures" in d:
         short = ("diff", "ci", "p", "p_holm")
         ends = {end: d[end] and {key: d[end][key] for key in short} for end in ("at_worst", "at_zero")}
@@ -230,37 +228,7 @@ def _pairs(run: JournaledRun, where: Where, values: dict[str, Values], against: 
     }
     told = correct(found, lambda _: 0)
     axes = dict(zip(("evaluator", "task_model", "split"), where, strict=True))
-    return [{"a": a, "b": b, **axes, **{key: d[key] for key in _OF_D}} for (a, b), d in told.items()]
-
-
-def _models(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> list[Told]:
-    """Compare each model with the first one, which are families apart from the candidates'."""
-    first = run.task_models[0]
-    keys = [
-        ((evaluator, model, split), name)
-        for evaluator in run.evaluators
-        for name in run.candidates
-        for model in run.task_models[1:]
-        for split in run.splits
-    ]
-    found = {
-        (where, name): compare(means[where[0], first, where[2]][name], means[where][name], run, where[2])
-        for where, name in keys
-    }
-    decisive = (run.evaluators[0], run.deciding)
-    told = correct(found, lambda key: (key[0][2], (key[0][0], key[0][2]) == decisive))
-    return [
-        {
-            "a": first,
-            "b": where[1],
-            "candidate": name,
-            "evaluator": where[0],
-            "split": where[2],
-            "failed": sum(run.cells[where[0], model, where[2], name].failed for model in (first, where[1])),
-            **{key: d[key] for key in _OF_D},
-        }
-        for (where, name), d in told.items()
-    ]
+    return [{"a": a, "b": b, **axes, **{key: d[key] for key in OF_D}} for (a, b), d in told.items()]
 
 
 def _groups(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> dict[Any, Told]:
@@ -285,7 +253,7 @@ def _groups(run: JournaledRun, means: dict[Where, dict[str, Values]]) -> dict[An
                         found[where, name, path, label] = d
     for (where, name, path, label), d in correct(found, lambda key: (key[0][2], key[2])).items():
         group = told[where[:2], name][f"{path}={label}"]
-        group["vs_baseline"][where[2]] = {key: d[key] for key in _OF_D}
+        group["vs_baseline"][where[2]] = {key: d[key] for key in OF_D}
     return told
 
 

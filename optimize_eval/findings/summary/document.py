@@ -25,7 +25,6 @@ from optimize_eval.findings.shapes.row import (
     CandidatePair,
     GroupScores,
     LowScore,
-    ModelPair,
     Overfit,
     Row,
     ScoreGap,
@@ -53,6 +52,7 @@ from optimize_eval.findings.shaping import (
 from optimize_eval.findings.summary.cells import ReadCells, RecordsByCell
 from optimize_eval.findings.summary.compare import MOST_PAIRS
 from optimize_eval.findings.summary.gap import gap_between
+from optimize_eval.findings.summary.models import model_pairs
 from optimize_eval.findings.summary.more_repeats import points_about_repeats
 from optimize_eval.findings.summary.skips import points_about_skips
 from optimize_eval.findings.summary.verdict import judge
@@ -136,7 +136,7 @@ class _Summing:
             calibration=measured.calibration,
             corpus_bleu=measured.corpus_bleu,
             replies=measured.replies,
-            models=tuple(self._model_pairs()),
+            models=tuple(model_pairs(self._against)),
         )
         verdict = judge(summary, claims.winner, layout)
         skips = points_about_skips(summary, self._scores, layout)
@@ -237,20 +237,6 @@ class _Summing:
             CandidatePair(a=a, b=b, **family._asdict(), difference=score_difference(one))
             for a, b, one in self._against.pairs[family]
         ]
-
-    def _model_pairs(self) -> Iterator[ModelPair]:
-        first = self._layout.task_models[0]
-        for (where, name), one in self._against.models.items():
-            pair = self._scores[where._replace(task_model=first), name], self._scores[where, name]
-            yield ModelPair(
-                a=str(first),
-                b=str(where.task_model),
-                candidate=name,
-                evaluator=where.evaluator,
-                split=where.split,
-                failed=sum(scores.failed for scores in pair),
-                difference=score_difference(one),
-            )
 
     def _groups(self, families: Mapping[str, CellFamily], candidate: str) -> dict[str, GroupScores]:
         means = defaultdict[str, dict[str, Estimate]](dict)

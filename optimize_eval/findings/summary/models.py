@@ -1,10 +1,12 @@
-"""Points about the models that replied: each against the first one, prompt by prompt, the winner's first."""
+"""The models that replied, each against the first one, prompt by prompt: pairs, and points about them."""
 
 from collections.abc import Iterator
 
+from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.rows import MARKS, change, too_few
 from optimize_eval.findings.shapes.row import ModelPair
 from optimize_eval.findings.shapes.summary import Point, Summary
+from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.wording import count
 from optimize_eval.store.layout import Layout
@@ -17,6 +19,22 @@ _WORDS = {
     compare.HINT_BETTER: "may be better, a hint only, than",
     compare.HINT_WORSE: "may be worse, a hint only, than",
 }
+
+
+def model_pairs(against: Against) -> Iterator[ModelPair]:
+    """Shape the comparisons of models."""
+    first = against.layout.task_models[0]
+    for (where, name), one in against.models.items():
+        pair = against.scores[where._replace(task_model=first), name], against.scores[where, name]
+        yield ModelPair(
+            a=str(first),
+            b=str(where.task_model),
+            candidate=name,
+            evaluator=where.evaluator,
+            split=where.split,
+            failed=sum(scores.failed for scores in pair),
+            difference=score_difference(one),
+        )
 
 
 def points_about_models(summary: Summary, won_by: str | None, layout: Layout) -> Iterator[Point]:

@@ -11,8 +11,6 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.programs.identity import Identity
-from optimize_eval.prompts.checked import Where, check_prompts
-from optimize_eval.prompts.files import PromptFile, load_prompts
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import models_of
 from optimize_eval.run.splits import SplitSource
@@ -22,7 +20,8 @@ from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.tasks.target import Tasks, prompted_of, tasks_of
 
-if TYPE_CHECKING:  # which loads an HTTP client
+if TYPE_CHECKING:  # most runs have no prompts
+    from optimize_eval.prompts.files import PromptFile
     from optimize_eval.sweepfile.models import NamedModel
 
 _HOW = "--prompt 'prompts/*.md' --model openai/gpt-4o-mini, or --model cmd:./model"
@@ -32,7 +31,7 @@ _HOW = "--prompt 'prompts/*.md' --model openai/gpt-4o-mini, or --model cmd:./mod
 class Prompting:
     """Prompts, and the models that reply, each with its identity."""
 
-    prompts: tuple[PromptFile, ...]
+    prompts: "tuple[PromptFile, ...]"
     models: tuple[EvaluatorSpec, ...]
     extract: str = ""
     system: str | None = None
@@ -64,9 +63,10 @@ class Prompting:
 
     def check(self, sources: Iterable[SplitSource], say: Say) -> None:
         """Render all prompts over all examples; raises DataError with all that is wrong."""
-        examples = [Where(source.file, example) for source in sources for example in source.examples]
+        from optimize_eval.prompts.checked import Where, check_prompts  # noqa: PLC0415  see around
         from optimize_eval.templates import hosted  # noqa: PLC0415  see around
 
+        examples = [Where(source.file, example) for source in sources for example in source.examples]
         try:
             for name in check_prompts(self.prompts, examples):
                 say(f"note: the prompt {name} names no field: each example is sent the same text")
@@ -120,7 +120,8 @@ def load_prompting(
     """Load what options name; None where no prompt is named. `how` says how programs are called."""
     if not prompts:
         return None
-    from optimize_eval.session.models import model_specs  # noqa: PLC0415  most runs call no model
+    from optimize_eval.prompts.files import load_prompts  # noqa: PLC0415  most runs have none
+    from optimize_eval.session.replying.models import model_specs  # noqa: PLC0415  most runs call no model
     from optimize_eval.tasks.extract import extraction_of  # noqa: PLC0415
 
     extraction_of(options.extract or "")

@@ -1,0 +1,1 @@
+"""Models that a session calls, and prompts that they reply to."""
