@@ -77,6 +77,46 @@ def test_the_columns_are_the_records_bit_by_bit(run: Path, page: bytes, cli: Cli
         assert math.isnan(scores[at]) if record["score"] is None else scores[at] == record["score"]
 
 
+def test_numbers_of_side_information_are_counted_in_equal_steps(run: Path, page: bytes) -> None:
+    head = json.loads(parts(page)["head"])
+    told = in_this_process(run.parent)("report", run.name, "--format", "jsonl").stdout.splitlines()
+    records = [record for record in map(json.loads, told) if record["outcome"] == "scored"]
+    summary = {
+        (one["evaluator"], one["candidate"], one["split"], key): values["numbers"]
+        for one in head["summary"]["side_info"]
+        for key, values in one["keys"].items()
+        if "numbers" in values
+    }
+    axes, seen = head["axes"], set()
+    for one in head["histograms"]:
+        low, high = one["ends"]
+        for candidate, split, counts in one["cells"]:
+            names = axes["evaluators"][one["evaluator"]], axes["candidates"][candidate], axes["splits"][split]
+            expected = [0] * len(counts)
+            for record in records:
+                value = record.get(f"side_info.{one['key']}")
+                if (record["evaluator"], record["candidate"], record["split"]) == names and value is not None:
+                    expected[min(len(counts) - 1, int((value - low) / (high - low) * len(counts)))] += 1
+            assert counts == expected
+            assert sum(counts) == summary[*names, one["key"]]["n"]
+            seen.add((*names, one["key"]))
+    assert seen == set(summary)
+    assert len(seen) == 4 * 2 * 4  # candidates, splits, numbers that the judge says
+
+
+def test_numbers_beyond_all_bounds_and_of_no_width_are_counted_too(cli: Cli, tmp_path: Path) -> None:
+    said = '{"score": 1, "a.b": 1e308, "a": {"b": -1e308}, "same": 7, "huge": 1' + "0" * 400 + "}"
+    (tmp_path / "text.txt").write_text("x")
+    (tmp_path / "said.json").write_text(said)
+    options = ["--candidate", "text.txt", "--out", "r", "--no-preflight"]
+    assert cli("run", "-e", "e=sh -c 'cat said.json'", *options).status == 0
+    report(tmp_path / "r")
+    head = json.loads(parts((tmp_path / "r" / "report.html").read_bytes())["head"])
+    counted = {one["key"]: sum(one["cells"][0][2]) for one in head["histograms"]}
+    assert counted["same"] == 1
+    assert counted["a.b"] >= 1
+
+
 def details(page: bytes) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, part in parts(page).items():

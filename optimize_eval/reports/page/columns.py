@@ -47,13 +47,11 @@ class AxisNames:
 
     def key(self, cell: Cell) -> CellPlaces:
         """Give a cell by the places of its names."""
+        return self.places(cell.evaluator, cell.candidate, cell.task_model, cell.split)
+
+    def places(self, evaluator: str, candidate: str, task_model: str | None, split: str) -> CellPlaces:
         evaluators, candidates, task_models, splits = self._places
-        return (
-            evaluators[cell.evaluator],
-            candidates[cell.candidate],
-            task_models[cell.task_model],
-            splits[cell.split],
-        )
+        return evaluators[evaluator], candidates[candidate], task_models[task_model], splits[split]
 
 
 class RecordColumns:

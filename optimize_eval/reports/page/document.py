@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 
 from optimize_eval.reports.page import head
-from optimize_eval.reports.page.columns import AxisNames, RecordColumns
+from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.details import BlockIndex, blocks_of, packed_text
 from optimize_eval.reports.page.priority import in_order
 from optimize_eval.reports.page.source import PageSource
@@ -36,9 +36,8 @@ _SPARE = 20_000  # bytes for the index of the blocks, beside 6 for each example
 def pieces(source: PageSource, *, title: str, place: str, most: float | None = MOST) -> Iterator[bytes]:
     """Write a page; `most` is how many MB it may have, None for any."""
     axes = AxisNames(source.run)
-    columns = RecordColumns(axes, source.records())
+    columns, overview = head.read(source, axes, title=title, place=place)
     index = BlockIndex.of(axes)
-    overview = head.head_of(source, columns, title=title, place=place)
     first = b"".join(
         [
             _start(title),

@@ -11,8 +11,9 @@ from typing import Any
 
 from optimize_eval.findings.documents import from_dict, to_dict
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
-from optimize_eval.reports.page.columns import RecordColumns
+from optimize_eval.reports.page.columns import AxisNames, RecordColumns
 from optimize_eval.reports.page.drift import drifts
+from optimize_eval.reports.page.histograms import Histograms
 from optimize_eval.reports.page.source import PageSource
 from optimize_eval.store.manifest import Manifest, evaluators_of, kind_of
 
@@ -23,8 +24,18 @@ MOST_OF_A_TEXT, MOST_OF_TEXTS = 64_000, 2_000_000  # bytes of a candidate, and o
 _OF_EXAMPLES = frozenset({"lines", "sha256", "clusters", "groups", "names", "inputs"})
 
 
-def head_of(source: PageSource, columns: RecordColumns, *, title: str, place: str) -> dict[str, Any]:
-    """Put together what the overview is made from; `place` is the run's folder as people name it."""
+def read(
+    source: PageSource, axes: AxisNames, *, title: str, place: str
+) -> tuple[RecordColumns, dict[str, Any]]:
+    """Read all records once: the columns, and the head, for which `place` is the folder as people name it."""
+    histograms = Histograms(axes, source.summary["side_info"])
+    columns = RecordColumns(axes, histograms.through(source.records()))
+    head = _head_of(source, columns, title=title, place=place)
+    return columns, {**head, "histograms": histograms.to_dict()}
+
+
+def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: str) -> dict[str, Any]:
+    """Put together what the overview is made from."""
     candidates = list(with_texts_that_fit(source.run["candidates"]))
     return {
         "schema": SCHEMA,

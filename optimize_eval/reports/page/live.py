@@ -13,7 +13,7 @@ from pathlib import Path
 from optimize_eval.findings.board.examples import own_boards, stored_board
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.page import head
-from optimize_eval.reports.page.columns import AxisNames, RecordColumns
+from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.details import block_of
 from optimize_eval.reports.page.source import Examples, PageSource, examples_of, source_of
 from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY
@@ -93,8 +93,7 @@ def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
         boards = {"": board, **own_boards(stored)}
     source = source_of(stored, boards=boards)
     axes = AxisNames(source.run)
-    columns = RecordColumns(axes, source.records())
-    document = head.head_of(source, columns, title=folder.resolve().name, place=str(folder))
+    columns, document = head.read(source, axes, title=folder.resolve().name, place=str(folder))
     state = {"state": str(listed.state), "changed_at": listed.changed_at}
     text = strict_json.dumps({**document, "live": state})
     return Snapshot(

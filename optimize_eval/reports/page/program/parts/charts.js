@@ -126,17 +126,27 @@ function estimate(value, ci, domain, zero) {
 }
 
 /**
- * Where numbers lie: lowest to highest, the middle 50 to 95 %, the means of val and train.
+ * How often which number was said, in equal steps; the means of val and train stand in it.
+ * @param {number[] | null} counts
  * @param {any} here
  * @param {any} train
  * @param {[number, number]} domain
  * @param {string} colour
  */
-function span(here, train, domain, colour) {
+function spread(counts, here, train, domain, colour) {
   const x = scale(domain, [4, 136]);
-  return svg("svg", { class: "span", viewBox: "0 0 140 22", role: "img", "aria-label": `mean ${number(here.mean)}` },
-    svg("line", { class: "axis-line", x1: x(here.min), x2: x(here.max), y1: 11, y2: 11 }),
-    svg("rect", { class: "fill-same", x: x(here.p50), y: 7, width: Math.max(1, x(here.p95) - x(here.p50)), height: 8 }),
-    train && train.mean !== null && svg("line", { class: `train-mark ${colour}`, x1: x(train.mean), x2: x(train.mean), y1: 1, y2: 21 }),
-    here.mean !== null && svg("line", { class: `mean-mark ${colour}`, x1: x(here.mean), x2: x(here.mean), y1: 1, y2: 21 }));
+  const known = counts || [];
+  const top = Math.max(1, ...known);
+  const step = (domain[1] - domain[0]) / (known.length || 1);
+  const bars = known.map((many, at) => {
+    const height = many ? Math.max(1.5, (26 * many) / top) : 0;
+    const from = domain[0] + at * step;
+    const title = `${number(from)} to ${number(from + step)}: ${count(many, "value")}`;
+    const width = step > 0 ? 132 / known.length - 0.5 : 6;
+    return many > 0 && svg("rect", { class: "fill-same", x: step > 0 ? x(from) : 67, y: round(32 - height), width: round(width), height: round(height) }, svg("title", null, title));
+  });
+  const place = (mean) => (step > 0 || !counts ? x(mean) : 70);
+  const line = (kind, mean) => mean !== null && mean !== undefined && svg("line", { class: `${kind} ${colour}`, x1: place(mean), x2: place(mean), y1: 2, y2: 34 });
+  return svg("svg", { class: "spread", viewBox: "0 0 140 36", role: "img", "aria-label": `from ${number(here.min)} to ${number(here.max)}, mean ${number(here.mean)}` },
+    ...bars, svg("line", { class: "axis-line", x1: 4, x2: 136, y1: 32, y2: 32 }), line("train-mark", train?.mean), line("mean-mark", here.mean));
 }

@@ -15,31 +15,33 @@ function sidesTab(app) {
   const places = data.isDiff ? [state.a, state.b] : [...data.axes.candidates.keys()].slice(0, MOST_COLUMNS);
   const columns = places.map((place) => ({ place, candidate: data.axes.candidates[place] })).map((one) => ({ ...one, here: at(one.candidate, split), there: train ? at(one.candidate, train) : {} }));
   const keys = [...new Set(columns.flatMap((column) => Object.keys(column.here)))].sort();
-  const legend = train ? `bars and bold: ${split} · dashed: ${train} · drift: a shift from train to val beyond 3 standard errors` : "";
+  const legend = train ? `bars, line and bold: ${split} · dashed: ${train} · drift: a shift from train to val beyond 3 standard errors` : "";
   const more = data.isDiff ? 0 : data.axes.candidates.length - columns.length;
   return [
     h("div", { class: "toolbar" }, data.isDiff && pairChooser(app), usualControls(app, { both: false }), h("span", { class: "legend" }, legend)),
     keys.length
-      ? h("section", { class: "card" }, sidesTable(app, keys, columns), more > 0 && h("p", { class: "note" }, `… and ${count(more, "more candidate")}: see summary.json`))
+      ? h("section", { class: "card" }, sidesTable(app, keys, columns, data.axes.splits.indexOf(split)), more > 0 && h("p", { class: "note" }, `… and ${count(more, "more candidate")}: see summary.json`))
       : h("p", { class: "note" }, said(evaluator), ` said nothing beside its scores on ${split}.`),
     columns.length > 0 && lowest(app, columns, split),
   ];
 }
 
-function sidesTable(app, keys, columns) {
+function sidesTable(app, keys, columns, split) {
   const { data } = app;
   const heads = columns.map(({ place }) => h("th", { scope: "col" }, named(data, place)));
   const hasDrift = data.axes.splits.includes("train") && data.axes.splits.includes("val");
   const rows = keys.map((key) => {
     const values = columns.map(({ here }) => here[key]).filter(Boolean);
-    const domain = domainOfKey(columns, key);
+    const drawn = data.head.histograms.find((one) => one.key === key && one.evaluator === app.state.ev && one.task_model === app.state.tm);
+    const countsOf = (place) => drawn?.cells.find(([candidate, of]) => candidate === place && of === split)?.[2] || null;
+    const domain = drawn?.ends || domainOfKey(columns, key);
     return h("tr", null,
-      h("th", { scope: "row" }, h("code", null, said(key)), below(`${kindOf(values[0])}, ${count(values.reduce((sum, one) => sum + one.n, 0), "value")}`)),
-      hasDrift && h("td", null, driftOf(app, key)),
-      columns.map(({ here, there, place }) => h("td", null, keyCell(here[key], there[key], domain, lookOf(data, place).colour))));
+      h("th", { scope: "row" }, h("code", null, said(key)), below(`${kindOf(values[0])}, ${count(values.reduce((sum, one) => sum + one.n, 0), "value")}`), hasDrift && h("span", { class: "in-narrow" }, driftOf(app, key))),
+      hasDrift && h("td", { class: "w3" }, driftOf(app, key)),
+      columns.map(({ here, there, place }) => h("td", null, keyCell(here[key], there[key], domain, lookOf(data, place).colour, countsOf(place)))));
   });
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Side info" },
-    h("table", { class: "sides" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Key"), hasDrift && h("th", { scope: "col" }, "Drift"), heads)), h("tbody", null, rows)));
+    h("table", { class: "sides" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Key"), hasDrift && h("th", { scope: "col", class: "w3" }, "Drift"), heads)), h("tbody", null, rows)));
 }
 
 function kindOf(value) {
@@ -55,11 +57,11 @@ function domainOfKey(columns, key) {
   return extent(numbers.flatMap((one) => [one.min, one.max]), 0);
 }
 
-function keyCell(here, train, domain, colour) {
+function keyCell(here, train, domain, colour, counts) {
   if (!here) return h("span", { class: "quiet" }, DASH);
   if (here.numbers) {
     const before = train?.numbers?.mean != null ? h("span", { class: "quiet" }, ` train ${number(train.numbers.mean)}`) : null;
-    return [span(here.numbers, train?.numbers, domain, colour), h("div", null, h("b", null, number(here.numbers.mean)), before)];
+    return [spread(counts, here.numbers, train?.numbers, domain, colour), h("div", null, h("b", null, number(here.numbers.mean)), before)];
   }
   if (here.booleans) return rateCell(here.booleans, train?.booleans, colour);
   if (here.texts) {
