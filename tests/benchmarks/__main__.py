@@ -57,6 +57,9 @@ ROWS: Sequence[Measure] = (
     large_run.report_cpu,
     large_run.csv_cpu,
     large_run.csv_memory,
+    large_run.page_cpu,
+    large_run.page_memory,
+    large_run.page_size,
     large_run.resume_cpu,
     large_run.record_size,
 )

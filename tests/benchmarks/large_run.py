@@ -60,6 +60,27 @@ def csv_memory() -> Row:
     return Row(what="the same: peak RSS", value=peak / _MB, bar=60, unit=" MB")
 
 
+def page_cpu() -> Row:
+    """Tell what a page takes to write; how soon it can be used is tests/page's."""
+    run, _ = _finished(10)
+    seconds = median_of(lambda: spend(["report", str(run.run), "--format", "html"]).own, rounds=3)
+    what = "`report --format html`, 100,000 records, 1 KB side info: CPU"
+    return Row(what=what, value=seconds, bar=5, unit=" s")
+
+
+def page_memory() -> Row:
+    run, _ = _finished(10)
+    peak = spend(["report", str(run.run), "--format", "html"]).peak
+    return Row(what="the same: peak RSS", value=peak / _MB, bar=300, unit=" MB")
+
+
+def page_size() -> Row:
+    run, _ = _finished(10)
+    spend(["report", str(run.run), "--format", "html"])
+    size = (run.run / "report.html").stat().st_size
+    return Row(what="the same: the file", value=size / _MB, bar=25, unit=" MB")
+
+
 def resume_cpu() -> Row:
     """Resume without asking: `--dry-run` reads the data, plans, and reads the journal for what is owed."""
     run, _ = _finished(10)

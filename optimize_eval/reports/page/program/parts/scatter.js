@@ -2,6 +2,7 @@
 // A against B, example by example: equal places are one bubble, so 100,000 examples draw as fast as 50.
 
 const BINS = 40;
+const LEFT = 56; // of it, where the names of the ticks stand
 
 /**
  * @param {[number, number][]} pairs
@@ -11,16 +12,16 @@ const BINS = 40;
 function scatter(pairs, nameA, nameB) {
   const size = 420;
   const domain = extent(pairs.flat(), 0.04);
-  const x = scale(domain, [46, size - 8]);
+  const x = scale(domain, [LEFT, size - 8]);
   const y = scale(domain, [size - 46, 8]);
   const bubbles = binned(pairs, domain);
   const top = Math.max(1, ...bubbles.map((one) => one.many));
   return svg("svg", { class: "chart square", viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": `${nameB} against ${nameA}, example by example` },
     gridLines(domain, x, y, size),
     svg("line", { class: "dashed", x1: x(domain[0]), y1: y(domain[0]), x2: x(domain[1]), y2: y(domain[1]) }),
-    bubbles.map((one) => bubble(one, top, x, y)),
-    svg("text", { class: "italic", x: 54, y: 24 }, "B better"),
+    svg("text", { class: "italic", x: LEFT + 8, y: 24 }, "B better"),
     svg("text", { class: "italic", x: size - 12, y: size - 54, "text-anchor": "end" }, "B worse"),
+    bubbles.map((one) => bubble(one, top, x, y)),
     svg("text", { class: "bold", x: size / 2 + 20, y: size - 6, "text-anchor": "middle" }, cut(nameA, 44)),
     svg("text", { class: "bold", transform: `translate(12 ${size / 2 - 20}) rotate(-90)`, "text-anchor": "middle" }, cut(nameB, 44)));
 }
@@ -56,9 +57,9 @@ function gridLines(domain, x, y, size) {
   const { step, found } = ticks(domain[0], domain[1], 6);
   return found.map((value) => [
     svg("line", { class: "grid-line", x1: x(value), x2: x(value), y1: 8, y2: size - 46 }),
-    svg("line", { class: "grid-line", x1: 46, x2: size - 8, y1: y(value), y2: y(value) }),
+    svg("line", { class: "grid-line", x1: LEFT, x2: size - 8, y1: y(value), y2: y(value) }),
     svg("text", { x: x(value), y: size - 28, "text-anchor": "middle" }, tickText(value, step)),
-    svg("text", { x: 40, y: y(value) + 4, "text-anchor": "end" }, tickText(value, step)),
+    svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value, step)),
   ]);
 }
 
