@@ -19,7 +19,6 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
-from optimize_eval.rows.selection import value_at
 from optimize_eval.run.splits import (
     PlanExamples,
     SplitSource,
@@ -28,6 +27,7 @@ from optimize_eval.run.splits import (
     check_sight,
     humans_of,
     label_at,
+    output_of,
 )
 from optimize_eval.store.keys import key_of
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
@@ -253,7 +253,7 @@ def _planned(source: SplitSource, candidates: Sequence[Candidate]) -> tuple[Plan
             raw=example.raw,
             line=example.line,
             sha256=_sha256(example.raw),
-            texts=tuple(value_at(example.value, field) for field in fields),
+            texts=tuple(output_of(example, field) for field in fields),
         )
         for example in source.examples
     )

@@ -13,7 +13,7 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec, Sighted
 from optimize_eval.reading import strict_json
-from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.datasets import Example, is_table
 from optimize_eval.rows.selection import value_at
 from optimize_eval.store.growing.example_texts import ExampleTexts
 from optimize_eval.store.layout import NO_VALUE, SINGLE
@@ -82,10 +82,20 @@ def check_fields(source: SplitSource, fields: Sequence[str]) -> None:
         )
         for example in source.examples
         for field in fields
-        if not isinstance(value_at(example.value, field), str)
+        if not _is_output(source, value_at(example.value, field))
     ]
     if problems:
         raise DataError(problems)
+
+
+def _is_output(source: SplitSource, value: Any) -> bool:
+    """Return True for a text, and in a table for a whole number: its digits are what stands there."""
+    return isinstance(value, str) or (type(value) is int and is_table(source.file))
+
+
+def output_of(example: Example, field: str) -> str:
+    """Give the recorded output in a field that was checked."""
+    return str(value_at(example.value, field))
 
 
 def check_labels(sources: Sequence[SplitSource], cluster_by: str | None, group_by: Sequence[str]) -> None:
@@ -209,9 +219,7 @@ def _start(value: Any, most: int) -> str:
 
 
 def _digests(source: SplitSource, field: str) -> list[str]:
-    return [
-        hashlib.sha256(value_at(example.value, field).encode()).hexdigest() for example in source.examples
-    ]
+    return [hashlib.sha256(output_of(example, field).encode()).hexdigest() for example in source.examples]
 
 
 def choose(

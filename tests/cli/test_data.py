@@ -110,6 +110,21 @@ def test_a_table_is_a_dataset_for_every_command(cli: Cli, tmp_path: Path) -> Non
     assert changed.json["summary"]["rows"][0]["splits"]["train"]["mean"] == 0.0
 
 
+def test_recorded_outputs_of_a_table_may_be_numbers(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_text("target,old,new\n2,2,2\n4,5,4\n7,,8\n")
+    fields = ("--candidate-field", "old", "--candidate-field", "new", "--dataset", "d.csv")
+    empty = cli("run", "-e", "@exact_match", *fields, "--out", "r")
+    assert empty.status == 2
+    assert "d.csv:3:1: no text in the field 'old', which is to be the candidate" in empty.stderr
+    (tmp_path / "d.csv").write_text("target,old,new\n2,2,2\n4,5,4\n7,8,8\n")
+    done = cli("run", "-e", "@exact_match", *fields, "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    rows = done.json["summary"]["rows"]
+    assert [row["splits"]["train"]["mean"] for row in rows] == [1 / 3, 2 / 3]
+    assert cli("preflight", "-e", "@exact_match", *fields).status == 0
+    assert cli("report", "r", "--check").status == 0
+
+
 def test_what_is_wrong_with_tables_is_listed_for_all_files_before_a_call(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text(SUMS + "4,5\n")
     (tmp_path / "v.json").write_text("[{}, 7]")

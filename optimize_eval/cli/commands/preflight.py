@@ -26,11 +26,11 @@ from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.reports.terminal import preflight as report
 from optimize_eval.rows.datasets import Example
-from optimize_eval.rows.selection import parse_selection, value_at
+from optimize_eval.rows.selection import parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at
-from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of
+from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
 from optimize_eval.session.inputs import load_all_candidates, load_splits
 from optimize_eval.session.opening import reusable
 
@@ -157,7 +157,7 @@ def _material(
 
 
 def _text(candidate: Candidate, example: Example) -> str:
-    return value_at(example.value, candidate.field) if candidate.field else candidate.text
+    return output_of(example, candidate.field) if candidate.field else candidate.text
 
 
 def _data_line(splits: dict[str, tuple[Example, ...]]) -> str:
