@@ -153,7 +153,7 @@ def _forget_failures(folder: Path) -> None:
     """Let an evaluator that scored nothing be fixed: the search starts over, with what others scored."""
     recorded = [journal.decode(entry.line) for entry in journal.entries(folder / PROPOSALS)]
     _rewrite(folder / PROPOSALS, [one for one in recorded if one.keys() & {"schema", "ended_at"}])
-    _rewrite(folder / EVALUATIONS, scored_in(folder / EVALUATIONS).values())
+    _rewrite(folder / EVALUATIONS, dict(scored_in(folder / EVALUATIONS)).values())
 
 
 def _rewrite(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
@@ -251,8 +251,8 @@ def _beyond_search(finished: Finished | None) -> int:
     if finished is None:
         return 0
     folder = finished.stored.folder
-    reused = {key for key, record in scored_in(folder / JOURNAL).items() if "reused_from" in record}
-    recorded = scored_in(folder / EVALUATIONS).keys() | reused
+    recorded = {key for key, _ in scored_in(folder / EVALUATIONS)}
+    recorded |= {key for key, record in scored_in(folder / JOURNAL) if "reused_from" in record}
     plans = [called.plan for called in finished.calls if called.plan]
     return sum(plan.unit(number).key not in recorded for plan in plans for number in range(plan.layout.size))
 

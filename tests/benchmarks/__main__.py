@@ -19,6 +19,7 @@ from tests.benchmarks import (
     one_shot,
     program,
     prompt_run,
+    search_run,
     task_run,
     whole_run,
 )
@@ -51,6 +52,8 @@ ROWS: Sequence[Measure] = (
     task_run.bench_cpu_per_task,
     task_run.bench_memory_growth,
     prompt_run.own_cpu_per_row,
+    search_run.own_cpu_per_evaluation,
+    search_run.growth,
     whole_run.peers,
     large_run.peak_memory,
     large_run.growth,

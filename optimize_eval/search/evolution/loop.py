@@ -5,6 +5,7 @@ with it.
 """
 
 from collections.abc import Mapping, Sequence
+from sys import intern
 from typing import Any
 
 from gepa.api import optimize
@@ -92,7 +93,7 @@ class Watcher:
         candidate, parents = event["candidate"], tuple(event["parent_ids"])
         key = tuple(candidate.values())
         proposer, note = self._origins.get(key, ("merge" if len(parents) > 1 else "", ""))
-        values = {str(one): float(score) for one, score in event["scores_by_val_id"].items()}
+        values = {intern(str(one)): float(score) for one, score in event["scores_by_val_id"].items()}
         outputs = event.get("outputs_by_val_id") or {}  # GEPA keeps none of the seed, which is the first step
         node = Node(
             number=event["candidate_idx"],

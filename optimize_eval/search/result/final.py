@@ -53,7 +53,7 @@ def sweep_finalists(
         reachable(prepared.plan, connecting) as handing_over,
         opened(folder, prepared.plan, prepared.manifest, handling, _say_nothing) as stored,
     ):
-        _plant(stored, prepared.plan, scored_in(folder / EVALUATIONS))
+        _plant(stored, prepared.plan, folder / EVALUATIONS)
         settings = handling.settings(prepared.plan)
         called = call(prepared.plan, stored, settings, host, connecting=handing_over)
         summary = summarise(stored)
@@ -70,10 +70,11 @@ def _say_nothing(_note: str) -> None:
     """Be silent: what an earlier sweep compared is of no interest to who searches on."""
 
 
-def _plant(stored: StoredRun, plan: Plan, records: Mapping[str, Mapping[str, Any]]) -> None:
+def _plant(stored: StoredRun, plan: Plan, evaluations: Path) -> None:
     """Write what is known of owed units into the journal, by the names that they have there."""
     view = stored.ledger
     owed = [plan.unit(number) for number in view.owed(range(plan.layout.size))]
+    records = dict(scored_in(evaluations, {unit.key for unit in owed}))
     planted = [unit for unit in owed if unit.key in records]
     if not planted:
         return

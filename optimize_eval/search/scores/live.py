@@ -5,12 +5,12 @@ own.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
@@ -31,6 +31,14 @@ from optimize_eval.search.stopping import Meter, cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.keys import key_of
+
+
+class _Place(NamedTuple):
+    """Where a record stands in the journal."""
+
+    offset: int
+    length: int
+
 
 Examples = Mapping[tuple[str, int | None], Example | None]
 
@@ -64,7 +72,8 @@ class LiveScorer:
         self._live = LiveEvaluators(self._specs, stop, connecting)
         self._engine = LocalEngine(slots, self._tick)
         self._clock = Clock()
-        self._known: dict[str, Outcome] = {}
+        self._known: dict[str, Outcome | _Place] = {}
+        self._fresh: dict[str, Outcome] = {}  # of the pairs that are being scored
         self._units: dict[int, Unit] = {}
         self._path = path
         self._journal: journal.Journal | None = None
@@ -101,9 +110,20 @@ class LiveScorer:
         if owed:
             self._call(owed)
         try:
-            return [tuple(self._known[unit.key] for unit in units) for units in planned]
+            return [tuple(self._recorded(unit.key) for unit in units) for units in planned]
         except KeyError:
             raise cut_off(self._stop, " while examples were scored", self._meter) from None
+
+    def _recorded(self, key: str) -> Outcome:
+        """Give an outcome; side information stays on disk while nobody looks at it."""
+        if key in self._fresh:
+            return self._fresh[key]
+        known = self._known[key]
+        if not isinstance(known, _Place) or self._path is None:
+            return known  # type: ignore[return-value]
+        with self._path.open("rb") as stream:
+            stream.seek(known.offset)
+            return _outcome(journal.decode(stream.read(known.length)))
 
     def _is_known(self, unit: Unit) -> bool:
         """Look whether a call is recorded, here or elsewhere: then its record is copied."""
@@ -145,6 +165,7 @@ class LiveScorer:
 
     def _call(self, owed: Sequence[Unit]) -> None:
         self._units = {unit.number: unit for unit in owed}
+        self._fresh = {}
         lanes = [
             Lane(
                 units=[unit.number for unit in owed if unit.evaluator == place],
@@ -167,9 +188,12 @@ class LiveScorer:
         return [record_of(unit, outcome, started_at) for unit, outcome in answers]
 
     def _done(self, record: Record) -> None:
+        key = record.unit.key
+        self._known[key] = self._fresh[key] = record.outcome
         if self._journal:
-            self._journal.append(record.line)
-        self._known[record.unit.key] = record.outcome
+            offset = self._journal.append(record.line)
+            if isinstance(record.outcome, Scored):
+                self._known[key] = _Place(offset, len(record.line))
         self.made += 1
         usages = [usage.to_dict() for usage in record.outcome.spent.usages]
         self._meter.take(self._specs[record.unit.evaluator].name, usages)
@@ -184,15 +208,18 @@ class LiveScorer:
 
     def _read(self, path: Path) -> int:
         end = 0
-        final = scored_in(path.with_name(JOURNAL))  # of an earlier final sweep
         with suppress(FileNotFoundError):
             for entry in journal.entries(path):
                 record = journal.decode(entry.line)
-                self._known[record["key"]] = _outcome(record)
+                is_scored = record["outcome"] == "scored"
+                self._known[record["key"]] = (
+                    _Place(entry.offset, entry.length) if is_scored else _outcome(record)
+                )
                 self.made += "reused_from" not in record
                 self._meter.take(str(record["evaluator"]), record.get("usage", ()), is_earlier=True)
                 end = entry.offset + entry.length
-        self._known.update((key, _outcome(record)) for key, record in final.items())
+        of_final = scored_in(path.with_name(JOURNAL))  # of an earlier final sweep
+        self._known.update((key, _outcome(record)) for key, record in of_final)
         return end
 
     def _close_journal(self) -> None:
@@ -205,15 +232,14 @@ _OF_ITS_PLACE = frozenset(
 )
 
 
-def scored_in(path: Path) -> dict[str, dict[str, Any]]:
-    """Read the records of a journal that are final, by key: what was scored or skipped."""
-    records: dict[str, dict[str, Any]] = {}
+def scored_in(path: Path, keys: Container[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read the final records of a journal, what was scored or skipped, with their keys: all or the wanted."""
     with suppress(FileNotFoundError):
         for entry in journal.entries(path):
-            record = journal.decode(entry.line)
-            if record.get("outcome") in {"scored", "skipped"}:
-                records[record["key"]] = record
-    return records
+            record = journal.glance(entry.line)
+            is_final = record.get("outcome") in {"scored", "skipped"}
+            if is_final and (keys is None or record["key"] in keys):
+                yield record["key"], journal.decode(entry.line)
 
 
 def _outcome(record: Mapping[str, Any]) -> Outcome:
