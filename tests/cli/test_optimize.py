@@ -133,12 +133,17 @@ def test_a_report_has_the_verdict_that_knows_among_how_many_was_chosen(found: tu
     assert as_json["verdict"]["by"]["from"] == "crossfit"
     assert as_json["search"]["curve"] == done.json["curve"]
     assert cli("report", "r", "--json", "--check").status == 0
+    page = Path(cli("report", "r", "--format", "html").stdout.strip())
+    head = json.loads(re.findall(r'id="head">(.*?)</script>', (folder / page).read_text())[0])
+    assert head["summary"]["verdict"]["text"] == done.json["verdict"]["text"]
+    assert head["search"]["lineage"] == done.json["lineage"]
+    assert len(head["search"]["curve"]) == len(head["search"]["candidates"]) == among + 1
     (listed,) = cli("runs", ".", "--json").json["runs"]
     assert listed["verdict"] == done.json["verdict"]["text"]
     (folder / "r" / "search.json").write_text("{}")
     assert "beats seed on held-out data" in cli("report", "r").stdout
     (folder / "r" / "search.json").write_text(json.dumps({**done.json, "verdict": 7}))
-    assert cli("report", "r", "--format", "md").status == 0
+    assert [cli("report", "r", "--format", name).status for name in ("md", "html")] == [0, 0]
     (folder / "r" / "search.json").write_text(json.dumps(done.json))
 
 

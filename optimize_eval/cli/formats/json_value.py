@@ -3,7 +3,8 @@
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.cli.options import gates
-from optimize_eval.cli.printed import leaderboards, searched
+from optimize_eval.cli.printed import leaderboards
+from optimize_eval.reports import searched
 
 
 def of_run(run: RunReport) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from optimize_eval.cli import output
-from optimize_eval.cli.printed import checked, searched
+from optimize_eval.cli.printed import checked
 from optimize_eval.cli.printed.page import PageOptions
 from optimize_eval.cli.printed.records import RecordLayout
 from optimize_eval.findings import demands
@@ -19,6 +19,7 @@ from optimize_eval.findings.some_examples import SomeExamples
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.reading import files
+from optimize_eval.reports import searched
 from optimize_eval.store.folder import SUMMARY
 from optimize_eval.store.note import command_of, note_of
 from optimize_eval.store.stored import StoredRun
@@ -101,7 +102,7 @@ class RunReport(Reported):
         """Give what the search said that the run ended."""
         if self.some or self.of_a_bench is not None:
             return None
-        return searched.search_of(self.stored.folder, self.summary)
+        return searched.search_of(self.stored.folder, self.summary.to_dict())
 
     @property
     def told(self) -> Summary:

@@ -4,7 +4,6 @@ A run's verdict corrects for the candidates that it has; the search had val see 
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +11,10 @@ import orjson
 
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
-from optimize_eval.findings.documents import from_dict
-from optimize_eval.findings.shapes.summary import Summary, Verdict
 from optimize_eval.reading import files
 from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH
 from optimize_eval.store.listing.searches import STOPPED, stopped_session
 from optimize_eval.store.stored import StoredRun
-
-_SCHEMA = "optimize-eval.optimize.v1"
-
-
-def search_of(folder: Path, summary: Summary) -> Mapping[str, Any] | None:
-    """Read what the search said; None where the run is not, or no more, the one that it ended with."""
-    try:
-        document = orjson.loads(files.load(folder / SEARCH, files.OF_A_RUN))
-        rows = document["summary"]["rows"] if document["schema"] == _SCHEMA else None
-    except (OSError, orjson.JSONDecodeError, LookupError, TypeError):
-        return None
-    told: Mapping[str, Any] = document
-    return told if rows == orjson.loads(orjson.dumps(summary.to_dict()["rows"])) else None
 
 
 def show(document: Mapping[str, Any]) -> bool:
@@ -70,27 +54,6 @@ def note_later(stored: StoredRun) -> None:
         command = f"; to resume:\n  {stopped.command}" if stopped.command else ""
         how = stopped.sentence or "it was killed"
         output.say(f"note: the search was continued since, and has no other result yet: {how}{command}")
-
-
-def with_verdict(summary: Summary, document: Mapping[str, Any] | None) -> Summary:
-    """Put a search's verdict in the place of its final sweep's; an edited one leaves that."""
-    if document is None:
-        return summary
-    try:
-        return replace(summary, verdict=from_dict(Verdict, _of_a_summary(document["verdict"])))
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return summary
-
-
-def beside_verdict(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what a search says beside its verdict and its final sweep's summary."""
-    return {name: one for name, one in document.items() if name not in {"schema", "verdict", "summary"}}
-
-
-def _of_a_summary(verdict: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what only a search's verdict has."""
-    by = verdict["by"] and {name: verdict["by"][name] for name in ("diff", "ci", "p", "from")}
-    return {**verdict, "by": by}
 
 
 def _ended(folder: Path, status: str) -> Mapping[str, Any] | None:

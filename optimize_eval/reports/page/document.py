@@ -23,8 +23,8 @@ MOST = 25  # MB
 PROGRAM = (
     *("dom", "format", "data", "state"),
     *("parts/controls", "parts/marks", "parts/charts", "parts/scatter", "parts/grid", "parts/diff"),
-    *("tabs/overview", "tabs/carry", "tabs/compare", "tabs/examples", "tabs/drawer", "tabs/sides"),
-    *("tabs/failures", "tabs/reproduce", "tabs/bench", "tabs/diff", "tabs/boards"),
+    *("tabs/overview", "tabs/carry", "tabs/search", "tabs/compare", "tabs/examples", "tabs/drawer"),
+    *("tabs/sides", "tabs/failures", "tabs/reproduce", "tabs/bench", "tabs/diff", "tabs/boards"),
     *("header", "main", "served", "start"),
 )
 STYLE = ("colours", "page", "parts")

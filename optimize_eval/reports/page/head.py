@@ -42,6 +42,7 @@ def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: s
         "title": title,
         "run": {**without_examples(source.run), "kind": kind_of(source.run), "candidates": candidates},
         "summary": source.summary,
+        "search": source.search and {name: one for name, one in source.search.items() if name != "verdict"},
         "boards": {name: board.to_dict() for name, board in source.boards.items()},
         "axes": columns.axes.to_dict(),
         "cells": columns.cells,

@@ -15,6 +15,7 @@ from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import SCHEMA
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.reading import files
+from optimize_eval.reports.searched import on_a_page
 from optimize_eval.rows.datasets import read_dataset
 from optimize_eval.store.folder import JOURNAL, SUMMARY
 from optimize_eval.store.layout import Cell
@@ -36,6 +37,7 @@ class PageSource:
 
     run: Manifest
     summary: Mapping[str, Any]  # as JSON has it: a page hands it on
+    search: Mapping[str, Any] | None = None  # that the run ended
     boards: Mapping[str, Board] = field(default_factory=dict)
     records: Callable[[], Iterator[PlacedRecord]]
     records_of: Callable[[str, Places], Iterator[PlacedRecord]]
@@ -51,10 +53,13 @@ def source_of(
 ) -> PageSource:
     """Say where the documents and records of a run are; a summary that is given stands for the stored one."""
     names = [candidate["name"] for candidate in stored.manifest["candidates"]]
+    shown = summary_of(stored) if summary is None else _as_read(summary)
+    search = on_a_page(stored.folder, shown)
     return PageSource(
         run=stored.manifest,
         against=[names.index(stored.manifest["baseline"])] * len(names),
-        summary=summary_of(stored) if summary is None else _as_read(summary),
+        summary=shown if search is None else {**shown, "verdict": search["verdict"]},
+        search=search,
         boards=boards or {},
         records=lambda: all_records(stored),
         records_of=lambda split, places: records_at(stored, split, places),

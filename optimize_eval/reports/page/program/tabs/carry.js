@@ -14,7 +14,7 @@ function carryOver(app, rows) {
   const train = trainOf(data, split);
   const isKnown = (row, name) => row.vs_baseline?.[name]?.diff != null;
   const shown = train ? rows.filter((row) => isKnown(row, split) && isKnown(row, train)) : [];
-  const reach = reachOf(app);
+  const reach = data.head.search ? null : reachOf(app); // a search's verdict says it, corrected for its choice
   if (!train || !shown.length) return reach && section("", "How small a difference this run can find", reach);
   const crosses = shown.map((row) => ({ row, x: row.vs_baseline[train], y: row.vs_baseline[split] }));
   return section("", "Does the gain carry over to held-out data?", carryChart(data, crosses, split, train), reach);

@@ -13,6 +13,7 @@ function overview(app) {
   return [
     verdictOf(data.summary.verdict, app),
     rows.length > 0 && leaderboard(app, rows),
+    data.head.search && searchOf(data),
     h("div", { class: "two" }, hasOthers && carryOver(app, rows), data.isWhole && worstOf(app, rows)),
   ];
 }
@@ -85,10 +86,11 @@ function leaderboard(app, rows) {
   });
   const leftOut = `failed ${data.summary.units.skipped ? "and skipped " : ""}calls are in no mean`;
   const legend = rows.length > 1 && data.isWhole ? `▲▼ confirmed · △▽ hint only · dashed: baseline · ${leftOut}` : leftOut;
+  const chosen = data.head.search ? "Δ and p are not corrected for the search's choice · " : "";
   return h(
     "section",
     { class: "card" },
-    h("div", { class: "card-head" }, h("h2", null, "Leaderboard: ", said(data.axes.evaluators[state.ev])), usualControls(app, { split: false }), h("span", { class: "legend" }, legend)),
+    h("div", { class: "card-head" }, h("h2", null, "Leaderboard: ", said(data.axes.evaluators[state.ev])), usualControls(app, { split: false }), h("span", { class: "legend" }, chosen, legend)),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Leaderboard" }, h("table", { class: "board" }, h("thead", null, h("tr", null, heads)), h("tbody", null, lines))),
     latencyOf(app),
   );
