@@ -136,3 +136,16 @@ def test_money_needs_the_price_of_each_model(cli: Cli, server: FakeModel, models
 
     assert (done.status, server.requests()) == (2, [])
     assert "--max-cost cannot be kept: no price is known for openai/m" in done.stderr
+
+
+def test_a_program_and_a_model_that_are_named_take_turns_and_one_of_the_environment_gives_way(
+    cli: Cli, server: FakeModel
+) -> None:
+    command = (*JUDGED[:-1], "both", "-e", "python3 evaluate.py", "--proposer", "python3 propose.py")
+    more = ("--api-base", server.base, "--budget", "80", "--json")
+
+    both = cli(*command, "--reflection-model", "openai/m", *more, env=KEY).json
+    alone = cli(*JUDGED[:-1], "one", *command[-4:], *more, env=KEY | {"OPTIMIZE_ANYTHING_MODEL": "openai/m"})
+
+    assert {one["proposer"] for one in both["candidates"]} == {None, "propose", "openai/m"}
+    assert {one["proposer"] for one in alone.json["candidates"]} == {None, "propose"}

@@ -13,7 +13,7 @@ from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.cli import output
 from optimize_eval.cli.ending import kept_command
 from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, sweep_of
+from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, is_said, sweep_of
 from optimize_eval.cli.printed.search_ending import carry_out
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
@@ -88,7 +88,13 @@ def optimize(
         load_splits(
             what.files, output.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)
         ),
-        _proposers(proposers, judging.api_base, proposer_timeout.proposer_timeout, manners),
+        _proposers(
+            proposers,
+            judging.api_base,
+            proposer_timeout.proposer_timeout,
+            manners,
+            is_named=is_said(context, "reflection_model"),
+        ),
         what=what,
         from_scratch=first.from_scratch,
         task_model=model.task_model,
@@ -153,17 +159,23 @@ def _seeds(context: typer.Context, paths: Sequence[str] | None) -> tuple[Candida
 
 
 def _proposers(
-    named: search.ProposerOptions, api_base: str | None, timeout: float, manners: "Manners | None"
+    named: search.ProposerOptions,
+    api_base: str | None,
+    timeout: float,
+    manners: "Manners | None",
+    *,
+    is_named: bool,
 ) -> "tuple[ProposerSpec, ...]":
+    """Make who proposes; a model that only the environment names gives way to programs."""
     from optimize_eval.search.proposing.proposers import parse_proposer, reflection_proposer  # noqa: PLC0415
 
     programs = [parse_proposer(text, EvaluatorSpec(timeout=timeout)) for text in named.proposer]
-    if programs or not named.reflection_model:  # from the environment, too: a program that is named wins
+    if not named.reflection_model or (programs and not is_named):
         return tuple(programs)
     from optimize_eval.models import ModelSpec  # noqa: PLC0415  programs need none
 
     models = [ModelSpec(name=name, api_base=api_base or "") for name in named.reflection_model]
-    return tuple(reflection_proposer(model, timeout, manners) for model in models)
+    return (*programs, *(reflection_proposer(model, timeout, manners) for model in models))
 
 
 def _default_folder(wanted: "SearchArguments", what: search.SearchOptions) -> Path:

@@ -119,3 +119,9 @@ def candidates_named(
 def is_flag(context: typer.Context, option: str) -> bool:
     source = context.get_parameter_source(option)
     return source is not None and source.name == "COMMANDLINE"
+
+
+def is_said(context: typer.Context, option: str) -> bool:
+    """Return True if a flag or the sweep file names an option, and not the environment alone."""
+    source = context.get_parameter_source(option)
+    return source is not None and source.name in {"COMMANDLINE", "DEFAULT_MAP"}
