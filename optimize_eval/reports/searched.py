@@ -21,14 +21,18 @@ _OF_A_CANDIDATE = ("name", "parents", "proposer", "calls", "search_mean")
 
 
 def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Read what the search said; None where the run is not, or no more, the one that it ended with."""
+    """Read what the search said; None where the run is not, or no more, the one that it ended with.
+
+    Evaluators that scored it since change nothing of that.
+    """
     try:
         document = orjson.loads(files.load(folder / SEARCH, files.OF_A_RUN))
         rows = document["summary"]["rows"] if document["schema"] == _SCHEMA else None
     except (OSError, orjson.JSONDecodeError, LookupError, TypeError):
         return None
     told: Mapping[str, Any] = document
-    return told if rows == orjson.loads(orjson.dumps(summary["rows"])) else None
+    present = orjson.loads(orjson.dumps(summary["rows"]))
+    return told if rows and all(row in present for row in rows) else None
 
 
 def with_verdict(summary: Summary, document: Mapping[str, Any] | None) -> Summary:

@@ -240,6 +240,21 @@ def test_without_examples_each_candidate_is_one_call(tmp_path: Path) -> None:
     assert called(folder).total() == 11
 
 
+def test_an_evaluator_that_scores_the_final_run_later_leaves_the_verdict_of_the_search(
+    tmp_path: Path,
+) -> None:
+    folder = project(tmp_path)
+    cli = in_this_process(folder)
+    verdict = cli(*WITH_VAL, "--budget", "60", "--json").json["verdict"]["text"]
+
+    assert cli("rescore", "r", "-e", "other=python3 evaluate.py", "--quiet").status == 0
+
+    assert verdict in joined(cli("report", "r"))
+    assert cli("report", "r", "--json").json["verdict"]["text"] == verdict
+    assert cli("runs", ".", "--json").json["runs"][0]["verdict"] == verdict
+    assert cli("diff", "r", "r").status == 0
+
+
 def test_train_alone_is_told_to_be_optimistic(tmp_path: Path) -> None:
     done = in_this_process(project(tmp_path))(*COMMAND, "--proposer", "python3 propose.py", "--budget", "40")
 

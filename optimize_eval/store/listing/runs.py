@@ -227,7 +227,9 @@ def _searched(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any]:
     if not summary or not (folder / SEARCH).is_file():
         return {}
     document = _stored(folder / SEARCH)
-    return document if _object(document.get("summary")).get("rows") == summary.get("rows") else {}
+    rows, present = _object(document.get("summary")).get("rows"), summary.get("rows")
+    is_of_it = isinstance(rows, list) and isinstance(present, list) and all(row in present for row in rows)
+    return document if is_of_it else {}
 
 
 def _known(manifest: Manifest, layout: Layout, state: State) -> dict[str, int]:
