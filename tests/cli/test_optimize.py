@@ -662,6 +662,9 @@ def test_a_search_that_is_continued_and_stopped_keeps_its_result_and_says_so(tmp
     assert "note: the search was continued since, and has no other result yet: the time is" in shown.stderr
     assert "--budget 120 --max-time 0.001s" in shown.stderr
     assert (listed["verdict"], listed["search"]["status"]) == (first["verdict"]["text"], "time")
+    absolute = (*WITH_VAL[:5], str(folder / "train.jsonl"), *WITH_VAL[6:-1])
+    cli(*absolute, "moves", "--max-time", "0.001s")
+    assert cli("report", "moves").stdout.endswith(" next       the command that started it resumes it\n")
     again = cli(*WITH_VAL, "--budget", "120")
     assert again.status == 0
     assert "continued since" not in cli("report", "r").stderr

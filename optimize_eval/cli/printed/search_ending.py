@@ -37,7 +37,7 @@ def carry_out(
     else:
         from optimize_eval.reports.terminal import search as report  # noqa: PLC0415  only for people
 
-        told = {**document, "resume": None}  # which stderr says at the end
+        told = {**document, "resume": ""}  # which stderr says at the end
         output.emit(report.render(output.fitted(told), width=output.width(), paint=output.paint()))
     _end(done, task, require_better=require_better)
 

@@ -133,6 +133,8 @@ def _next(document: Document, width: int) -> list[str]:
     run, command = document["run"], document.get("resume")
     steps = [f"optimize-eval report {run}"] if document["summary"] else []
     steps += [] if command else _further(document)
+    if command is None and document["verdict"]["state"] == "unfinished" and document["status"] != "running":
+        steps.append("the command that started it resumes it")  # not kept: a path of this machine is in it
     lines = [line for step in steps for line in wrapped(" " * _HEAD, step, width)]
     lines += [f"{' ' * _HEAD}to resume: {inert(command, ci=False)}"] if command else []
     return [f" {'next':<{_HEAD - 1}}{lines[0].lstrip()}", *lines[1:]] if lines else []
