@@ -10,11 +10,13 @@ from pathlib import Path
 
 from optimize_eval.store import journal
 
+ReplyIndex = dict[str, tuple[int, int]]  # a line's length and offset, by the reply's key
+
 
 class StoredReplies:
     """The replies of an open file, by their keys."""
 
-    def __init__(self, descriptor: int, places: dict[str, tuple[int, int]]) -> None:
+    def __init__(self, descriptor: int, places: ReplyIndex) -> None:
         self._descriptor = descriptor
         self._places = places
 
@@ -27,16 +29,19 @@ class StoredReplies:
         return text if isinstance(text, str) else None
 
 
+def index_of(path: Path) -> ReplyIndex:
+    """Find where each reply stands; nowhere where there is no file."""
+    entries = journal.entries(path) if path.is_file() else ()
+    return {str(journal.decode(entry.line).get("key")): (entry.length, entry.offset) for entry in entries}
+
+
 @contextmanager
-def replies_in(path: Path) -> Iterator[StoredReplies | None]:
-    """Open the replies of a run; None where it has none."""
+def replies_in(path: Path, known: ReplyIndex | None = None) -> Iterator[StoredReplies | None]:
+    """Open the replies of a run, whose index may be known; None where it has none."""
     if not path.is_file():
         yield None
         return
-    places = {
-        str(journal.decode(entry.line).get("key")): (entry.length, entry.offset)
-        for entry in journal.entries(path)
-    }
+    places = index_of(path) if known is None else known
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield StoredReplies(descriptor, places)

@@ -17,6 +17,7 @@ import pytest
 
 from optimize_eval.reports.page import document
 from optimize_eval.reports.page.head import commands_of, with_texts_that_fit
+from tests.cli.prompted import command, two_prompts
 from tests.findings.made import made
 from tests.front_door import Cli, in_this_process
 from tests.page.made import HOSTILE, make_run, report
@@ -144,6 +145,24 @@ def test_a_failure_is_told_with_its_stderr(cli: Cli, tmp_path: Path) -> None:
     report(tmp_path / "gone")
     (record,) = details((tmp_path / "gone" / "report.html").read_bytes())["0:0"]["records"]
     assert (record[4]["kind"], record[4]["stderr"].strip()) == ("exit_code", "KeyError")
+
+
+def test_what_a_model_replied_to_a_prompt_is_told_with_each_record(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    assert cli(*command("-e", "@exact_match", "-e", "@f1")).status == 0
+    rows = [json.loads(line) for line in cli("report", "r", "--format", "jsonl").stdout.splitlines()]
+    replies = {(row["candidate"], row["split"], row["line"]): row["reply"] for row in rows}
+    assert report(tmp_path / "r").status == 0
+    page = (tmp_path / "r" / "report.html").read_bytes()
+    axes = json.loads(parts(page)["head"])["axes"]
+    told = details(page)
+    assert len(told) == sum(axes["sizes"])
+    for example, one in told.items():
+        split, place = map(int, example.split(":"))
+        assert len(one["records"]) == 2 * 2  # evaluators and prompts
+        for _, candidate, _, _, record in one["records"]:
+            key = axes["candidates"][candidate], axes["splits"][split], place + 1
+            assert record["reply"] == replies[key]
 
 
 def test_hostile_text_is_no_markup(page: bytes) -> None:

@@ -20,7 +20,7 @@ NO_BLOCK = 0xFFFF_FFFF
 
 _LEVEL = 4  # of gzip: a third of the time of 6, and a tenth larger
 _FIRST = 16  # examples that are read before it is known how large they are
-_KEPT = ("kind", "message", "stderr", "attempts", "started_at", "side_info")
+_KEPT = ("kind", "message", "stderr", "attempts", "started_at", "side_info", "reply")
 
 
 @dataclass(slots=True)

@@ -5,8 +5,9 @@ leaderboards have no records, so theirs is a page of numbers alone.
 """
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from optimize_eval.findings.diff.beside import Beside, in_common, read_beside
@@ -15,7 +16,7 @@ from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
 from optimize_eval.findings.diff.verdict import sign
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.reports.page import head
-from optimize_eval.reports.page.source import PageSource, PlacedRecord, all_records, records_at
+from optimize_eval.reports.page.source import PageSource, PlacedRecord, all_records, reader_of_replies
 from optimize_eval.store.manifest import Manifest, evaluators_of
 from optimize_eval.store.paired import Paired
 from optimize_eval.store.stored import StoredRun
@@ -27,12 +28,16 @@ _SIDES = "AB"
 _LONGEST_PREDICTION = 4_000  # letters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Sides:
     """Both runs as if they had been about what both have."""
 
     runs: tuple[StoredRun, StoredRun]
     names: tuple[tuple[str, str], ...]  # of candidates
+
+    @cached_property
+    def readers(self) -> list[Callable[[str, list[int]], Iterator[PlacedRecord]]]:
+        return [reader_of_replies(run) for run in self.runs]
 
     @property
     def repeats(self) -> int:
@@ -55,8 +60,8 @@ class _Sides:
             yield from self.placed(side, all_records(run))
 
     def records_of(self, split: str, places: Iterable[int]) -> Iterator[PlacedRecord]:
-        for side, run in enumerate(self.runs):
-            yield from self.placed(side, records_at(run, split, [*places]))
+        for side, records_of in enumerate(self.readers):
+            yield from self.placed(side, records_of(split, [*places]))
 
     def manifest(self) -> Manifest:
         """Write down what run.json would say of both as one; the examples are where B has them."""

@@ -6,7 +6,8 @@ The only module of the page that knows how a run is stored.
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import orjson
 
@@ -17,9 +18,10 @@ from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.reading import files
 from optimize_eval.reports.searched import on_a_page
 from optimize_eval.rows.datasets import read_dataset
-from optimize_eval.store.folder import JOURNAL, SUMMARY
+from optimize_eval.store.folder import JOURNAL, OUTPUTS, SUMMARY
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.replies import index_of, replies_in
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord
 
@@ -62,7 +64,7 @@ def source_of(
         search=search,
         boards=boards or {},
         records=lambda: all_records(stored),
-        records_of=lambda split, places: records_at(stored, split, places),
+        records_of=reader_of_replies(stored),
     )
 
 
@@ -127,8 +129,31 @@ def all_records(stored: StoredRun) -> Iterator[PlacedRecord]:
                 yield cell, place, record
 
 
-def records_at(stored: StoredRun, split: str, places: Places) -> Iterator[PlacedRecord]:
-    """Read those of some examples."""
+def reader_of_replies(stored: StoredRun) -> Callable[[str, Places], Iterator[PlacedRecord]]:
+    """Give a way to the records of some examples, each with what a model replied, if one did."""
+    path = stored.folder / OUTPUTS
+    known = cache(lambda: index_of(path))
+
+    def records_of(split: str, places: Places) -> Iterator[PlacedRecord]:
+        if not stored.manifest.get("models"):
+            yield from _records_at(stored, split, places)
+            return
+        with replies_in(path, known()) as replies:
+            for cell, place, record in _records_at(stored, split, places):
+                yield (
+                    cell,
+                    place,
+                    _with_reply(record, replies.text(record.get("output")) if replies else None),
+                )
+
+    return records_of
+
+
+def _with_reply(record: JournalRecord, reply: str | None) -> JournalRecord:
+    return record if reply is None else cast("JournalRecord", {**record, "reply": reply})
+
+
+def _records_at(stored: StoredRun, split: str, places: Places) -> Iterator[PlacedRecord]:
     repeats = stored.layout.repeats
     units = [place * repeats + repeat for place in places for repeat in range(repeats)]
     with stored.reader() as reader:

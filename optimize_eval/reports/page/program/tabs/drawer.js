@@ -45,9 +45,10 @@ function drawerBody(app, example, told) {
     scoresTable(app, example),
     example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(example.text || example.name || "there is none"))),
     !told?.example && example.line !== null && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
+    isThere && repliesOf(data, recordsOf(data, told, by, state)),
     isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
     isThere ? recordsOf(data, told, by, state).map((one) => recordCard(app, one)) : h("div", null, h("p", { class: "note" }, "There was no room for what was said here. The whole of it:"), command(data.head.commands.full)),
-    h("h3", null, data.isBench || (data.isDiff && data.against(by) < 0) ? "Every record" : "Call just this one again"),
+    h("h3", null, data.isBench || data.run.models || (data.isDiff && data.against(by) < 0) ? "Every record" : "Call just this one again"),
     commandsFor(app, example).map(command),
   ];
 }
@@ -78,6 +79,13 @@ function recordsOf(data, told, by, state) {
   return told.records
     .filter(([evaluator, candidate, model]) => (data.isBench ? evaluator === by : candidate === by) && model === state.tm)
     .map(([evaluator, candidate, model, repeat, record]) => ({ evaluator, candidate, model, repeat, record }));
+}
+
+/** What a model replied, once for all evaluators that were shown it. */
+function repliesOf(data, records) {
+  const replies = new Map(records.filter(({ record }) => record.reply !== undefined).map((one) => [one.repeat, one]));
+  return [...replies.values()].map(({ repeat, record, model }) => h("section", { class: "inset reply" },
+    h("h3", null, said(data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`), h("p", { class: "reason" }, said(record.reply))));
 }
 
 function recordCard(app, { evaluator, repeat, record, candidate }) {
@@ -125,7 +133,7 @@ function commandsFor(app, example) {
   const file = commands.splits[example.split];
   if (data.isDiff && data.against(state.by) < 0) return [commands.records[0]];
   if (data.isDiff && !file) return [commands.records[1]];
-  if (data.isBench || (example.line !== null && !file)) return [commands.records];
+  if (data.isBench || data.run.models || (example.line !== null && !file)) return [commands.records];
   const candidate = commands.candidates[state.by] || "CANDIDATE";
   const about = example.line === null ? "" : ` --example ${file}:${example.line}`;
   return [`optimize-eval score ${candidate} -e ${commands.evaluators[state.ev]}${about}`];
