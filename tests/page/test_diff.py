@@ -10,7 +10,7 @@ from optimize_eval.findings.wording import number, signed
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
 from tests.front_door import in_this_process
 from tests.page.browser import Browser
-from tests.page.made import make_compared
+from tests.page.made import call, make_compared, make_run, report
 from tests.page.test_looks import TABS, axe_violations, cells, errors, requests
 
 NAMES = ["baseline", "v4-verbose"]
@@ -137,3 +137,15 @@ def test_two_boards_show_models_moved_tasks_and_predictions(
     first = cells(browser, ".predictions tbody tr")[0]
     assert first[1].split("\n") == [number(changed["a"]["score"]), str(changed["a"]["prediction"])]
     assert errors(browser) == []
+
+
+def test_what_has_no_interval_has_no_empty_brackets(browser: Browser, tmp_path: Path) -> None:
+    run = make_run(tmp_path, train=6, val=4, candidates=["baseline", "baseline-2"])
+    (run.parent / "prompts" / "baseline-2.md").write_text(
+        (run.parent / "prompts" / "baseline.md").read_text()
+    )
+    assert call(run.parent, "same", ["baseline", "baseline-2"]).exists()
+    assert report(run.parent / "same").status == 0
+    browser.open(run.parent / "same" / "report.html")
+    browser.ready()
+    assert "()" not in browser.text(".board")

@@ -30,7 +30,7 @@ function carryChart(data, crosses, split, train) {
   const lines = found.map((value) => [
     svg("line", { class: "grid-line", x1: x(value), x2: x(value), y1: 12, y2: 332 }),
     svg("line", { class: "grid-line", x1: 64, x2: 628, y1: y(value), y2: y(value) }),
-    svg("text", { x: x(value), y: 350, "text-anchor": "middle" }, plus(value)),
+    svg("text", { x: x(value), y: 350, "text-anchor": x(value) > 612 ? "end" : "middle" }, plus(value)),
     svg("text", { x: 58, y: y(value) + 4, "text-anchor": "end" }, plus(value)),
   ]);
   return svg("svg", { class: "chart", viewBox: "0 0 640 384", role: "img", "aria-label": `Gain on ${train} against gain on ${split}, for each candidate` },

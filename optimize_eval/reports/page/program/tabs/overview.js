@@ -150,7 +150,7 @@ function comparedColumns(data, split, train, d) {
 
 function overfitCell(lost) {
   const [sign, text, kind] = OVERFIT[lost.state] || ["·", "too few", "quiet"];
-  return [h("b", { class: kind }, `${sign} ${text}`), below(`${signed(lost.value)} (${interval(lost.ci)})`)];
+  return [h("b", { class: kind }, `${sign} ${text}`), below(lost.ci ? `${signed(lost.value)} (${interval(lost.ci)})` : signed(lost.value))];
 }
 
 /** @param {...Child} text */
