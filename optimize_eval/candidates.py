@@ -4,11 +4,12 @@ import glob
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.names import distinct
 from optimize_eval.reading import files, strict_json
 from optimize_eval.rows.datasets import Example, read_dataset
@@ -19,7 +20,7 @@ LONGEST_NAME = 200
 _LIST_FORM = '{"id": "v1", "candidate": "…"}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Candidate:
     """One candidate: a text of its own, or the name of the field where each example has it."""
 

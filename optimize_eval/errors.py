@@ -15,10 +15,10 @@ them (exit code, layout) is decided in cli. Of ours this module imports only wha
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.spent import NOTHING, Spent
 
 SHOWN_PROBLEMS = 20
@@ -65,7 +65,7 @@ class UsageError(OptimizeEvalError, ValueError):
     """The request cannot be carried out as given; a ValueError, as programs that call us expect."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """One thing wrong with a data file; line and column count from 1, None where the whole file is meant."""
 

@@ -6,10 +6,11 @@ or journals; each is blocking code that answers one payload before a deadline or
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.protocol import Answered, Payload, ScoreRange
 
 if TYPE_CHECKING:  # commands call no models
@@ -81,7 +82,7 @@ class Sighted(Protocol):
     def hiding(self, fields: Iterable[str]) -> Self: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EvaluatorSpec:
     """What an evaluator is, as plain data: everything needed to reach it from another process.
 

@@ -7,7 +7,7 @@ what is wrong are in wrong_answers; evaluators are called in kinds and programs,
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +15,7 @@ import orjson
 
 from optimize_eval import wrong_answers
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.spent import NOTHING, Spent
 
@@ -52,7 +53,7 @@ class ScoreRange(StrEnum):
     ANY = "any"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Payload:
     """One question to an evaluator; `example` is one JSON object on one line, sent byte for byte.
 
@@ -67,7 +68,7 @@ class Payload:
     prompt: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Capabilities:
     """What an evaluator declares of itself: to be kept alive, to take several payloads at once, batches."""
 
@@ -89,7 +90,7 @@ class Capabilities:
 NO_CAPABILITIES = Capabilities()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Answer:
     """A score, everything else in the answer, and what the evaluator declared of itself."""
 
@@ -101,7 +102,7 @@ class Answer:
     output: str = ""  # the key of the model's reply that was scored, where one was
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Skip:
     """What stands in a score's place where an evaluator does not apply to an example: why, and the same."""
 

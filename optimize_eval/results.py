@@ -15,6 +15,7 @@ from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.frozen import frozen
 from optimize_eval.store.listing.listed import State
 from optimize_eval.store.listing.runs import state_of
 from optimize_eval.store.manifest import is_bench
@@ -31,7 +32,7 @@ _EXIT_CODES: Mapping[str, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ending:
     """How the session ended that made a run, and what a command would have said of it on stderr."""
 

@@ -5,11 +5,12 @@ records of a run say, those that newer ones have taken the place of included.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.frozen import frozen
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@frozen
 class Usage:
     """What one call of a model used; what its server does not tell is None."""
 
@@ -30,7 +31,7 @@ class Usage:
         return {key: value for key, value in fields.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Spent:
     """The calls of models for one answer, and the seconds for which they waited for a turn."""
 

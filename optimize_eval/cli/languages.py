@@ -4,16 +4,15 @@ The starters themselves ship in `evaluators/starters`, one file for each suffix.
 business.
 """
 
-from dataclasses import dataclass
-
 from optimize_eval import shipped
+from optimize_eval.frozen import frozen
 
 _STEM = "word_share"
 _PROPOSER = "missing_word"
 PROPOSER_LANGUAGES = ("python", "bash", "node")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Language:
     """How one language is written, built and run; in commands NAME stands for the evaluator's name."""
 

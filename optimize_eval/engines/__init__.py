@@ -8,17 +8,17 @@ with fewer calls in flight, and only where it was alone its record stands.
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from optimize_eval.evaluator import Capacity
+from optimize_eval.frozen import frozen
 
 SLOTS = min(32, 4 * (os.cpu_count() or 1))  # by default
 
 Record = TypeVar("Record")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lane:
     """The units that one evaluator is to be called with, and how many of them it can take at the moment."""
 

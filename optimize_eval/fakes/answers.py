@@ -3,12 +3,13 @@
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from http import HTTPStatus
 from typing import Any
 
 from optimize_eval.fakes.rules import ChatRequest, Rule
+from optimize_eval.frozen import frozen
 
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -21,7 +22,7 @@ class Hangup(Enum):
     HANGING = "hanging"  # until the client leaves
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CannedReply:
     """A status, a body and headers; without a status, nothing is sent."""
 

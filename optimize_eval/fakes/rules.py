@@ -6,13 +6,15 @@ How rules are written, and how they are read from a file, is in rules_file.
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from optimize_eval.frozen import frozen
 
 CHAT = "/chat/completions"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChatRequest:
     """A request as rules see it."""
 
@@ -50,7 +52,7 @@ class ChatRequest:
         return self.body.get(key) if isinstance(self.body, dict) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rule:
     """One rule; what it does not say is None."""
 

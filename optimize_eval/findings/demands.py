@@ -4,11 +4,12 @@ What a gate is, and whether one is met, is decided in gates and regression_gates
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.manifest import Manifest, additions_of, is_bench, layout_of
 from optimize_eval.store.stored import StoredRun, open_stored
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from optimize_eval.findings.summary.gates import Bound, Gate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GateOptions:
     """The options that demand something, of a run or of a bench."""
 
@@ -35,7 +36,7 @@ class GateOptions:
 NO_GATES = GateOptions()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Demands:
     """What a run has to reach."""
 

@@ -11,6 +11,8 @@ from functools import cache, partial
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args, get_origin
 
+from optimize_eval.frozen import frozen
+
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
@@ -37,7 +39,7 @@ class Key:
     name: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _FieldPlace:
     """Where a field stands in JSON."""
 

@@ -7,12 +7,12 @@ scores vary is either measured (`like_of`) or guessed; which of the two is told 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
 from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.components import Components, components_of
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import (
@@ -29,7 +29,7 @@ GUESSED_ICC = 0.3  # how alike the examples of a cluster are
 ASKED = 0.05  # the difference whose price is always told
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Like:
     """How the paired differences of an earlier run varied; `sd` is that of one unit."""
 
@@ -44,7 +44,7 @@ class Like:
     is_paired: bool  # or else it had one candidate, and scores stand in for differences
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reach:
     """What would be found in 80 of 100 runs, and what `ASKED` takes; None is never, however large."""
 
@@ -52,7 +52,7 @@ class Reach:
     needed: int  # units
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Forecast:
     """What so many units (examples, or clusters of them) could show."""
 
@@ -117,7 +117,7 @@ def like_of(summary: Summary, layout: Layout, planned: Layout, run: str) -> Like
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Varied:
     """How one comparison's units varied."""
 

@@ -6,7 +6,7 @@ What models' replies say of themselves is replies'.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeGuard
 
 from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
@@ -23,6 +23,7 @@ from optimize_eval.findings.shapes.measured import (
     StatedConfidence,
 )
 from optimize_eval.findings.shaping import estimate
+from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.means import mean_of
 from optimize_eval.statistics.measures.calibration import Answer, calibration_of
@@ -39,7 +40,7 @@ _MOST = 1 << 53  # that a count may be, and every sum of such divides into a flo
 Passes = Callable[[int, Repeats], float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MeasuredCells:
     """What there is of each measure, by where it was measured."""
 

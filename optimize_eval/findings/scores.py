@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reading import strict_json
 from optimize_eval.statistics.means import within_sd
@@ -39,7 +40,7 @@ class Failures:
     lines: list[int | None] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scores:
     """One cell's outcomes."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from optimize_eval.findings.additions import left_out_of, without
 from optimize_eval.findings.shapes.summary import Selected, Summary
 from optimize_eval.findings.summary.document import summarise
+from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.manifest import Manifest
@@ -19,7 +20,7 @@ from optimize_eval.store.stored import StoredRun
 _OF_EXAMPLES = ("lines", "sha256", "clusters", "names", "inputs")  # of a split in run.json: lists
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SomeExamples:
     """Examples of a run by their places in its splits, and in words why these.
 

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -23,6 +23,7 @@ from pyreqwest.http import Url
 from pyreqwest.response import SyncResponse
 
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
+from optimize_eval.frozen import frozen
 
 SUCCESS = range(200, 300)
 
@@ -33,7 +34,7 @@ _LONGEST_WAIT = 10_000_000.0  # seconds
 _RUNTIME_OF: list[int] = []  # the process that runs the client's threads; a fork has none of them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Response:
     """An HTTP answer that arrived whole."""
 

@@ -7,13 +7,14 @@ that is its own, over https or within this machine.
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.http.client import check_url, is_loopback, shown
 from optimize_eval.models.anthropic import messages_url
 from optimize_eval.models.families import provider_of
@@ -66,7 +67,7 @@ _LISTED = f"write PROVIDER/MODEL with one of {', '.join(PROVIDERS)}"
 _SENDABLE = re.compile(r"[!-~]*")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Address:
     """Where a model is called; the key is there for the request's header only."""
 

@@ -1,12 +1,13 @@
 """What a model is, as plain data, and what it replied: nothing here is secret, live or slow to import."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.secrets import is_confidential
 from optimize_eval.spent import NOTHING, Spent
 
@@ -17,7 +18,7 @@ CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 _NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ModelSpec:
     """A model and how to call it; keys are read from the environment where a Model is made of it."""
 
@@ -53,7 +54,7 @@ class ModelSpec:
             raise UsageError(f"max_tokens {self.max_tokens} leaves no room to answer", hint="give 1 or more")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reply:
     """What a model said, who it was, and what that took; what the server does not tell is None."""
 

@@ -8,11 +8,12 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from optimize_eval.errors import EvaluationError
+from optimize_eval.frozen import frozen
 from optimize_eval.models.prices import Prices
 from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import Spent
@@ -31,7 +32,7 @@ _LOOK_AGAIN = 0.25  # seconds after which a waiting call looks whether it was st
 _Reply = TypeVar("_Reply")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Manners:
     """How servers are treated: how often they are called, how long one may be full; and what calls cost."""
 

@@ -1,9 +1,10 @@
 """One file of data checked without calling anything: a dataset or a task file, all that is wrong at once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from optimize_eval.errors import DataError, Problem
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
 from optimize_eval.rows.datasets import (
     NOT_JSONL,
@@ -20,7 +21,7 @@ _EMPTY = "the file holds no record"
 _LONGEST_NAME = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CheckedFile:
     """One file: what it is, how much of it can be used, and what is wrong with it.
 

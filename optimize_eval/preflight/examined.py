@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect
 from optimize_eval.protocol import Answered, Payload, Skip
 from optimize_eval.reading import strict_json
@@ -51,7 +52,7 @@ class Sameness(StrEnum):
     NOTHING = "nothing"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Material:
     """What a run would send: some payloads of each split, first ones first, and how many calls it makes."""
 

@@ -9,7 +9,7 @@ import os
 import shlex
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import orjson
 from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.programs.not_started import INTERPRETERS
 from optimize_eval.programs.targets import argv_of, url_of
 from optimize_eval.reading import files
@@ -26,7 +27,7 @@ from optimize_eval.secrets import masked
 _CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Identity:
     """An evaluator as a run knows it."""
 

@@ -11,9 +11,9 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.programs.leftovers import (
     CALL_VARIABLE,
     HAS_PIDFD,
@@ -29,7 +29,7 @@ POLL_WITHOUT_HANDLE = 0.01  # seconds between looks at a process that cannot be 
 _LOST = 255  # only for Popen, so that it does not wait for a process that is gone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Program:
     """What to start: found once, started for every call."""
 

@@ -1,7 +1,6 @@
 """What stands in the cells of a summary's tables, and what of it is shown: alike in all reports."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY
@@ -11,6 +10,7 @@ from optimize_eval.findings.shapes.row import LowScore, Row
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.wording import count, number, signed
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import SINGLE
 
@@ -122,7 +122,7 @@ def words_of(group: FailureGroup) -> str:
     return f"{group.first_message} {besides}" if besides else group.first_message
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Alike(Generic[_Group]):
     """What ended alike on several candidates; `first` stands for all, `count` is their sum."""
 

@@ -5,11 +5,11 @@ is made inert; in JSON by escapes, so that nothing is lost.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from types import NoneType
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.inert import inert, inert_json
 from optimize_eval.store.records import FIELDS, SIDE_INFO, RunRecord
@@ -21,7 +21,7 @@ _FORMULA = (*_SIGNS, "\t", "\r", "\n")
 _PIECE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TableColumns:
     """The columns of a table; `has_rest` where a last one holds as JSON what has none of its own."""
 

@@ -1,16 +1,17 @@
 """One record of a data file as an example, and all that one file holds; how it is read is known elsewhere."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from optimize_eval.errors import Problem
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 
 BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Example:
     """One record: its bytes, its decoded value, and its place.
 
@@ -23,7 +24,7 @@ class Example:
     value: dict[str, Any] = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ParsedFile:
     """What one file holds: examples, and problems that forbid using it."""
 

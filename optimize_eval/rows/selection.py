@@ -6,11 +6,11 @@ what there is.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example
 
@@ -34,7 +34,7 @@ class Filter(NamedTuple):
         return _text_at(example.value, self.path) == self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Selection:
     """What examples have to have: all of the filters, and one of the ids if there are any."""
 

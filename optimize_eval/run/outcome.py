@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from optimize_eval.errors import FailureKind
+from optimize_eval.frozen import frozen
 from optimize_eval.spent import NOTHING, Spent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Scored:
     """The evaluator answered."""
 
@@ -33,7 +34,7 @@ class Scored:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Failed:
     """There is no score, and this is why."""
 
@@ -62,7 +63,7 @@ class Failed:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Skipped:
     """The evaluator does not apply to this example, and this is why; no score, and no failure."""
 

@@ -16,6 +16,7 @@ import orjson
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
@@ -45,7 +46,7 @@ class Unit(NamedTuple):
     coordinates: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PlannedExample:
     """An example as a run needs it; `texts` are its candidates where candidates are fields."""
 

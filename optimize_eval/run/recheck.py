@@ -7,13 +7,14 @@ informs. Whether an answer has changed is decided by its score; side information
 import contextlib
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from threading import Lock
 from typing import Any
 
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
+from optimize_eval.frozen import frozen
 from optimize_eval.run.live import LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Outcome, Progress, Skipped
 from optimize_eval.run.plan import Plan, Unit
@@ -33,7 +34,7 @@ _SPENDERS = ("evaluator", "candidate")
 _LONGEST_MESSAGE = 2048
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rechecked:
     """The result; fewer were `called` than `chosen` where somebody stopped it."""
 

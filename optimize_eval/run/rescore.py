@@ -5,11 +5,12 @@ about is found again by run.replan.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import identify
 from optimize_eval.names import distinct
 from optimize_eval.run.described import entry_of
@@ -20,7 +21,7 @@ from optimize_eval.store.stored import StoredRun, extend
 Entry = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WantedEvaluator:
     """An evaluator that a command names; `given` is its explicit name, NAME=, if it has one."""
 
@@ -28,7 +29,7 @@ class WantedEvaluator:
     given: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Settled:
     """Evaluators by the names that they have in the run, and what run.json is to have as additions."""
 

@@ -7,7 +7,7 @@ unit attempt's, disk journal's.
 import contextlib
 from array import array
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from optimize_eval.engines import Engine, Lane, begun_apart
 from optimize_eval.engines.local import LocalEngine
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect, has_changed
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Outcome, Progress
@@ -39,7 +40,7 @@ class Status(StrEnum):
     OUT_OF_TIME = "out_of_time"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Settings:
     """How a plan is carried out: what may change from one session to the next."""
 
@@ -72,7 +73,7 @@ class Settings:
         return ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SessionEnd:
     """What became of a session; `broken` are evaluators that have scored nothing at all."""
 

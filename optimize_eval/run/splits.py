@@ -6,12 +6,12 @@ What cannot be found is refused with its line, before anything is called.
 import hashlib
 import heapq
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.evaluator import EvaluatorSpec, Sighted
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example, is_table
 from optimize_eval.rows.selection import value_at
@@ -29,7 +29,7 @@ _NAMES = ("id", "name")
 _INPUTS = ("input", "question", "prompt", "query", "message", "text")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SplitSource:
     """A split's file, and the examples of it that take part."""
 

@@ -4,16 +4,15 @@ One unit is one evaluator's call about one candidate and one example; what is re
 nothing.
 """
 
-from dataclasses import dataclass
-
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.search.ending import Over, Why
 
 ROUNDS = 3  # accepted proposals that the default has room for
 LEAST_DEFAULT = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Needs:
     """What a search calls: the sizes of its parts, all of them counted in examples."""
 

@@ -4,10 +4,10 @@ The other evaluators are called too: they keep candidates in the race that are b
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum, isfinite
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.run.outcome import Failed, Scored, Skipped
 from optimize_eval.search.scores.scorer import Outcomes
@@ -15,7 +15,7 @@ from optimize_eval.search.scores.scorer import Outcomes
 Value = float | Failed | Skipped  # what a pair is worth: a failure is not a number here
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Goal:
     """The evaluators of a search and their weights; those of weight 0 are not climbed."""
 

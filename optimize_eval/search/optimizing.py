@@ -1,13 +1,14 @@
 """An optimization from its task to its result: the search, the final sweep, and what may be said."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.shapes.row import Row
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect, identify
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.outcome import Progress
@@ -44,7 +45,7 @@ from optimize_eval.store.growing.elsewhere import AUTO
 from optimize_eval.store.layout import SINGLE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SearchTask:
     """The inputs of an optimization; `comparison` has no candidates yet."""
 
@@ -72,7 +73,7 @@ class SearchTask:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Optimized:
     """What came out."""
 

@@ -6,12 +6,13 @@ part of it.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import orjson
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.rows.datasets import Example
 from optimize_eval.search.budget import Needs
 from optimize_eval.search.components import Texts
@@ -25,7 +26,7 @@ TOP = 3
 Selection = Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SearchSplit:
     """Examples of a search by their lines; one without any is (None, None)."""
 
@@ -37,7 +38,7 @@ class SearchSplit:
         return len(self.examples)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SearchPlan:
     """A search."""
 

@@ -5,9 +5,10 @@ comes after this.
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import Texts, is_plain, plain
@@ -25,7 +26,7 @@ _LEAST_IDLE = 20  # iterations
 _CUT_SHORT = PAUSED | {Why.EVALUATOR}  # within a step, whose calls the budget had all given
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SearchLimits:
     """How long a search may go on; may change when it is continued."""
 

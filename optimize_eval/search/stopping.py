@@ -3,9 +3,9 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.run.runner import Settings
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.ending import Over, Why
@@ -62,7 +62,7 @@ def cut_off(stop: Stop, where: str, meter: Meter) -> Over:
     return Over(Why.INTERRUPTED, f"interrupted{where}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EarlyStop:
     """End once the best mean grew by less than the threshold over so many proposals."""
 

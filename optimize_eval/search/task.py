@@ -5,12 +5,13 @@ Commands and programs that call us both come through here; nothing is called yet
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import identify, kind_of
 from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.datasets import Example
@@ -41,7 +42,7 @@ from optimize_eval.session.sweeps import SweepInputs
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SearchArguments:
     """The arguments, by the names of options."""
 

@@ -10,7 +10,9 @@ finds the same failure in it. What never became an answer is a 500, which is a f
 """
 
 import resource
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from optimize_eval.frozen import frozen
 
 _MOST_CONNECTIONS = 512
 
@@ -21,7 +23,7 @@ def _most_connections() -> int:
     return _MOST_CONNECTIONS if soft < 0 else max(1, min(_MOST_CONNECTIONS, soft // 2))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Limits:
     """What one connection may cost, in bytes and seconds."""
 

@@ -8,12 +8,12 @@ import re
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import NamedTuple
 
 import orjson
 
+from optimize_eval.frozen import frozen
 from optimize_eval.serve import Limits
 
 _CHUNK = 64 * 1024
@@ -27,7 +27,7 @@ _ONE_VALUE = frozenset({"content-length", "host"})
 AGAIN_IN = ("Retry-After", "1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HttpRequest:
     """One request that came whole."""
 
@@ -38,7 +38,7 @@ class HttpRequest:
     is_last: bool  # on its connection, by the client's wish
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HttpReply:
     """What goes back."""
 

@@ -4,7 +4,7 @@ A bench is a run: its models are the evaluators, its task files the splits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from optimize_eval.findings.board.demands import BoardDemands, judged, read_befo
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.options.bench import BenchOptions
 from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
@@ -39,7 +40,7 @@ from optimize_eval.tasks.target import Tasks, tasks_of
 _NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Benchmark:
     """What is benched, by the names of options."""
 
@@ -102,7 +103,7 @@ def benchmark_of(
     return Benchmark(**{**given, "files": files, "models": models, "how": how, "selection": selection})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PreparedBench:
     """A bench before its first call: nothing is written yet."""
 

@@ -5,11 +5,12 @@ What the plan is, and whose folder it goes to, is decided by sweeps, benches and
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from optimize_eval.findings.summary.gates import Gate
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CallSpan:
     """What became of the calls, and of the recheck after them; `plan` is None where nothing was owed."""
 
@@ -34,7 +35,7 @@ class CallSpan:
     rechecked: Rechecked | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finished:
     """A session that came to an end, be it before all was called.
 

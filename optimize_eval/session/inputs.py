@@ -6,13 +6,13 @@ same is checked by run.replan.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import STDIN, Candidate, CandidatePath, field_candidates, load_candidates
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.rows.datasets import (
     MAX_RECORDS,
     ParsedFile,
@@ -28,7 +28,7 @@ from optimize_eval.session.host import Say
 from optimize_eval.store.manifest import Manifest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Examples:
     """The files of a run's splits by their names, how much is taken of each, and what that is."""
 

@@ -4,13 +4,14 @@ Its scores join the run's; the run's own evaluators are not called, and may be g
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.shapes import Board
+from optimize_eval.frozen import frozen
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import Settled, WantedEvaluator, add, humans_in, is_owed, settle
@@ -29,7 +30,7 @@ from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks import TaskFile
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rescoring:
     """Evaluators for a run that is there, and where what it was about is now, if it moved."""
 

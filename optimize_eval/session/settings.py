@@ -3,12 +3,13 @@
 import math
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 from optimize_eval.engines import SLOTS
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import GateOptions
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import models_called
 from optimize_eval.options.declared import OptionGroup, as_dict
 from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
@@ -24,7 +25,7 @@ _ALL = 100
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Handling:
     """What options say about how to call; none of it makes a run another run."""
 

@@ -1,13 +1,14 @@
 """Candidates × evaluators × examples: a run prepared, opened, called and summarised."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import Candidate, CandidatePath
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
+from optimize_eval.frozen import frozen
 from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.selection import parse_selection
@@ -26,7 +27,7 @@ from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SweepInputs:
     """What is compared, by the names of options; all of it is loaded, so another candidate is a `replace`."""
 
@@ -110,7 +111,7 @@ def load_comparison(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Prepared:
     """A run before its first call: nothing is written yet."""
 

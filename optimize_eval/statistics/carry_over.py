@@ -1,8 +1,8 @@
 """How much of a gain carries over from train to val: the ratio of two independent differences (Fieller)."""
 
 import math
-from dataclasses import dataclass
 
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics import student
 from optimize_eval.statistics.gaps import Estimate, satterthwaite
 from optimize_eval.statistics.intervals import Interval
@@ -10,7 +10,7 @@ from optimize_eval.statistics.intervals import Interval
 ALPHA = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CarryOver:
     """The share of the train gain that is there on val; no interval where nothing varies."""
 

@@ -5,10 +5,11 @@ is wide from. So the most that any number of repeats can gain is known before th
 """
 
 import math
-from dataclasses import dataclass
+
+from optimize_eval.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Components:
     """The squared standard error of a mean or difference of n examples, in its two parts."""
 

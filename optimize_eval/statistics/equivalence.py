@@ -5,8 +5,8 @@ few pairs differ. Where all pairs differ by the same, what the examples that wer
 """
 
 import math
-from dataclasses import dataclass
 
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics import student
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.statistics.paired import PairedDifference
@@ -16,7 +16,7 @@ ONE_SIDED = 0.95
 _STEPS = 60  # of bisection: all digits of a float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WithinMargin:
     """What can be said of a difference and a margin: the ends of the 90 % interval decide."""
 

@@ -1,15 +1,15 @@
 """The difference of two independent estimates: Welch's interval with Satterthwaite's degrees of freedom."""
 
 import math
-from dataclasses import dataclass
 
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics import student
 from optimize_eval.statistics.intervals import Interval, around
 
 Estimate = tuple[float, float, float]  # value, standard error, degrees of freedom
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GapEstimate:
     """The difference of two independent estimates; where neither varies there is no interval and no p."""
 

@@ -7,13 +7,13 @@ groups of examples that belong together (one document, say); they widen interval
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval, around, wilson, wilson_effective
 from optimize_eval.statistics.units import Clusters, centre, spread
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Mean:
     """A mean over examples; what too few examples cannot tell is None, never 0."""
 

@@ -1,8 +1,8 @@
 """Two candidates on the same examples: the mean difference, its interval, one p value and its test."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics import student
 from optimize_eval.statistics.exact import all_alike, all_flips, drawn_flips, mcnemar
 from optimize_eval.statistics.intervals import Interval, around
@@ -12,7 +12,7 @@ MOST_EXACT = 14  # units up to which all sign flips are counted
 MOST_FLIPPED = 1000  # units up to which flips are drawn
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PairedDifference:
     """Candidate B against A on the same examples; where all pairs differ alike there is no interval."""
 

@@ -11,6 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval, around
 from optimize_eval.statistics.units import Clusters, centre, spread
 
@@ -20,7 +21,7 @@ _FEWEST_UNITS = 4
 _MOST_BLOCKS = 1000  # that are drawn: more units are put together at random, which changes no chance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CrossFitted:
     """The gain of the candidates that would have been chosen; `chosen` says how often each candidate was."""
 

@@ -6,12 +6,13 @@ own mean. What would come out on other tasks is a mean of task means, which need
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from optimize_eval.frozen import frozen
 
 FEWEST = 2  # scores of a task that tell anything of how they vary
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Stratified:
     """A mean over tasks; `worth` is how many examples of equal weight would be as good."""
 

@@ -6,11 +6,12 @@ record counts for the version whose key it has, and for none where its example h
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
 
 import orjson
+
+from optimize_eval.frozen import frozen
 
 CellName = tuple[str, str, str | None, str]  # evaluator, candidate, task model, split
 
@@ -57,7 +58,7 @@ def digest_of(entry: Mapping[str, Any]) -> str:
     return str(entry.get("sha256", ""))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Versions:
     """All versions of what has several, by name, the current one first; and the examples of now."""
 

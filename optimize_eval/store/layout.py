@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
+from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
 
 SINGLE = "single"  # the one split of a run without examples
@@ -20,7 +21,7 @@ MOST_UNITS = 10_000_000
 Label = str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Split:
     """The examples of one dataset, by their physical lines; a run without examples has one line: None.
 

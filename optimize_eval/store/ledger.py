@@ -6,12 +6,13 @@ command is about is a part of a run: view.
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import eq
 from pathlib import Path
 from sys import float_info
 from typing import Any, Self
 
+from optimize_eval.frozen import frozen
 from optimize_eval.spent import Spending
 from optimize_eval.store import journal
 from optimize_eval.store.keys import CellName, Versions
@@ -27,7 +28,7 @@ _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UnitTable:
     """Which units a run has: its cells in the order in which they came, each with all lines and repeats."""
 

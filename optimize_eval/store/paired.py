@@ -6,11 +6,11 @@ evaluators, unless it is forced. What the pairs say is up to findings.
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Label, Layout, Split
 from optimize_eval.store.manifest import (
     Manifest,
@@ -48,7 +48,7 @@ class PairedCells(NamedTuple):
     examples: "PairedSplit"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PairedSplit:
     """The examples of a split that both runs have: the n-th place in one is the n-th place in the other."""
 
@@ -58,7 +58,7 @@ class PairedSplit:
     clusters: tuple[Label, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OnlyIn:
     """What only one run has, by axis; of examples how many there are, by split."""
 
@@ -69,7 +69,7 @@ class OnlyIn:
     examples: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Paired:
     """All that two runs have in common; `candidates` are pairs of names."""
 

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.replies import replies_in
@@ -22,7 +23,7 @@ FIELDS = (
 SIDE_INFO = "side_info"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunRecord:
     """What became of one unit; what its outcome does not have is None."""
 

@@ -6,10 +6,10 @@ goes with the same command. Whether people want it is confirmed elsewhere.
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import (
     BOARDS,
     EVALUATIONS,
@@ -36,7 +36,7 @@ _PATTERNS = (
 )  # boards, and drafts that a kill left
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Removal:
     """What goes with a run, or went with it: its files and their size; `others` are not its own and stay."""
 

@@ -7,12 +7,13 @@ what it is about itself, which joins what is there.
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.store.document import (
     Document,
     cell_name,
@@ -41,7 +42,7 @@ from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited, l
 from optimize_eval.store.view import Reader, View
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StoredRun:
     """The folder of a run and what its files say; `ledger` counts what the manifest is about."""
 

@@ -5,13 +5,14 @@ keys there are and what each takes, in keys. What the options mean is the comman
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from optimize_eval.candidates import CandidatePath
 from optimize_eval.errors import Problem
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import kinds, named_apart
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class EvaluatorEntry(NamedTuple):
     said: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sweep:
     """What a sweep file says: options by their names, the candidates, and one entry for each evaluator."""
 

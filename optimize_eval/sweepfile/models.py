@@ -4,12 +4,13 @@ A sweep file's judges name them; `bench --model FILE.toml` takes all of a file.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from optimize_eval import checks
 from optimize_eval.checks import Keys
 from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.models import Manners, ModelSpec
 from optimize_eval.models.providers import apart
 from optimize_eval.options.prices import price_of, prices_of
@@ -18,7 +19,7 @@ from optimize_eval.reading import files, strict_toml
 _MANNERS = ("rpm", "tpm", "concurrency")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NamedModel:
     """A model of a table; its price counts with those of [prices]."""
 

@@ -1,17 +1,18 @@
 """What an evaluator that calls models is of: the models, and the evaluators that score their outputs."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from optimize_eval.evaluator import EvaluatorSpec, Sighted
+from optimize_eval.frozen import frozen
 
 if TYPE_CHECKING:  # a program as a model needs no HTTP client
     from optimize_eval.models import ModelSpec
     from optimize_eval.programs.identity import Identity
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tasks:
     """A model under test and its scorers.
 
@@ -44,7 +45,7 @@ class Tasks:
         return (self.scorer,) if self.scorer else self.metrics
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Prompted:
     """An evaluator of models' replies: a candidate is a prompt, and each task model one of the models.
 

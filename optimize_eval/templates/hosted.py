@@ -7,11 +7,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.programs.codec import Contract
 from optimize_eval.programs.command import Command
 from optimize_eval.programs.targets import CommandLine
@@ -25,7 +25,7 @@ _TO_START = 30.0  # seconds, which do not count as a text's
 _ARGV = (sys.executable, "-P", "-m", "optimize_eval.templates.host")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Question:
     template: str
     fields: Mapping[str, Any]
@@ -35,7 +35,7 @@ class _Question:
         """None: the host knows no model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Rendered:
     reply: Mapping[str, Any]
     capabilities: Capabilities = NO_CAPABILITIES

@@ -1,13 +1,13 @@
 """What a leaderboard has to reach, as options say; what runs have to, and how it is kept: demands."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.findings.demands import GateOptions
+from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import LEADERBOARD, MANIFEST
 from optimize_eval.store.stored import StoredRun
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _NONE: "Mapping[str, Board]" = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BoardDemands:
     """What a leaderboard has to reach."""
 

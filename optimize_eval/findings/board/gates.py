@@ -5,7 +5,6 @@ summary.gates'; how two boards compare is diff.boards'.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.comparable import by_name
@@ -17,13 +16,14 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.summary.compare import HINT_WORSE, TOO_FEW
 from optimize_eval.findings.summary.gates import BoundAxes, Gate, bound_gate, read_bound
 from optimize_eval.findings.wording import count
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.families import can_decide, fewest_units
 from optimize_eval.statistics.intervals import Interval
 
 _OF_A_BENCH = BoundAxes("bench", "model", "task")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BoardBound:
     """The lowest score that a model may have, overall or on a task."""
 
@@ -56,7 +56,7 @@ def _scores_of(model: ModelScores | None, task: str | None) -> ModelScores | Tas
     return by_name(model.tasks).get(task)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BoundedScore:
     """A score as summaries have a mean."""
 

@@ -7,7 +7,7 @@ document's.
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 
 from optimize_eval.errors import FailureKind
@@ -23,12 +23,13 @@ from optimize_eval.findings.board.shapes import (
 from optimize_eval.findings.measures import passes_of, passes_over
 from optimize_eval.findings.scores import Scores
 from optimize_eval.findings.shapes.measured import PassRates
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.means import mean_of
 
 ByExample = Sequence[float]  # not a number where there is no score
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RankedModel:
     """A model's numbers, and the scores behind them in the order of all examples."""
 

@@ -6,12 +6,12 @@ An example's task is its file, or its own record where each record is a task.
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from optimize_eval.findings.board.shapes import BoardExample, Prediction
 from optimize_eval.findings.measures import Measures
 from optimize_eval.findings.scores import CellReading, Scores
+from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.view import JournalRecord, Reader
 from optimize_eval.tasks import Task, TaskFile
@@ -20,7 +20,7 @@ from optimize_eval.tasks.jsonl.files import SPEC
 _Value = TypeVar("_Value")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CountedTask:
     """What counts as one task: examples of one file."""
 
@@ -41,7 +41,7 @@ class CountedTask:
         return by_example[self.places]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FileOutcomes:
     """What one model did with one file, by example."""
 

@@ -1,15 +1,15 @@
 """The task files of a leaderboard, held against the sha256 that it has of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.shapes import Board
+from optimize_eval.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PinnedFile:
     """A task file that a board is about: whether it is what it was."""
 

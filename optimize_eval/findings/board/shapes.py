@@ -4,7 +4,7 @@ How a file is read that another tool wrote, or an earlier version, is stored's.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from optimize_eval.findings import documents
@@ -13,12 +13,13 @@ from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.measured import CorpusBleu, PassRates
 from optimize_eval.findings.shapes.summary import SpendingTotals
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 
 SCHEMA = "leaderboard.v1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Prediction:
     """What a model said in one call and its score, or why there is none."""
 
@@ -28,7 +29,7 @@ class Prediction:
     skip: Annotated[str | None, IF_ANY] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BoardExample:
     """One example of a task; `predictions` are those of its repeats, where there are several."""
 
@@ -53,7 +54,7 @@ class BoardExample:
         return self.score is None and all(one.skip for one in self.repeats)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskScores:
     """How a model did on one task."""
 
@@ -84,7 +85,7 @@ class TaskScores:
     per_example: Annotated[tuple[BoardExample, ...], IF_ANY] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TasksLikeThese:
     """What other tasks of this kind could make of a mean over tasks."""
 
@@ -94,7 +95,7 @@ class TasksLikeThese:
     tasks: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CategoryScores:
     """How a model did on the tasks of a category."""
 
@@ -108,7 +109,7 @@ class CategoryScores:
     tasks: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ModelScores:
     """How a model did, overall and by task."""
 
@@ -141,7 +142,7 @@ class ModelScores:
     win_rate: float | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ModelPair:
     """Model b against model a."""
 
@@ -152,7 +153,7 @@ class ModelPair:
     holds_at_worst: bool | None  # with those of the one that is ahead as 0 and the other's as 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScoredFile:
     """A task file, as it was read."""
 
@@ -163,7 +164,7 @@ class ScoredFile:
     errors: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Board:
     """A leaderboard; `adapter`, `overall_score` and `tasks` are those of the model that was named first."""
 

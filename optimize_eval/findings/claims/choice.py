@@ -6,7 +6,6 @@ beside it too high, so the number is cross-fitted.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from optimize_eval.findings.claims.failures import lower_bounds, upper_bounds
 from optimize_eval.findings.rows import marked, survives_failures
@@ -20,6 +19,7 @@ from optimize_eval.findings.shapes.summary import (
     WinnersSelection,
 )
 from optimize_eval.findings.summary import compare, gap
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
 from optimize_eval.statistics.gaps import Estimate, GapEstimate, gap_of
 from optimize_eval.statistics.paired import PairedDifference, difference_of
@@ -29,7 +29,7 @@ from optimize_eval.statistics.units import Clusters
 Gains = Mapping[str, Sequence[float]]  # over the baseline, by candidate and example, NaN where there is none
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Half:
     """All candidates' scores on one split, the baseline apart; what was skipped for all takes no part."""
 
@@ -119,7 +119,7 @@ def _cross_fitted_gain(found: CrossFitted) -> CrossFittedGain:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Kept:
     """How much of a winner's train gain is there on val, cross-fitted where val chose it."""
 

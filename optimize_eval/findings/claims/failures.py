@@ -1,10 +1,10 @@
 """Whether a lead survives its failures: what failed could have scored anything between the range's ends."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from optimize_eval.findings.scores import Scores, Values
 from optimize_eval.findings.summary.compare import BETTER, Comparison, compare
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.units import Clusters
 
 SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unbounded"
@@ -12,7 +12,7 @@ SURELY, IF_ALIKE, NOT, UNBOUNDED = "surely", "if_both_count_as_zero", "no", "unb
 Ends = Callable[[Scores], Values | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WithFailures:
     """The comparison once more, with failures as scores; None where scores have no ends."""
 

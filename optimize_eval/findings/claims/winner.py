@@ -1,7 +1,7 @@
 """What stands behind a verdict in numbers: the selection, who is not told apart, what carries over."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half, cross_fit, kept_of, selection_of, winner_of
@@ -10,12 +10,13 @@ from optimize_eval.findings.rows import is_primary
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
+from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
 
 Halves = Mapping[str, Half]  # by split, of the first evaluator and task model
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Claims:
     """What a verdict says, before it has words; among `rows` the winner's knows what is shown."""
 

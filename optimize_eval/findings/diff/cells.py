@@ -8,7 +8,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import MutableSequence, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
 from optimize_eval.findings.claims.failures import lower_bounds
@@ -16,6 +16,7 @@ from optimize_eval.findings.diff.shapes import ExampleOfRun, Sides, WorseExample
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.scores import CellReading, Scores, Values
 from optimize_eval.findings.summary.compare import Comparison, compare
+from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.paired import PairedCells, PairedSplit
@@ -25,7 +26,7 @@ _WORST_SHOWN = 5
 _Number = TypeVar("_Number", int, float)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OpenRun:
     """One of the two runs, open for reading."""
 
@@ -56,7 +57,7 @@ class OpenRun:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NotCompared:
     """How many examples are not compared, by what became of them."""
 
@@ -69,7 +70,7 @@ class NotCompared:
     newly_failing_in_part: int  # of those that are: some repeats fail now, and none did
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ComparedCells:
     """What became of one pair of cells; `low` is the comparison with failures as 0, where there are ends."""
 

@@ -1,16 +1,17 @@
 """The tasks that two leaderboards have in common, and their examples in pairs where both have them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from optimize_eval.findings.board.comparable import by_name
 from optimize_eval.findings.board.shapes import BoardExample, ModelScores, TaskScores
+from optimize_eval.frozen import frozen
 
 ExamplePair = tuple[BoardExample, BoardExample]  # before and after
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskPair:
     """One task of both boards, before and after."""
 

@@ -1,10 +1,10 @@
 """What a comparison of two runs amounts to for one cell, the worst first; and whether it is a regression."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
 from optimize_eval.findings.summary import compare
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.families import ALPHA
 
 
@@ -32,7 +32,7 @@ REGRESSIONS = frozenset({Standing.WORSE, Standing.WORSE_AS_ZEROS, Standing.FAILS
 _HINTS = {compare.HINT_WORSE: Standing.MAY_BE_WORSE, compare.HINT_BETTER: Standing.MAY_BE_BETTER}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Evidence:
     """What a standing, and a gate, hang on; `low` has failures as the lowest score, if there is one."""
 

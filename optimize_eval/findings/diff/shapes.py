@@ -1,6 +1,5 @@
 """What `diff` tells: two runs (`diff.v1`), or two leaderboards (`board-diff.v1`), A before and B after."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 from optimize_eval.findings import documents
@@ -8,6 +7,7 @@ from optimize_eval.findings.diff.regressions import Evidence, Standing, standing
 from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.difference import Margin, ScoreDifference
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.paired import OnlyIn
 
@@ -16,7 +16,7 @@ RUNS_SCHEMA, BOARDS_SCHEMA = "optimize-eval.diff.v1", "optimize-eval.board-diff.
 _Side = TypeVar("_Side")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sides(Generic[_Side]):
     """The same of both."""
 
@@ -24,7 +24,7 @@ class Sides(Generic[_Side]):
     b: _Side
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ExampleOfRun:
     """One example in one run: its score, or why it has none; and the reason that the evaluator gave."""
 
@@ -35,7 +35,7 @@ class ExampleOfRun:
     reason: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WorseExample:
     """An example that lost, in both runs."""
 
@@ -44,7 +44,7 @@ class WorseExample:
     b: ExampleOfRun
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LowerDifference:
     """The same comparison with failures as the lowest score."""
 
@@ -52,7 +52,7 @@ class LowerDifference:
     margin: Margin | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RowDiff:
     """One cell of both runs; examples that are not compared are counted by what became of them."""
 
@@ -98,7 +98,7 @@ class RowDiff:
         return standing(self.evidence)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunOfDiff:
     """One of the two runs."""
 
@@ -109,7 +109,7 @@ class RunOfDiff:
     changed: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RunDiff:
     """Two runs against each other."""
 
@@ -127,7 +127,7 @@ class RunDiff:
         return documents.to_dict(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class UnpairedDifference:
     """A difference of two means whose examples are not known."""
 
@@ -141,7 +141,7 @@ class UnpairedDifference:
         """Give no p: nothing was tested."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OverallDiff:
     """A model's overall scores on both boards, where these have the same tasks."""
 
@@ -150,7 +150,7 @@ class OverallDiff:
     difference: Annotated[ScoreDifference | UnpairedDifference, FLAT]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskDiff:
     """One task of both boards; what needs its examples is None without them."""
 
@@ -168,7 +168,7 @@ class TaskDiff:
         return self.a != self.b
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PredictionOfBoard:
     """What a model said on one of the boards."""
 
@@ -177,7 +177,7 @@ class PredictionOfBoard:
     error: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChangedPrediction:
     """An example whose prediction is another now."""
 
@@ -187,7 +187,7 @@ class ChangedPrediction:
     b: PredictionOfBoard
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ModelDiff:
     """A model on both boards; what needs examples is None where they are not paired."""
 
@@ -225,7 +225,7 @@ class ModelDiff:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OnlyOnBoard:
     """What one of the boards has and the other has not."""
 
@@ -233,7 +233,7 @@ class OnlyOnBoard:
     tasks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BoardDiff:
     """Two leaderboards against each other."""
 

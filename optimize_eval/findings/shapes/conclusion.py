@@ -1,11 +1,10 @@
 """What a comparison amounts to in words: a sentence, and points below it."""
 
-from dataclasses import dataclass
-
 from optimize_eval.findings.shapes.summary import Point
+from optimize_eval.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Conclusion:
     """The verdict of a leaderboard, or of a comparison of two documents."""
 

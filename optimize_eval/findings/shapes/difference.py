@@ -1,13 +1,13 @@
 """D, a candidate against another one on the same examples, and what failures and a margin make of it."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 from optimize_eval.findings.documents import FLAT, IF_ANY, value_at
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DifferenceInShort:
     """The same comparison with failures counted as scores."""
 
@@ -19,7 +19,7 @@ class DifferenceInShort:
     __getitem__ = value_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DespiteFailures:
     """What becomes of a difference when failures count: its own as 0 and the other's as 1, or all as 0."""
 
@@ -28,7 +28,7 @@ class DespiteFailures:
     at_zero: DifferenceInShort | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Margin:
     """What a margin says of a difference."""
 
@@ -40,7 +40,7 @@ class Margin:
     __getitem__ = value_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScoreDifference:
     """A candidate against another one on the same examples."""
 

@@ -1,15 +1,15 @@
 """What is measured besides a mean, cell by cell: pass rates, calibration, corpus BLEU, replies, latency."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from optimize_eval.findings.documents import FLAT, IF_ANY, Key
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.statistics.measures.calibration import Calibration
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Estimate:
     """A mean over examples, or over tasks."""
 
@@ -21,7 +21,7 @@ class Estimate:
     tasks: Annotated[int | None, IF_ANY] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PassRates:
     """How often any of k repeats passes, and how often all do."""
 
@@ -30,7 +30,7 @@ class PassRates:
     all_: Annotated[Estimate, Key("all")]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CorpusBleu:
     """BLEU over all outputs together."""
 
@@ -38,7 +38,7 @@ class CorpusBleu:
     outputs: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StatedConfidence:
     """How well stated confidences agree with scores; `unusable` ones are no numbers from 0 to 1."""
 
@@ -46,7 +46,7 @@ class StatedConfidence:
     unusable: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReplyCounts:
     """What models' replies say of themselves."""
 
@@ -58,7 +58,7 @@ class ReplyCounts:
     answered_by: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class MeasuredCell:
     """Where something was measured."""
 
@@ -68,7 +68,7 @@ class MeasuredCell:
     split: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PassesEntry:
     """The pass rates of a cell."""
 
@@ -76,7 +76,7 @@ class PassesEntry:
     by_k: tuple[PassRates, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CalibrationEntry:
     """The calibration of a cell."""
 
@@ -84,7 +84,7 @@ class CalibrationEntry:
     stated: Annotated[StatedConfidence, FLAT]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class BleuEntry:
     """The corpus BLEU of a cell."""
 
@@ -92,7 +92,7 @@ class BleuEntry:
     bleu: Annotated[CorpusBleu, FLAT]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RepliesEntry:
     """The replies of a cell."""
 
@@ -100,7 +100,7 @@ class RepliesEntry:
     counts: Annotated[ReplyCounts, FLAT]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LatencyEntry:
     """How long the calls of an evaluator took on a split, in seconds."""
 

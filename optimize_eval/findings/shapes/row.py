@@ -1,16 +1,16 @@
 """A row of a summary: one candidate on one evaluator, by split, against the baseline, with its gaps."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from optimize_eval.findings.documents import FLAT, value_at
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.measured import Estimate
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SplitScores:
     """How a candidate did on one split; `n` counts examples, what was scored, failed or skipped calls."""
 
@@ -30,7 +30,7 @@ class SplitScores:
     failures: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScoreGap:
     """How much lower a mean is on val than on train."""
 
@@ -41,7 +41,7 @@ class ScoreGap:
     flag: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CarriedShare:
     """The share of a train gain that is there on val."""
 
@@ -51,7 +51,7 @@ class CarriedShare:
     __getitem__ = value_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Overfit:
     """How much of the gain over the baseline is lost from train to val; `state` names that."""
 
@@ -66,7 +66,7 @@ class Overfit:
     carry_over: CarriedShare | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GroupScores:
     """The examples of one group, by split; in the baseline's row nothing is compared."""
 
@@ -76,7 +76,7 @@ class GroupScores:
     __getitem__ = value_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LowScore:
     """An example that got worse than with the baseline; in the baseline's row, one with a low score.
 
@@ -92,7 +92,7 @@ class LowScore:
     text: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Row:
     """One candidate on one evaluator; `vs_baseline` is None in the baseline's own row."""
 
@@ -118,7 +118,7 @@ class Row:
         return d
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ModelPair:
     """Model b against model a, as they reply to one prompt; `failed` counts the calls of both."""
 
@@ -131,7 +131,7 @@ class ModelPair:
     difference: Annotated[ScoreDifference, FLAT]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CandidatePair:
     """Candidate b against candidate a."""
 

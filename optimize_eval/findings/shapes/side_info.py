@@ -1,14 +1,14 @@
 """What evaluators said beside their scores, cell by cell, by dotted path and by what stood there."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated
 
 from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.findings.shapes.measured import MeasuredCell
+from optimize_eval.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Distribution:
     """Numbers; what overflows is None."""
 
@@ -21,7 +21,7 @@ class Distribution:
     max: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Truths:
     """Booleans, and how many of them are true."""
 
@@ -29,7 +29,7 @@ class Truths:
     rate: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TextCount:
     """A short text, and how often it was said."""
 
@@ -37,7 +37,7 @@ class TextCount:
     count: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShortTexts:
     """Short texts, the most frequent first."""
 
@@ -46,7 +46,7 @@ class ShortTexts:
     top: tuple[TextCount, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TextBeside:
     """A long text that came with a low score."""
 
@@ -55,7 +55,7 @@ class TextBeside:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LongTexts:
     """Long texts, those with the lowest scores."""
 
@@ -63,7 +63,7 @@ class LongTexts:
     worst: tuple[TextBeside, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ValuesAtPath:
     """All values that stood at one path."""
 
@@ -78,7 +78,7 @@ class ValuesAtPath:
     nulls: Annotated[int, IF_ANY] = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ErrorsBeside:
     """Errors that were reported beside scores."""
 
@@ -86,7 +86,7 @@ class ErrorsBeside:
     first: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SideInfoEntry:
     """The side information of a cell."""
 

@@ -1,7 +1,6 @@
 """The summary of a run: the whole of summary.json, and its readers for the versions that there were."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from optimize_eval.findings import documents
@@ -15,13 +14,14 @@ from optimize_eval.findings.shapes.measured import (
 )
 from optimize_eval.findings.shapes.row import CandidatePair, ModelPair, Row
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 
 SCHEMA = "optimize-eval.summary.v2"
 FIRST_SCHEMA = "optimize-eval.summary.v1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Point:
     """One of the sentences that belong to a verdict."""
 
@@ -29,7 +29,7 @@ class Point:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WonBy:
     """The gain that a verdict names; `from_` says what it was measured on."""
 
@@ -41,7 +41,7 @@ class WonBy:
     __getitem__ = value_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Verdict:
     """What came out, in words."""
 
@@ -55,7 +55,7 @@ class Verdict:
 NO_VERDICT = Verdict(text="", state=None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Units:
     """How many calls there were, by what became of them."""
 
@@ -66,7 +66,7 @@ class Units:
     owed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NaiveGain:
     """A winner's gain as if it had not been chosen."""
 
@@ -75,7 +75,7 @@ class NaiveGain:
     ci: Interval | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CrossFittedGain:
     """What choosing gains, measured where it did not choose."""
 
@@ -87,7 +87,7 @@ class CrossFittedGain:
     chosen: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WinnersSelection:
     """The best candidate's gain with and without the choice among `k`."""
 
@@ -99,7 +99,7 @@ class WinnersSelection:
     __getitem__ = value_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LostInShort:
     """What of a gain is lost."""
 
@@ -107,7 +107,7 @@ class LostInShort:
     ci: Interval | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WinnersCarryOver:
     """How much of the winner's train gain carries over to val."""
 
@@ -119,7 +119,7 @@ class WinnersCarryOver:
     __getitem__ = value_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LeftOut:
     """An evaluator that was added to the run later, and is not complete or not one program."""
 
@@ -130,7 +130,7 @@ class LeftOut:
     changed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FailureGroup:
     """The calls of one cell that failed alike."""
 
@@ -146,7 +146,7 @@ class FailureGroup:
     stage: Annotated[str, IF_ANY] = ""  # "model" where there was no reply to score
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SkipGroup:
     """The calls of one cell that were skipped."""
 
@@ -159,7 +159,7 @@ class SkipGroup:
     lines: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SpendingTotal:
     """What calls of models took."""
 
@@ -172,7 +172,7 @@ class SpendingTotal:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SpendingTotals:
     """The same in all, and by who took it."""
 
@@ -182,7 +182,7 @@ class SpendingTotals:
     candidates: Mapping[str, SpendingTotal]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Selected:
     """The examples that a summary is about, where that is not all of them; and why these."""
 
@@ -191,7 +191,7 @@ class Selected:
     of: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Summary:
     """All numbers of a run; `document` is the same as `report --json` prints it."""
 

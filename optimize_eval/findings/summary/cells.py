@@ -1,7 +1,7 @@
 """The cells of a run, each read once, in the order of units: scores, side information, measures, times."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from optimize_eval.findings.claims.duplicates import with_copies_joined
@@ -12,6 +12,7 @@ from optimize_eval.findings.scores import CellReading, Scores
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shaping import measured_in
 from optimize_eval.findings.sideinfo import SideInfo
+from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Layout, Split
 from optimize_eval.store.view import JournalRecord
 
@@ -24,7 +25,7 @@ class RecordsByCell(Protocol):
     ) -> Iterable[tuple[int, JournalRecord]]: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReadCells:
     """What the records of all cells come to; copies among a split's lines are joined to clusters."""
 

@@ -1,9 +1,10 @@
 """Candidates against each other on the same examples, and what a comparison may be called."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from optimize_eval.findings.scores import Values
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.families import ALPHA, can_decide, holm
 from optimize_eval.statistics.paired import PairedDifference, difference_of
 from optimize_eval.statistics.power import detectable, detectable_share
@@ -23,7 +24,7 @@ BETTER, WORSE, HINT_BETTER, HINT_WORSE, NO_DIFFERENCE, TOO_FEW = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Comparison:
     """Candidate b against candidate a, one of so many comparisons that are corrected together."""
 

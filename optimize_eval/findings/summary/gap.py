@@ -4,8 +4,7 @@ The splits differ in difficulty, so the headline is the lost gain: the gain over
 that on val. It is called overfitting only where it is shown, and kept only where that is shown.
 """
 
-from dataclasses import dataclass
-
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.carry_over import CarryOver, carry_over
 from optimize_eval.statistics.families import ALPHA, can_decide
 from optimize_eval.statistics.gaps import Estimate, GapEstimate, gap_of
@@ -16,7 +15,7 @@ OVERFITS, PART_LOST, UNDECIDED, KEPT, NO_GAIN = "overfits", "part_lost", "undeci
 SHARE_KEPT = 0.5  # of the train gain, which at least has to carry over for a ✓
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lost:
     """The gain over the baseline on train and on val, and what became of it in between."""
 

@@ -6,13 +6,13 @@ regression_gates'; what a missed gate does to an exit code is cli's.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import MINUS, count, interval, number, signed
+from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import Layout
 
@@ -36,7 +36,7 @@ class BoundAxes(NamedTuple):
 _OF_A_RUN = BoundAxes("run", "evaluator", "candidate")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Gate:
     """One demand, and what became of it."""
 
@@ -45,7 +45,7 @@ class Gate:
     text: str  # judge on v2, val: the mean 0.731 is below 0.8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Bound:
     """The lowest mean that an evaluator may give a candidate, or any of them."""
 

@@ -6,11 +6,12 @@ word.
 
 import math
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Never
 
 from optimize_eval import wrong_answers
 from optimize_eval.errors import EvaluationError
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.judge.answer import EMPHASIS, NUMBER, answer_in, is_flat, shown
 from optimize_eval.kinds.judge.objects import Unusable
 from optimize_eval.kinds.judge.rubric import AnswerForm, Constraint, Rubric
@@ -19,7 +20,7 @@ _LONGEST_LABEL = 200
 _ROUNDING = 0.001  # so far beyond its end a number is still on the scale
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Judgement:
     """What was judged: always from 0 to 1."""
 

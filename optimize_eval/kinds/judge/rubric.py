@@ -6,12 +6,13 @@ reply means reply's.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 
 if TYPE_CHECKING:  # what judges share with commands loads no HTTP client
     from optimize_eval.models import ModelSpec
@@ -26,7 +27,7 @@ class AnswerForm(StrEnum):
     LABELER = "labeler"  # a label, which is what is wanted; it may stand for a score
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Dimension:
     """One aspect of the objective; its weight counts against those of the others."""
 
@@ -35,7 +36,7 @@ class Dimension:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Constraint:
     """What a candidate must not violate: one that does scores 0."""
 
@@ -47,7 +48,7 @@ class Constraint:
         return self.name or self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Rubric:
     """By what a candidate is judged, besides the objective."""
 
@@ -76,7 +77,7 @@ class Rubric:
         return (*self.correct_labels, *self.incorrect_labels, *(label for label, _ in self.labels))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JudgeSpec:
     """A model as an evaluator; one without a model stands for the defaults that others are made from."""
 

@@ -4,13 +4,13 @@ Texts are cut only after secrets were struck out of them, for half a key is one 
 """
 
 import re
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 import orjson
 
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.frozen import frozen
 from optimize_eval.http.client import Response, seconds_to_wait
 from optimize_eval.models.schemes import wrong_scheme
 from optimize_eval.models.turns import NoRoom
@@ -38,7 +38,7 @@ _SHOWN = 300
 _TUNABLE = ("temperature", "seed", "max_completion_tokens", "max_tokens")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Callee:
     """The model that was called and where, for the words of a failure."""
 

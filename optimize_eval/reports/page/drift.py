@@ -5,9 +5,9 @@ Made of what summary.json has of each key: counts, means, standard deviations, r
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from optimize_eval.findings.shapes.side_info import Distribution, SideInfoEntry, Truths, ValuesAtPath
+from optimize_eval.frozen import frozen
 
 _BEYOND = 3.0  # standard errors
 _FEWEST = 10  # values on each side
@@ -15,7 +15,7 @@ _FEWEST = 10  # values on each side
 Keys = Mapping[str, ValuesAtPath]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Drift:
     """A key of a cell that shifts from train to val, in standard deviations or percentage points."""
 

@@ -7,10 +7,10 @@ import hashlib
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from optimize_eval.findings.board.examples import own_boards, stored_board
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.page import head
 from optimize_eval.reports.page.columns import AxisNames
@@ -27,7 +27,7 @@ REST = 10.0  # times as long as reading took
 Stamp = tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Snapshot:
     """The parts of a page at one moment; `tag` is another one where they are others."""
 

@@ -5,7 +5,7 @@ The only module of the page that knows how a run is stored.
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any, cast
 
@@ -15,6 +15,7 @@ from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import SCHEMA
 from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
 from optimize_eval.reports.searched import on_a_page
 from optimize_eval.rows.datasets import read_dataset
@@ -30,7 +31,7 @@ PlacedRecord = tuple[Cell, int, JournalRecord]  # a cell, a place in it, and the
 Examples = Mapping[int, Any]  # of a split, decoded, by their places
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PageSource:
     """A run's documents, and two ways to its records: all of them, or those of some examples of a split.
 

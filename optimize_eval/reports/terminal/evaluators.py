@@ -1,15 +1,15 @@
 """The evaluators that ship as people and programs read them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.reports.columns import wrapped
 
 SCHEMA = "optimize-eval.evaluators.v1"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ShippedEvaluator:
     """What `-e @NAME` runs; `also` are the files that its file does not run without."""
 

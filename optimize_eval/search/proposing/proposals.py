@@ -10,10 +10,10 @@ for evaluators.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.frozen import frozen
 from optimize_eval.programs.codec import Contract
 from optimize_eval.protocol import NO_CAPABILITIES, PROTOCOL_VERSION, Capabilities, decode_answer
 from optimize_eval.reading import strict_json
@@ -25,7 +25,7 @@ _LONGEST_NOTE = 500
 _PROTOCOL_KEYS = ("_capabilities", "_id")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProposalRequest:
     """What a proposer is to improve, and what it is to learn from."""
 
@@ -54,7 +54,7 @@ class ProposalRequest:
         return strict_json.dumps(fields) + b"\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Proposal:
     """What a proposer replied; `is_cut_off` where it had not come to its end, `is_skip` where it had none."""
 
@@ -68,7 +68,7 @@ class Proposal:
     stderr: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProposerReply:
     """What became of one request to a proposer: a proposal, or why there is none."""
 

@@ -4,12 +4,13 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import given_name, identify, parse_evaluator, speak
 from optimize_eval.search.proposing.proposals import CONTRACT, Proposal, ProposalRequest, proposal_of
 
@@ -36,7 +37,7 @@ class Proposer(Protocol):
     def close(self) -> None: ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProposerSpec:
     """A proposer as plain data: a program or URL, a model, or a callable; `identity` tells it from others."""
 

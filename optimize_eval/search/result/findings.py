@@ -12,12 +12,12 @@ failed              the search could not go on
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Overfit
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.wording import count, interval, number, p_value, signed
+from optimize_eval.frozen import frozen
 from optimize_eval.search.ending import FAILED, Why
 from optimize_eval.search.goal import Goal
 from optimize_eval.search.result.honest import Judged, Measured
@@ -45,7 +45,7 @@ GUIDANCE: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Result:
     """The candidate that comes out, and what stands behind it."""
 

@@ -5,12 +5,13 @@ for the smallest p is Holm's correction); the gain beside it is cross-fitted ove
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import fsum, nan
 from typing import Any
 
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison
+from optimize_eval.frozen import frozen
 from optimize_eval.search.goal import Goal
 from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.statistics.selection import CrossFitted, cross_fitted
@@ -21,7 +22,7 @@ from optimize_eval.store.stored import StoredRun
 Values = list[float]  # by example, NaN where there is no score
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Measured:
     """What a candidate is worth on the examples of a split: with failures left out, as 0, and as 1."""
 
@@ -36,7 +37,7 @@ class Measured:
         return fsum(numbers) / len(numbers) if numbers else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Judged:
     """The best candidate against the seed, chosen among `among`."""
 

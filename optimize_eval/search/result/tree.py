@@ -1,15 +1,16 @@
 """What a search found: the candidates that deciding examples saw, made from whom, at which call."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import fsum
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.search.components import Texts, shown, text_of
 from optimize_eval.search.ending import Why
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Node:
     """A candidate; `values` are what GEPA was given for the deciding examples, failures as penalties."""
 
@@ -48,7 +49,7 @@ class Node:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CurvePoint:
     """A point of the curve of scores against calls."""
 
@@ -56,7 +57,7 @@ class CurvePoint:
     best: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Counts:
     """What was done in a search."""
 
@@ -73,7 +74,7 @@ class Counts:
     rejected: int = 0  # proposals that were no better on their minibatch
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SearchOutcome:
     """A finished search, before its final sweep."""
 

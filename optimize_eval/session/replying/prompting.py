@@ -1,13 +1,14 @@
 """Prompts and the models that reply to them, as options name them: loaded, checked, put around evaluators."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
 from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.programs.identity import Identity
@@ -27,7 +28,7 @@ if TYPE_CHECKING:  # most runs have no prompts
 _HOW = "--prompt 'prompts/*.md' --model openai/gpt-4o-mini, or --model cmd:./model"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Prompting:
     """Prompts, and the models that reply, each with its identity."""
 

@@ -7,14 +7,15 @@ between them over ten bins of equal width, weighted by how many answers each has
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from optimize_eval.frozen import frozen
 
 BINS = 10
 
 Answer = tuple[float, float]  # confidence, score
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Bin:
     """The answers whose confidence lies from `low` up to `high`; a row of the reliability table."""
 
@@ -25,7 +26,7 @@ class Bin:
     score: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Calibration:
     """How well confidence and score agree; `bins` are those that have answers."""
 

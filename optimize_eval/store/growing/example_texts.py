@@ -4,15 +4,15 @@ Names and starts of inputs are for people; the digests of candidates that are fi
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.store.document import Document
 
 Entry = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ExampleTexts:
     """What run.json has of examples besides their digests, by split; `texts` are digests of candidates."""
 

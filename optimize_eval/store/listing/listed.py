@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from pathlib import Path
 
+from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS
 from optimize_eval.store.listing.searches import StoredSearch
 
@@ -23,7 +24,7 @@ class State(StrEnum):
     DAMAGED = "damaged"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ComparedAxes:
     """What a run compares, and by what."""
 
@@ -36,7 +37,7 @@ class ComparedAxes:
     is_bench: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ListedRun:
     """A run at a glance; `changed_at` is when its journal was written to last, in seconds of the clock."""
 

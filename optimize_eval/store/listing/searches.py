@@ -6,10 +6,11 @@ What leads a search, and what it means that it ended so, is not known here.
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, PROPOSALS, SEARCH, holder
 
@@ -22,7 +23,7 @@ STOPPED = frozenset({KILLED, "interrupted", "cost", "evaluator", "proposer"})  #
 Found = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StoredSearch:
     """What is recorded; `found` are the candidates that deciding examples saw, the seed first."""
 

@@ -1,9 +1,9 @@
 """The examples dialect: a file is a task, a line one of its examples, and all of them share a metric."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.tasks.jsonl import faults
 from optimize_eval.tasks.jsonl.faults import Fault, TaskError
 from optimize_eval.tasks.jsonl.lines import Line
@@ -16,7 +16,7 @@ _NOT_OURS = {"task_id": "id", "metric_name": "metric"}
 _COMMENT = b"#"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskExample:
     """One valid record; `task_id` is its id, or `ex-` and its line."""
 

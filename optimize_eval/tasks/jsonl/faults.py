@@ -5,9 +5,10 @@ each check may rely on those before it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from optimize_eval.frozen import frozen
 from optimize_eval.wrong_answers import describe
 
 RULES = (  # in the order of the checks
@@ -33,7 +34,7 @@ class Fault(NamedTuple):
     detail: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskError:
     """Why a line is not a task: only the first thing that is wrong with it."""
 

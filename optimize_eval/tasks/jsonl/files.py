@@ -1,13 +1,14 @@
 """Task files: which dialect one is in, its tasks and what is wrong with it. Both dialects become Tasks."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from optimize_eval import shipped
 from optimize_eval.errors import UsageError
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
 from optimize_eval.tasks.jsonl import examples, spec
 from optimize_eval.tasks.jsonl.examples import TaskExample
@@ -25,7 +26,7 @@ _Record = TaskSpec | TaskExample
 _Read = Callable[[Iterable[Line]], Iterator[tuple[Line, _Record] | TaskError]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Task:
     """What to send to a model and how to score its reply: a record of a task file of any dialect."""
 
@@ -40,7 +41,7 @@ class Task:
     raw: bytes  # the record as the file has it, which is the evaluator's example
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskFile:
     """A file with its tasks and the errors of its bad lines; `name` is that of its task."""
 

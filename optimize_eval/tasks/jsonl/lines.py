@@ -2,14 +2,14 @@
 
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.tasks.jsonl.faults import LINE, Fault, TaskError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Line:
     """A line that is not blank: its physical number, its bytes, and its value or why it has none."""
 

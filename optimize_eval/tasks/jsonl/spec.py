@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from optimize_eval.frozen import frozen
 from optimize_eval.tasks.jsonl import faults
 from optimize_eval.tasks.jsonl.faults import Fault, TaskError
 from optimize_eval.tasks.jsonl.lines import Line
@@ -29,7 +30,7 @@ _CHOICE = re.compile(r"[A-E]")
 _MARKERS = ("question:", "q:", "example:")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Shot:
     """A prompt that is shown answered."""
 
@@ -37,7 +38,7 @@ class Shot:
     completion: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskSpec:
     """One valid record."""
 

@@ -1,17 +1,18 @@
 """What a model under test is to those who call it: prompts in, outputs out; blocking, for many threads."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Capacity
+from optimize_eval.frozen import frozen
 from optimize_eval.prompts.messages import USER, Messages, as_dicts
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities
 from optimize_eval.spent import NOTHING, Spent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Prompt:
     """What a model is sent: messages, and which task's they are, which only recorded outputs look at.
 
@@ -38,7 +39,7 @@ class Prompt:
         """None: a model is not told of another model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Output:
     """What a model replied, and what else is known of it: tokens, or whatever a program reports."""
 
