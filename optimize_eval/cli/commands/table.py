@@ -3,6 +3,7 @@
 A command is the function in the module of its name; one that has commands of its own is that module's `app`.
 """
 
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -69,6 +70,7 @@ class Commands(TyperGroup):
         super().__init__(**{**settings, "commands": listed})
 
 
+@cache  # for whoever calls several commands in one process, as tests do
 def _load(name: str) -> Any:
     module = import_module(f"optimize_eval.cli.commands.{name}")
     if name in _OF_SEVERAL:
