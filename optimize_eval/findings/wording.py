@@ -8,14 +8,14 @@ MINUS = "\N{MINUS SIGN}"
 
 _FEW_DIGITS = 1000.0
 _TINY = 0.0005
-_ROUNDING = 1e-12  # what is smaller is what sums leave
+ROUNDING = 1e-12  # what is smaller is what sums leave
 
 
 def number(value: float | None) -> str:
     """Write a number with three decimals, or with fewer digits where it is large or tiny."""
     if value is None:
         return "unknown"
-    if abs(value) < _ROUNDING:
+    if abs(value) < ROUNDING:
         value = 0.0
     if value and abs(value) < _TINY:
         text = f"{value:.1g}"

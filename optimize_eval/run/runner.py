@@ -262,7 +262,7 @@ class Runner:
         usages = [usage.to_dict() for usage in outcome.spent.usages]
         for spending in (self._ledger.spending, self.spending) if usages else ():
             spending.take(unit.coordinates, usages)
-        self._over = self._over or self._settings.over_budget(self.spending)
+        self._over = self._settings.over_budget(self.spending)  # with the calls that were in flight
 
     def _take_failure(self, place: int, failed: Failed) -> None:
         failures = sum(progress.failed for progress in self._progress)

@@ -138,6 +138,16 @@ def test_a_budget_of_money_needs_each_model_s_price(cli: Cli, fake_model: StartM
     assert server.requests() == []
 
 
+def test_what_is_over_budget_is_told_with_the_calls_that_were_in_flight(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    server = fake_model([VERDICT])
+    budget = ("--max-cost", "0.005", "--prices", "p.toml", "--concurrency", "4")
+    done = cli(*made(tmp_path, 20), "--api-base", server.base, *budget, "--json", env=KEY)
+    cost = done.json["summary"]["spent"]["run"]["cost"]
+    assert f"over budget: ${cost:.4f} are spent (--max-cost 0.005)" in done.stderr
+
+
 def test_a_sweep_file_has_prices_and_budgets(cli: Cli, fake_model: StartModel, tmp_path: Path) -> None:
     made(tmp_path)
     server = fake_model([VERDICT])

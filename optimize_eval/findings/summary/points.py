@@ -17,7 +17,7 @@ from optimize_eval.findings.shapes.row import Overfit, Row
 from optimize_eval.findings.shapes.summary import Point, Summary, WinnersCarryOver, WinnersSelection
 from optimize_eval.findings.summary import compare, gap
 from optimize_eval.findings.summary.skips import all_skipped
-from optimize_eval.findings.wording import count, evidence, interval, number, signed
+from optimize_eval.findings.wording import ROUNDING, count, evidence, interval, number, signed
 from optimize_eval.store.layout import Layout
 
 MOST_NAMED = 5
@@ -83,7 +83,12 @@ def _share(carried: WinnersCarryOver | None) -> str:
 
 
 def _whole(share: float) -> str:
-    return f"{int(100 * share)} %"
+    """Write a share that is at least so large.
+
+    >>> _whole(0.999), _whole((0.7 + 0.1) / 0.8)
+    ('99 %', '100 %')
+    """
+    return f"{int(100 * (share + ROUNDING))} %"
 
 
 def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[Point]:
