@@ -20,7 +20,6 @@ _SHOWN_KEYS = 10
 _LONGEST_REPORT = 2000
 _LARGE = 10**300  # a larger integer has no float, and maybe no text either
 
-_REPORTED_HINT = "the evaluator itself reported this error"
 _TEXT_HINT = 'where there is no score, answer {"error": "why"} without one'
 _NOISE_HINT = "print only the answer there: log to stderr instead"
 _PYTHON_HINT = "this looks like a Python dict: print json.dumps(answer) instead"
@@ -131,7 +130,7 @@ def said_besides(answer: Mapping[str, Any], message: str) -> dict[str, Any]:
 def without_score(answer: Mapping[str, Any]) -> EvaluationError:
     if isinstance(error := answer.get("error"), str):
         report = _cut(error, _LONGEST_REPORT) or "the evaluator reported an error without a text"
-        return EvaluationError(FailureKind.REPORTED, report, hint=_REPORTED_HINT)
+        return EvaluationError(FailureKind.REPORTED, report)  # what to do is the evaluator's to say
     if words := own_words(answer):
         message = f'the answer has no "score"; it says: {words}'
         return EvaluationError(FailureKind.MISSING_SCORE, message, hint=_TEXT_HINT)

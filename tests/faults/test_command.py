@@ -66,6 +66,12 @@ FAILURES = {  # program and options, kind, what its message or hint says
 }
 
 
+def test_what_an_evaluator_says_itself_is_followed_by_no_advice_of_ours(score: Cli) -> None:
+    done = score("""sh -c 'echo "{\\"error\\": \\"no key\\"}"'""")
+    assert (done.status, done.json["kind"], done.json["message"]) == (4, "reported", "no key")
+    assert "try:" not in done.stderr
+
+
 @pytest.mark.parametrize(("evaluator", "kind", "said"), FAILURES.values(), ids=FAILURES.keys())
 def test_a_failure_is_told_by_kind_and_with_a_way_out(
     score: Cli, evaluator: str, kind: str, said: str
