@@ -135,3 +135,8 @@ class OptimizeArguments(SplitArguments, ChoiceArguments, total=False):
     note: str | None
     reuse: str | Path | Sequence[str | Path]
     fresh: bool
+    system: str | Path | None
+    extract: str | None
+    temperature: float | None
+    max_tokens: int | None
+    keep_thoughts: bool

@@ -26,6 +26,7 @@ from optimize_eval.prompts.messages import (
     of_user,
     text_of,
 )
+from optimize_eval.prompts.written import MESSAGES, TEXT, FileForm, form_of
 from optimize_eval.reading import strict_json, strict_toml
 
 _FORM = (
@@ -39,6 +40,7 @@ class PromptFile(NamedTuple):
 
     candidate: Candidate
     path: str
+    form: FileForm = TEXT
 
 
 def load_prompts(named: Iterable[str | Candidate], system: str | None) -> list[PromptFile]:
@@ -54,8 +56,9 @@ def _load(named: str | Candidate, before: Messages) -> Iterator[PromptFile]:
         yield PromptFile(_with(before, of_user(named.text), named.name), named.name)
         return
     for path in candidate_files(named):
-        messages = _messages(path, load_candidate(path))
-        yield PromptFile(_with(before, messages, name_of_file(path)), "stdin" if path == STDIN else path)
+        messages, form = _messages(path, load_candidate(path))
+        candidate = _with(before, messages, name_of_file(path))
+        yield PromptFile(candidate, "stdin" if path == STDIN else path, form)
 
 
 def _with(before: Messages, messages: Messages, name: str) -> Candidate:
@@ -67,19 +70,20 @@ def _with(before: Messages, messages: Messages, name: str) -> Candidate:
     return Candidate(name=name, text=text_of((*before, *messages)))
 
 
-def _messages(path: str, text: str) -> Messages:
+def _messages(path: str, text: str) -> tuple[Messages, FileForm]:
     if Path(path).suffix.lower() not in _SUFFIXES:
         messages = messages_of(text)
         if not is_plain(messages):
             raise _wrong(path, "these are messages: give the file a name that ends in .json")
-        return messages
+        return messages, TEXT
     decoded = _decoded(path, text)
-    listed = decoded.get("messages") if isinstance(decoded, dict) and "messages" in decoded else decoded
+    form = form_of(Path(path).suffix.lower(), decoded)
+    listed = decoded[MESSAGES] if form.is_named else decoded
     if isinstance(listed, dict):
         listed = [{"role": role, "content": content} for role, content in _in_order(listed)]
     if not isinstance(listed, list) or not listed:
         raise _wrong(path, f"there are no messages in it: {_FORM}")
-    return tuple(_message(path, number, one) for number, one in enumerate(listed, 1))
+    return tuple(_message(path, number, one) for number, one in enumerate(listed, 1)), form
 
 
 def _in_order(texts: Mapping[str, Any]) -> list[tuple[str, Any]]:

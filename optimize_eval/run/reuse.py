@@ -6,7 +6,7 @@ information, and each says which run it is from. Which other runs have something
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import islice
@@ -147,25 +147,9 @@ class _Reuse:
         models = _models(self.plan, other)
         if not models or not (other.folder / OUTPUTS).is_file():
             return
-        mine = self.run.folder / OUTPUTS
-        entries = list(journal.entries(mine)) if mine.exists() else []
-        present = {journal.decode(entry.line).get("key") for entry in entries}
-        lines = [
-            entry.line
-            for entry in journal.entries(other.folder / OUTPUTS)
-            if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
-        ]
-        if len(lines) <= (not entries):  # a header alone
-            return
-        end = entries[-1].offset + entries[-1].length if entries else 0
-        written = journal.Journal(mine, end)
-        try:
-            written.append(b"".join(lines))
-        finally:
-            written.close()
-        if self.plan.models:
-            many = len(lines) - (not entries)
-            self.notes.append(f"{many:,} repl{'ies' if many > 1 else 'y'} of models in {other.folder} reused")
+        many = copy_outputs(self.run.folder, other.folder, models)
+        if many and self.plan.models:
+            self.notes.append(replies_reused(many, other.folder))
 
     def _evaluator(self, number: int) -> int:
         return number // (self.plan.layout.size // len(self.plan.specs))
@@ -181,6 +165,31 @@ def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
         reused.write()
     reused.copy_replies()
     return reused.notes
+
+
+def replies_reused(many: int, folder: Path) -> str:
+    return f"{many:,} repl{'ies' if many > 1 else 'y'} of models in {folder} reused"
+
+
+def copy_outputs(own: Path, other: Path, models: Collection[str]) -> int:
+    """Copy what models replied in another folder, by what people call the models; returns how much it was."""
+    mine = own / OUTPUTS
+    entries = list(journal.entries(mine)) if mine.exists() else []
+    present = {journal.decode(entry.line).get("key") for entry in entries}
+    lines = [
+        entry.line
+        for entry in journal.entries(other / OUTPUTS)
+        if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
+    ]
+    copied = len(lines) - (not entries)
+    if copied <= 0:  # a header alone
+        return 0
+    written = journal.Journal(mine, entries[-1].offset + entries[-1].length if entries else 0)
+    try:
+        written.append(b"".join(lines))
+    finally:
+        written.close()
+    return copied
 
 
 def look_for_reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
@@ -270,7 +279,9 @@ def _models(plan: Plan, other: StoredRun) -> set[str]:
     return {text for text in texts if len({one.get("sha256") for one in there if one["text"] == text}) == 1}
 
 
-def _is_wanted(record: Mapping[str, Any], models: set[str], present: set[Any], *, is_header: bool) -> bool:
+def _is_wanted(
+    record: Mapping[str, Any], models: Collection[str], present: set[Any], *, is_header: bool
+) -> bool:
     if "schema" in record:
         return is_header
     return record.get("model") in models and record.get("key") not in present

@@ -20,6 +20,7 @@ from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.targets import CommandLine, argv_of
 from optimize_eval.protocol import Answered, Payload, ScoreRange, judge_answer
 from optimize_eval.run.live import Connecting
+from optimize_eval.tasks.target import prompted_of
 
 Function = Callable[..., Any]
 
@@ -73,6 +74,10 @@ def connecting(functions: Mapping[str, Function]) -> Connecting:
     def made(spec: EvaluatorSpec) -> Evaluator:
         if is_function(spec):
             return FunctionEvaluator(functions[spec.name], spec.score_range)
+        if replies := prompted_of(spec):
+            from optimize_eval.tasks.prompted import PromptedEvaluator  # noqa: PLC0415  few searches have prompts
+
+            return PromptedEvaluator(spec, replies, made)
         return connect(spec)
 
     return made

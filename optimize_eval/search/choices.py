@@ -12,6 +12,7 @@ from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.stopping import EarlyStop
 from optimize_eval.search.task import SearchArguments
 from optimize_eval.session.inputs import Examples
+from optimize_eval.session.replying.prompting import Prompting
 
 
 def wanted_of(
@@ -23,8 +24,12 @@ def wanted_of(
     what: SearchOptions,
     from_scratch: bool,
     task_model: str | None = None,
+    prompting: Prompting | None = None,
 ) -> SearchArguments:
-    """Put options together."""
+    """Put options together; with `prompting` its prompts are the seeds."""
+    if prompting:
+        check_prompts_alone(seeds, what, from_scratch=from_scratch)
+        seeds = prompting.candidates
     window = EarlyStop(window=what.early_stop_window, threshold=what.early_stop_threshold)
     given = {one.name: getattr(what, one.name) for one in fields(SearchArguments) if hasattr(what, one.name)}
     made = {
@@ -37,9 +42,23 @@ def wanted_of(
         "selection": selection_of(str(what.selection)),
         "from_scratch": from_scratch,
         "task_model": task_model,
+        "prompting": prompting,
     }
     parts = {"specs": specs, "seeds": seeds, "examples": examples, "proposers": proposers}
     return SearchArguments(**{**given, **made, **parts})
+
+
+def check_prompts_alone(seeds: Sequence[Candidate], what: SearchOptions, *, from_scratch: bool) -> None:
+    """Refuse what else would say where a search of prompts begins."""
+    if seeds:
+        raise UsageError(
+            "--prompt names what is improved, and so does a candidate",
+            hint=f"omit {seeds[0].name}, or name it with --prompt",
+        )
+    if from_scratch:
+        raise UsageError("--from-scratch starts without a prompt", hint="omit it: --prompt is the start")
+    if what.components:
+        raise UsageError("a prompt's components are its messages", hint="omit --components")
 
 
 def weights(texts: Sequence[str]) -> Mapping[str, float] | None:

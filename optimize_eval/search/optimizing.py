@@ -10,6 +10,7 @@ from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect, identify
+from optimize_eval.programs.identity import Identity
 from optimize_eval.run.live import Connecting
 from optimize_eval.run.outcome import Progress
 from optimize_eval.run.runner import Status
@@ -27,6 +28,7 @@ from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Meter
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.host import Host
+from optimize_eval.session.replying.prompting import writing_to
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs
 from optimize_eval.store import journal
@@ -34,6 +36,7 @@ from optimize_eval.store.folder import (
     EVALUATIONS,
     JOURNAL,
     MANIFEST,
+    OUTPUTS,
     PROPOSALS,
     SEARCH,
     SUMMARY,
@@ -58,9 +61,15 @@ class SearchTask:
     task_model: str | None = None
 
     @property
+    def model(self) -> Identity | None:
+        """Give the model that replies, where the candidates are prompts."""
+        prompting = self.comparison.prompting
+        return prompting.identities[0] if prompting else None
+
+    @property
     def about(self) -> dict[str, Any]:
         """Give what the search's journal has for whoever looks at it from outside."""
-        specs = self.comparison.specs
+        specs = self.comparison.called
         return {
             "command": self.handling.command,
             "budget": self.limits.budget,
@@ -119,10 +128,12 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
         for source in task.comparison.examples.sources
         for example in source.examples
     } or {(SINGLE, None): None}
-    specs = task.comparison.specs
+    specs = writing_to(task.folder, task.comparison.called)
     identities = [identify(spec) for spec in specs]
     elsewhere = Elsewhere(task.folder, task.handling.reuse, specs, identities)
     with locked(task.folder), host.calling(), host.watching(is_recheck=False) as watch:
+        if task.model:
+            elsewhere.copy_replies(task.model.text)
         state = SearchState(task.folder / PROPOSALS, task.plan.settings(), task.about)
         progress = Progress("search", total=task.limits.budget, done=0)
         try:
@@ -136,6 +147,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
                 slots=task.handling.concurrency,
                 path=task.folder / EVALUATIONS,
                 task_model=task.task_model,
+                model=task.model,
                 connecting=connecting,
                 watch=lambda calls: _show(progress, calls, watch),
             ) as scorer:
@@ -178,15 +190,18 @@ def _final(
     chosen = finalists(outcome, task.plan.top)
     if not chosen:
         return None
-    seed = Candidate(name=task.seed_name, text=outcome.seed.text)
+    texts = {node.name: task.plan.text_of(node.texts) for node in (outcome.seed, *chosen)}
+    seed = Candidate(name=task.seed_name, text=texts.pop(outcome.seed.name))
+    candidates = (seed, *(Candidate(name=name, text=text) for name, text in texts.items()))
     spent = meter.session
     handling = replace(
         task.handling,
+        fresh=False,  # what was there is gone, and what is there now is the search's
         cost_before=spent.cost,
         tokens_before=spent.tokens,
         reuse=[one for one in task.handling.reuse if one == AUTO or (Path(one) / MANIFEST).exists()],
     )
-    return sweep_finalists(task.comparison, chosen, seed, task.folder, handling, host, connecting)
+    return sweep_finalists(task.comparison, candidates, task.folder, handling, host, connecting)
 
 
 def _result(task: SearchTask, outcome: SearchOutcome, finished: Finished | None) -> Result | None:
@@ -262,5 +277,5 @@ def begin_anew(folder: Path) -> None:
     """Delete a search and its final run, so that the next one starts over; nothing of somebody else."""
     refuse_foreign(folder)
     with locked(folder):
-        for name in (PROPOSALS, EVALUATIONS, SEARCH, MANIFEST, JOURNAL, SUMMARY):
+        for name in (PROPOSALS, EVALUATIONS, SEARCH, MANIFEST, JOURNAL, SUMMARY, OUTPUTS):
             (folder / name).unlink(missing_ok=True)

@@ -15,8 +15,9 @@ from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.rows.datasets import Example
 from optimize_eval.search.budget import Needs
-from optimize_eval.search.components import Texts
+from optimize_eval.search.components import Texts, text_of
 from optimize_eval.search.goal import Goal
+from optimize_eval.search.prompted import SearchedPrompt
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.store.layout import SINGLE
 
@@ -60,6 +61,7 @@ class SearchPlan:
     random_seed: int = 0
     most_letters: int | None = None
     top: int = TOP
+    prompt: SearchedPrompt | None = None  # where the candidates are prompts
 
     @property
     def is_held_out(self) -> bool:
@@ -73,6 +75,14 @@ class SearchPlan:
             deciding=len(self.deciding),
             is_held_out=self.is_held_out,
         )
+
+    def text_of(self, texts: Texts) -> str:
+        """Write a candidate as evaluators are given it."""
+        return self.prompt.text(texts) if self.prompt else text_of(texts)
+
+    def fault(self, texts: Texts) -> str:
+        """Say why a proposal cannot be called; empty where it can."""
+        return self.prompt.fault(texts) if self.prompt else ""
 
     def settings(self) -> dict[str, Any]:
         """Name everything that decides the course of the search."""
@@ -91,7 +101,14 @@ class SearchPlan:
             "--acceptance": "equal" if self.accepts_equal else "strict",
             "--merge": self.merge,
             "--max-candidate-chars": self.most_letters,
+            **self._settings_of_prompt(),
         }
+
+    def _settings_of_prompt(self) -> dict[str, Any]:
+        if self.prompt is None:
+            return {}
+        before = [list(message) for message in self.prompt.before]
+        return {"--model": self.prompt.model[:16], "--system": _digest([before, self.prompt.roles])}
 
 
 def selection_of(name: str) -> Selection:

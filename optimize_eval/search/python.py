@@ -26,6 +26,7 @@ from optimize_eval.options.calling import (
 )
 from optimize_eval.options.evaluators import JudgeOptions, ReachOptions
 from optimize_eval.options.keywords import Given, Keywords
+from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.results import Run, load_run
 from optimize_eval.rows.selection import parse_selection
@@ -41,10 +42,11 @@ from optimize_eval.search.proposing.proposers import (
     plain_proposer,
     reflection_proposer,
 )
-from optimize_eval.session.arguments import OneEvaluator, evaluators_of
+from optimize_eval.session.arguments import OneCandidate, OneEvaluator, evaluators_of
 from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
 from optimize_eval.session.inputs import load_splits
+from optimize_eval.session.python import prompting_of
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ _OPTIMIZE = Keywords(
         search.SearchFolderOptions,
         search.SearchJudgeOptions,
         ReachOptions,
+        PromptingOptions,
         SlotOptions,
         *_HANDLED,
         PricedServerOptions,
@@ -106,6 +109,8 @@ def optimize(
     *,
     proposer: AProposer | Iterable[AProposer] = (),
     reflection_model: str | Iterable[str] = (),
+    prompts: OneCandidate | Iterable[OneCandidate] = (),
+    models: str | Iterable[str] = (),
     out: str | Path,
     progress: Show | None = None,
     **options: Unpack[OptimizeArguments],
@@ -115,20 +120,29 @@ def optimize(
     The candidate is a file's path, `{"name": "text"}`, or None: then the proposer writes the first one. A
     mapping of several texts, with `components=True`, is one candidate of components. Evaluators may be
     functions `evaluator(candidate, example)`, proposers functions of the request that programs are sent.
+    With `prompts` and `models`, the candidate is None: the prompt is improved, and replies are scored.
     """
     given = _OPTIMIZE.check(options)
     host = ProgramHost(progress)
     listed: list[Any] = _listed(evaluators)
     manners = manners_of(given.group(PricedServerOptions), seeks_prices="max_cost" in given)
-    functions, specs = _evaluators(listed, _starting(given, listed, manners), host)
+    starting = _starting(given, listed, manners)
+    functions, specs = _evaluators(listed, starting, host)
     what = given.group(search.SearchOptions)
+    prompting = prompting_of(given, prompts, models, starting)
+    examples = load_splits(
+        what.files, host.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)
+    )
+    if prompting:
+        prompting.check(examples.sources, host.say)
     wanted = wanted_of(
         specs,
         _seeds(candidate, components=what.components),
-        load_splits(what.files, host.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)),
+        examples,
         _proposers(proposer, reflection_model, given.get("api_base"), manners),
         what=what,
-        from_scratch=candidate is None,
+        from_scratch=candidate is None and prompting is None,
+        prompting=prompting,
     )
     place = given.group(search.SearchFolderOptions)
     handling = handling_of(given.group(SlotOptions), *map(given.group, _HANDLED), place)

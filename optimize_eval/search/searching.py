@@ -50,7 +50,7 @@ def search(
     purse = Purse(limits.budget)
     stop.end_at(limits.ends_at)
     brakes = _brakes(plan, limits, stop, purse, meter)
-    screen = Screen({} if plan.from_scratch else plan.seed, plan.most_letters)
+    screen = Screen({} if plan.from_scratch else plan.seed, plan.most_letters, plan.fault)
     with Panel(plan.proposers, state, stop, meter) as panel:
         try:
             seed = _first_text(plan, panel, screen) if plan.from_scratch else plan.seed
@@ -87,7 +87,7 @@ def _evolved(
     from optimize_eval.search.evolution.loop import Watcher, evolve  # noqa: PLC0415
     from optimize_eval.search.evolution.reflector import Reflector  # noqa: PLC0415
 
-    adapter = Adapter(scorer, plan.goal, purse, state)
+    adapter = Adapter(scorer, plan.goal, purse, state, plan.text_of)
     reflector = Reflector(plan, panel, screen, brakes)
     watcher = Watcher(plan, purse, brakes, adapter.tally, state)
     over = evolve(plan, adapter, reflector, watcher)

@@ -17,7 +17,7 @@ from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.datasets import Example
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.search.callables import is_function
-from optimize_eval.search.components import of_json, plain
+from optimize_eval.search.components import Texts, of_json, plain
 from optimize_eval.search.goal import Goal, make_goal
 from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.plan import (
@@ -31,13 +31,16 @@ from optimize_eval.search.plan import (
     shared,
     split_of,
 )
+from optimize_eval.search.prompted import SearchedPrompt, searched_prompt, seed_texts
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.result.final import final_calls
 from optimize_eval.search.searching import SearchLimits, check
 from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
 from optimize_eval.session.inputs import Examples
+from optimize_eval.session.replying.prompting import Prompting
 from optimize_eval.session.settings import Handling, check_prices
 from optimize_eval.session.sweeps import SweepInputs
+from optimize_eval.tasks.under_test.table import program_of
 
 _OF_A_PROPOSAL = re.compile(r"p\d+")
 
@@ -72,18 +75,13 @@ class SearchArguments:
     seed: int = 0
     task_model: str | None = None
     cluster_by: str | None = None
+    prompting: Prompting | None = None  # where the seeds are prompts: who replies
 
     def task(self, folder: Path, handling: Handling) -> SearchTask:
         """Make the task; raises UsageError where its parts do not fit."""
         goal, specs = _ordered(self.specs, self.climb, self.goal)
         examples = _with_val(self.examples, self.val_share, self.seed)
         train, deciding = _splits(examples.sources, self.search_val, self.seed)
-        plan = self._plan(goal, specs, train, deciding)
-        check(plan)
-        _refuse_missing(specs, self.proposers)
-        if handling.max_cost is not None:
-            check_prices(handling.max_cost, specs, [self.task_model])
-            _refuse_unpriced(self.proposers)
         comparison = SweepInputs(
             specs=specs,
             candidates=(),
@@ -92,7 +90,17 @@ class SearchArguments:
             repeats=self.repeats,
             seed=self.seed,
             cluster_by=self.cluster_by,
+            prompting=replace(self.prompting, prompts=())
+            if self.prompting
+            else None,  # each candidate is one
         )
+        prompt = searched_prompt(self.prompting, examples.sources) if self.prompting else None
+        plan = self._plan(goal, comparison.called, train, deciding, prompt)
+        check(plan)
+        _refuse_missing(specs, self.proposers, self.prompting.models if self.prompting else ())
+        if handling.max_cost is not None:
+            check_prices(handling.max_cost, comparison.called, [self.task_model])
+            _refuse_unpriced(self.proposers)
         budget = plan.needs.choose(self.budget)
         limits = SearchLimits(
             budget=budget,
@@ -111,9 +119,14 @@ class SearchArguments:
         )
 
     def _plan(
-        self, goal: Goal, specs: Sequence[EvaluatorSpec], train: SearchSplit, deciding: SearchSplit
+        self,
+        goal: Goal,
+        specs: Sequence[EvaluatorSpec],
+        train: SearchSplit,
+        deciding: SearchSplit,
+        prompt: SearchedPrompt | None,
     ) -> SearchPlan:
-        read = [of_json(seed.text, seed.name) if self.components else plain(seed.text) for seed in self.seeds]
+        read = [self._texts(seed, prompt) for seed in self.seeds]
         if not read and not self.from_scratch:
             raise UsageError(
                 "there is no candidate to improve",
@@ -140,7 +153,13 @@ class SearchArguments:
             random_seed=self.seed,
             most_letters=self.max_candidate_chars,
             top=self.top,
+            prompt=prompt,
         )
+
+    def _texts(self, seed: Candidate, prompt: SearchedPrompt | None) -> Texts:
+        if prompt:
+            return seed_texts(prompt, seed)
+        return of_json(seed.text, seed.name) if self.components else plain(seed.text)
 
     def _early(self, budget: int) -> EarlyStop | None:
         if self.no_early_stop:
@@ -148,10 +167,13 @@ class SearchArguments:
         return self.early_stop or (EarlyStop() if budget > ON_ABOVE else None)
 
 
-def _refuse_missing(specs: Sequence[EvaluatorSpec], proposers: Sequence[ProposerSpec]) -> None:
+def _refuse_missing(
+    specs: Sequence[EvaluatorSpec], proposers: Sequence[ProposerSpec], models: Sequence[EvaluatorSpec]
+) -> None:
     """Refuse programs that are not there: a search would find that out only after its first calls."""
     programs = [one.program for one in proposers if one.program]
     named = [*(("--proposer", one) for one in programs), *(("-e", one) for one in specs)]
+    named += [("--model", one) for one in map(program_of, models) if one]
     for option, spec in named:
         fault = "" if is_function(spec) else kind_of(spec).missing(spec)
         if fault:

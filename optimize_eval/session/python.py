@@ -91,7 +91,9 @@ def sweep(
         host.say,
         margins=given.group(RunGateOptions).margin,
         out=None if handling.fresh else given.get("out"),
-        prompting=_prompting(given, prompts, models, named, starting),
+        prompting=prompting_of(
+            given, prompts, models, starting, (*named, *what.candidate_fields), what.task_models
+        ),
     )
     gates = gates_of(given.group(RunGateOptions))
     prepared = prepare(comparison, handling, host.say, out=given.get("out"), gates=gates)
@@ -127,18 +129,18 @@ def bench(
     return _run(work, host, given.get("out"))
 
 
-def _prompting(
+def prompting_of(
     given: Given,
     prompts: OneCandidate | Iterable[OneCandidate],
     models: str | Iterable[str],
-    others: Sequence[object],
     how: EvaluatorSpec,
+    others: Sequence[object] = (),
+    task_models: Sequence[str] = (),
 ) -> Prompting | None:
     """Load the prompts and the models of a call, if it names some."""
-    what, options = given.group(ComparisonOptions), given.group(PromptingOptions)
+    options = given.group(PromptingOptions)
     named, replying = prompts_of(prompts), check_value("models", values.TEXTS, texts_of("model", models))
-    others = (*others, *what.candidate_fields)
-    check_prompting(what, options, prompts=named, models=replying, others=others)
+    check_prompting(options, prompts=named, models=replying, others=others, task_models=task_models)
     return load_prompting(named, replying, options, how, api_base=given.group(JudgeOptions).api_base)
 
 

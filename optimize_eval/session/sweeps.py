@@ -44,13 +44,18 @@ class SweepInputs:
     margins: Sequence[str] = ()
     prompting: Prompting | None = None  # where the candidates are prompts: who replies
 
+    @property
+    def called(self) -> tuple[EvaluatorSpec, ...]:
+        """Give the evaluators as they are called: of replies, where the candidates are prompts."""
+        return self.prompting.around(self.specs) if self.prompting else self.specs
+
     def plan(self) -> Plan:
         """Put the axes together; raises UsageError where they do not fit each other."""
         prompting = self.prompting
         models = prompting.identities if prompting else ()
         names = [model.name for model in models] or self.task_models
         plan = plan_run(
-            prompting.around(self.specs) if prompting else self.specs,
+            self.called,
             self.candidates,
             self.examples.sources,
             task_models=[check_task_model(name) for name in names] or [None],

@@ -43,6 +43,9 @@ class CountingScorer:
                 self.called[pair.split] += 1
         return [tuple(self.known[place, pair] for place in range(len(self._evaluate))) for pair in pairs]
 
+    def reply(self, outcomes: Outcomes) -> None:
+        """None: no model is called."""
+
     def _keys(self, pairs: Sequence[Trial]) -> list[tuple[int, Trial]]:
         return [(place, pair) for pair in pairs for place in range(len(self._evaluate))]
 

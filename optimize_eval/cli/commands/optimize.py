@@ -13,7 +13,7 @@ from optimize_eval.candidates import Candidate, CandidatePath, load_candidates
 from optimize_eval.cli import output
 from optimize_eval.cli.ending import kept_command
 from optimize_eval.cli.options.evaluators import evaluators_of
-from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, is_said, sweep_of
+from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, is_flag, is_said, sweep_of
 from optimize_eval.cli.printed.search_ending import carry_out
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
@@ -28,6 +28,7 @@ from optimize_eval.options.calling import (
 from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 from optimize_eval.options.output import RunPlanOptions, ShownOptions
+from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.rows.selection import parse_selection
 from optimize_eval.session.inputs import load_splits
@@ -43,6 +44,7 @@ EXAMPLES = """\b
 Examples:
   optimize-eval optimize prompt.txt -e ./judge.sh --dataset d.jsonl --valset v.jsonl --proposer ./propose.sh
   optimize-eval optimize p.txt -e ./judge.sh --dataset d.jsonl --val-share 0.3 --reflection-model ollama/qwen3
+  optimize-eval optimize --prompt p.md --model openai/gpt-4o-mini -e @f1 --dataset d.jsonl --proposer ./p.sh
   optimize-eval optimize rules.txt -e @routing --dataset d.jsonl --valset v.jsonl --proposer ./p.sh --dry-run
 
 \b
@@ -56,6 +58,7 @@ def optimize(
     context: typer.Context,
     what: search.SearchOptions,
     first: search.FirstTextOptions,
+    prompted: PromptingOptions,
     proposers: search.ProposerOptions,
     proposer_timeout: search.ProposerTimeOptions,
     named: NamedEvaluatorOptions,
@@ -76,18 +79,30 @@ def optimize(
     _spec_file: SpecFile = None,
 ) -> None:
     """Improve a candidate: train drives the search, val decides, a final sweep confirms."""
+    from optimize_eval.cli.options.prompts import improved_of  # noqa: PLC0415  see below
     from optimize_eval.search.choices import wanted_of  # noqa: PLC0415  a plain --help needs no search
 
     if accepted.cache:
         output.say("note: --cache is always on: the journal is the cache, and nothing in it is called again")
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
     defaults = starting_spec(reached, _judge(named, judging, what.objective), manners)
+    prompting = improved_of(
+        context,
+        prompted,
+        defaults,
+        api_base=judging.api_base,
+        task_model=model.task_model,
+        is_candidate=bool(candidate),
+    )
+    examples = load_splits(
+        what.files, output.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)
+    )
+    if prompting:
+        prompting.check(examples.sources, output.say)
     wanted = wanted_of(
         evaluators_of(context, named, defaults),
         _seeds(context, candidate),
-        load_splits(
-            what.files, output.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)
-        ),
+        examples,
         _proposers(
             proposers,
             judging.api_base,
@@ -98,6 +113,7 @@ def optimize(
         what=what,
         from_scratch=first.from_scratch,
         task_model=model.task_model,
+        prompting=prompting,
     )
     folder = Path(place.out) if place.out else _default_folder(wanted, what)
     handling = replace(handling_of(slots, limit, spending, noted, place), command=kept_command())
@@ -152,8 +168,9 @@ def _with_intake(judging: search.SearchJudgeOptions, judge: "JudgeSpec | None") 
 
 
 def _seeds(context: typer.Context, paths: Sequence[str] | None) -> tuple[Candidate, ...]:
+    """Load what is named; a flag that names prompts takes the place of a sweep file's candidates."""
     sweep = sweep_of(context)
-    if not paths and sweep:
+    if not paths and sweep and not is_flag(context, "prompts"):
         return load_candidates(sweep.candidates)
     return load_candidates([CandidatePath(path) for path in paths or ()])
 
@@ -182,6 +199,7 @@ def _default_folder(wanted: "SearchArguments", what: search.SearchOptions) -> Pa
     """Name the folder after what is written, so that the same command finds it, also with other limits."""
     stem = wanted.seeds[0].name if wanted.seeds else "new"
     chosen = [[*what.filters], [*what.ids]] if what.filters or what.ids else []
+    chosen += [[model.text for model in wanted.prompting.models]] if wanted.prompting else []
     parts = [[one.name for one in wanted.seeds], [spec.text for spec in wanted.specs], what.files, *chosen]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
     return Path("runs", f"optimize-{stem}-{digest[:8]}")

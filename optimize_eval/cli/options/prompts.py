@@ -8,6 +8,7 @@ import typer
 
 from optimize_eval.candidates import CandidatePath
 from optimize_eval.cli.options.sweep_file import candidates_named, is_flag, sweep_of
+from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.prompts import PromptingOptions
@@ -15,6 +16,10 @@ from optimize_eval.session.replying.prompting import Prompting, check_prompting,
 
 Named = tuple[tuple[CandidatePath, ...], tuple[str, ...], Prompting | None]
 
+_MODELS_OF_A_SEARCH = (
+    "name what is improved: --prompt FILE; --reflection-model MODEL proposes, --judge-model MODEL judges, "
+    "--task-model NAME is metadata"
+)
 _CANDIDATES = ("candidate", "candidates", "candidate_fields")
 
 
@@ -33,12 +38,33 @@ def compared_of(
         files, fields = ((), ()) if is_flag(context, "prompts") else (files, fields)
         prompts = () if by_flag else prompts
     models = _models(context, prompted, has_prompts=bool(prompts))
-    check_prompting(what, prompted, prompts=prompts, models=models, others=(*files, *fields))
-    sweep = sweep_of(context)
-    if sweep and not is_flag(context, "models") and not is_flag(context, "cwd"):
-        how = replace(how, cwd=str(Path(sweep.path).parent))
-    tables = sweep.models if sweep else {}
-    return files, fields, load_prompting(prompts, models, prompted, how, api_base=api_base, tables=tables)
+    check_prompting(
+        prompted,
+        prompts=prompts,
+        models=models,
+        others=(*files, *fields),
+        task_models=what.task_models,
+    )
+    return files, fields, _loaded(context, prompts, models, prompted, how, api_base)
+
+
+def improved_of(
+    context: typer.Context,
+    prompted: PromptingOptions,
+    how: EvaluatorSpec,
+    *,
+    api_base: str | None,
+    task_model: str | None,
+    is_candidate: bool,
+) -> Prompting | None:
+    """Give the prompts that a search improves; a candidate that is named wins over a sweep file's prompts."""
+    prompts = prompted.prompts if is_flag(context, "prompts") or not is_candidate else ()
+    models = _models(context, prompted, has_prompts=bool(prompts))
+    if models and not prompts:
+        raise UsageError("--model replies to a prompt, and none is named", hint=_MODELS_OF_A_SEARCH)
+    task_models = [task_model] if task_model else []
+    check_prompting(prompted, prompts=prompts, models=models, others=(), task_models=task_models)
+    return _loaded(context, prompts, models, prompted, how, api_base)
 
 
 def _models(context: typer.Context, prompted: PromptingOptions, *, has_prompts: bool) -> Sequence[str]:
@@ -47,3 +73,19 @@ def _models(context: typer.Context, prompted: PromptingOptions, *, has_prompts: 
     if prompted.models and (has_prompts or is_flag(context, "models")):
         return prompted.models
     return [*sweep.models] if sweep and has_prompts else ()
+
+
+def _loaded(
+    context: typer.Context,
+    prompts: Sequence[str],
+    models: Sequence[str],
+    prompted: PromptingOptions,
+    how: EvaluatorSpec,
+    api_base: str | None,
+) -> Prompting | None:
+    """Load prompts and models; programs that a sweep file names are where it is."""
+    sweep = sweep_of(context)
+    if sweep and not is_flag(context, "models") and not is_flag(context, "cwd"):
+        how = replace(how, cwd=str(Path(sweep.path).parent))
+    tables = sweep.models if sweep else {}
+    return load_prompting(prompts, models, prompted, how, api_base=api_base, tables=tables)

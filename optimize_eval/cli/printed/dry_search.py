@@ -53,6 +53,7 @@ def planned(task: SearchTask, like: str | None = None) -> dict[str, Any]:
             "budget": budget,
             "final": final,
         },
+        "replies": _replies(task, budget, final),
         "accepted_proposals": rounds,
         "slots": task.handling.concurrency,
         "seconds": None if known is None or known.seconds is None else round(waits * known.seconds, 3),
@@ -61,6 +62,14 @@ def planned(task: SearchTask, like: str | None = None) -> dict[str, Any]:
         "like": known and asdict(known),
         "found_in_80_of_100": least if deciding >= fewest_units() else None,
     }
+
+
+def _replies(task: SearchTask, budget: int, final: int) -> dict[str, Any] | None:
+    """Count what the model replies: once for all evaluators."""
+    if task.model is None:
+        return None
+    evaluators = task.plan.needs.evaluators
+    return {"model": task.model.name, "search": -(-budget // evaluators), "final": final // evaluators}
 
 
 def _known(task: SearchTask, like: str) -> Like:
@@ -101,6 +110,13 @@ def _cost_words(told: dict[str, Any]) -> str:
     return f"about ${told['cost']:,.2f} if calls cost as in {told['like']['run']}; proposals come on top"
 
 
+def _reply_words(replies: dict[str, Any]) -> str:
+    search, final = replies["search"], replies["final"]
+    return (
+        f"{replies['model']} is called at most {search:,} times in the search, {final:,} in the final sweep"
+    )
+
+
 def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
     calls, examples = told["calls"], told["examples"]
     held_out = f"{examples['deciding']:,} held out" if examples["held_out"] else "none held out"
@@ -130,6 +146,7 @@ def _words(told: dict[str, Any]) -> list[tuple[str, str]]:
         ("proposers", ", ".join(told["proposers"])),
         ("search", search),
         ("final sweep", f"at most {calls['final']:,} calls more"),
+        *([] if told["replies"] is None else [("replies", _reply_words(told["replies"]))]),
         ("time", _time(told)),
         *([] if told["cost"] is None else [("cost", _cost_words(told))]),
         ("power", power),

@@ -28,7 +28,7 @@ def carry_out(
         begin_anew(task.folder)
     _tell_plan(task)
     done = optimize_task(task, Terminal(quiet=quiet))
-    written = _write(done, file, require_better=require_better)
+    written = _write(done, task, file, require_better=require_better)
     document = {**done.document, "output_file": written}
     if as_json:
         output.emit_json(document)
@@ -55,7 +55,7 @@ def _tell_plan(task: "SearchTask") -> None:
     )
 
 
-def _write(done: "Optimized", file: str | None, *, require_better: bool) -> str | None:
+def _write(done: "Optimized", task: "SearchTask", file: str | None, *, require_better: bool) -> str | None:
     """Write the best; where a gain is required and none is shown, the seed, and the other beside it."""
     from optimize_eval.search.result.findings import BETTER  # noqa: PLC0415  see optimize
 
@@ -63,20 +63,26 @@ def _write(done: "Optimized", file: str | None, *, require_better: bool) -> str 
         return None
     best, is_shown = done.result.best, done.result.state == BETTER
     if require_better and not is_shown:
-        _write_text(Path(f"{file}.unproven"), best.texts)
-        _write_text(Path(file), done.found.seed.texts)
+        _write_file(Path(f"{file}.unproven"), _written(task, best.texts))
+        _write_file(Path(file), _written(task, done.found.seed.texts))
     else:
-        _write_text(Path(file), best.texts)
+        _write_file(Path(file), _written(task, best.texts))
     return file
 
 
-def _write_text(path: Path, texts: "Texts") -> None:
+def _written(task: "SearchTask", texts: "Texts") -> bytes:
+    """Write a candidate in the form of the seed's file."""
     from optimize_eval.search.components import shown  # noqa: PLC0415  see optimize
 
+    if task.plan.prompt:
+        return task.plan.prompt.written(texts).encode()
     value = shown(texts)
-    data = (
+    return (
         value.encode() if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_INDENT_2) + b"\n"
     )
+
+
+def _write_file(path: Path, data: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         draft.write_bytes(data)

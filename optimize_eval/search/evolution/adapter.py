@@ -6,7 +6,7 @@ examples. The budget is ours.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import fsum, inf
@@ -18,7 +18,7 @@ from optimize_eval.errors import FailureKind
 from optimize_eval.run.outcome import Failed, Outcome, Skipped
 from optimize_eval.run.runner import PROBES
 from optimize_eval.search.budget import Purse
-from optimize_eval.search.components import text_of
+from optimize_eval.search.components import Texts, text_of
 from optimize_eval.search.ending import Over, OwnError, Why
 from optimize_eval.search.goal import Goal, Value
 from optimize_eval.search.proposing.records import has_side_info, teaching
@@ -69,8 +69,17 @@ class Adapter:
 
     propose_new_texts = None  # without this attribute GEPA fails in every iteration, silently
 
-    def __init__(self, scorer: Scorer, goal: Goal, purse: Purse, state: SearchState) -> None:
+    def __init__(
+        self,
+        scorer: Scorer,
+        goal: Goal,
+        purse: Purse,
+        state: SearchState,
+        text: Callable[[Texts], str] = text_of,
+    ) -> None:
+        """Take what scores; `text` writes a candidate as evaluators are given it."""
         self._scorer = scorer
+        self._text = text
         self._goal = goal
         self._purse = purse
         self._state = state
@@ -92,7 +101,7 @@ class Adapter:
     ) -> list[Batch]:
         """Score all pairs of several candidates in one step."""
         pairs = [
-            Trial(text_of({str(name): text for name, text in candidate.items()}), item.split, item.line)
+            Trial(self._text({str(name): text for name, text in candidate.items()}), item.split, item.line)
             for candidate, batch in items
             for item in batch
         ]
@@ -132,6 +141,7 @@ class Adapter:
             failed = [
                 {"pair": place, "evaluator": name, "kind": str(one.kind), "message": one.message}
                 | {"stderr": one.stderr, "side_info": dict(one.side_info)}
+                | ({"output": one.output} if one.output else {})
                 for place, pair in enumerate(pairs)
                 for name, one in enumerate(scored[pair])
                 if isinstance(one, Failed)
@@ -179,7 +189,10 @@ class Adapter:
         )
 
     def _teach(self, items: Sequence[Item], outcomes: Sequence[Outcomes]) -> list[dict[str, Any]]:
-        made = [teaching(one, self._goal, item.example) for item, one in zip(items, outcomes, strict=True)]
+        made = [
+            teaching(one, self._goal, item.example, self._scorer.reply(one))
+            for item, one in zip(items, outcomes, strict=True)
+        ]
         self.tally.has_side_info |= any(map(has_side_info, made))
         return made
 
@@ -221,6 +234,7 @@ def _failed(record: Mapping[str, Any]) -> Failed:
         stderr=record["stderr"],
         side_info=record["side_info"],
         seconds=0.0,
+        output=record.get("output", ""),
     )
 
 

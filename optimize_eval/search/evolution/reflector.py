@@ -35,6 +35,7 @@ class Reflector:
         self._plan = plan
         self._given = deque(plan.others)
         self._refused_in_a_row = 0
+        self._fault = ""  # of the last proposal
         self.proposed = 0
         self.admitted = 0
 
@@ -68,6 +69,7 @@ class Reflector:
             objective=self._plan.objective,
             background=self._plan.background,
             records=fitted(records[names[0]]),
+            refused=self._fault,
         )
 
     def _screened(self, reply: ProposerReply, parent: Mapping[str, str]) -> ReflectionProposal:
@@ -77,6 +79,7 @@ class Reflector:
         self._brakes.count_request()
         before = {str(name): text for name, text in parent.items()}
         texts = self._screen.admit(reply.proposal, before)
+        self._fault = self._screen.fault if texts is Refusal.BAD_TEMPLATE else ""
         if isinstance(texts, Refusal):
             self._refuse(texts)
             return ReflectionProposal(new_texts={})

@@ -4,9 +4,9 @@
      "records": [{"score": 0.3, "example": {…}, "side_info": {…}[, "error": "…"]}, …]}
     {"candidate": "…"[, "note": "…"]}   or {"skip": "why it has nothing to propose"}, or {"error": "why"}
 
-`background` and `components` (those to be changed, where a candidate is an object of several texts) are
-sent where there are any. How a program is started, kept alive and ended is reach.command's business, as
-for evaluators.
+`background`, `components` (those to be changed, where a candidate is an object of several texts) and
+`refused` (what was wrong with the prompt that was proposed before) are sent where there are any. How a
+program is started, kept alive and ended is reach.command's business, as for evaluators.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +23,7 @@ from optimize_eval.spent import NOTHING, Spent
 SAMPLE = '{"candidate": "…"}'
 _LONGEST_NOTE = 500
 _PROTOCOL_KEYS = ("_capabilities", "_id")
+_WHERE_THERE_IS_ONE = {"background", "components", "refused"}
 
 
 @frozen
@@ -34,6 +35,7 @@ class ProposalRequest:
     objective: str = ""
     background: str = ""
     records: Sequence[Mapping[str, Any]] = ()
+    refused: str = ""  # what was wrong with the proposal before, a prompt that could not be sent
     task_model: None = None  # programs get one in their environment; proposers have none
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,10 +46,9 @@ class ProposalRequest:
             "background": self.background,
             "components": list(self.components),
             "records": list(self.records),
+            "refused": self.refused,
         }
-        return {
-            key: value for key, value in fields.items() if value or key not in {"background", "components"}
-        }
+        return {key: value for key, value in fields.items() if value or key not in _WHERE_THERE_IS_ONE}
 
     def line(self, identity: str | None = None) -> bytes:
         fields = self.to_dict() | ({} if identity is None else {"_id": identity})

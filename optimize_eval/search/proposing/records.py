@@ -18,8 +18,13 @@ _LEAST_FIELD = 32
 _STDERR = 500  # letters of its end
 
 
-def teaching(outcomes: Outcomes, goal: Goal, example: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Tell what became of one example; where several evaluators are called, by their names."""
+def teaching(
+    outcomes: Outcomes, goal: Goal, example: Mapping[str, Any] | None, reply: str | None = None
+) -> dict[str, Any]:
+    """Tell what became of one example; where several evaluators are called, by their names.
+
+    `reply` is the model's, where the candidate is a prompt.
+    """
     value = goal.value(outcomes)
     record: dict[str, Any] = {"score": value if isinstance(value, float) else None}
     named = list(zip(goal.names, outcomes, strict=True))
@@ -27,6 +32,8 @@ def teaching(outcomes: Outcomes, goal: Goal, example: Mapping[str, Any] | None) 
         record["scores"] = {name: _score(outcome) for name, outcome in named}
     if example is not None:
         record["example"] = example
+    if reply is not None:
+        record["reply"] = reply
     side = {name: dict(one.side_info) for name, one in named if one.side_info}
     record["side_info"] = side if len(named) > 1 else side.get(goal.names[0], {})
     errors = {name: _error(outcome) for name, outcome in named if not isinstance(outcome, Scored)}
@@ -38,7 +45,7 @@ def teaching(outcomes: Outcomes, goal: Goal, example: Mapping[str, Any] | None) 
 
 
 def has_side_info(record: Mapping[str, Any]) -> bool:
-    return bool(record["side_info"] or record.get("error"))
+    return bool(record["side_info"] or record.get("error") or "reply" in record)
 
 
 def fitted(records: Sequence[Mapping[str, Any]], room: int = PROMPT) -> list[dict[str, Any]]:
@@ -71,7 +78,7 @@ def _cut_record(record: Mapping[str, Any], most: int) -> dict[str, Any]:
     return {key: _cut_fields(value, most) if key in _OF_FIELDS else value for key, value in record.items()}
 
 
-_OF_FIELDS = ("example", "side_info", "error")
+_OF_FIELDS = ("example", "reply", "side_info", "error")
 
 
 def _cut_fields(value: Any, most: int) -> Any:

@@ -99,7 +99,10 @@ def _component(request: ProposalRequest) -> str:
 def _goal(request: ProposalRequest) -> str:
     objective = f"The objective: {request.objective}" if request.objective else ""
     background = f"What to know: {request.background}" if request.background else ""
-    return _joined(objective, background)
+    refused = (
+        f"A text that was proposed before could not be used: {request.refused}" if request.refused else ""
+    )
+    return _joined(objective, background, refused)
 
 
 def _result(record: Mapping[str, Any], number: int) -> str:

@@ -1,12 +1,12 @@
 """Proposals that are of no use are refused before any call is spent on them, counted and reported.
 
-Empty, cut off, too long, equal to an earlier one, of another form than the candidate, or hostile: text
-that no JSON could carry, or that hides something from who reads it.
+Empty, cut off, too long, equal to an earlier one, of another form than the candidate, a prompt that cannot be
+rendered, or hostile: text that no JSON could carry, or that hides something from who reads it.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
@@ -31,6 +31,7 @@ class Refusal(StrEnum):
     HOSTILE = "hostile"
     OTHER_FORM = "other_form"
     SKIPPED = "skipped"
+    BAD_TEMPLATE = "bad_template"
 
 
 WORDS: Mapping[Refusal, str] = {
@@ -41,16 +42,22 @@ WORDS: Mapping[Refusal, str] = {
     Refusal.HOSTILE: "with control characters or invisible ones that the seed does not have",
     Refusal.OTHER_FORM: "of another form than the candidate",
     Refusal.SKIPPED: "none: the proposer had nothing to propose",
+    Refusal.BAD_TEMPLATE: "no prompt that can be sent for every example",
 }
 
 
 class Screen:
     """Knows what was seen in this search."""
 
-    def __init__(self, seed: Texts, most: int | None = None) -> None:
+    def __init__(
+        self, seed: Texts, most: int | None = None, fault_of: Callable[[Texts], str] = lambda _texts: ""
+    ) -> None:
+        """Take the seed, how long a candidate may be, and what else may be wrong with one."""
         self._most = most or max(LONGEST, 4 * sum(map(len, seed.values())))
         self._allowed = {mark for text in seed.values() for mark in _HIDDEN.findall(text)}
         self._seen = {_digest(seed)}
+        self._fault_of = fault_of
+        self.fault = ""  # what was wrong with the last one, for who proposed it
         self.refused: Counter[Refusal] = Counter()
 
     def admit(self, proposal: Proposal, parent: Texts) -> Texts | Refusal:
@@ -73,7 +80,10 @@ class Screen:
             return Refusal.TOO_LONG
         if any(set(_HIDDEN.findall(text)) - self._allowed for text in texts.values()):
             return Refusal.HOSTILE
-        return Refusal.REPEATED if _digest(texts) in self._seen else None
+        if _digest(texts) in self._seen:
+            return Refusal.REPEATED
+        self.fault = self._fault_of(texts)
+        return Refusal.BAD_TEMPLATE if self.fault else None
 
 
 def _at_once(proposal: Proposal) -> Refusal | None:

@@ -38,16 +38,14 @@ def finalists(outcome: SearchOutcome, top: int) -> tuple[Node, ...]:
 
 def sweep_finalists(
     comparison: SweepInputs,
-    chosen: Sequence[Node],
-    seed: Candidate,
+    candidates: Sequence[Candidate],
     folder: Path,
     handling: Handling,
     host: Host,
     connecting: Connecting = connect,
 ) -> Finished:
-    """Compare them with the seed on all examples; those of an earlier sweep keep their records."""
-    candidates = (seed, *(Candidate(name=node.name, text=node.text) for node in chosen))
-    comparison = replace(comparison, candidates=candidates, baseline=seed.name)
+    """Compare them with the first, the seed, on all examples; records of an earlier sweep stay."""
+    comparison = replace(comparison, candidates=tuple(candidates), baseline=candidates[0].name)
     prepared = prepare(comparison, handling, host.say, out=str(folder))
     with (
         reachable(prepared.plan, connecting) as handing_over,

@@ -14,9 +14,15 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import is_served
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import validate_evaluator_payload
-from optimize_eval.run.reuse import folders_of, opened_for_reuse, programs_of
+from optimize_eval.run.reuse import (
+    copy_outputs,
+    folders_of,
+    opened_for_reuse,
+    programs_of,
+    replies_reused,
+)
 from optimize_eval.store import journal
-from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, OUTPUTS
 from optimize_eval.store.listing.searches import read_search
 
 Program = tuple[str, str]  # the digest of an evaluator, and its score range
@@ -38,6 +44,8 @@ class Elsewhere:
         self, own: Path, named: Sequence[str], specs: Sequence[EvaluatorSpec], identities: Sequence[Identity]
     ) -> None:
         self.notes: list[str] = []
+        self._own = own
+        self._looked_into: list[Path] = []
         self._places: dict[str, _Place] = {}
         self._copied: Counter[Path] = Counter()
         self._ranges = [spec.score_range for spec in specs]
@@ -48,6 +56,12 @@ class Elsewhere:
                 if is_named or not is_served(spec)
             }
             self._index(folder, wanted, is_named=is_named)
+
+    def copy_replies(self, model: str) -> None:
+        """Copy what a model replied there: it teaches here, too, and other evaluators may score it."""
+        for folder in self._looked_into:
+            if (folder / OUTPUTS).is_file() and (many := copy_outputs(self._own, folder, {model})):
+                self.notes.append(replies_reused(many, folder))
 
     def record(self, key: str, evaluator: int) -> dict[str, Any] | None:
         """Read the record of a call; None where there is none, or its score is none here."""
@@ -71,6 +85,8 @@ class Elsewhere:
 
     def _index(self, folder: Path, wanted: set[Program], *, is_named: bool) -> None:
         for path, names in self._sources(folder, wanted, is_named=is_named):
+            if folder not in self._looked_into:
+                self._looked_into.append(folder)
             for entry in journal.entries(path):
                 record = journal.glance(entry.line)
                 if record.get("outcome") == "scored" and record["evaluator"] in names:

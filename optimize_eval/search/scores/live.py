@@ -29,8 +29,9 @@ from optimize_eval.search.scores.elsewhere import Elsewhere
 from optimize_eval.search.scores.scorer import Outcomes, Trial
 from optimize_eval.search.stopping import Meter, cut_off
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.keys import key_of
+from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, open_outputs
 
 
 class _Place(NamedTuple):
@@ -58,6 +59,7 @@ class LiveScorer:
         slots: int,
         path: Path | None = None,
         task_model: str | None = None,
+        model: Identity | None = None,
         connecting: Connecting = connect,
         watch: Callable[[int], None] = lambda _calls: None,
     ) -> None:
@@ -67,7 +69,10 @@ class LiveScorer:
         self._stop = stop
         self._meter = meter
         self._elsewhere = elsewhere
-        self._task_model = task_model
+        self._task_model = model.name if model else task_model
+        self._model = model.sha256 if model else task_model  # as keys have it
+        self._calls_model = model is not None
+        self._outputs: Outputs | None = None
         self._watch = watch
         self._live = LiveEvaluators(self._specs, stop, connecting)
         self._engine = LocalEngine(slots, self._tick)
@@ -82,6 +87,8 @@ class LiveScorer:
     def __enter__(self) -> Self:
         if self._path:
             self._journal = journal.Journal(self._path, self._read(self._path))
+            if self._calls_model:
+                self._outputs = open_outputs(self._path.with_name(OUTPUTS))
         try:
             self._live.__enter__()
         except BaseException:
@@ -113,6 +120,11 @@ class LiveScorer:
             return [tuple(self._recorded(unit.key) for unit in units) for units in planned]
         except KeyError:
             raise cut_off(self._stop, " while examples were scored", self._meter) from None
+
+    def reply(self, outcomes: Outcomes) -> str | None:
+        key = next((one.output for one in outcomes if one.output), "")
+        output = self._outputs.find(bytes.fromhex(key)) if key and self._outputs else None
+        return output.text if output else None
 
     def _recorded(self, key: str) -> Outcome:
         """Give an outcome; side information stays on disk while nobody looks at it."""
@@ -149,7 +161,7 @@ class LiveScorer:
         raw = None if example is None else example.raw
         of_example = pair.split, pair.line, "" if raw is None else _sha256(raw), 1
         candidate = _sha256(pair.text.encode())
-        key = key_of(self._identities[place].sha256, candidate, self._task_model, *of_example)
+        key = key_of(self._identities[place].sha256, candidate, self._model, *of_example)
         coordinates = {
             "evaluator": self._specs[place].name,
             "candidate": candidate[:8],
@@ -225,6 +237,8 @@ class LiveScorer:
     def _close_journal(self) -> None:
         if self._journal:
             self._journal.close()
+        if self._outputs:
+            close_outputs(self._outputs)
 
 
 _OF_ITS_PLACE = frozenset(
@@ -243,10 +257,14 @@ def scored_in(path: Path, keys: Container[str] | None = None) -> Iterator[tuple[
 
 
 def _outcome(record: Mapping[str, Any]) -> Outcome:
+    output = record.get("output", "")
     match record["outcome"]:
         case "scored":
             return Scored(
-                score=float(record["score"]), side_info=record["side_info"], seconds=record["seconds"]
+                score=float(record["score"]),
+                side_info=record["side_info"],
+                seconds=record["seconds"],
+                output=output,
             )
         case "failed":
             return Failed(
@@ -256,8 +274,9 @@ def _outcome(record: Mapping[str, Any]) -> Outcome:
                 stderr=record.get("stderr", ""),
                 side_info=record.get("side_info", {}),
                 seconds=record["seconds"],
+                output=output,
             )
-    return Skipped(message=record.get("message", ""), side_info=record.get("side_info", {}))
+    return Skipped(message=record.get("message", ""), side_info=record.get("side_info", {}), output=output)
 
 
 def _sha256(data: bytes) -> str:

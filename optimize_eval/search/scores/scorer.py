@@ -33,6 +33,10 @@ class Scorer(Protocol):
         """Count the calls that scoring these pairs would take now."""
         ...
 
+    def reply(self, outcomes: Outcomes) -> str | None:
+        """Give what the model replied that was scored, where candidates are prompts."""
+        ...
+
     def score(self, pairs: Sequence[Trial]) -> list[Outcomes]:
         """Make the calls that are owed; raises Over where the search was stopped before they were made."""
         ...

@@ -9,7 +9,6 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
-from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.plan import Plan
@@ -83,19 +82,19 @@ def _same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:
 
 
 def check_prompting(
-    what: ComparisonOptions,
     options: PromptingOptions,
     *,
     prompts: Sequence[object],
     models: Sequence[str],
     others: Sequence[object],
+    task_models: Sequence[str] = (),
 ) -> None:
     """Refuse options that contradict each other, or of which one is missing."""
     if prompts and others:
         raise UsageError(
             "--prompt names the candidates", hint="omit --candidate, --candidates and --candidate-field"
         )
-    if models and what.task_models:
+    if models and task_models:
         raise UsageError("--model names the task models", hint="omit --task-model")
     if prompts and not models:
         raise UsageError("no model is named that replies to the prompts", hint=f"name one: {_HOW}")
@@ -143,10 +142,13 @@ def load_prompting(
 
 def with_outputs(plan: Plan, folder: Path) -> Plan:
     """Say where the models' replies are written down."""
-    if not plan.models:
-        return plan
+    return replace(plan, specs=writing_to(folder, plan.specs)) if plan.models else plan
+
+
+def writing_to(folder: Path, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
+    """Let the models of evaluators write their replies into a folder."""
     path = str((folder / OUTPUTS).absolute())
-    return replace(plan, specs=tuple(_with_outputs(spec, path) for spec in plan.specs))
+    return tuple(_with_outputs(spec, path) for spec in specs)
 
 
 def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:

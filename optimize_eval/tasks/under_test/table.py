@@ -77,6 +77,12 @@ def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     return replace(spec, text=command, target=CommandLine(argv))
 
 
+def program_of(model: EvaluatorSpec) -> EvaluatorSpec | None:
+    """Give the program that a model is; None for any other model."""
+    named = parse_model(tasks_of(model).model)
+    return program_spec(named.rest, model) if named.kind == CMD else None
+
+
 def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     """Describe the endpoint of a model that is a URL."""
     return replace(spec, text=url, target=Url(url))
