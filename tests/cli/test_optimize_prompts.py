@@ -208,12 +208,14 @@ def test_messages_are_components_and_are_written_as_they_were(tmp_path: Path, na
 
     assert done.json["best_artifact"] == {"system": 'Give the "sum".\nBe brief.', "user": "{{question}}"}
     assert requests(folder)[0]["components"] == ["system"]
+    called = prompts_sent(folder)
     shown = in_this_process(folder)(
         *("run", "--prompt", f"best{suffix}", "--model", "m=cmd:python3 m.py", "--extract", "last-number"),
         *("-e", "@exact_match", "--valset", "val.jsonl", "--dataset", "train.jsonl", "--json"),
         *("--reuse", "r", "--out", "again"),
     )
     assert (shown.status, shown.json["summary"]["units"]["scored"]) == (0, TRAIN + VAL), shown.stderr
+    assert prompts_sent(folder) == called, "scores and replies of the search are reused"
     assert shown.json["summary"]["rows"][0]["splits"]["val"]["mean"] == 1.0
 
 
