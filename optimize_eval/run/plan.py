@@ -25,10 +25,9 @@ from optimize_eval.run.splits import (
     SplitSource,
     check_fields,
     check_labels,
-    check_sight,
-    humans_of,
     label_at,
     output_of,
+    sighted,
 )
 from optimize_eval.store.keys import key_of
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
@@ -171,7 +170,7 @@ def plan_run(
     group_by: Sequence[str] = (),
 ) -> Plan:
     """Put the axes together; raises UsageError where they do not fit each other."""
-    specs = _with_sight(specs, candidates, sources)
+    specs = sighted(specs, candidates, sources)
     _check_axes(candidates, sources, task_models, seed)
     names = tuple(candidate.name for candidate in candidates)
     check_labels(sources, cluster_by, group_by)
@@ -200,15 +199,6 @@ def plan_run(
         about=PlanExamples(sources, candidates),
         models=tuple(models),
     )
-
-
-def _with_sight(
-    specs: Sequence[EvaluatorSpec], candidates: Sequence[Candidate], sources: Sequence[SplitSource]
-) -> list[EvaluatorSpec]:
-    """Hide from judges the fields that are candidates, and those in which people judged."""
-    check_sight(sources, specs)
-    hidden = [*(candidate.field for candidate in candidates if candidate.field), *humans_of(specs)]
-    return [spec.hiding(hidden) for spec in specs]
 
 
 def _check_size(layout: Layout) -> None:

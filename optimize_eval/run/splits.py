@@ -132,6 +132,15 @@ def check_sight(sources: Sequence[SplitSource], specs: Sequence[EvaluatorSpec]) 
                 )
 
 
+def sighted(
+    specs: Sequence[EvaluatorSpec], candidates: Sequence[Candidate], sources: Sequence[SplitSource]
+) -> tuple[EvaluatorSpec, ...]:
+    """Hide from judges the fields that are candidates, and those in which people judged."""
+    check_sight(sources, specs)
+    hidden = [*(candidate.field for candidate in candidates if candidate.field), *humans_of(specs)]
+    return tuple(spec.hiding(hidden) for spec in specs)
+
+
 def humans_of(specs: Iterable[EvaluatorSpec]) -> list[str]:
     """Give the fields in which people judged, by what any of the judges says."""
     return [path for spec in specs for key, path in _fields_named(spec) if key == "human"]

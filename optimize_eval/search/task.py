@@ -15,7 +15,7 @@ from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import identify, kind_of
 from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.datasets import Example
-from optimize_eval.run.splits import SplitSource
+from optimize_eval.run.splits import SplitSource, sighted
 from optimize_eval.search.callables import is_function
 from optimize_eval.search.components import Texts, of_json, plain
 from optimize_eval.search.goal import Goal, make_goal
@@ -79,8 +79,9 @@ class SearchArguments:
 
     def task(self, folder: Path, handling: Handling) -> SearchTask:
         """Make the task; raises UsageError where its parts do not fit."""
-        goal, specs = _ordered(self.specs, self.climb, self.goal)
+        goal, given = _ordered(self.specs, self.climb, self.goal)
         examples = _with_val(self.examples, self.val_share, self.seed)
+        specs = sighted(given, (), examples.sources)
         train, deciding = _splits(examples.sources, self.search_val, self.seed)
         comparison = SweepInputs(
             specs=specs,

@@ -68,6 +68,23 @@ def test_the_objective_is_the_judge_s_where_that_has_none(
     assert ("note: the judge looks for --objective, too" in done.stderr) == is_told
 
 
+def test_no_judge_sees_what_people_judged(cli: Cli, tmp_path: Path, server: FakeModel) -> None:
+    """Neither in the search nor in the final sweep, where the records of the search count."""
+    for path in (tmp_path / "train.jsonl", tmp_path / "val.jsonl"):
+        path.write_text(path.read_text().replace("}", ', "people": 0.8125}'))
+    judge = f'[[evaluator]]\njudge = "openai/m"\napi_base = "{server.base}"\nobjective = "o"\n'
+    judges = f'{judge}name = "measured"\nhuman = "people"\n{judge}name = "other"\n'
+    (tmp_path / "own.toml").write_text(f"{judges}[optimize]\nminibatch = 3\n")
+    proposes = ("--proposer", "python3 propose.py", "--budget", "60")
+    done = cli(JUDGED[0], "own.toml", *JUDGED[1:], *proposes, env=KEY)
+    assert done.status in {0, 4}, done.stderr
+    assert server.bodies()
+    assert not [body for body in server.bodies() if "0.8125" in str(body)]
+    calls = len(server.bodies())
+    assert cli(JUDGED[0], "own.toml", *JUDGED[1:], *proposes, env=KEY).status == done.status
+    assert len(server.bodies()) == calls
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [("{", "--intake-json: not JSON"), ('{"objctive": "x"}', "did you mean 'objective'?")],
