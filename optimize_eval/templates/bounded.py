@@ -1,8 +1,9 @@
 """Which templates may be rendered in our own process: time and room that they take go with their fields.
 
 A template says what it does before it is compiled, which would already work out its constants. Loops,
-assignments, calls and whatever takes a width or repeats a text may take any time: such a template is
-rendered by the host. What only grows a little (as JSON in JSON does) may be done three times.
+assignments, calls, arguments of filters and whatever takes a width, compares each with each or repeats a
+text may take any time: such a template is rendered by the host. So is one that does many things, each of
+which may go through a whole field or copy it. What grows (as JSON in JSON does) may be done three times.
 """
 
 from jinja2 import nodes
@@ -16,10 +17,11 @@ _NODES = frozenset(
 )
 _FILTERS = frozenset(
     {
-        *("abs", "capitalize", "count", "d", "default", "first", "float", "int", "last", "length", "lower"),
-        *("max", "min", "reverse", "round", "sort", "string", "sum", "title", "trim", "unique", "upper"),
+        *("abs", "capitalize", "count", "first", "float", "int", "last", "length", "lower", "reverse"),
+        *("round", "string", "sum", "trim", "upper"),
     }
 )
+_WITH_ARGUMENTS = frozenset({"d", "default"})  # which are only passed on
 _GROWING = frozenset({"e", "escape", "json", "tojson"})
 _TESTS = frozenset(
     {
@@ -29,7 +31,10 @@ _TESTS = frozenset(
     }
 )
 _MOST_GROWING = 3
+_MOST_WORK, _WORK_OF_GROWING = 20, 5
 _LARGEST_FACTOR, _LARGEST_EXPONENT = 1_000_000, 16
+_LARGEST_PRECISION = 20
+_LARGEST_NUMBER = 1 << 64
 _MOST_NODES = 10_000
 
 
@@ -37,22 +42,52 @@ def is_bounded(tree: nodes.Template) -> bool:
     """Return True if nothing in a parsed template can take long or grow large."""
     every = [tree, *tree.find_all(nodes.Node)]
     growing = sum(isinstance(node, nodes.Filter) and node.name in _GROWING for node in every)
-    return len(every) <= _MOST_NODES and growing <= _MOST_GROWING and all(map(_is_bounded, every))
+    return (
+        len(every) <= _MOST_NODES
+        and growing <= _MOST_GROWING
+        and sum(map(_work, every)) <= _MOST_WORK
+        and all(map(_is_bounded, every))
+    )
+
+
+def _work(node: nodes.Node) -> int:
+    """Count how often a node may go through a field, or copy one."""
+    match node:
+        case nodes.Filter(name=name) if name in _GROWING:
+            return _WORK_OF_GROWING
+        case nodes.Add() | nodes.Filter() | nodes.Test() | nodes.Operand() | nodes.Slice() | nodes.Pair():
+            return 1
+        case nodes.Concat(nodes=parts) | nodes.List(items=parts):
+            return sum(not isinstance(part, nodes.Const) for part in parts)
+    return 0
 
 
 def _is_bounded(node: nodes.Node) -> bool:
     match node:
         case nodes.Name():
             return node.ctx == "load"
+        case nodes.Const():
+            return not isinstance(node.value, int) or abs(node.value) <= _LARGEST_NUMBER
         case nodes.Filter():
-            return node.name in _FILTERS or (node.name in _GROWING and not (node.args or node.kwargs))
+            return _is_bounded_filter(node)
         case nodes.Test():
             return node.name in _TESTS
-        case nodes.Mul():
-            return _is_small(node.left, _LARGEST_FACTOR) and _is_small(node.right, _LARGEST_FACTOR)
-        case nodes.Pow():
-            return _is_small(node.left, _LARGEST_FACTOR) and _is_small(node.right, _LARGEST_EXPONENT)
+        case nodes.Mul() | nodes.Pow():
+            most = _LARGEST_FACTOR if isinstance(node, nodes.Mul) else _LARGEST_EXPONENT
+            return _is_small(node.left, _LARGEST_FACTOR) and _is_small(node.right, most)
     return type(node).__name__ in _NODES
+
+
+def _is_bounded_filter(node: nodes.Filter) -> bool:
+    arguments = [*node.args, *[one.value for one in node.kwargs], node.dyn_args, node.dyn_kwargs]
+    given = [one for one in arguments if one is not None]
+    if node.name in _WITH_ARGUMENTS or not given:
+        return node.name in _FILTERS | _GROWING | _WITH_ARGUMENTS
+    return node.name == "round" and all(_is_small(one, _LARGEST_PRECISION) or _is_text(one) for one in given)
+
+
+def _is_text(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Const) and isinstance(node.value, str)
 
 
 def _is_small(node: nodes.Node, most: int) -> bool:

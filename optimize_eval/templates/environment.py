@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Never
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError
+from jinja2.nodes import Node
 from jinja2.nodes import Template as Tree
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import missing
@@ -16,6 +17,9 @@ from jinja2.utils import missing
 from optimize_eval.templates.fault import TemplateFault
 
 MOST = 1 << 20  # bytes of a rendered text
+
+_DEEPEST = 100  # Python's compiler, too, takes few brackets in brackets, and long for them
+_MOST_NODES = 20_000
 
 
 class _Missing(StrictUndefined):
@@ -59,13 +63,42 @@ def made() -> Environment:
 
 
 def parsed(environment: Environment, text: str) -> Tree:
-    """Parse a template, or raise TemplateFault with its line."""
+    """Parse a template, or raise TemplateFault with its line; what is too deep is refused uncompiled."""
     try:
-        return environment.parse(text)
+        tree = environment.parse(text)
     except TemplateSyntaxError as error:
         raise TemplateFault(_plain(error.message or "it cannot be parsed"), line=error.lineno) from None
     except RecursionError:
-        raise TemplateFault("it is nested too deeply") from None
+        raise _too_deep() from None
+    except (MemoryError, ValueError) as error:  # a number that is too long
+        raise TemplateFault(_told(error)) from None
+    _check_size(tree)
+    return tree
+
+
+def _check_size(tree: Tree) -> None:
+    """Go through a tree level by level: nothing that calls itself may touch it before."""
+    level: list[Node] = [tree]
+    deep = many = 0
+    while level:
+        deep, many = deep + 1, many + len(level)
+        if deep > _DEEPEST:
+            raise _too_deep(level[0].lineno)
+        if many > _MOST_NODES:
+            raise TemplateFault(f"it has more than {_MOST_NODES:,} parts")
+        level = [child for node in level for child in node.iter_child_nodes()]
+
+
+def compiled(environment: Environment, tree: Tree) -> Template:
+    """Compile a template, or raise TemplateFault: constants are worked out here, by what may fail."""
+    try:
+        return environment.from_string(tree)
+    except TemplateFault:
+        raise
+    except (RecursionError, SyntaxError):  # of Python's compiler
+        raise _too_deep() from None
+    except Exception as error:  # noqa: BLE001  any operation on constants
+        raise TemplateFault(_told(error)) from None
 
 
 def rendered(template: Template, fields: Mapping[str, Any]) -> str:
@@ -75,11 +108,9 @@ def rendered(template: Template, fields: Mapping[str, Any]) -> str:
     except TemplateFault:
         raise
     except RecursionError:
-        raise TemplateFault("it is nested too deeply") from None
-    except MemoryError:
-        raise TemplateFault("it takes more memory than it may have") from None
+        raise _too_deep() from None
     except Exception as error:  # noqa: BLE001  any operation on foreign values
-        raise TemplateFault(f"{type(error).__name__}: {error}") from None
+        raise TemplateFault(_told(error)) from None
 
 
 def _bounded(chunks: Iterator[str]) -> Iterator[str]:
@@ -89,6 +120,16 @@ def _bounded(chunks: Iterator[str]) -> Iterator[str]:
         if room < 0:
             raise too_long()
         yield chunk
+
+
+def _too_deep(line: int | None = None) -> TemplateFault:
+    return TemplateFault("it is nested too deeply, or has too many operations in a row", line=line)
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "it takes more memory than it may have"
+    return f"{type(error).__name__}: {error}"
 
 
 def too_long() -> TemplateFault:

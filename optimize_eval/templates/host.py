@@ -12,7 +12,7 @@ from typing import Any
 
 from jinja2 import Template
 
-from optimize_eval.templates.environment import made, parsed, rendered
+from optimize_eval.templates.environment import compiled, made, parsed, rendered
 from optimize_eval.templates.fault import TemplateFault
 
 _ROOM = 1 << 29  # bytes of memory
@@ -39,12 +39,7 @@ def _reply(question: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(64)
 def _template(text: str) -> Template:
-    try:
-        return _ENVIRONMENT.from_string(parsed(_ENVIRONMENT, text))
-    except TemplateFault:
-        raise
-    except Exception as error:  # noqa: BLE001  constants are worked out here
-        raise TemplateFault(f"{type(error).__name__}: {error}") from None
+    return compiled(_ENVIRONMENT, parsed(_ENVIRONMENT, text))
 
 
 if __name__ == "__main__":

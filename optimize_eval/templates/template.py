@@ -50,10 +50,14 @@ def template_of(text: str) -> Template:
     if (pieces := _pieces(tree)) is not None:
         return Template(lines, partial(_joined, pieces, jinja.text_of))
     if is_bounded(tree):
-        return Template(lines, partial(jinja.rendered, environment.from_string(tree)))
+        return Template(lines, partial(jinja.rendered, jinja.compiled(environment, tree)))
     from optimize_eval.templates.hosted import render  # noqa: PLC0415  few templates have loops
 
-    return Template(lines, partial(render, text), is_bounded=False)
+    return Template(
+        lines,
+        lambda fields: render(text, {name: fields[name] for name in lines if name in fields}),
+        is_bounded=False,
+    )
 
 
 @cache

@@ -108,8 +108,9 @@ def test_a_failed_reply_fails_for_each_evaluator_is_called_once_a_session_and_ag
             "it takes longer than 1 s (train.jsonl:1)",
         ),
         ("{{ 'x' * 10 ** 10 }}", "it takes more memory than it may have"),
+        ("{{ question" + " | trim" * 1500 + " }}", "prompts/p.md:1: it is nested too deeply"),
     ],
-    ids=["unknown", "syntax", "inner", "empty", "bomb", "memory"],
+    ids=["unknown", "syntax", "inner", "empty", "bomb", "memory", "deep"],
 )
 def test_what_is_wrong_with_a_prompt_is_told_before_any_call(
     cli: Cli, tmp_path: Path, text: str, told: str

@@ -115,6 +115,52 @@ def test_a_template_that_would_take_everything_ends_soon(template: str) -> None:
     assert time.monotonic() - started < 30, "it takes a second, and a start of the host"
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ " + "+".join(["t"] * 250) + " }}",
+        "{{ " + "+".join(["t"] * 1500) + " }}",
+        "{{ t" + ".b" * 1500 + " }}",
+        "{{ t" + " | trim" * 1500 + " }}",
+        "{{ " + "(" * 5000 + "t }}",
+        "{{ " + "not " * 250 + "t }}",
+        "{{ t }}" + "{% if t %}" * 250 + "{% endif %}" * 250,
+        "{{ t }}" + "{% for x in t %}" * 25 + "{% endfor %}" * 25,
+        "{{ t }}{% if t %}" + "{% elif t %}" * 3000 + "{% endif %}",
+    ],
+)
+def test_what_is_nested_too_deeply_or_has_too_much_in_a_row_is_a_fault_of_the_template(template: str) -> None:
+    with pytest.raises(TemplateFault, match="nested too deeply, or has too many operations"):
+        text_of(template, t="ada")
+
+
+@pytest.mark.parametrize(
+    ("template", "reason"),
+    [("{{ " + "9" * 5000 + " }}", "ValueError"), ("{{ t }}" * 20_000, "more than 20,000 parts")],
+)
+def test_what_cannot_be_parsed_for_its_size_is_a_fault_of_the_template(template: str, reason: str) -> None:
+    with pytest.raises(TemplateFault, match=reason):
+        text_of(template, t="ada")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *("2 | round(4000000, 'ceil')", "2 | round(precision=40000000)", "2 | round(n)"),
+        *("t ~ " * 20 + "t", "t + " * 21 + "t", f"[{'t, ' * 21}]", f"{{{'t: t, ' * 21}}}"),
+        *("t | trim(t)", "l | sum(start=[])", "t | int(0, 16)", "t | title", "l | sort", "l | max"),
+        *("[t, t, t, t, t, t] | tojson | tojson | tojson", "t" + "[:]" * 21, f"0x{'f' * 20} // 3"),
+    ],
+)
+def test_what_may_take_long_or_much_is_not_rendered_in_our_process(expression: str) -> None:
+    assert not template_of(f"{{{{ {expression} }}}}").is_bounded
+
+
+def test_what_goes_with_its_fields_is_rendered_in_our_process() -> None:
+    for expression in ("n | round(2, 'floor')", "t ~ ', ' ~ t", "t | default('none')", "l[:5] | tojson"):
+        assert template_of(f"{{{{ {expression} }}}}").is_bounded, expression
+
+
 def test_a_host_that_ended_a_template_renders_the_next_one() -> None:
     with pytest.raises(TemplateFault, match="takes longer than 1 s"):
         text_of("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ t }}", t="")
