@@ -5,6 +5,7 @@ mean, and a model would gain by replies that nobody can read.
 """
 
 import re
+from collections import deque
 from collections.abc import Callable
 from difflib import get_close_matches
 
@@ -15,7 +16,12 @@ from optimize_eval.tasks.jsonl.processing import post_process
 
 Extraction = Callable[[str], str]
 
-_NUMBER = re.compile(r"[-+]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+# Each part takes what it can and never gives back: a reply of a megabyte is gone through once.
+_NUMBER = re.compile(
+    r"(?P<sign>(?<![\w.])[-+−])?"  # after a word, it is a hyphen
+    r"(?:(?P<whole>\d+(?:,\d+)*)(?P<rest>(?:\.\d+)?(?:[eE][-+−]?\d+)?)|(?<![\w.])\.\d+(?:[eE][-+−]?\d+)?)"
+)
+_IN_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _FENCE = re.compile(r"```[A-Za-z0-9_]*\n(.*?)```", re.DOTALL)
 _PLAIN: dict[str, Extraction] = {
     "": lambda text: text,
@@ -62,8 +68,18 @@ def _matched(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _last_number(text: str) -> str:
-    found = _NUMBER.findall(text)
-    return found[-1].replace(",", "").rstrip(".") if found else ""
+    last = deque(_NUMBER.finditer(text), maxlen=1)
+    return _number(last[0]).replace("−", "-") if last else ""
+
+
+def _number(found: re.Match[str]) -> str:
+    """Take commas between thousands out; others part numbers, of which the last is meant."""
+    whole = found["whole"]
+    if whole is None or "," not in whole:
+        return found[0]
+    if _IN_THOUSANDS.fullmatch(whole):
+        return found[0].replace(",", "")
+    return whole.rpartition(",")[2] + found["rest"]
 
 
 def _json_at(text: str, path: str) -> str:
