@@ -1,7 +1,8 @@
 """What of a reply is scored: a stage of its own, between the model and the evaluators.
 
 A reply without it is scored as an empty text: a wrong answer and no failure, for failures are left out of a
-mean, and a model would gain by replies that nobody can read.
+mean, and a model would gain by replies that nobody can read. A pattern that takes longer than a second is a
+failure, the pattern's.
 """
 
 import re
@@ -9,19 +10,25 @@ from collections import deque
 from collections.abc import Callable
 from difflib import get_close_matches
 
-from optimize_eval.errors import UsageError
+from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.selection import value_at
 from optimize_eval.tasks.jsonl.processing import post_process
+from optimize_eval.templates import hosted
+from optimize_eval.templates.found import FLAGS, first_of
 
 Extraction = Callable[[str], str]
 
+_MINUS = "\u2212"
 # Each part takes what it can and never gives back: a reply of a megabyte is gone through once.
 _NUMBER = re.compile(
-    r"(?P<sign>(?<![\w.])[-+−])?"  # after a word, it is a hyphen
-    r"(?:(?P<whole>\d+(?:,\d+)*)(?P<rest>(?:\.\d+)?(?:[eE][-+−]?\d+)?)|(?<![\w.])\.\d+(?:[eE][-+−]?\d+)?)"
+    r"(?P<sign>(?<![\w.])[-+])?"  # after a word, it is a hyphen
+    r"(?:(?P<whole>\d+(?:,\d+)*)(?P<rest>(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?<![\w.])\.\d+(?:[eE][-+]?\d+)?)"
 )
 _IN_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
+_REPEATS = re.compile(r"[*+?{]")  # also those that are none, as in \+: these are only searched elsewhere
+_MORE = re.compile(r"\||\\\d|\(\?")  # alternatives, what was matched before, looking around
+_SHORT = 2_000  # letters in which one repeat takes no time, wherever it starts
 _FENCE = re.compile(r"```[A-Za-z0-9_]*\n(.*?)```", re.DOTALL)
 _PLAIN: dict[str, Extraction] = {
     "": lambda text: text,
@@ -56,20 +63,31 @@ def extraction_of(rule: str) -> Extraction:
 
 def _pattern(text: str) -> re.Pattern[str]:
     try:
-        return re.compile(text, re.DOTALL)
+        return re.compile(text, FLAGS)
     except (re.error, RecursionError, OverflowError) as error:
         raise UsageError(f"--extract regex:{text}: {error}", hint="quote it for your shell") from None
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> str:
-    """Take the first group of the first match, or all of it."""
-    found = pattern.search(text)
-    return (found[1] if pattern.groups else found[0]) or "" if found else ""
+    """Take the first group of the first match, or all of it; the host searches where it may take any time."""
+    if _is_quick(pattern.pattern, text):
+        return first_of(pattern.search(text))
+    try:
+        return hosted.search(pattern.pattern, text)
+    except EvaluationError as error:
+        error.message = f"extract: regex:{pattern.pattern} {error.message}"
+        error.stage = "extract"
+        raise
+
+
+def _is_quick(pattern: str, text: str) -> bool:
+    repeats = len(_REPEATS.findall(pattern))
+    return not repeats or (repeats == 1 and len(text) <= _SHORT and not _MORE.search(pattern))
 
 
 def _last_number(text: str) -> str:
-    last = deque(_NUMBER.finditer(text), maxlen=1)
-    return _number(last[0]).replace("−", "-") if last else ""
+    last = deque(_NUMBER.finditer(text.replace(_MINUS, "-")), maxlen=1)
+    return _number(last[0]) if last else ""
 
 
 def _number(found: re.Match[str]) -> str:

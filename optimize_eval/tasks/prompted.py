@@ -6,7 +6,7 @@ evaluator says of it stands as it is. Making that evaluator live is handed in.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from optimize_eval.tasks.measures import Measure, ReplyMeasure
 from optimize_eval.tasks.target import Prompted
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
+from optimize_eval.templates import hosted
 from optimize_eval.templates.fault import TemplateFault
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
@@ -48,8 +49,10 @@ class PromptedEvaluator:
             if isinstance(measure, Measure)
             else partial(self._scored, self._lives.scorer(spec.name, lambda _name: connect(scorer)))
         )
+        self._held = ExitStack()
         for name in self._specs:
             self._model(name)  # what is wrong with it is to be known before any call
+        self._held.enter_context(hosted.held())
 
     @property
     def note(self) -> str:
@@ -81,6 +84,7 @@ class PromptedEvaluator:
 
     def close(self) -> None:
         self._lives.close()
+        self._held.close()
 
     def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answered:
         question = replace(payload, candidate=self._extract(output.text))

@@ -1,9 +1,11 @@
-"""The program that renders what may take any time: a line of JSON in, a line of JSON out, killed when late.
+"""The program that does what may take any time: a line of JSON in, a line of JSON out, killed when late.
 
 {"template": "…", "fields": {…}, "_id": "…"}  →  {"text": "…"} or {"fault": "…"[, "name": "…"]}
+{"pattern": "…", "within": "…", "_id": "…"}  →  {"text": "…"}, what is found
 """
 
 import json
+import re
 import resource
 import sys
 from contextlib import suppress
@@ -14,6 +16,7 @@ from jinja2 import Template
 
 from optimize_eval.templates.environment import compiled, made, parsed, rendered
 from optimize_eval.templates.fault import TemplateFault
+from optimize_eval.templates.found import FLAGS, first_of
 
 _ROOM = 1 << 29  # bytes of memory
 
@@ -31,6 +34,8 @@ def main() -> None:
 
 
 def _reply(question: dict[str, Any]) -> dict[str, Any]:
+    if "pattern" in question:
+        return {"text": first_of(re.search(question["pattern"], question["within"], FLAGS))}
     try:
         return {"text": rendered(_template(question["template"]), question["fields"])}
     except TemplateFault as fault:

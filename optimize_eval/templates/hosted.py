@@ -1,12 +1,14 @@
-"""The host of templates, as those who render see it: one process, started when it is needed, for all of them.
+"""The host, as those who render and search see it: one process, started when it is needed, for all of them.
 
-It has a second for each text; one that takes longer is ended with its process, and is a fault.
+It has a second for each text; one that takes longer is ended with its process, and is a fault. The process
+lives as long as somebody holds it.
 """
 
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
@@ -27,8 +29,7 @@ _ARGV = (sys.executable, "-P", "-m", "optimize_eval.templates.host")
 
 @frozen
 class _Question:
-    template: str
-    fields: Mapping[str, Any]
+    asked: Mapping[str, Any]
 
     @property
     def task_model(self) -> None:
@@ -58,7 +59,7 @@ class _Host:
         self._rendering = threading.Lock()
         self._is_started = False
 
-    def render(self, question: _Question) -> Mapping[str, Any]:
+    def call(self, question: _Question) -> Mapping[str, Any]:
         with self._rendering:
             if not self._is_started:
                 self._command.call(_NOTHING, time.monotonic() + _TO_START)
@@ -75,22 +76,66 @@ class _Host:
 
 def render(template: str, fields: Mapping[str, Any]) -> str:
     """Render a text that may take any time; raises TemplateFault."""
-    global _host  # noqa: PLW0603  one process for all templates, ended by `close`
-    with _making:
-        _host = _host or _Host()
     try:
-        reply = _host.render(_Question(template=template, fields=fields))
+        reply = _call({"template": template, "fields": fields})
     except EvaluationError as error:
-        is_late = error.kind is FailureKind.TIMEOUT
-        reason = f"it takes longer than {SECONDS:g} s" if is_late else f"it was not rendered: {error.message}"
-        raise TemplateFault(reason) from None
+        raise TemplateFault(f"it {_told(error, 'rendered')}") from None
     if "text" in reply:
         return str(reply["text"])
     raise TemplateFault(str(reply.get("fault")), name=str(reply.get("name") or ""))
 
 
+def search(pattern: str, text: str) -> str:
+    """Search for a pattern that may take any time; raises EvaluationError."""
+    try:
+        return str(_call({"pattern": pattern, "within": text})["text"])
+    except EvaluationError as error:
+        hint = (
+            "a repeat within a repeat, as in (a+)+, takes for ever where it finds nothing: write it without"
+        )
+        raise EvaluationError(error.kind, _told(error, "searched for"), hint=hint) from None
+
+
+def _told(error: EvaluationError, what: str) -> str:
+    if error.kind is FailureKind.TIMEOUT:
+        return f"takes longer than {SECONDS:g} s"
+    return f"was not {what}: {error.message}"
+
+
+def _call(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    global _host  # noqa: PLW0603  one process for all, ended by `close`
+    with _making:
+        host = _host = _host or _Host()
+    return host.call(_Question(asked=asked))
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Keep the host for what is done within; with its last holder it ends."""
+    hold()
+    try:
+        yield
+    finally:
+        release()
+
+
+def hold() -> None:
+    global _holders  # noqa: PLW0603  see _call
+    with _making:
+        _holders += 1
+
+
+def release() -> None:
+    global _holders  # noqa: PLW0603  see _call
+    with _making:
+        _holders -= 1
+        is_last = not _holders
+    if is_last:
+        close()
+
+
 def close() -> None:
-    """End the host; what is rendered later starts another."""
+    """End the host; what is called later starts another."""
     global _host
     with _making:
         host, _host = _host, None
@@ -99,8 +144,7 @@ def close() -> None:
 
 
 def _encode(question: _Question, identity: str | None) -> bytes:
-    fields = {"template": question.template, "fields": question.fields, "_id": identity}
-    return strict_json.dumps(fields) + b"\n"
+    return strict_json.dumps({**question.asked, "_id": identity}) + b"\n"
 
 
 def _encode_batch(questions: Sequence[_Question], identity: str | None) -> bytes:
@@ -124,6 +168,7 @@ _CONTRACT: Contract[_Question, _Rendered] = Contract(
     groups=_singly,
     fix=lambda _question, _stderr: "",
 )
-_NOTHING = _Question(template="", fields={})
+_NOTHING = _Question(asked={"template": "", "fields": {}})
 _making = threading.Lock()
 _host: _Host | None = None
+_holders = 0

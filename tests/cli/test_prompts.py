@@ -15,6 +15,7 @@ from tests.cli.benches import model
 from tests.cli.prompted import COUNTED, RIGHT, WORDY, calls, command, examples, prompts, two_prompts
 from tests.fake_model import StartModel
 from tests.front_door import Cli
+from tests.processes import processes_with
 from tests.tools import write_program
 
 ROWS = 20
@@ -251,6 +252,44 @@ def test_what_is_taken_of_a_reply_is_scored_and_the_reply_is_kept(cli: Cli, tmp_
     taken = cli(*command("--json", "--extract", "last-number", "--out", "x"), env=COUNTED)
     assert {row["splits"]["val"]["mean"] for row in taken.json["summary"]["rows"]} == {1.0}
     assert lines(tmp_path / "x" / "outputs.jsonl")[0]["output"].startswith("First 1,000.")
+
+
+def test_a_reply_in_which_a_pattern_is_searched_for_ever_is_a_failure_of_that_stage(
+    cli: Cli, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=1, val=2)
+    prompts(tmp_path, plain="{{question}}")
+    model(tmp_path / "m", "'aaaa' if '1 plus' not in asked['prompt'] else 'a' * 40 + '!'")
+    late = command("-e", "@contains", "--extract", "regex:(a+)+$")
+    told = cli(*late, "--json")
+    assert {(one["kind"], one["stage"], one["count"]) for one in told.json["summary"]["failures"]} == {
+        ("timeout", "extract", 1)
+    }
+    failed = [record for record in scored(tmp_path / "r") if record["outcome"] == "failed"]
+    assert {one["message"] for one in failed} == {"extract: regex:(a+)+$ takes longer than 1 s"}
+    shown = cli(*late, "--show", "val-1").stdout
+    assert "aaaa!" in shown
+    assert "extracted │ aaaa!" not in shown
+
+
+def test_a_session_leaves_no_process_that_renders_or_searches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples(tmp_path, train=2, val=2)
+    model(tmp_path / "m", RIGHT)
+    prompts(tmp_path, plain="{% for one in [question] %}{{ one }}{% endfor %}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("STARTED_BY", str(tmp_path))
+    run = sweep(
+        ["@exact_match", "@f1"],
+        prompts="prompts/*.md",
+        models="m=cmd:./m",
+        dataset="train.jsonl",
+        extract="regex:([0-9]+)*",
+        out="p",
+    )
+    assert run.exit_code == 0
+    assert not processes_with(f"STARTED_BY={tmp_path}".encode())
 
 
 def test_a_sweep_file_and_a_call_from_python_say_the_same(

@@ -1,8 +1,18 @@
 """What is taken of a reply: the last number as people write numbers."""
 
+from collections.abc import Iterator
+
 import pytest
 
+from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.tasks.extract import extraction_of
+from optimize_eval.templates import hosted
+
+
+@pytest.fixture(autouse=True)
+def end_of_the_host() -> Iterator[None]:
+    yield
+    hosted.close()
 
 
 @pytest.mark.parametrize(
@@ -19,11 +29,11 @@ from optimize_eval.tasks.extract import extraction_of
         ("2024-05-06", "06"),
         ("a-3", "3"),
         ("$1.234.567", "567"),
-        ("−5", "-5"),
+        ("\u22125", "-5"),
         ("(-5)", "-5"),
         ("$-1,000", "-1000"),
         ("+7.", "+7"),
-        ("x = -3.5e−4", "-3.5e-4"),
+        ("x = -3.5e\u22124", "-3.5e-4"),
         ("is -.5", "-.5"),
         ("none", ""),
     ],
@@ -34,3 +44,39 @@ def test_the_last_number(text: str, number: str) -> None:
 
 def test_a_number_is_found_in_a_megabyte_of_digits_and_commas() -> None:
     assert extraction_of("last-number")("123," * 250_000 + "12") == "12"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("so: (.*)", "so: 7\nand on", "7\nand on"),
+        ("[0-9]{2}", "1 22", "22"),
+        ("(?:ab|cd)+(x+)?", "it is abcdab", ""),
+        (r"(.)\1+", "hello", "l"),
+        (r"(\w+)\s*$", "the last", "last"),
+        ("(é+|ü)+", "ééü", "ü"),
+        ("nothing|none+", "some", ""),
+    ],
+)
+def test_what_a_pattern_finds(pattern: str, text: str, found: str) -> None:
+    assert extraction_of(f"regex:{pattern}")(text) == found
+    assert extraction_of(f"regex:{pattern}")(text + " " * 3000).strip() == found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("(a+)+$", "a" * 40 + "!"),
+        ("(a|a)*$", "a" * 40 + "!"),
+        ("(a|b|ab)*c", "ab" * 40),
+        (".*.*.*x", "a" * 20_000),
+        ("a+$", "a" * 500_000 + "!"),
+        (r"(.*)\1x", "a" * 50_000),
+    ],
+)
+def test_a_search_that_would_go_on_for_ever_is_a_failure(pattern: str, text: str) -> None:
+    extract = extraction_of(f"regex:{pattern}")
+    with pytest.raises(EvaluationError, match="takes longer than 1 s") as failure:
+        extract(text)
+    assert (failure.value.kind, failure.value.stage) == (FailureKind.TIMEOUT, "extract")
+    assert extract("b") in {"", "b"}, "the next reply is searched"

@@ -1,13 +1,13 @@
 """`run --prompt … --show ID`: an example step by step: prompts as sent, replies, thoughts, scores and why."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import product
 from typing import Any
 
 from optimize_eval.cli import output
 from optimize_eval.cli.printed.steps import block
-from optimize_eval.errors import UsageError
+from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.findings.reasons import reason_of
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Payload
@@ -88,7 +88,8 @@ class _Seen:
         }
         steps: Told = {"reply": reply.text, "thoughts": reply.reasoning or None} if reply else {"reply": None}
         if reply and self._extract:
-            steps["extracted"] = extraction_of(self._extract)(reply.text)
+            with suppress(EvaluationError):  # then the scores say so
+                steps["extracted"] = extraction_of(self._extract)(reply.text)
         return {
             "prompt": name,
             "model": model,

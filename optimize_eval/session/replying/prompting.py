@@ -67,11 +67,9 @@ class Prompting:
         from optimize_eval.templates import hosted  # noqa: PLC0415  see around
 
         examples = [Where(source.file, example) for source in sources for example in source.examples]
-        try:
+        with hosted.held():
             for name in check_prompts(self.prompts, examples):
                 say(f"note: the prompt {name} names no field: each example is sent the same text")
-        finally:
-            hosted.close()
 
 
 def _same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:
