@@ -14,8 +14,25 @@ class YamlFault(ValueError):
         self.line = line
 
 
+_DEEPEST = 100
+_TOO_DEEP = "nested too deeply"
+
+
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
-    """Refuses keys that are given twice, and aliases, of which few lines can make very much."""
+    """Refuses keys that are given twice, depth, and aliases, of which few lines can make very much."""
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        self._check_depth()
+        super().fetch_flow_collection_start(token)
+
+    def add_indent(self, column: int) -> bool:
+        self._check_depth()
+        return bool(super().add_indent(column))
+
+    def _check_depth(self) -> None:
+        """Count while scanning: before it parses, a scanner takes long over what is deep."""
+        if self.flow_level + len(self.indents) > _DEEPEST:
+            raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=self.get_mark())
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -43,6 +60,6 @@ def loads(text: str) -> Any:
     except yaml.YAMLError as error:
         raise YamlFault(" ".join(str(error).split())) from None
     except RecursionError:
-        raise YamlFault("nested too deeply") from None
+        raise YamlFault(_TOO_DEEP) from None
     except ValueError as error:  # a date or a number that is none
         raise YamlFault(str(error)) from None
