@@ -1,11 +1,12 @@
 """Scores and replies of other runs, copied for what is owed here: by key, so they are of the very same unit.
 
 Only scored and skipped records are copied, of the same program with the same score range, with their side
-information, and each says which run it is from. Which other runs have something is growing.elsewhere's.
+information, and each says which run it is from. Which runs may be looked into is reusable's, which of them
+have something is growing.elsewhere's.
 """
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -13,14 +14,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from optimize_eval.errors import OptimizeEvalError, UsageError
+from optimize_eval.errors import UsageError
 from optimize_eval.kinds.table import is_served
 from optimize_eval.protocol import validate_evaluator_payload
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.store import journal
-from optimize_eval.store.folder import JOURNAL, OUTPUTS, PROPOSALS, holder
-from optimize_eval.store.growing.elsewhere import AUTO, runs_beside
+from optimize_eval.store.folder import JOURNAL, OUTPUTS, PROPOSALS
+from optimize_eval.store.growing.elsewhere import AUTO
+from optimize_eval.store.growing.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun, open_stored
 
@@ -63,8 +65,18 @@ class _Reuse:
 
     def look_into(self, other: StoredRun, *, is_named: bool) -> None:
         """Find what another run has scored or skipped of what is owed; of several records the newest."""
+        found = {**self.found, **self._newer(other, is_named=is_named)}
+        if _models(self.plan, other) and (other.folder / OUTPUTS).is_file():
+            deque(
+                journal.entries(other.folder / OUTPUTS), maxlen=0
+            )  # damage is found before a score is copied
+        self.found = found
         if is_named or not any(map(is_served, self.plan.specs)):
             self.opened.append(other)
+
+    def _newer(self, other: StoredRun, *, is_named: bool) -> dict[int, _Source]:
+        """Find by unit the newest records of a run that are newer than those that were found."""
+        newer: dict[int, _Source] = {}
         programs = {name: set(entries) for name, entries in programs_of(other)}
         for entry in journal.entries(other.folder / JOURNAL):
             record = journal.glance(entry.line)
@@ -73,10 +85,12 @@ class _Reuse:
             started_at = str(record.get("started_at", ""))
             for number in self.wanted.get(str(record.get("key")), ()):
                 place = self._evaluator(number)
-                is_newer = number not in self.found or self.found[number].started_at < started_at
+                before = newer.get(number) or self.found.get(number)
+                is_newer = before is None or before.started_at < started_at
                 is_same = self._program(place) in programs.get(str(record["evaluator"]), ())
                 if is_newer and is_same and (is_named or not is_served(self.plan.specs[place])):
-                    self.found[number] = _Source(started_at, other, entry.offset, entry.length)
+                    newer[number] = _Source(started_at, other, entry.offset, entry.length)
+        return newer
 
     def write(self) -> None:
         """Copy what was found into the run's journal."""
@@ -206,8 +220,9 @@ def _search(plan: Plan, run: StoredRun, named: Sequence[str]) -> _Reuse:
         wanted.setdefault(plan.unit(number).key, []).append(number)
     reused = _Reuse(plan, run, wanted)
     for folder, is_named in folders_of(run.folder, named) if wanted else ():
-        if (other := opened_for_reuse(folder, reused.notes, is_named=is_named)) is not None:
-            reused.look_into(other, is_named=is_named)
+        with damage_noted(folder, reused.notes, is_named=is_named):
+            if (other := opened_for_reuse(folder, reused.notes, is_named=is_named)) is not None:
+                reused.look_into(other, is_named=is_named)
     return reused
 
 
@@ -223,47 +238,6 @@ def check_reuse(named: Sequence[str], *, fresh: bool) -> None:
     for name_or_path in named:
         if name_or_path != AUTO and not (Path(name_or_path) / PROPOSALS).is_file():  # a search may be no run
             open_stored(name_or_path)
-
-
-def folders_of(own: Path, named: Sequence[str]) -> Iterator[tuple[Path, bool]]:
-    """Give the folders that are meant, and whether they are named."""
-    yield from (
-        (Path(name_or_path), True)
-        for name_or_path in named
-        if name_or_path != AUTO and Path(name_or_path).resolve() != own.resolve()
-    )
-    if AUTO in named:
-        yield from ((folder, False) for folder in runs_beside(own))
-
-
-def opened_for_reuse(folder: Path, notes: list[str], *, is_named: bool) -> StoredRun | None:
-    """Open another run; an unusable one is skipped with a note, unless it was named."""
-    if is_named:
-        return open_stored(folder)
-    try:
-        if holder(folder) is not None:
-            reason = "it is in use"
-        elif (run := open_stored(folder)).ledger.ledger.changed:
-            reason = f"{', '.join(sorted(run.ledger.ledger.changed))} changed while being called"
-        else:
-            return run
-    except OptimizeEvalError as error:
-        reason = error.message
-    notes.append(f"{folder} is not reused: {reason}")
-    return None
-
-
-def programs_of(run: StoredRun) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Give by name the programs whose scores a run has; one that changed meanwhile is none."""
-    for name in {
-        str(evaluator["name"]) for evaluator in run.document["evaluators"]
-    } - run.ledger.ledger.changed:
-        entries = [
-            evaluator
-            for evaluator in run.document["evaluators"]
-            if evaluator["name"] == name and not evaluator.get("since")
-        ]
-        yield name, [(str(entry.get("sha256")), str(entry["score_range"])) for entry in entries]
 
 
 def _models(plan: Plan, other: StoredRun) -> set[str]:

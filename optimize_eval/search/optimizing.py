@@ -157,7 +157,7 @@ def _search(task: SearchTask, host: Host, connecting: Connecting, meter: Meter) 
             state.close()
         if outcome.why is Why.EVALUATOR and not outcome.nodes:
             _forget_failures(task.folder)
-    for note in elsewhere.told():
+    for note in elsewhere.notes():
         host.say(f"note: {note}")
     return outcome
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from optimize_eval.store.journal import sealed
 from tests.fake_model import StartModel
 from tests.front_door import Cli, Result, in_this_process
 from tests.paths import PROGRAM
@@ -711,3 +712,34 @@ def test_a_run_and_a_stopped_search_are_reused_and_another_range_is_not(tmp_path
     assert unit.json["candidates"][0]["calls"] == 0, "the seed was scored by the run"
     assert cli(*WITH_VAL[:-1], "x", "--reuse", "missing").status == 2
     assert cli(*WITH_VAL[:-1], "x", "--reuse", "run", "--fresh").status == 2
+
+
+@pytest.mark.parametrize("name", ["evaluations.jsonl", "search.jsonl"])
+def test_a_damaged_search_is_left_out_of_auto_with_a_note(tmp_path: Path, name: str) -> None:
+    cli = in_this_process(project(tmp_path))
+    assert cli(*WITH_VAL[:-1], "s1", "--budget", "31").status == 0
+    lines = (tmp_path / "s1" / name).read_bytes().splitlines(keepends=True)
+    (tmp_path / "s1" / name).write_bytes(b"".join([*lines[:2], b"#" + lines[2], *lines[3:]]))
+
+    auto = cli(*WITH_VAL[:-1], "s2", "--budget", "31", "--reuse", "auto")
+    assert auto.status == 0, auto.stderr
+    assert f"note: s1 is not reused: s1/{name}:3: the line is not as it was written" in auto.stderr
+    assert "of s1 reused" not in auto.stderr, "nothing of what is damaged"
+    named = cli(*WITH_VAL[:-1], "s3", "--budget", "31", "--reuse", "s1")
+    assert (named.status, f"s1/{name}:3: the line is not" in named.stderr) == (3, True)
+
+
+def test_of_several_scores_of_a_call_a_search_takes_the_newest(tmp_path: Path) -> None:
+    cli = in_this_process(project(tmp_path))
+    assert cli("run", *WITH_VAL[2:8], "--candidate", "seed.txt", "--out", "r").status == 0
+    journal = tmp_path / "r" / "journal.jsonl"
+    lines = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    for record in lines:
+        if record.pop("crc") and record.get("split") == "val":
+            later = {**record, "score": 1.0, "started_at": "2999-01-01T00:00:00.000+00:00"}
+            with journal.open("ab") as file:
+                file.write(sealed(later))
+
+    done = cli(*WITH_VAL[:-1], "s", "--budget", "31", "--reuse", "r", "--json")
+    assert done.status == 0, done.stderr
+    assert done.json["candidates"][0]["search_mean"] == 1.0

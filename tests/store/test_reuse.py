@@ -126,6 +126,35 @@ def test_what_is_not_sound_is_left_out_of_auto_with_a_note(cli: Cli, done: Proje
     assert (named.status, "not as it was written" in named.stderr) == (3, True)
 
 
+@pytest.mark.parametrize("options", [[], ["--dry-run"]], ids=["run", "dry run"])
+def test_a_damaged_reply_is_left_out_of_auto_with_a_note(
+    cli: Cli, tmp_path: Path, options: list[str]
+) -> None:
+    (tmp_path / "p.md").write_text("Say {{target}}")
+    (tmp_path / "d.jsonl").write_text('{"target": "x"}\n{"target": "y"}\n')
+    command = [
+        "run",
+        "--prompt",
+        "p.md",
+        "--model",
+        "toy",
+        "-e",
+        "@contains",
+        "--dataset",
+        "d.jsonl",
+        "--out",
+    ]
+    assert cli(*command, "runs/one").status == 0
+    outputs = tmp_path / "runs" / "one" / "outputs.jsonl"
+    outputs.write_bytes(outputs.read_bytes().replace(b'{"', b'{ "', 2))
+    auto = cli(*command, "runs/two", "--reuse", "auto", *options)
+    assert auto.status == 0, auto.stderr
+    assert "note: runs/one is not reused: runs/one/outputs.jsonl:" in auto.stderr
+    assert "calls of" not in auto.stderr, "no score is copied without its reply"
+    named = cli(*command, "runs/three", "--reuse", "runs/one", *options)
+    assert (named.status, "not as it was written" in named.stderr) == (3, True)
+
+
 def test_a_url_is_reused_by_name_only(cli: Cli, tmp_path: Path) -> None:
     made = project(tmp_path, 2)
     with served() as server:

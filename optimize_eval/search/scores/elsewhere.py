@@ -4,7 +4,7 @@ As for runs (run.reuse): only scored records, of the same program with the same 
 where the run is named.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +14,10 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import is_served
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import validate_evaluator_payload
-from optimize_eval.run.reuse import (
-    copy_outputs,
-    folders_of,
-    opened_for_reuse,
-    programs_of,
-    replies_reused,
-)
+from optimize_eval.run.reuse import copy_outputs, replies_reused
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, OUTPUTS
+from optimize_eval.store.growing.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
 from optimize_eval.store.listing.searches import read_search
 
 Program = tuple[str, str]  # the digest of an evaluator, and its score range
@@ -32,6 +27,7 @@ Program = tuple[str, str]  # the digest of an evaluator, and its score range
 class _Place:
     """Where a record stands."""
 
+    started_at: str
     path: Path
     offset: int
     length: int
@@ -43,7 +39,7 @@ class Elsewhere:
     def __init__(
         self, own: Path, named: Sequence[str], specs: Sequence[EvaluatorSpec], identities: Sequence[Identity]
     ) -> None:
-        self.notes: list[str] = []
+        self._notes: list[str] = []
         self._own = own
         self._looked_into: list[Path] = []
         self._places: dict[str, _Place] = {}
@@ -55,13 +51,14 @@ class Elsewhere:
                 for spec, identity in zip(specs, identities, strict=True)
                 if is_named or not is_served(spec)
             }
-            self._index(folder, wanted, is_named=is_named)
+            with damage_noted(folder, self._notes, is_named=is_named):
+                self._index(folder, wanted, is_named=is_named)
 
     def copy_replies(self, model: str) -> None:
         """Copy what a model replied there: it teaches here, too, and other evaluators may score it."""
         for folder in self._looked_into:
             if (folder / OUTPUTS).is_file() and (many := copy_outputs(self._own, folder, {model})):
-                self.notes.append(replies_reused(many, folder))
+                self._notes.append(replies_reused(many, folder))
 
     def record(self, key: str, evaluator: int) -> dict[str, Any] | None:
         """Read the record of a call; None where there is none, or its score is none here."""
@@ -77,28 +74,36 @@ class Elsewhere:
         self._copied[place.path.parent] += 1
         return record | {"reused_from": place.path.parent.name}
 
-    def told(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
         """Say what was not looked into, and how much was taken from where."""
-        yield from self.notes
+        yield from self._notes
         for folder, many in self._copied.items():
             yield f"{many:,} scored call{'s' * (many != 1)} of {folder} reused"
 
     def _index(self, folder: Path, wanted: set[Program], *, is_named: bool) -> None:
-        for path, names in self._sources(folder, wanted, is_named=is_named):
-            if folder not in self._looked_into:
-                self._looked_into.append(folder)
+        """Remember where the newest record of each key stands, and nothing of a folder that is damaged."""
+        places: dict[str, _Place] = {}
+        sources = list(self._sources(folder, wanted, is_named=is_named))
+        if sources and (folder / OUTPUTS).is_file():
+            deque(journal.entries(folder / OUTPUTS), maxlen=0)  # replies are copied later
+        for path, names in sources:
             for entry in journal.entries(path):
                 record = journal.glance(entry.line)
-                if record.get("outcome") == "scored" and record["evaluator"] in names:
-                    place = _Place(path, entry.offset, entry.length)
-                    self._places.setdefault(str(record["key"]), place)
+                if record.get("outcome") != "scored" or record["evaluator"] not in names:
+                    continue
+                key, started_at = str(record["key"]), str(record.get("started_at", ""))
+                before = places.get(key) or self._places.get(key)
+                if before is None or before.started_at < started_at:
+                    places[key] = _Place(started_at, path, entry.offset, entry.length)
+        self._places.update(places)
+        self._looked_into += [folder] * bool(sources)
 
     def _sources(
         self, folder: Path, wanted: set[Program], *, is_named: bool
     ) -> Iterator[tuple[Path, set[str]]]:
         """Give a run's journal and a search's, each with the names of the evaluators that are meant."""
         if (folder / MANIFEST).exists():
-            run = opened_for_reuse(folder, self.notes, is_named=is_named)
+            run = opened_for_reuse(folder, self._notes, is_named=is_named)
             if run is None:
                 return
             yield folder / JOURNAL, _meant(dict(programs_of(run)), wanted)
