@@ -71,7 +71,7 @@ def _problems(prompt: PromptFile, template: PromptTemplate, examples: Sequence[W
                 break
     for one in found.values():
         line = one.fault.line or template.lines.get(one.fault.name)
-        yield _problem(prompt, _told(one, len(examples)), line)
+        yield _problem(prompt, _reason(one, len(examples)), line)
 
 
 def _is_costly(template: PromptTemplate) -> bool:
@@ -79,7 +79,7 @@ def _is_costly(template: PromptTemplate) -> bool:
     return not all(part.is_bounded for _, part in template.parts)
 
 
-def _told(found: _Found, examples: int) -> str:
+def _reason(found: _Found, examples: int) -> str:
     reason, where = found.fault.reason, found.where
     if where.example is None:
         return f"{reason}: there are no examples; give --dataset"

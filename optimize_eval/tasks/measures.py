@@ -30,8 +30,8 @@ class ReplyMeasure:
         self._measured = MEASURES[measure.name]
 
     def of_payload(self, _payload: Payload, output: Output) -> Answer:
-        told = self._measured(output)
-        return Answer(score=-sum(told.values()) or 0.0, side_info=told)
+        values = self._measured(output)
+        return Answer(score=-sum(values.values()) or 0.0, side_info=values)
 
 
 def _latency(output: Output) -> dict[str, float]:
@@ -57,8 +57,8 @@ def _tokens(output: Output) -> dict[str, float]:
 
 def _sum(output: Output, name: str) -> float | None:
     """Add up what the calls for a reply tell, or a program beside its text; None if one does not."""
-    told: Sequence[Any] = output.usage or (output.side.get("usage"),)
-    values = [one.get(name) if isinstance(one, Mapping) else None for one in told]
+    usages: Sequence[Any] = output.usage or (output.side.get("usage"),)
+    values = [usage.get(name) if isinstance(usage, Mapping) else None for usage in usages]
     numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     return sum(numbers) if numbers and len(numbers) == len(values) else None
 

@@ -82,7 +82,6 @@ def _scores_of(
     """Put together what a model is over all its tasks, whose scores are in `means`."""
     overall = mean_over(means)
     scored = sum(file.scores.scored for file in files)
-    skipped = sum(file.scores.skipped for file in files)
     errors = sum((Counter(entry.errors) for entry in entries), Counter[str]())
     replies = [file.measures.replies for file in files]
     return ModelScores(
@@ -100,7 +99,7 @@ def _scores_of(
         total=sum(entry.total for entry in entries),
         scored=scored,
         failed=errors.total(),
-        skipped=skipped,
+        skipped=sum(file.scores.skipped for file in files),
         coverage=scored / (scored + errors.total()) if scored or errors else 1.0,
         timeouts=errors[FailureKind.TIMEOUT],
         errors=dict(errors),

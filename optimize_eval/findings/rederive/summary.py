@@ -34,12 +34,8 @@ def expected(run: JournaledRun) -> Told:
     means = {where: {name: run.cells[*where, name].means for name in run.candidates} for where in wheres}
     against = _against_baseline(run, means)
     groups = _groups(run, means)
-    rows = [
-        _row(run, (evaluator, task_model), name, against, groups)
-        for evaluator in run.evaluators
-        for task_model in run.task_models
-        for name in run.candidates
-    ]
+    series = product(run.evaluators, run.task_models)
+    rows = [_row(run, pair, name, against, groups) for pair, name in product(series, run.candidates)]
     _lose(run, rows, against)
     pairs = [d for where in wheres for d in _pairs(run, where, means[where], against)]
     primary = [row for row in rows if (row["evaluator"], row["task_model"]) == run.primary]

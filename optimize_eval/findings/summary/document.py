@@ -138,7 +138,12 @@ class _Summing:
             replies=measured.replies,
             models=tuple(model_pairs(self._against)),
         )
-        verdict = judge(summary, claims.winner, layout)
+        return self._judged(summary, claims.winner, left_out)
+
+    def _judged(self, summary: Summary, winner: str | None, left_out: Sequence[LeftOut]) -> Summary:
+        """Say what came out."""
+        layout = self._layout
+        verdict = judge(summary, winner, layout)
         skips = points_about_skips(summary, self._scores, layout)
         points = (*verdict.points, *skips, *points_about(left_out), *points_about_repeats(summary, layout))
         return replace(summary, verdict=replace(verdict, points=points))

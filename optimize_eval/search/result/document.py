@@ -33,7 +33,7 @@ def document(
     command: str | None = None,
 ) -> dict[str, Any]:
     """Make it; `summary` is the final sweep's, `spent` of the search's models, `command` resumes it."""
-    best, calls = result.best if result else None, outcome.counts.calls
+    best = result.best if result else None
     fields = {
         "schema": SCHEMA,
         "run": folder,
@@ -44,10 +44,7 @@ def document(
         "verdict": _verdict(result, outcome, goal, seed, split),
         "best_artifact": shown(best.texts) if best else None,
         "best": _name(best, seed),
-        "calls": {"search": calls, "final": final_calls},
-        "total_metric_calls": calls,
-        "budget": outcome.counts.budget,
-        "budget_utilization": calls / outcome.counts.budget if outcome.counts.budget else None,
+        **_calls(outcome, final_calls),
         "score_summary": _scores(outcome),
         "top_diagnostics": _diagnostics(summary, _name(best, seed), goal),
         **_plateau(outcome),
@@ -62,6 +59,16 @@ def document(
     }
     signal = failure_signal(result, outcome)
     return fields | ({"evaluator_failure_signal": signal} if signal else {})
+
+
+def _calls(outcome: SearchOutcome, final: int) -> dict[str, Any]:
+    calls, budget = outcome.counts.calls, outcome.counts.budget
+    return {
+        "calls": {"search": calls, "final": final},
+        "total_metric_calls": calls,
+        "budget": budget,
+        "budget_utilization": calls / budget if budget else None,
+    }
 
 
 def _plateau(outcome: SearchOutcome) -> dict[str, Any]:

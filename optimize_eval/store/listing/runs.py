@@ -5,6 +5,7 @@ numbers behind a verdict are not known here.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,19 @@ def _listed(folder: Path) -> ListedRun | None:
     )
 
 
+def _bare(folder: Path, state: State, held_by: str | None, verdict: Mapping[str, Any]) -> ListedRun:
+    """List what is read alike of runs and of searches."""
+    return ListedRun(
+        folder=folder,
+        state=state,
+        changed_at=changed_at(folder),
+        bytes=size_of(folder),
+        pid=_pid(held_by),
+        verdict=_text(verdict.get("text")),
+        verdict_state=_text(verdict.get("state")),
+    )
+
+
 def _read(folder: Path) -> ListedRun:
     held_by = holder(folder)
     manifest = read_manifest(folder) or {}
@@ -109,14 +123,8 @@ def _read(folder: Path) -> ListedRun:
     board = _stored(folder / LEADERBOARD) if summary and is_bench(manifest) else {}
     stopped = stopped_session(folder)
     verdict = _object((board or _searched(folder, summary) or summary).get("verdict"))
-    return ListedRun(
-        folder=folder,
-        state=state,
-        changed_at=changed_at(folder),
-        bytes=size_of(folder),
-        pid=_pid(held_by),
-        verdict=_text(verdict.get("text")),
-        verdict_state=_text(verdict.get("state")),
+    return replace(
+        _bare(folder, state, held_by, verdict),
         winner=_text(verdict.get("winner")),
         search=stopped,
         note=note_of(manifest),
@@ -141,14 +149,8 @@ def _read_search(folder: Path) -> ListedRun | None:
     state = State.RUNNING if held_by is not None else _SEARCHED.get(search.status, State.DONE)
     is_done = state is State.DONE
     verdict = _object(_stored(folder / SEARCH).get("verdict")) if is_done else {}
-    return ListedRun(
-        folder=folder,
-        state=state,
-        changed_at=changed_at(folder),
-        bytes=size_of(folder),
-        pid=_pid(held_by),
-        verdict=_text(verdict.get("text")),
-        verdict_state=_text(verdict.get("state")),
+    return replace(
+        _bare(folder, state, held_by, verdict),
         command="" if is_done else search.command,
         note=_text(search.about.get("note")),
         created_at=search.started_at,
