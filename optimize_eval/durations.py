@@ -5,6 +5,8 @@ import re
 
 HINT = "write a duration, such as 90s, 10m or 1h30m"
 
+_ON_THE_WAY = 0.1  # of a timeout: what passes between its begin and the call is no news
+
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _DURATION = re.compile("".join(f"(?:({_NUMBER}){unit})?" for unit in _UNITS))
@@ -26,3 +28,12 @@ def parse_duration(text: str) -> float:
     if not math.isfinite(seconds):
         raise ValueError(HINT)
     return seconds
+
+
+def told_seconds(given: float, usual: float) -> str:
+    """Name the seconds that a call had: its timeout, unless it was clearly given fewer or more.
+
+    >>> told_seconds(29.98, 30), told_seconds(12.34, 30)
+    ('30', '12.3')
+    """
+    return f"{usual if abs(given - usual) <= _ON_THE_WAY * usual else round(given, 1):g}"

@@ -22,7 +22,8 @@ def until_answered(
 ) -> _Answer:
     """Call until there is an answer, a failure that another call cannot fix, or no time or attempt left.
 
-    `call` is given the deadline, which seconds of waiting for a turn at a server put off.
+    `call` is given the deadline, which seconds of waiting put off: for a turn at a server, or for what is
+    scored.
     """
     for number in range(retries):
         try:
@@ -30,7 +31,7 @@ def until_answered(
         except EvaluationError as error:
             if error.retry_after is None:
                 raise
-            deadline += error.spent.waited
+            deadline += error.spent.waited + error.before
             wait = max(FIRST_PAUSE * 2**number, error.retry_after)
             if time.monotonic() + wait >= deadline:
                 raise

@@ -86,15 +86,16 @@ class Command(Generic[QuestionT, AnswerT]):
 
     def call(self, payload: QuestionT, deadline: float) -> AnswerT:
         if self._keeps_alive():
+            seconds = deadline - time.monotonic()
             try:
-                return self._call_worker(payload, deadline - time.monotonic())
+                return self._call_worker(payload, seconds)
             except WorkerBroken as broken:
                 if self._is_closed:
                     raise EvaluationError(
                         FailureKind.INTERNAL, CLOSED, hint="close it after the last call"
                     ) from None
                 self._take_note(broken)
-                deadline = time.monotonic() + self._spec.timeout
+                deadline = time.monotonic() + seconds
         return self._call_once(payload, deadline)
 
     def call_many(self, payloads: Sequence[QuestionT], timeout: float) -> list[AnswerT | EvaluationError]:
@@ -174,13 +175,14 @@ class Command(Generic[QuestionT, AnswerT]):
         try:
             return self._pool(task_model).call(make_line, seconds)
         except one_shot.DeadlinePassed as late:
-            raise exits.late(self._spec.timeout, late.stderr) from None
+            raise exits.late(seconds, self._spec, late.stderr) from None
         except process.NotStarted as refused:
             raise self._not_started(refused) from refused
 
     def _run(self, payload: bytes, task_model: str | None, deadline: float) -> one_shot.Exit:
         program = self._find_program()
         self._has_started = True
+        seconds = deadline - time.monotonic()
         tag = f"{self._tag}.{next(self._starts)}"
         try:
             return one_shot.run(
@@ -189,7 +191,7 @@ class Command(Generic[QuestionT, AnswerT]):
         except process.NotStarted as refused:
             raise self._not_started(refused) from refused
         except one_shot.DeadlinePassed as late:
-            raise exits.late(self._spec.timeout, late.stderr) from None
+            raise exits.late(seconds, self._spec, late.stderr) from None
         except one_shot.OutputTooLarge as flood:
             raise exits.flood(flood.stderr) from None
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic
 
+from optimize_eval.durations import told_seconds
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
 from optimize_eval.http import headers
@@ -97,12 +98,12 @@ class Endpoint(Generic[QuestionT, AnswerT]):
             retry_after=seconds_to_wait(response.retry_after) if response.status in _AGAIN else None,
         )
 
-    def _post(self, body: bytes, deadline: float) -> Response:
+    def _post(self, body: bytes, seconds: float) -> Response:
         try:
-            return self._connections.post(body, self._headers, deadline, ANSWER_CAP)
+            return self._connections.post(body, self._headers, time.monotonic() + seconds, ANSWER_CAP)
         except EvaluationError as error:
             if error.kind is FailureKind.TIMEOUT:
-                error.message = f"no answer within {self._spec.timeout:g} s"
+                error.message = f"no answer within {told_seconds(seconds, self._spec.timeout)} s"
                 error.hint = "allow more time with --timeout, or look at the server's log"
             raise
 
@@ -118,7 +119,7 @@ class Endpoint(Generic[QuestionT, AnswerT]):
                 self._room.wait()
             self._in_flight += 1
         try:
-            return self._post(body, time.monotonic() + seconds)
+            return self._post(body, seconds)
         finally:
             with self._room:
                 self._in_flight -= 1

@@ -3,6 +3,7 @@
 import re
 import signal
 
+from optimize_eval.durations import told_seconds
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, EvaluatorSpec
 from optimize_eval.programs import not_started, one_shot
@@ -71,10 +72,11 @@ def _is_answer(stdout: bytes, contract: Contract[QuestionT, AnswerT]) -> bool:
     return True
 
 
-def late(timeout: float, stderr: bytes) -> EvaluationError:
+def late(given: float, spec: EvaluatorSpec, stderr: bytes) -> EvaluationError:
+    """Explain that a program did not answer in the seconds that it was given."""
     return EvaluationError(
         FailureKind.TIMEOUT,
-        f"no answer within {timeout:g} s; it and all it started were killed",
+        f"no answer within {told_seconds(given, spec.timeout)} s; it and all it started were killed",
         detail=text_of(stderr),
         hint="allow more time (--timeout), or look whether it waits for something that never comes",
     )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic
 
+from optimize_eval.durations import told_seconds
 from optimize_eval.errors import EvaluationError, FailureKind, UsageError
 from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec, check_text
 from optimize_eval.programs.batch import call_singly
@@ -179,6 +180,7 @@ class SocketProgram(Generic[QuestionT, AnswerT]):
 
     def _answer(self, payload: QuestionT, deadline: float) -> dict[str, Any]:
         """Call over a connection that stands, or over a new one where the server had ended that one."""
+        seconds = deadline - time.monotonic()
         try:
             if standing := self._standing():
                 try:
@@ -192,7 +194,7 @@ class SocketProgram(Generic[QuestionT, AnswerT]):
         except TimeoutError:
             raise EvaluationError(
                 FailureKind.TIMEOUT,
-                f"no answer within {self._spec.timeout:g} s",
+                f"no answer within {told_seconds(seconds, self._spec.timeout)} s",
                 hint="allow more time with --timeout, or look at the server's log",
             ) from None
 

@@ -63,15 +63,17 @@ class PromptedEvaluator:
         return self._lives.capacity._replace(batch=1)
 
     def call(self, payload: Payload, deadline: float) -> Answered:
-        prompt = prompt_for(payload)
+        prompt, began = prompt_for(payload), time.monotonic()
         with _failing_as_model():
             model = self._model(payload.task_model or "")
             output = model.generate(prompt, deadline)
+        before = time.monotonic() - began
         key = model.key(prompt).hex() if isinstance(model, SharedModel) else ""
         try:
             answer = self._score(replace(payload, prompt=prompt.text) if self._shows else payload, output)
         except EvaluationError as error:
             error.output, error.spent = key, output.spent + error.spent
+            error.before = before - output.spent.waited
             raise
         spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
         return replace(answer, spent=spent, output=key)

@@ -493,6 +493,27 @@ def test_after_a_kill_only_calls_in_flight_are_made_again(cli: Cli, program: Cli
     assert told["units"] == {"total": 240, "scored": 240, "failed": 0, "skipped": 0, "owed": 0}
 
 
+def test_a_reply_has_the_time_of_the_most_patient_evaluator_whoever_wants_it_first(
+    cli: Cli, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=2, val=2)
+    prompts(tmp_path, plain="{{question}}")
+    model(tmp_path / "m", "__import__('time').sleep(.5 if '0 plus' in asked['prompt'] else 30) or '1'")
+    for first, last in ((0.2, 2.5), (2.5, 0.2)):
+        (tmp_path / "sweep.toml").write_text(
+            '[run]\nprompts = ["prompts/*.md"]\nmodels = ["m=cmd:./m"]\ndataset = "train.jsonl"\n'
+            + "".join(
+                f'[[evaluator]]\nname = "for{n}"\nuse = "@latency"\ntimeout = {n}\n' for n in (first, last)
+            )
+        )
+        out = f"r{first}"
+        told = cli("run", "sweep.toml", "--no-preflight", "--out", out)
+        assert told.status in {0, 4}, told.stderr
+        outcomes = {(one["evaluator"], one["line"], one.get("message")) for one in scored(tmp_path / out)}
+        late = "model: no answer within 2.5 s; it and all it started were killed"
+        assert outcomes == {(f"for{n}", *told) for n in (0.2, 2.5) for told in ((1, None), (2, late))}
+
+
 def test_a_judge_sees_the_prompt_only_where_its_rubric_says_so(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:

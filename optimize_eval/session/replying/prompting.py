@@ -51,10 +51,13 @@ class Prompting:
         return {"prompts": paths, **system}
 
     def around(self, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
-        """Let evaluators score what the models reply."""
+        """Let evaluators score what the models reply, in the time of the most patient evaluator."""
         from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
 
-        return tuple(around(spec, self.models, extract=self.extract) for spec in specs)
+        scorers = tuple(specs)
+        longest = max(spec.timeout for spec in scorers)
+        models = [replace(model, timeout=longest) for model in self.models]
+        return tuple(around(spec, models, extract=self.extract) for spec in scorers)
 
     def note_twice(self, say: Say) -> None:
         """Point out models that are the same one."""

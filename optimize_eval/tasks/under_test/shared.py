@@ -2,6 +2,9 @@
 
 A reply that is written down is read back. One that is being made is waited for; one that failed stays failed
 until another session. A model may also be one that is not called, but only read.
+
+How long a reply may take is the model's business, the same whichever evaluator wants it first: its timeout
+counts from its call. Who waits for a reply waits for as long as that.
 """
 
 import os
@@ -80,7 +83,7 @@ class SharedModel:
         """Give what a reply is found by."""
         return key_of(self._identity.sha256, prompt)
 
-    def generate(self, prompt: Prompt, deadline: float) -> Output:
+    def generate(self, prompt: Prompt, _deadline: float) -> Output:
         key, outputs = self.key(prompt), self._outputs or self._opened()
         if known := outputs.find(key):
             return known
@@ -90,7 +93,7 @@ class SharedModel:
             flight = self._flights.get(key)
             if is_mine := flight is None:
                 flight = self._flights[key] = _Flight()
-        return self._made(flight, key, prompt, deadline) if is_mine else flight.result()
+        return self._made(flight, key, prompt) if is_mine else flight.result()
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
         return call_singly(prompts, timeout, self.generate)
@@ -122,10 +125,10 @@ class SharedModel:
             self._outputs = self._outputs or open_outputs(self._path)
             return self._outputs
 
-    def _made(self, flight: _Flight, key: bytes, prompt: Prompt, deadline: float) -> Output:
+    def _made(self, flight: _Flight, key: bytes, prompt: Prompt) -> Output:
         """Make the call that others wait for, and let them go on whatever comes of it."""
         try:
-            output = flight.output = self._known(key) or self._called(key, prompt, deadline)
+            output = flight.output = self._known(key) or self._called(key, prompt)
         except BaseException as error:
             flight.error = copy(error)  # who raises it puts more to it
             if not _stays(error):
@@ -141,13 +144,16 @@ class SharedModel:
         """Look once more: another may have been faster than this call was made."""
         return self._outputs.find(key) if self._outputs else None
 
-    def _called(self, key: bytes, prompt: Prompt, deadline: float) -> Output:
+    def _called(self, key: bytes, prompt: Prompt) -> Output:
         live, outputs = self._live, self._outputs
         if live is None or outputs is None:
             raise _not_stored(self._spec.name)
         started = time.monotonic()
         output = until_answered(
-            lambda until: live.generate(prompt, until), deadline, self._spec.retries or 0, self._pause
+            lambda until: live.generate(prompt, until),
+            started + self._spec.timeout,
+            self._spec.retries or 0,
+            self._pause,
         )
         seconds = round(time.monotonic() - started - output.spent.waited, 6)
         usage = [used.to_dict() for used in output.spent.usages]
