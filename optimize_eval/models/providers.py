@@ -114,7 +114,7 @@ def find(spec: ModelSpec) -> Address | None:
     provider = PROVIDERS.get(name) or _of_the_user(name, spec)
     if provider is None:
         return None
-    base = spec.api_base or _base_of_variable(name) or provider.base
+    base = spec.api_base or base_of_variable(name) or provider.base
     if not base:
         variable = _OTHER_VARIABLES[name]
         raise UsageError(f"no server is known for {spec.name}", hint=f"export {variable}=https://…")
@@ -151,8 +151,8 @@ def _litellm_knows(spec: ModelSpec) -> bool:
     return knows(spec)
 
 
-def _base_of_variable(name: str) -> str:
-    """Read the base that the environment names for a provider."""
+def base_of_variable(name: str) -> str:
+    """Read the base that the environment names for a provider; empty where it names none."""
     variables = (f"{_as_variable(name)}_BASE_URL", _OTHER_VARIABLES.get(name, ""))
     for variable in filter(None, variables):
         if value := os.environ.get(variable, "").strip():

@@ -27,6 +27,7 @@ from optimize_eval.tasks.under_test.table import (
     HTTP,
     REPLAY,
     endpoint_spec,
+    model_spec,
     parse_model,
     program_spec,
     replayed,
@@ -104,7 +105,17 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
         return _identity(shown, [REPLAY, file[1], chosen, *([version] if version else [])], (file,))
     if named.kind:
         return _identity(named.kind, [named.kind], ())
-    return _identity(named.rest, ["", named.rest, *_settings(tasks_of(spec))], ())
+    task = tasks_of(spec)
+    return _identity(named.rest, ["", named.rest, *_settings(task), *_base_around(named.rest, task)], ())
+
+
+def _base_around(name: str, task: Tasks) -> list[dict[str, str]]:
+    """Give the base that the environment alone names; without one a model is the one that it was before."""
+    from optimize_eval.models.providers import base_of_variable, split  # noqa: PLC0415  see _settings
+
+    model = model_spec(name, task)
+    base = "" if model.api_base else base_of_variable(split(model.name)[0])
+    return [{"base": base}] if base else []
 
 
 def _settings(task: Tasks) -> list[Any]:

@@ -13,7 +13,7 @@ from optimize_eval import sweep
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.benches import model
 from tests.cli.prompted import COUNTED, RIGHT, WORDY, calls, command, examples, prompts, two_prompts
-from tests.fake_model import StartModel
+from tests.fake_model import StartModel, served_model
 from tests.front_door import Cli
 from tests.processes import processes_with
 from tests.tools import write_program
@@ -512,6 +512,25 @@ def test_a_reply_has_the_time_of_the_most_patient_evaluator_whoever_wants_it_fir
         outcomes = {(one["evaluator"], one["line"], one.get("message")) for one in scored(tmp_path / out)}
         late = "model: no answer within 2.5 s; it and all it started were killed"
         assert outcomes == {(f"for{n}", *told) for n in (0.2, 2.5) for told in ((1, None), (2, late))}
+
+
+def test_a_model_at_another_base_of_the_environment_is_another_one(
+    cli: Cli, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    two_prompts(tmp_path)
+    others = [tmp_path_factory.mktemp("a"), tmp_path_factory.mktemp("b")]
+    with served_model([{"text": "1"}], others[0]) as a, served_model([{"text": "3"}], others[1]) as b:
+        run = command("-e", "@f1", models=("m=openai/m",))
+        first = cli(*run, "--limit", "1", env={"OPENAI_BASE_URL": a.base})
+        assert first.status == 0, first.stderr
+        mixed = cli(*run, "--limit", "2", env={"OPENAI_BASE_URL": b.base})
+        assert (mixed.status, len(b.bodies())) == (2, 0)
+        assert "model m has changed" in mixed.stderr
+        reused = cli(*run, "--limit", "1", "--reuse", "r", "--out", "s", env={"OPENAI_BASE_URL": b.base})
+        assert (reused.status, len(b.bodies())) == (0, len(a.bodies()))
+        again = cli(*run, "--limit", "1", env={"OPENAI_API_BASE": a.base})
+        assert again.status == 0, again.stderr
+        assert len(a.bodies()) == len(b.bodies()), "the same base, whoever names it"
 
 
 def test_a_judge_sees_the_prompt_only_where_its_rubric_says_so(
