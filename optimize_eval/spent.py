@@ -5,6 +5,7 @@ records of a run say, those that newer ones have taken the place of included.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from optimize_eval.frozen import frozen
@@ -19,6 +20,7 @@ class Usage:
     completion_tokens: int | None = None
     cost: float | None = None  # in dollars
     seconds: float = 0.0
+    is_of_reply: bool = False  # it made a reply that evaluators score, and is none of theirs
 
     def to_dict(self) -> dict[str, Any]:
         fields = {
@@ -27,6 +29,7 @@ class Usage:
             "completion_tokens": self.completion_tokens,
             "cost": self.cost,
             "seconds": round(self.seconds, 6),
+            "of": _REPLY if self.is_of_reply else None,
         }
         return {key: value for key, value in fields.items() if value is not None}
 
@@ -41,12 +44,26 @@ class Spent:
     def __add__(self, other: "Spent") -> "Spent":
         return Spent(waited=self.waited + other.waited, usages=self.usages + other.usages)
 
+    @property
+    def of_reply(self) -> "Spent":
+        """The same, as what a reply took that evaluators score."""
+        return replace(self, usages=tuple(replace(one, is_of_reply=True) for one in self.usages))
+
 
 NOTHING = Spent()
+_REPLY = "reply"
+
+
+def is_of_reply(usage: Mapping[str, Any]) -> bool:
+    """Return True if a call that a record lists made the reply that the record is about."""
+    return usage.get("of") == _REPLY
 
 
 class Spending:
-    """What records took of models: in all, by model, by evaluator and by candidate."""
+    """What records took of models: in all, by model, by evaluator and by candidate.
+
+    What a reply took is no evaluator's: which of them wants it first is an accident.
+    """
 
     def __init__(self) -> None:
         self._totals: dict[str, dict[str, dict[str, Any]]] = {
@@ -58,7 +75,11 @@ class Spending:
         """Count the calls that a record lists."""
         for usage in usages:
             model = {"model": usage["model"]}
-            names = ((axis, {**record, **model}[key]) for key, axis in _AXES.items())
+            names = [
+                (axis, {**record, **model}[key])
+                for key, axis in _AXES.items()
+                if not (key == "evaluator" and is_of_reply(usage))
+            ]
             for axis, name in (("run", ""), *names):
                 _add(self._totals[axis].setdefault(name, dict(_NONE)), usage)
 

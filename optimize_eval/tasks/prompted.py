@@ -130,5 +130,6 @@ def _failing_as_model() -> Iterator[None]:
         if error.kind is not FailureKind.INTERNAL:
             error.kind = FailureKind.MODEL_ERROR
         error.stage = "model"
+        error.spent = error.spent.of_reply
         error.retry_after = None  # it was called again already, as often as it may be
         raise

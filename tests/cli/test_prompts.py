@@ -533,6 +533,32 @@ def test_a_model_at_another_base_of_the_environment_is_another_one(
         assert len(a.bodies()) == len(b.bodies()), "the same base, whoever names it"
 
 
+def test_what_replies_took_is_no_evaluators_and_what_a_judge_took_is_its_own(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=2, val=2)
+    prompts(tmp_path, plain="{{question}}")
+    verdict = json.dumps({"reasoning": "yes", "score": 1, "confidence": 1})
+    usage = {"prompt_tokens": 7, "completion_tokens": 2}
+    refused = {"when": {"model": "^m$", "user": "^1 plus"}, "status": 400, "usage": usage}
+    replies = {"when": {"model": "^m$"}, "text": "1", "usage": usage}
+    served = fake_model([refused, replies, {"text": verdict, "usage": usage}])
+    judge = ("--judge-model", f"openai/j@{served.base}", "--objective", "is it right?", "--no-preflight")
+    run = command("-e", "@f1", "-e", "@latency", *judge, models=(f"m=openai/m@{served.base}",))
+    told = cli(*run, "--json")
+    spent = told.json["summary"]["spent"]
+    totals = {
+        axis: {name: one["calls"] for name, one in spent[axis].items()} for axis in spent if axis != "run"
+    }
+    assert totals == {
+        "models": {"openai/j": 2, "openai/m": 4},
+        "evaluators": {"j": 2},
+        "candidates": {"plain": 6},
+    }
+    assert cli("report", "r", "--check").status == 0
+    assert rederive(tmp_path / "r") == 0
+
+
 def test_a_judge_sees_the_prompt_only_where_its_rubric_says_so(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:

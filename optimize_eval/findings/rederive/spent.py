@@ -6,11 +6,15 @@ from typing import Any
 _SUMS = ("prompt_tokens", "completion_tokens", "cost", "seconds")
 
 
+_OF_REPLY = ("of", "reply")  # of a call that is no evaluator's
+
+
 def spent_of(calls: list[dict[str, Any]]) -> dict[str, Any]:
     axes = {"models": "model", "evaluators": "evaluator", "candidates": "candidate"}
     told: dict[str, Any] = {
-        axis: {name: _total([call for call in calls if call[key] == name]) for name in _names(calls, key)}
+        axis: {name: _total([call for call in theirs if call[key] == name]) for name in _names(theirs, key)}
         for axis, key in axes.items()
+        for theirs in [[call for call in calls if key != "evaluator" or _OF_REPLY not in call.items()]]
     }
     return {"run": _total(calls), **told}
 

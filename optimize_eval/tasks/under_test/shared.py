@@ -157,7 +157,7 @@ class SharedModel:
         )
         seconds = round(time.monotonic() - started - output.spent.waited, 6)
         usage = [used.to_dict() for used in output.spent.usages]
-        output = replace(output, seconds=seconds, usage=usage)
+        output = replace(output, seconds=seconds, usage=usage, spent=output.spent.of_reply)
         outputs.keep(key, self._identity.text, prompt, output)
         return output
 
