@@ -6,7 +6,7 @@ records of a run say, those that newer ones have taken the place of included.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from optimize_eval.frozen import frozen
 
@@ -21,6 +21,13 @@ class Usage:
     cost: float | None = None  # in dollars
     seconds: float = 0.0
     is_of_reply: bool = False  # it made a reply that evaluators score, and is none of theirs
+
+    @classmethod
+    def from_dict(cls, written: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` wrote."""
+        return cls(
+            **{key: value for key, value in written.items() if key != "of"}, is_of_reply="of" in written
+        )
 
     def to_dict(self) -> dict[str, Any]:
         fields = {

@@ -71,7 +71,11 @@ def recheck(
         records = [reader.record(unit.number) for unit, _ in answers]
         before = [record["score"] for record in records if record]
     usages = [
-        {**{axis: unit.coordinates[axis] for axis in _SPENDERS}, **usage.to_dict()}
+        {
+            **{axis: unit.coordinates[axis] for axis in _SPENDERS},
+            **usage.to_dict(),
+            **({"output": outcome.output} if usage.is_of_reply else {}),
+        }
         for unit, outcome in answers
         for usage in outcome.spent.usages
     ]

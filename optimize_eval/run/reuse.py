@@ -25,6 +25,7 @@ from optimize_eval.store.growing.elsewhere import AUTO
 from optimize_eval.store.growing.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.tasks.under_test.unpaid import as_copied
 
 _MANY = 500  # lines that are written at once
 _FINAL = frozenset({"scored", "skipped"})
@@ -191,7 +192,7 @@ def copy_outputs(own: Path, other: Path, models: Collection[str]) -> int:
     entries = list(journal.entries(mine)) if mine.exists() else []
     present = {journal.decode(entry.line).get("key") for entry in entries}
     lines = [
-        entry.line
+        as_copied(entry.line)
         for entry in journal.entries(other / OUTPUTS)
         if _is_wanted(journal.decode(entry.line), models, present, is_header=not entries)
     ]

@@ -22,7 +22,7 @@ OWED, SCORED, FAILED, SKIPPED = range(4)
 
 _FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
-_NAMES = frozenset({"model", "evaluator", "candidate", "of"})
+_NAMES = frozenset({"model", "evaluator", "candidate", "of", "output"})
 _NUMBERS = frozenset({int, float})
 _LARGEST = float_info.max
 _STATES = {"scored": SCORED, "failed": FAILED, "skipped": SKIPPED}

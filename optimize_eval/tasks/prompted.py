@@ -23,7 +23,7 @@ from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.lives import Lives, stage
 from optimize_eval.tasks.measures import Measure, ReplyMeasure
 from optimize_eval.tasks.target import Prompted
-from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
+from optimize_eval.tasks.under_test.model import Output, Prompt
 from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
 from optimize_eval.templates import hosted
 from optimize_eval.templates.fault import TemplateFault
@@ -68,15 +68,18 @@ class PromptedEvaluator:
             model = self._model(payload.task_model or "")
             output = model.generate(prompt, deadline)
         before = time.monotonic() - began
-        key = model.key(prompt).hex() if isinstance(model, SharedModel) else ""
+        key = model.key(prompt)
         try:
             answer = self._score(replace(payload, prompt=prompt.text) if self._shows else payload, output)
         except EvaluationError as error:
-            error.output, error.spent = key, output.spent + error.spent
+            if error.no_room and output.spent.usages:  # it is called once more, or has no record at all
+                model.owe(key)
+                output = replace(output, spent=NOTHING)
+            error.output, error.spent = key.hex(), output.spent + error.spent
             error.before = before - output.spent.waited
             raise
         spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
-        return replace(answer, spent=spent, output=key)
+        return replace(answer, spent=spent, output=key.hex())
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
@@ -92,10 +95,12 @@ class PromptedEvaluator:
         question = replace(payload, candidate=self._extract(output.text))
         return scorer.call(question, time.monotonic() + self._timeout)
 
-    def _model(self, name: str) -> ModelUnderTest:
-        return self._lives.model(name, self._make_model)
+    def _model(self, name: str) -> SharedModel:
+        model = self._lives.model(name, self._make_model)
+        assert isinstance(model, SharedModel)  # noqa: S101  for the checker
+        return model
 
-    def _make_model(self, name: str) -> ModelUnderTest:
+    def _make_model(self, name: str) -> SharedModel:
         if name not in self._specs:
             raise EvaluationError(
                 FailureKind.INTERNAL, f"{name!r} is not among the models: {', '.join(self._specs)}"

@@ -533,6 +533,42 @@ def test_a_model_at_another_base_of_the_environment_is_another_one(
         assert len(a.bodies()) == len(b.bodies()), "the same base, whoever names it"
 
 
+def test_what_a_reply_took_is_counted_once_also_after_a_kill_before_it_was_scored(
+    cli: Cli, program: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    examples(tmp_path, train=3, val=1)
+    prompts(tmp_path, plain="{{question}}")
+    served = fake_model([{"text": "1", "usage": {"prompt_tokens": 7, "completion_tokens": 2}}])
+    (tmp_path / "prices.toml").write_text('[prices]\n"openai/m" = {input = 1.0, output = 4.0}\n')
+    scorer = [
+        f"#!{sys.executable} -S",
+        "import os, sys",
+        "fails = not os.path.exists('unharmed')",
+        "fails and os.kill(os.getppid(), 9)",
+        "print('{\"score\": 1}')",
+    ]
+    write_program(tmp_path / "e.py", scorer)
+    data = ("--valset", "train.jsonl", "--prices", "prices.toml", "--concurrency", "1")
+    run = command("-e", "e=./e.py", "-e", "@latency", *data, models=(f"m=openai/m@{served.base}",))
+    assert program(*run).status == -signal.SIGKILL
+    assert (len(served.bodies()), scored(tmp_path / "r")) == (1, [])
+    (tmp_path / "unharmed").touch()
+    paused = cli(*run, "--max-cost", "1e-9")
+    assert (paused.status, len(served.bodies())) == (3, 1), "what the kill left has used the budget up"
+    spents = [cli(*run, "--json", "--out", out).json["summary"]["spent"] for out in ("r", "undisturbed")]
+    for spent in spents:
+        assert spent.pop("evaluators") == {}
+        for total in (spent["run"], *spent["models"].values(), *spent["candidates"].values()):
+            del total["seconds"]
+    assert spents[0] == spents[1]
+    assert (spents[0]["run"]["calls"], spents[0]["run"]["cost"]) == (3, pytest.approx(45e-6))
+    assert cli("report", "r", "--check").status == 0
+    assert rederive(tmp_path / "r") == 0
+    reused = cli(*run, "-e", "@f1", "--reuse", "r", "--json", "--out", "copied")
+    assert len(served.bodies()) == 6
+    assert reused.json["summary"]["spent"] is None, "it is counted where it was spent"
+
+
 def test_what_replies_took_is_no_evaluators_and_what_a_judge_took_is_its_own(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ import orjson
 from optimize_eval.errors import CannotGoOn, EvaluationError, FailureKind
 from optimize_eval.store import journal
 from optimize_eval.tasks.under_test.model import Output, Prompt
+from optimize_eval.tasks.under_test.unpaid import OWN
 
 SCHEMA = "optimize-eval.outputs.v1"
 
@@ -105,7 +106,7 @@ class Outputs:
             **({"reasoning": output.reasoning} if output.reasoning else {}),
             **({"side": output.side} if output.side else {}),
             **({"seconds": output.seconds} if output.seconds is not None else {}),
-            **({"usage": output.usage} if output.usage else {}),
+            **({"usage": output.usage, OWN: True} if output.usage else {}),
         }
         line = journal.sealed(record)
         with self._lock:

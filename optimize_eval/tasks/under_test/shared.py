@@ -20,12 +20,13 @@ from optimize_eval.evaluator import Capacity, EvaluatorSpec, Waits
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.identity import Identity
 from optimize_eval.retrying import GivenUp, until_answered
-from optimize_eval.spent import NOTHING
+from optimize_eval.spent import NOTHING, Spent, Usage
 from optimize_eval.tasks.identity import identify_model
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.model import Output, Prompt
 from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, key_of, open_outputs
 from optimize_eval.tasks.under_test.table import connect_model
+from optimize_eval.tasks.under_test.unpaid import unpaid_in
 
 _PASSING = frozenset({FailureKind.INTERNAL})  # of a call that the end of a session broke off
 
@@ -67,6 +68,7 @@ class SharedModel:
         self._identity = identity
         self._live = None if is_stored else connect_model(tasks_of(spec).model, spec)
         self._outputs: Outputs | None = None  # opened late: a run may start over, or copy replies, before
+        self._unpaid: set[str] = set()  # keys of replies of which no record says what they took
         self._lock = threading.Lock()
         self._flights: dict[bytes, _Flight] = {}  # those under way, and those that failed
         self._is_stopping = threading.Event()
@@ -86,7 +88,7 @@ class SharedModel:
     def generate(self, prompt: Prompt, _deadline: float) -> Output:
         key, outputs = self.key(prompt), self._outputs or self._opened()
         if known := outputs.find(key):
-            return known
+            return self._taken_over(key, known)
         if self._live is None:
             raise _not_stored(self._spec.name)
         with self._lock:
@@ -94,6 +96,11 @@ class SharedModel:
             if is_mine := flight is None:
                 flight = self._flights[key] = _Flight()
         return self._made(flight, key, prompt) if is_mine else flight.result()
+
+    def owe(self, key: bytes) -> None:
+        """Take back what a reply took, as no record will say it; who takes the reply over will."""
+        with self._lock:
+            self._unpaid.add(key.hex())
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
         return call_singly(prompts, timeout, self.generate)
@@ -122,8 +129,19 @@ class SharedModel:
 
     def _opened(self) -> Outputs:
         with self._lock:
-            self._outputs = self._outputs or open_outputs(self._path)
+            if self._outputs is None:
+                self._unpaid = unpaid_in(self._path)
+                self._outputs = open_outputs(self._path)
             return self._outputs
+
+    def _taken_over(self, key: bytes, output: Output) -> Output:
+        """Let a reply's first record say what it took, where a kill came before."""
+        with self._lock:
+            if key.hex() not in self._unpaid:
+                return output
+            self._unpaid.remove(key.hex())
+        usages = tuple(map(Usage.from_dict, output.usage))
+        return replace(output, spent=Spent(usages=usages).of_reply)
 
     def _made(self, flight: _Flight, key: bytes, prompt: Prompt) -> Output:
         """Make the call that others wait for, and let them go on whatever comes of it."""
