@@ -214,7 +214,8 @@ def _ended_alike(
     lines: list[str] = []
     for what, entry, words in told[:MOST_FAILURES]:
         at = [f"{entry.first.split} {line}" for line in entry.first.lines[:1] if line is not None]
-        who = " · ".join([entry.first.evaluator, candidates_of(entry), *at])
+        label = evaluator_label(entry.first.evaluator, entry.first.task_model)
+        who = " · ".join([label, candidates_of(entry), *at])
         text = f"{who}: {shortened(words, SHOWN_TEXT)}"
         first, *rest = wrapped(f"{_head(name, lines)}{what}  ", text, width)
         lines += [painted(first, _HEAD, len(what)), *rest]

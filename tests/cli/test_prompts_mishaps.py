@@ -1,0 +1,20 @@
+"""What goes wrong with prompts and models, and what a user is told to do about it."""
+
+from pathlib import Path
+
+from tests.cli.benches import model
+from tests.cli.prompted import RIGHT, command, two_prompts
+from tests.front_door import Cli
+
+
+def test_groups_of_failures_and_skips_name_the_model(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    model(tmp_path / "w", f"{{'error': 'no twos'}} if '2 plus' in asked['prompt'] else {RIGHT}")
+    (tmp_path / "skip.py").write_text(
+        "import json\nasked = json.loads(input())\n"
+        "print(json.dumps({'skip': 'short'} if len(asked['candidate']) < 2 else {'score': 1}))\n"
+    )
+    both = command("-e", "s=python3 skip.py", models=("m=cmd:./m", "w=cmd:./w"))
+    told = cli(*both)
+    assert "model_error  s with w · plain, polite" in told.stdout
+    assert "5 ×  s with m · plain" in told.stdout or "10 ×  s with m · plain, polite" in told.stdout
