@@ -171,13 +171,20 @@ def evaluator_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     before = {file["name"]: file["sha256"] for file in old["files"]}
     changed = [file["name"] for file in new["files"] if before.get(file["name"]) != file["sha256"]]
     changes = [
-        f"was {old['text']}" if old["text"] != new["text"] else "",
+        _was(old["text"], new["text"]),
         f"has changed: {', '.join(changed)}" if changed else "",
         f"had the score range {old['score_range']}"
         if old.get("score_range") != new.get("score_range")
         else "",
     ]
     return "; ".join(filter(None, changes)) or "has changed"
+
+
+def _was(old: str, new: str) -> str:
+    """Say what an evaluator was; where --extract alone is new, that is what differs."""
+    added = new.removeprefix(f"{old} ")
+    without = f" without {added}" if added != new and added.startswith("--extract ") else ""
+    return f"was {old}{without}" if old != new else ""
 
 
 def _split_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
