@@ -100,6 +100,7 @@ class Progress:
     failed_at: float = 0.0  # the last one
     last_failure: Failed | None = None
     last_place: dict[str, Any] = field(default_factory=dict)
+    unreplied: dict[str, int] = field(default_factory=dict)  # failures that were a model's, by its name
 
     def count(self, outcome: Outcome, coordinates: dict[str, Any]) -> None:
         self.called += 1
@@ -109,6 +110,20 @@ class Progress:
             self.failed += 1
             self.failed_at = time.monotonic()
             self.last_place, self.last_failure = coordinates, outcome
+            if outcome.stage == "model":
+                model = str(coordinates["task_model"])
+                self.unreplied[model] = self.unreplied.get(model, 0) + 1
+
+    @property
+    def models_at_fault(self) -> tuple[str, ...]:
+        """Name the models that failed, where no failure was the evaluator's own."""
+        return tuple(self.unreplied) if sum(self.unreplied.values()) == self.failed else ()
+
+    @property
+    def at_fault(self) -> str:
+        """Name who failed: models, else the evaluator."""
+        models = self.models_at_fault
+        return f"model{'s' * (len(models) > 1)} {', '.join(models)}" if models else self.name
 
     @property
     def asked(self) -> int:

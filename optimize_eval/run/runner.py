@@ -174,9 +174,10 @@ class Runner:
                 return
         for place in self._unproven():
             if self._owed(place) and not self._reason:
-                name, failed = self._progress[place].name, self._progress[place].failed
-                first = f"its first {failed} calls" if failed > 1 else "its first call"
-                self._reason = f"{name} scored none of {first} (--no-preflight calls the rest anyway)"
+                one = self._progress[place]
+                did = f"{one.at_fault} {'replied to' if one.models_at_fault else 'scored'} none of its first"
+                first = f"{one.failed} calls" if one.failed > 1 else "call"
+                self._reason = f"{did} {first} (--no-preflight calls the rest anyway)"
 
     def _first_units(self, place: int, number: int) -> list[int]:
         """Choose a unit of each split, first as the run begins, then of other examples and candidates."""

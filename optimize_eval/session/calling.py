@@ -5,7 +5,7 @@ What the plan is, and whose folder it goes to, is decided by sweeps, benches and
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ class CallSpan:
     ended: SessionEnd
     plan: Plan | None = None
     rechecked: Rechecked | None = None
+    scored_models: tuple[str, ...] = ()  # of those that replied to prompts
 
 
 @frozen
@@ -96,11 +97,14 @@ def call(
         with host.watching(is_recheck=False) as watch:
             runner = Runner(plan, stored.ledger, settings, stop=host.stop, watch=watch, connecting=connecting)
             ended = runner.run(stored.folder / JOURNAL)
+        is_scored = stored.ledger.ledger.is_scored
+        scored = tuple(model.name for model in plan.models if is_scored(model.name))
+        called = CallSpan(ended=ended, plan=plan, scored_models=scored)
         if again is None:
-            return CallSpan(ended=ended, plan=plan)
+            return called
         if ended.status is not Status.DONE:
             host.say("recheck: skipped; it calls again once a run is done")
-            return CallSpan(ended=ended, plan=plan)
+            return called
         with host.watching(is_recheck=True) as watch:
             rechecked = recheck(
                 plan,
@@ -111,7 +115,7 @@ def call(
                 stop=host.stop,
                 watch=watch,
             )
-    return CallSpan(ended=ended, plan=plan, rechecked=rechecked)
+    return replace(called, rechecked=rechecked)
 
 
 def summarise(run: StoredRun) -> "Summary":

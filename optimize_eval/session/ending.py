@@ -1,11 +1,11 @@
 """How a session ended: what people should know beside the result, what to do about it, and the exit code."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.kinds import reproduce
-from optimize_eval.run.outcome import Progress
+from optimize_eval.run.outcome import Failed, Progress
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.runner import SessionEnd, Status
 from optimize_eval.session.calling import CallSpan, Finished
@@ -54,12 +54,13 @@ def explained(
 
         yield render(called.rechecked)
     if called.plan:
-        yield from _end(called.ended, called.plan, again, folder, out)
+        yield from _end(called, called.plan, again, folder, out)
 
 
-def _end(ended: SessionEnd, plan: Plan, again: Again, folder: Path | None, out: str | None) -> Iterator[str]:
+def _end(called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: str | None) -> Iterator[str]:
+    ended = called.ended
     yield from (f"note: {note}" for note in ended.notes)
-    for progress in ended.broken:
+    for progress in _each_at_fault(ended.broken):
         yield from _broken(progress, plan)
     yield from map(_mostly_failed, ended.mostly_failed)
     done = sum(progress.done for progress in ended.progress)
@@ -71,13 +72,13 @@ def _end(ended: SessionEnd, plan: Plan, again: Again, folder: Path | None, out: 
     elif ended.status is Status.OUT_OF_TIME:
         yield f"out of time (--max-time): {so_far}; to resume:\n  {again()}"
     elif ended.reason and done < plan.layout.size:
-        names = _half_scored(ended, plan)
+        names = {**_half_scored(ended, plan), **_models_half_scored(called, plan)}
         here = (
             () if out or names or folder is None else ("--out", str(folder))
         )  # where a fix changes the plan
         yield f"stopped: {ended.reason}; {so_far}; after fixing it, run:\n  {again(*here)}"
         if folder is not None and names:
-            replacing = again(*(word for name in names for word in ("--replace", name)))
+            replacing = again(*(word for name in names.values() for word in ("--replace", name)))
             yield f"or, where the fix changes {', '.join(names)}, which has scores already:\n  {replacing}"
     elif ended.reason:
         yield f"too many failures: {ended.reason}"
@@ -86,20 +87,38 @@ def _end(ended: SessionEnd, plan: Plan, again: Again, folder: Path | None, out: 
 def _mostly_failed(progress: Progress) -> str:
     """Say that more than half of an evaluator's calls failed, and why the last one did."""
     calls = f"{progress.total - progress.skipped:,} calls{_not_skipped(progress)}"
-    what = f"error: {progress.name} failed on {progress.failed:,} of {calls}, more than half"
+    calls += f" of {progress.name}" * bool(progress.models_at_fault)
+    what = f"error: {progress.at_fault} failed on {progress.failed:,} of {calls}, more than half"
     failed = progress.last_failure
-    return f"{what}; the last one, {failed.kind}: {failed.message}" if failed else what
+    return f"{what}; the last one, {failed.kind}: {_said(failed)}" if failed else what
+
+
+def _said(failed: Failed) -> str:
+    """Give a failure's message; that of a model's failure begins with that."""
+    return failed.message.removeprefix("model: ") if failed.stage == "model" else failed.message
+
+
+def _each_at_fault(broken: Iterable[Progress]) -> list[Progress]:
+    """Let a model that failed each evaluator be told of once."""
+    return [*{one.at_fault: one for one in reversed([*broken])}.values()][::-1]
 
 
 def _not_skipped(progress: Progress) -> str:
     return " that it did not skip" * (progress.skipped > 0)
 
 
-def _half_scored(ended: SessionEnd, plan: Plan) -> list[str]:
+def _half_scored(ended: SessionEnd, plan: Plan) -> dict[str, str]:
     """Name the evaluators that failed and scored, and would not be the same ones once their files change."""
     files = {identity.name: identity.files for identity in plan.identities}
     failed = [one for one in ended.progress if one.failed and one not in ended.broken]
-    return [one.name for one in failed if files[one.name]]
+    return {one.name: one.name for one in failed if files[one.name] and not one.models_at_fault}
+
+
+def _models_half_scored(called: CallSpan, plan: Plan) -> dict[str, str]:
+    """Name the models of which the same is true, each with what --replace calls it."""
+    failed = {name for one in called.ended.progress for name in one.unreplied}
+    named = [model.name for model in plan.models if model.files and model.name in failed]
+    return {f"model {name}": f"model:{name}" for name in named if name in called.scored_models}
 
 
 def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
@@ -107,7 +126,7 @@ def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
     if failed is None:
         return
     calls = f"every call{_not_skipped(progress)} ({progress.failed:,})"
-    yield f"error: {progress.name} failed on {calls}, {failed.kind}: {failed.message}"
+    yield f"error: {progress.at_fault} failed on {calls}, {failed.kind}: {_said(failed)}"
     if failed.stderr.strip():
         yield "  it wrote to stderr:"
         yield "\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")[-5:])
@@ -115,7 +134,7 @@ def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
         yield f"  try: {failed.hint}"
     place = plan.layout.evaluators.index(progress.name)
     number = plan.layout.number(progress.last_place)
-    if number is None or failed.kind in _NOT_STARTED:
+    if number is None or failed.kind in _NOT_STARTED or progress.models_at_fault:
         return
     if line := reproduce.call_once(plan.specs[place], plan.unit(number).payload):
         yield f"  try it: {line if len(line) <= _LONGEST_LINE else f'optimize-eval score, {_LONG}'}"

@@ -26,3 +26,27 @@ def test_extract_that_is_new_to_a_run_is_named_as_what_differs(cli: Cli, tmp_pat
     refused = cli(*command("-e", "@f1", "--extract", "last-number"))
     assert refused.status == 2
     assert "evaluator f1 was @f1 without --extract last-number" in refused.stderr
+
+
+def test_a_model_that_fails_is_the_one_at_fault(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    typo = command("-e", "@f1", "-e", "@contains", models=("broken=cmd:python3 modle.py",))
+    told = cli(*typo)
+    assert told.status == 4
+    assert told.stderr.count("error: model broken failed on every call (6), model_error: ") == 1
+    assert "stopped: model broken replied to none of its first 6 calls" in told.stderr
+    assert "error: f1" not in told.stderr
+
+
+def test_an_abort_on_a_models_failure_names_the_model_to_replace(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    model(tmp_path / "m", f"{{'error': 'no fives'}} if '5 plus' in asked['prompt'] else {RIGHT}")
+    abort = command("--on-failure", "abort", "--concurrency", "1")
+    told = cli(*abort)
+    assert told.status == 4
+    assert "or, where the fix changes model m, which has scores already:" in told.stderr
+    assert "--replace model:m" in told.stderr
+    assert "--replace exact_match" not in told.stderr
+    model(tmp_path / "m", RIGHT)
+    assert cli(*abort).status == 2
+    assert cli(*abort, "--replace", "model:m").status == 0
