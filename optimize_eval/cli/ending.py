@@ -25,8 +25,9 @@ def show(
     *,
     quiet: bool,
     as_json: bool,
+    has_out: bool = True,
 ) -> None:
-    """Print the result of a run."""
+    """Print the result of a run; `has_out` where the command has --out."""
     summary, folder = finished.summary, str(finished.stored.folder)
     if as_json:
         rechecked = [called.rechecked.to_dict() for called in finished.calls if called.rechecked]
@@ -43,7 +44,9 @@ def show(
         from optimize_eval.reports.terminal import summary as terminal  # noqa: PLC0415  only for people
 
         run, summary = output.fitted(shlex.quote(folder)), output.fitted(summary)
-        output.emit(terminal.render(summary, width=output.width(), run=run, paint=output.paint()))
+        own = [one["name"] for one in finished.stored.manifest["evaluators"]] if has_out else []
+        text = terminal.render(summary, width=output.width(), run=run, own=own, paint=output.paint())
+        output.emit(text)
 
 
 def end(

@@ -5,7 +5,7 @@ about is found again by run.replan.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any
 
 from optimize_eval.errors import UsageError
@@ -36,13 +36,15 @@ class Settled:
     specs: tuple[EvaluatorSpec, ...]
     additions: tuple[Entry, ...]
     known: tuple[str, ...]  # of them, those that the run had already
+    renamed: Mapping[str, str] = field(default_factory=dict)  # those whose names the run has for others
 
 
 def settle(run: StoredRun, wanted: Iterable[WantedEvaluator]) -> Settled:
     """Find which evaluators the run has already, and name the others apart from all that are there."""
     additions = list(additions_of(run.manifest))
-    chosen = {evaluator["name"] for evaluator in evaluators_of(run.manifest)}
+    before = chosen = {evaluator["name"] for evaluator in evaluators_of(run.manifest)}
     specs: dict[str, EvaluatorSpec] = {}
+    renamed: dict[str, str] = {}
     present: list[str] = []
     for item in wanted:
         entry = entry_of(identify(item.spec), item.spec.score_range)
@@ -58,9 +60,12 @@ def settle(run: StoredRun, wanted: Iterable[WantedEvaluator]) -> Settled:
             name = _new_name(item, taken)
             others = [added for added in additions if added["name"] != name]
             additions = [*others, {**entry, "name": name}]
-        chosen.add(name)
+            renamed |= {name: item.spec.name} if name != item.spec.name in before else {}
+        chosen = {*chosen, name}
         specs[name] = replace(item.spec, name=name)
-    return Settled(specs=tuple(specs.values()), additions=tuple(additions), known=tuple(present))
+    return Settled(
+        specs=tuple(specs.values()), additions=tuple(additions), known=tuple(present), renamed=renamed
+    )
 
 
 def add(run: StoredRun, additions: Sequence[Entry]) -> StoredRun:

@@ -88,6 +88,8 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
     with locked(prepared.folder):
         stored = open_stored(prepared.folder)
         settled = settle(stored, prepared.wanted)
+        for name, other in settled.renamed.items():
+            host.say(f"note: the run has scores by another {other}; this one is called {name}")
         planned = partial(prepared.plan, stored, settled.specs)
         stored, called = _called(stored, settled, planned, handling, host)
         if called.plan is None:
@@ -150,6 +152,8 @@ def _called(
     settings = handling.settings(plan)
     with reachable(plan) as connecting:
         stored = _with_words(add(stored, settled.additions), handling)
+        for note in stored.notes:
+            host.say(f"note: {note}")
         return stored, call(plan, stored, settings, host, connecting=connecting)
 
 

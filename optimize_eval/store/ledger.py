@@ -109,9 +109,8 @@ class Ledger:
         return scored, failed, skipped
 
     def is_unused(self, evaluator: str) -> bool:
-        """Return True if an evaluator has scored and skipped nothing: another may have its place."""
-        counted = [self.counts(cell) for cell in self._starts if cell[0] == evaluator]
-        return not any(scored or skipped for scored, _, skipped in counted)
+        """Return True if an evaluator has scored nothing, be it skipped: another may have its place."""
+        return not any(self.counts(cell)[0] for cell in self._starts if cell[0] == evaluator)
 
     def is_scored(self, task_model: str) -> bool:
         """Return True if something of a model was scored or skipped."""

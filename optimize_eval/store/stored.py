@@ -66,7 +66,7 @@ class StoredRun:
         self.ledger.layout = replace(self.ledger.layout, margins=margins)
 
     def is_unused(self, evaluator: str) -> bool:
-        """Return True if an evaluator has scored and skipped nothing: another may have its place."""
+        """Return True if an evaluator has scored nothing: another may have its place."""
         return self.ledger.ledger.is_unused(evaluator)
 
     @contextmanager

@@ -50,3 +50,32 @@ def test_an_abort_on_a_models_failure_names_the_model_to_replace(cli: Cli, tmp_p
     model(tmp_path / "m", RIGHT)
     assert cli(*abort).status == 2
     assert cli(*abort, "--replace", "model:m").status == 0
+
+
+def test_a_rescore_again_after_a_fix_replaces_what_had_only_skipped_and_failed(
+    cli: Cli, tmp_path: Path
+) -> None:
+    two_prompts(tmp_path)
+    assert cli(*command()).status == 0
+    skip = tmp_path / "skip.py"
+    skip.write_text(
+        "import json\nasked = json.loads(input())\n"
+        "print('{\"skip\": \"no\"}' if len(asked['candidate']) < 2 else '')\n"
+    )
+    rescore = ("rescore", "r", "-e", "skip=python3 skip.py")
+    broken = cli(*rescore)
+    assert broken.status == 4
+    assert "--out" not in broken.stdout
+    assert "retry what failed  the same command again" in broken.stdout
+    assert "with --out" not in cli("report", "r").stdout
+    skip.write_text("print('{\"score\": 1}')")
+    fixed = cli(*rescore)
+    assert fixed.status == 0, fixed.stderr
+    assert "note: skip has changed and had scored nothing" in fixed.stderr
+    shown = cli("report", "r", "--format", "json").json
+    assert {row["evaluator"] for row in shown["rows"]} == {"exact_match", "skip"}
+    assert shown["failures"] == []
+    assert cli("report", "r", "--check").status == 0
+    skip.write_text("print('{\"score\": 0}')")
+    other = cli("rescore", "r", "-e", "python3 skip.py")
+    assert "note: the run has scores by another skip; this one is called skip-2" in other.stderr

@@ -49,7 +49,7 @@ def test_a_run_goes_on_with_an_evaluator_that_had_scored_nothing(
     assert planned.status == 0, planned.stderr
     done = pasted(cli, stopped, made)
     assert done.status == 0, done.stderr
-    assert "had scored nothing: what failed is called again" in done.stderr
+    assert "had scored nothing: what it failed or skipped is called again" in done.stderr
     assert outcomes(tmp_path) == {("counts", "scored"), ("judge", "scored")}
     assert made.asked().total() == 24, "none of them twice"
     assert known

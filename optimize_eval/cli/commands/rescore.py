@@ -70,5 +70,5 @@ def rescore(
             finished.boards, bench.path, finished.status, quiet=shown.quiet, as_json=shown.as_json
         )
     else:
-        ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
+        ending.show(finished, quiet=shown.quiet, as_json=shown.as_json, has_out=False)
     ending.end(finished, again=_AGAIN)

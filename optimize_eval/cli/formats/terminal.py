@@ -20,6 +20,7 @@ def of_run(run: RunReport) -> None:
         width=output.width(),
         run=output.fitted(run.name),
         command=output.fitted(run.command),
+        own=[evaluator["name"] for evaluator in run.stored.manifest["evaluators"]],
         paint=output.paint(),
     )
     output.emit(text)

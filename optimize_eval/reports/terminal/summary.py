@@ -3,7 +3,7 @@
 Pure: summary → text, the same text for the same width at any time. Numbers are never cut.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from optimize_eval.findings.rows import evaluator_label
@@ -58,11 +58,13 @@ def render(
     run: str,
     note: str | None = None,
     command: str = "",
+    own: Collection[str] | None = None,
     paint: Paint = plain,
 ) -> str:
     """Lay out everything, below what was noted of it; `run` is the folder as people name it.
 
-    `command` resumes it, where that is known.
+    `command` resumes it, where that is known; its `own` evaluators are those that --out goes on with, all
+    where it is None.
     """
     lines = [*head(note, width), *verdict_lines(summary.verdict, width, paint)]
     tables = tables_of(summary)
@@ -76,7 +78,7 @@ def render(
         lines += measures.side_info_of(tables[0][0], summary, width)
         lines += measures.of_row(tables[0][0], summary, width)
     lines += [*spending.of_models(summary.spent, width), *spending.of_times(summary, width)]
-    return "\n".join([*lines, *_next(summary, run, command, width)])
+    return "\n".join([*lines, *_next(summary, run, command, own, width)])
 
 
 def head(note: str | None, width: int) -> list[str]:
@@ -248,9 +250,11 @@ def _worst(best: Row, summary: Summary, width: int) -> list[str]:
     return lines
 
 
-def _next(summary: Summary, run: str, command: str, width: int) -> list[str]:
+def _next(summary: Summary, run: str, command: str, own: Collection[str] | None, width: int) -> list[str]:
     may_pass = any(entry.kind != "reported" for entry in summary.failures)
-    again = f"the same command again{f'; after a fix, with --out {run}' if _may_be_fixed(summary) else ''}"
+    again = (
+        f"the same command again{f'; after a fix, with --out {run}' if _may_be_fixed(summary, own) else ''}"
+    )
     steps = [("retry what failed", again)] if may_pass else []
     if summary.units.owed:
         steps = [("resume", command or again)]
@@ -265,10 +269,11 @@ def _next(summary: Summary, run: str, command: str, width: int) -> list[str]:
     return lines
 
 
-def _may_be_fixed(summary: Summary) -> bool:
+def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:
     """Return True if an evaluator failed and scored nothing: fixed, it goes on in this run's folder alone."""
     scored = {row.evaluator for row in summary.rows if any(s.scored for s in row.splits.values())}
-    return any(entry.evaluator not in scored for entry in summary.failures)
+    failed = {entry.evaluator for entry in summary.failures if own is None or entry.evaluator in own}
+    return bool(failed - scored)
 
 
 def _head(name: str, lines: Sequence[str]) -> str:

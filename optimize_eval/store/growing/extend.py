@@ -213,7 +213,7 @@ def _union(present: Sequence[Any], wanted: Iterable[Any]) -> list[Any]:
 
 def _about_evaluator(name: str, *, has_scored: bool, is_other: bool) -> str:
     if not has_scored:
-        return f"{name} has changed and had scored nothing: what failed is called again"
+        return f"{name} has changed and had scored nothing: what it failed or skipped is called again"
     how = "is another program now" if is_other else "is called again"
     return f"{name} {how}: its earlier scores stay in the journal"
 
