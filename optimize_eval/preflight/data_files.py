@@ -29,7 +29,7 @@ class CheckedFile:
     """
 
     path: str
-    kind: str  # sweep, dataset, candidates, spec, examples
+    kind: str  # sweep, dataset, candidates, prompts, spec, examples
     count: int
     problems: tuple[Problem, ...] = ()
     errors: tuple[TaskError, ...] = ()

@@ -9,6 +9,7 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import kind_of
 from optimize_eval.names import distinct
 from optimize_eval.preflight.data_files import CheckedFile, of_reading
+from optimize_eval.preflight.prompted import check_prompted
 from optimize_eval.rows.datasets import MAX_RECORDS, ParsedFile, read_dataset
 from optimize_eval.run.splits import SplitSource, check_fields, check_labels
 from optimize_eval.sweepfile import KeyPlace, Sweep
@@ -18,15 +19,18 @@ SPLITS = {"dataset": "train", "valset": "val", "testset": "test"}
 
 
 def check_sweep(path: str) -> list[CheckedFile]:
-    """Check a sweep file and what it names: datasets, candidates, programs."""
+    """Check a sweep file and what it names: datasets, candidates, prompts, programs, models."""
     sweep, problems = read_sweep(path)
     most = None if {"limit", "sample"} & sweep.options.keys() else MAX_RECORDS
     readings = {key: read_dataset(sweep.options[key], most=most) for key in SPLITS if key in sweep.options}
     sources = [_source(SPLITS[key], reading) for key, reading in readings.items()]
     listed = [_loaded(one) for one in sweep.candidates]
+    prompted = check_prompted(sweep, sources)
+    candidates = [one for _, found, _ in listed for one in found]
     problems += [
         *_missing(sweep),
-        *_between(sweep, sources, [one for _, found, _ in listed for one in found]),
+        *prompted.problems,
+        *_between(sweep, sources, candidates or [*prompted.prompts]),
     ]
     return [
         CheckedFile(path=path, kind="sweep", count=len(sweep.entries), problems=_in_order(problems)),
@@ -35,6 +39,7 @@ def check_sweep(path: str) -> list[CheckedFile]:
             CheckedFile(path=name, kind="candidates", count=len(found), problems=wrong)
             for name, found, wrong in listed
         ),
+        *prompted.files,
     ]
 
 

@@ -18,7 +18,7 @@ from optimize_eval.options.compared import ComparisonOptions
 from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
 from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
 from optimize_eval.options.keywords import Given, Keywords, check_value
-from optimize_eval.options.prompts import PromptingOptions
+from optimize_eval.options.prompts import NAMES, PromptingOptions, check_prompting
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.results import Ending, Run
 from optimize_eval.session.arguments import (
@@ -34,7 +34,7 @@ from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.ending import changed, exit_code, explained
-from optimize_eval.session.replying.prompting import Prompting, check_prompting, load_prompting
+from optimize_eval.session.replying.prompting import Prompting, load_prompting
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
 from optimize_eval.store.records import Records
@@ -140,7 +140,15 @@ def prompting_of(
     """Load the prompts and the models of a call, if it names some."""
     options = given.group(PromptingOptions)
     named, replying = prompts_of(prompts), check_value("models", values.TEXTS, texts_of("model", models))
-    check_prompting(options, prompts=named, models=replying, others=others, task_models=task_models)
+    check_prompting(
+        prompts=named,
+        models=replying,
+        others=others,
+        task_models=task_models,
+        system=options.system,
+        extract=options.extract,
+        words=NAMES,
+    )
     return load_prompting(named, replying, options, how, api_base=given.group(JudgeOptions).api_base)
 
 

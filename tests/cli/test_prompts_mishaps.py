@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.cli.benches import model
-from tests.cli.prompted import RIGHT, command, two_prompts
-from tests.front_door import Cli
+from tests.cli.prompted import RIGHT, command, prompts, two_prompts
+from tests.front_door import Cli, Result
 
 
 def test_groups_of_failures_and_skips_name_the_model(cli: Cli, tmp_path: Path) -> None:
@@ -79,3 +79,32 @@ def test_a_rescore_again_after_a_fix_replaces_what_had_only_skipped_and_failed(
     skip.write_text("print('{\"score\": 0}')")
     other = cli("rescore", "r", "-e", "python3 skip.py")
     assert "note: the run has scores by another skip; this one is called skip-2" in other.stderr
+
+
+def test_validate_says_of_prompts_and_models_what_run_would_refuse(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+
+    def validate(keys: str) -> Result:
+        evaluator = '[[evaluator]]\nuse = "@f1"\n'
+        (tmp_path / "s.toml").write_text(f'[run]\ndataset = "train.jsonl"\n{keys}\n{evaluator}')
+        return cli("validate", "s.toml")
+
+    named = 'prompts = ["prompts/*.md"]\n'
+    fine = validate(f'{named}models = ["m=cmd:./m", "toy"]\nbaseline = "polite"')
+    assert (fine.status, fine.stdout.splitlines()[-1]) == (0, "prompts/*.md: ok, 2 prompts")
+    wrong = {
+        'models = ["nope"]': "there is no model 'nope'",
+        'models = ["cmd:python3 modle.py"]': "modle.py",
+        'models = ["toy"]\ntask_models = ["x"]': "models names the task models",
+        'models = ["toy"]\nextract = "leter"': "'leter' is no rule",
+        'models = ["toy"]\nbaseline = "nobody"': "no candidate is called 'nobody'",
+        "": "no model is named that replies to the prompts",
+    }
+    for keys, told in wrong.items():
+        result = validate(named + keys)
+        assert (result.status, told in result.stdout) == (2, True), (keys, result.stdout)
+    prompts(tmp_path, typo="{{quesiton}}")
+    typo = validate(f'{named}models = ["toy"]')
+    assert typo.status == 2
+    assert "prompts/typo.md:1: there is no field 'quesiton' in any example" in typo.stdout
+    assert "lost.md: no such file" in validate('prompts = ["lost.md"]\nmodels = ["toy"]').stdout

@@ -112,6 +112,7 @@ _NOUNS = {
     "dataset": "record",
     "sweep": "evaluator",
     "candidates": "candidate",
+    "prompts": "prompt",
     "spec": "task",
     "examples": "example",
 }

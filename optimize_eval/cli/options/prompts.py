@@ -11,8 +11,8 @@ from optimize_eval.cli.options.sweep_file import candidates_named, is_flag, swee
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.compared import ComparisonOptions
-from optimize_eval.options.prompts import PromptingOptions
-from optimize_eval.session.replying.prompting import Prompting, check_prompting, load_prompting
+from optimize_eval.options.prompts import PromptingOptions, check_prompting
+from optimize_eval.session.replying.prompting import Prompting, load_prompting
 
 Named = tuple[tuple[CandidatePath, ...], tuple[str, ...], Prompting | None]
 
@@ -39,11 +39,12 @@ def compared_of(
         prompts = () if by_flag else prompts
     models = _models(context, prompted, has_prompts=bool(prompts))
     check_prompting(
-        prompted,
         prompts=prompts,
         models=models,
         others=(*files, *fields),
         task_models=what.task_models,
+        system=prompted.system,
+        extract=prompted.extract,
     )
     return files, fields, _loaded(context, prompts, models, prompted, how, api_base)
 
@@ -63,7 +64,14 @@ def improved_of(
     if models and not prompts:
         raise UsageError("--model replies to a prompt, and none is named", hint=_MODELS_OF_A_SEARCH)
     task_models = [task_model] if task_model else []
-    check_prompting(prompted, prompts=prompts, models=models, others=(), task_models=task_models)
+    check_prompting(
+        prompts=prompts,
+        models=models,
+        others=(),
+        task_models=task_models,
+        system=prompted.system,
+        extract=prompted.extract,
+    )
     return _loaded(context, prompts, models, prompted, how, api_base)
 
 

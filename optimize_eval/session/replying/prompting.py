@@ -24,8 +24,6 @@ if TYPE_CHECKING:  # most runs have no prompts
     from optimize_eval.prompts.files import PromptFile
     from optimize_eval.sweepfile.models import NamedModel
 
-_HOW = "--prompt 'prompts/*.md' --model openai/gpt-4o-mini, or --model cmd:./model"
-
 
 @frozen
 class Prompting:
@@ -80,33 +78,6 @@ def _same_models(models: Sequence[EvaluatorSpec]) -> Mapping[str, str]:
     first: dict[str, str] = {}
     names = {model.name: first.setdefault(identity_of(model).sha256, model.name) for model in models}
     return {name: other for name, other in names.items() if name != other}
-
-
-def check_prompting(
-    options: PromptingOptions,
-    *,
-    prompts: Sequence[object],
-    models: Sequence[str],
-    others: Sequence[object],
-    task_models: Sequence[str] = (),
-) -> None:
-    """Refuse options that contradict each other, or of which one is missing."""
-    if prompts and others:
-        raise UsageError(
-            "--prompt names the candidates", hint="omit --candidate, --candidates and --candidate-field"
-        )
-    if models and task_models:
-        raise UsageError("--model names the task models", hint="omit --task-model")
-    if prompts and not models:
-        raise UsageError("no model is named that replies to the prompts", hint=f"name one: {_HOW}")
-    for option, given in (("--model", models), ("--system", options.system)):
-        if given and not prompts:
-            raise UsageError(
-                f"{option} is for prompts, and none is named",
-                hint=f"write {_HOW}; a model's name alone, passed to evaluators, is --task-model",
-            )
-    if options.extract is not None and not prompts:
-        raise UsageError("--extract is for models' replies", hint=f"write {_HOW}")
 
 
 def load_prompting(
