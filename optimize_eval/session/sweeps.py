@@ -1,6 +1,6 @@
 """Candidates × evaluators × examples: a run prepared, opened, called and summarised."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,9 @@ from optimize_eval.session.inputs import Examples, load_all_candidates, load_spl
 from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
-from optimize_eval.store.folder import refuse_foreign
-from optimize_eval.store.manifest import Manifest
+from optimize_eval.store.document import current
+from optimize_eval.store.folder import read_document, refuse_foreign
+from optimize_eval.store.manifest import Manifest, evaluator_change
 from optimize_eval.store.stored import StoredRun
 
 
@@ -138,6 +139,7 @@ def prepare(
 ) -> Prepared:
     """Plan a run, find its folder, and read what it has to reach."""
     plan = comparison.plan()
+    _note_twice(plan, say)
     handling.check(plan)
     folder = folder_of(stem, plan, comparison.examples.paths, out, say)
     manifest = manifest_of(plan, comparison.examples.names, _kept(comparison, handling, plan, gates))
@@ -154,6 +156,15 @@ def prepare(
     return Prepared(plan=plan, folder=folder, manifest=manifest, handling=handling, demands=demands)
 
 
+def _note_twice(plan: Plan, say: Say) -> None:
+    """Point out evaluators that are the same one: each is called."""
+    first: dict[tuple[str, str], str] = {}
+    for identity, score_range in zip(plan.identities, plan.layout.score_ranges, strict=True):
+        other = first.setdefault((identity.sha256, score_range), identity.name)
+        if other != identity.name:
+            say(f"note: {identity.name} is the same evaluator as {other}: each of them is called")
+
+
 def look(prepared: Prepared, say: Say) -> StoredRun:
     """Find what is scored of a run as it is to be, with --reuse also in other runs; writes nothing."""
     fresh, replaced = prepared.handling.fresh, prepared.handling.replace
@@ -162,6 +173,33 @@ def look(prepared: Prepared, say: Say) -> StoredRun:
     for note in look_for_reuse(prepared.plan, run, prepared.handling.reuse):
         say(f"note: {note}")
     return run
+
+
+def look_as_recorded(prepared: Prepared, say: Say) -> tuple[Plan, StoredRun]:
+    """Find what a run has, by the evaluators and models that it recorded; say which are others now."""
+    document = None if prepared.handling.fresh else read_document(prepared.folder)
+    if document is None:
+        return prepared.plan, look(prepared, say)
+    known = {
+        axis: _recorded(axis, document, prepared.manifest, say)
+        for axis in ("evaluators", "models")
+        if axis in prepared.manifest
+    }
+    digests = {model["name"]: model["sha256"] for model in known.get("models", ())}
+    models = tuple(replace(model, sha256=digests[model.name]) for model in prepared.plan.models)
+    plan = replace(prepared.plan, models=models)
+    return plan, look(replace(prepared, plan=plan, manifest={**prepared.manifest, **known}), say)
+
+
+def _recorded(axis: str, document: Manifest, manifest: Manifest, say: Say) -> list[Mapping[str, Any]]:
+    """Give evaluators or models as a run recorded them, and those that it does not have as they are."""
+    there = current(document.get(axis, ()))
+    for one in manifest[axis]:
+        old = there.setdefault(one["name"], one)
+        if old["sha256"] != one["sha256"]:
+            change = evaluator_change(old, one)
+            say(f"note: {axis[:-1]} {one['name']} {change}; what is shown was recorded before that")
+    return [there[one["name"]] for one in manifest[axis]]
 
 
 def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> Finished:

@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from optimize_eval import UsageError, sweep
 from tests.cli.benches import model
 from tests.cli.prompted import RIGHT, command, prompts, two_prompts
 from tests.front_door import Cli, Result
@@ -108,3 +111,48 @@ def test_validate_says_of_prompts_and_models_what_run_would_refuse(cli: Cli, tmp
     assert typo.status == 2
     assert "prompts/typo.md:1: there is no field 'quesiton' in any example" in typo.stdout
     assert "lost.md: no such file" in validate('prompts = ["lost.md"]\nmodels = ["toy"]').stdout
+
+
+def test_show_tells_what_is_recorded_also_by_an_evaluator_and_a_model_that_have_changed(
+    cli: Cli, tmp_path: Path
+) -> None:
+    two_prompts(tmp_path)
+    (tmp_path / "e.py").write_text("print('{\"score\": 1}')")
+    run = command("-e", "e=python3 e.py", "--limit", "2")
+    assert cli(*run).status == 0
+    before = cli(*run, "--show", "train:1")
+    assert "train-0  train:1" in before.stdout
+    assert "val" not in before.stdout
+    (tmp_path / "e.py").write_text("print('{\"score\": 0}')")
+    model(tmp_path / "m", "'other'")
+    shown = cli(*run, "--show", "train:1")
+    assert (shown.status, shown.stdout) == (0, before.stdout)
+    assert "note: evaluator e has changed: e.py; what is shown was recorded before that" in shown.stderr
+    assert "note: model m has changed: m" in shown.stderr
+
+
+def test_what_is_named_twice_is_noted_or_counted_once(cli: Cli, tmp_path: Path) -> None:
+    two_prompts(tmp_path)
+    twice = command("-e", "@f1", "-e", "@f1", "--prompt", "./prompts/plain.md", "--limit", "1", "--json")
+    told = cli(*twice)
+    assert "note: f1-2 is the same evaluator as f1: each of them is called" in told.stderr
+    assert {row["candidate"] for row in told.json["summary"]["rows"]} == {"plain", "polite"}
+
+
+def test_a_call_from_python_is_told_in_its_own_words_and_takes_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_prompts(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        sweep(["@f1"], "c.txt", prompts="prompts/*.md", models="toy", dataset="train.jsonl")
+    assert refused.value.message == "prompts names the candidates"
+    assert "--" not in f"{refused.value.message}{refused.value.hint}"
+    messages = [{"role": "system", "content": "Add."}, {"role": "user", "content": "{{question}}"}]
+    run = sweep(
+        ["@exact_match"], prompts={"v1": messages}, models="m=cmd:./m", dataset="train.jsonl", out="r"
+    )
+    assert [record.score for record in run.records] == [1.0] * 8
+    wrong = [{"role": "users", "content": "x"}]
+    with pytest.raises(UsageError, match="the role 'users' is none of system"):
+        sweep(["@f1"], prompts={"v1": wrong}, models="toy", dataset="train.jsonl")

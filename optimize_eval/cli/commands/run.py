@@ -117,6 +117,7 @@ def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
             "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
         )
     from optimize_eval.cli.printed import show_row
-    from optimize_eval.session.sweeps import look
+    from optimize_eval.session.sweeps import look_as_recorded
 
-    show_row.show(prepared.plan, look(prepared, output.say), wanted, as_json=shown.as_json)
+    plan, recorded = look_as_recorded(prepared, output.say)
+    show_row.show(plan, recorded, wanted, as_json=shown.as_json)

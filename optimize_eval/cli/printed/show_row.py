@@ -31,7 +31,9 @@ def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
     """Go through an example with each prompt and model; nothing is called."""
     found = _examples(plan, wanted)
     if not found:
-        raise UsageError(f"no example has the id {wanted!r}", hint="name an id, or the line of an example")
+        raise UsageError(
+            f"no example has the id {wanted!r}", hint="name an id, or the line of an example, 7 or train:7"
+        )
     with ExitStack() as stack:
         has_records = (run.folder / JOURNAL).exists()
         reader = stack.enter_context(run.reader()) if has_records else None
@@ -46,11 +48,11 @@ def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
 
 
 def _examples(plan: Plan, wanted: str) -> list[tuple[str, PlannedExample]]:
-    """Find examples by their id, else by their line."""
+    """Find examples by their id, else by their line, alone or with its split as headings have it."""
     splits = zip(plan.layout.splits, plan.examples, strict=True)
     every = [(split.name, example) for split, examples in splits for example in examples]
     by_id = [pair for pair in every if id_of(fields_of(pair[1].raw)) == wanted]
-    return by_id or [pair for pair in every if str(pair[1].line) == wanted]
+    return by_id or [(split, one) for split, one in every if wanted in {str(one.line), f"{split}:{one.line}"}]
 
 
 class _Seen:
