@@ -3,6 +3,7 @@
 Messages are a list of role and content, or texts by their roles: {"system": "…", "user": "…"}.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,7 +24,6 @@ from optimize_eval.prompts.messages import (
     Messages,
     is_plain,
     messages_of,
-    of_user,
     text_of,
 )
 from optimize_eval.prompts.written import MESSAGES, TEXT, FileForm, form_of
@@ -46,19 +46,27 @@ class PromptFile(NamedTuple):
 def load_prompts(named: Iterable[str | Candidate], system: str | None) -> list[PromptFile]:
     """Load prompts in the order in which they are named, all with what a file has for the system first."""
     before = (Message(SYSTEM, load_candidate(system)),) if system is not None else ()
-    loaded = [prompt for one in named for prompt in _load(one, before)]
+    loaded = [prompt for one in _each_once(named) for prompt in _load(one, before)]
     candidates = named_apart([prompt.candidate for prompt in loaded])
     return [prompt._replace(candidate=one) for prompt, one in zip(loaded, candidates, strict=True)]
 
 
+def _each_once(named: Iterable[str | Candidate]) -> list[str | Candidate]:
+    """Give each file that a name or a pattern stands for, once: where it is named first."""
+    files: dict[str | Candidate, str | Candidate] = {}
+    for one in named:
+        for file in (one,) if isinstance(one, Candidate) else candidate_files(one):
+            files.setdefault(file if isinstance(file, Candidate) else os.path.abspath(file), file)  # noqa: PTH100  links stay apart
+    return [*files.values()]
+
+
 def _load(named: str | Candidate, before: Messages) -> Iterator[PromptFile]:
     if isinstance(named, Candidate):
-        yield PromptFile(_with(before, of_user(named.text), named.name), named.name)
+        yield PromptFile(_with(before, messages_of(named.text), named.name), named.name)
         return
-    for path in candidate_files(named):
-        messages, form = _messages(path, load_candidate(path))
-        candidate = _with(before, messages, name_of_file(path))
-        yield PromptFile(candidate, "stdin" if path == STDIN else path, form)
+    messages, form = _messages(named, load_candidate(named))
+    candidate = _with(before, messages, name_of_file(named))
+    yield PromptFile(candidate, "stdin" if named == STDIN else named, form)
 
 
 def _with(before: Messages, messages: Messages, name: str) -> Candidate:
@@ -78,12 +86,20 @@ def _messages(path: str, text: str) -> tuple[Messages, FileForm]:
         return messages, TEXT
     decoded = _decoded(path, text)
     form = form_of(Path(path).suffix.lower(), decoded)
-    listed = decoded[MESSAGES] if form.is_named else decoded
+    return _of_value(path, decoded[MESSAGES] if form.is_named else decoded), form
+
+
+def prompt_of_messages(name: str, messages: Any) -> Candidate:
+    """Make a prompt of messages as a program has them; raises DataError where they are none."""
+    return Candidate(name=name, text=text_of(_of_value(name, messages)))
+
+
+def _of_value(path: str, listed: Any) -> Messages:
     if isinstance(listed, dict):
         listed = [{"role": role, "content": content} for role, content in _in_order(listed)]
     if not isinstance(listed, list) or not listed:
         raise _wrong(path, f"there are no messages in it: {_FORM}")
-    return tuple(_message(path, number, one) for number, one in enumerate(listed, 1)), form
+    return tuple(_message(path, number, one) for number, one in enumerate(listed, 1))
 
 
 def _in_order(texts: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -1,7 +1,7 @@
 """What the arguments of `sweep`, `bench` and `optimize` name: evaluators, candidates, and lists of either."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from optimize_eval.sweepfile.reading import read_evaluator
 
 OneEvaluator = str | Mapping[str, Any]
 OneCandidate = str | Path | Mapping[str, str]
+OnePrompt = str | Path | Mapping[str, str | Sequence[Mapping[str, str]] | Mapping[str, str]]
 
 _LIST = ".jsonl"
 
@@ -79,10 +80,22 @@ def _candidates(given: object) -> list[CandidatePath | Candidate]:
     )
 
 
-def prompts_of(given: OneCandidate | Iterable[OneCandidate]) -> list[str | Candidate]:
-    """Read prompts: a text is a file or a glob; a mapping has texts by their names."""
-    named = [found for one in listed_as("prompt", given) for found in _candidates(one)]
+def prompts_of(given: OnePrompt | Iterable[OnePrompt]) -> list[str | Candidate]:
+    """Read prompts: a text is a file or a glob; a mapping has texts or messages by their names."""
+    named = [found for one in listed_as("prompt", given) for found in _candidates(_with_texts(one))]
     return [one.path if isinstance(one, CandidatePath) else one for one in named]
+
+
+def _with_texts(given: object) -> object:
+    """Write messages among prompts as the texts that stand for them."""
+    if not isinstance(given, Mapping):
+        return given
+    from optimize_eval.prompts.files import prompt_of_messages  # noqa: PLC0415  most calls have none
+
+    return {
+        name: one if isinstance(one, str) else prompt_of_messages(str(name), one).text
+        for name, one in given.items()
+    }
 
 
 def _candidate(name: object, text: object) -> Candidate:

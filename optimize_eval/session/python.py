@@ -24,6 +24,7 @@ from optimize_eval.results import Ending, Run
 from optimize_eval.session.arguments import (
     OneCandidate,
     OneEvaluator,
+    OnePrompt,
     candidates_of,
     evaluators_of,
     listed_as,
@@ -66,7 +67,7 @@ def sweep(
     evaluators: OneEvaluator | Iterable[OneEvaluator],
     candidates: OneCandidate | Iterable[OneCandidate] = (),
     *,
-    prompts: OneCandidate | Iterable[OneCandidate] = (),
+    prompts: OnePrompt | Iterable[OnePrompt] = (),
     models: str | Iterable[str] = (),
     progress: Show | None = None,
     **options: Unpack[SweepArguments],
@@ -74,9 +75,9 @@ def sweep(
     """Score candidates by evaluators over examples, as the command `run` does; the same call goes on.
 
     An evaluator is a text, as -e takes it, or a table, as a sweep file has it. A candidate is a file's path,
-    or a text by its name: `{"v1": "…"}`; so is a prompt, to which `models` reply. `progress` is called ten
-    times a second, and at the end, with a Progress for each evaluator. Ctrl-C lets the calls in flight end,
-    and raises KeyboardInterrupt.
+    or a text by its name: `{"v1": "…"}`; so is a prompt, to which `models` reply, or messages. `progress` is
+    called ten times a second, and at the end, with a Progress for each evaluator. Ctrl-C lets the calls in
+    flight end, and raises KeyboardInterrupt.
     """
     given = _SWEEP.check(options)
     host = ProgramHost(progress)
@@ -131,7 +132,7 @@ def bench(
 
 def prompting_of(
     given: Given,
-    prompts: OneCandidate | Iterable[OneCandidate],
+    prompts: OnePrompt | Iterable[OnePrompt],
     models: str | Iterable[str],
     how: EvaluatorSpec,
     others: Sequence[object] = (),
