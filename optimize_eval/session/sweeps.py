@@ -180,7 +180,7 @@ def look_as_recorded(prepared: Prepared, say: Say) -> tuple[Plan, StoredRun]:
     document = None if prepared.handling.fresh else read_document(prepared.folder)
     if document is None:
         return prepared.plan, look(prepared, say)
-    known = {
+    known: dict[str, Any] = {
         axis: _recorded(axis, document, prepared.manifest, say)
         for axis in ("evaluators", "models")
         if axis in prepared.manifest
