@@ -1,9 +1,10 @@
 """What the cells of a column are: whole numbers, numbers, true and false, or texts; decided for all of it.
 
-A number that would be written otherwise is a text, such as a postcode with a zero in front, 0.50 and 1e5; so
-is a column with one such cell. An empty cell is null, and in a column of texts the empty text.
+A number that begins with a zero that counts for nothing, such as a postcode, is a text; so is a column with
+one such cell. An empty cell is null, and in a column of texts the empty text.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,7 +13,7 @@ from optimize_eval.reading.strict_json import MAX_DIGITS
 
 Read = Callable[[str], Any]
 
-_WHOLE = re.compile(rf"0|-?[1-9][0-9]{{0,{MAX_DIGITS - 1}}}")
+_WHOLE = re.compile(rf"-?(0|[1-9][0-9]{{0,{MAX_DIGITS - 1}}})")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _TRUTH = {"true": True, "false": False}
 
@@ -25,8 +26,6 @@ def reader_of(cells: Iterable[str]) -> Read:
     (7, None)
     >>> reader_of(["7", "007"])("7")
     '7'
-    >>> reader_of(["0.25", "0.50"])("0.25")
-    '0.25'
     """
     filled = {cell for cell in cells if cell}
     fitting = (read for fits, read in _KINDS if filled and all(map(fits, filled)))
@@ -35,7 +34,7 @@ def reader_of(cells: Iterable[str]) -> Read:
 
 
 def _is_number(cell: str) -> bool:
-    return _NUMBER.fullmatch(cell) is not None and str(_number(cell)) == cell
+    return _NUMBER.fullmatch(cell) is not None and math.isfinite(float(cell))
 
 
 def _number(cell: str) -> float:

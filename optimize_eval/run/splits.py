@@ -89,8 +89,8 @@ def check_fields(source: SplitSource, fields: Sequence[str]) -> None:
 
 
 def _is_output(source: SplitSource, value: Any) -> bool:
-    """Return True for a text, and in a table for a number: its shortest text is what stands there."""
-    return isinstance(value, str) or (type(value) in {int, float} and is_table(source.file))
+    """Return True for a text, and in a table for a whole number: its digits are what stands there."""
+    return isinstance(value, str) or (type(value) is int and is_table(source.file))
 
 
 def output_of(example: Example, field: str) -> str:

@@ -125,22 +125,6 @@ def test_recorded_outputs_of_a_table_may_be_numbers(cli: Cli, tmp_path: Path) ->
     assert cli("report", "r", "--check").status == 0
 
 
-def test_decimals_of_a_table_keep_their_text(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "d.csv").write_text("target,out,plain\n0.50,0.50,0.5\n1.10,1.1,1.25\n2.00,2.00,2\n")
-    (tmp_path / "c.txt").write_text("0.50")
-    files = ("--dataset", "d.csv", "--json", "--out")
-    done = cli(*RUN, "-e", "@numeric_close", *files, "said")
-    assert done.status == 0, done.stderr
-    assert [row["splits"]["train"]["mean"] for row in done.json["summary"]["rows"]] == [1 / 3, 1 / 3]
-    fields = ("--candidate-field", "out", "--candidate-field", "plain")
-    recorded = cli("run", "-e", "@exact_match", "-e", "@numeric_close", *fields, *files, "recorded")
-    assert recorded.status == 0, recorded.stderr
-    means = [row["splits"]["train"]["mean"] for row in recorded.json["summary"]["rows"]]
-    assert means == [2 / 3, 0.0, 1.0, 2 / 3]
-    assert cli("preflight", "-e", "@exact_match", *fields, "--dataset", "d.csv").status == 0
-    assert cli("report", "recorded", "--check").status == 0
-
-
 def test_what_is_wrong_with_tables_is_listed_for_all_files_before_a_call(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "d.csv").write_text(SUMS + "4,5\n")
     (tmp_path / "v.json").write_text("[{}, 7]")
