@@ -82,7 +82,7 @@ def _matched(pattern: re.Pattern[str], text: str) -> str:
 
 def _is_quick(pattern: str, text: str) -> bool:
     repeats = len(_REPEATS.findall(pattern))
-    return not repeats or (repeats == 1 and len(text) <= _SHORT and not _MORE.search(pattern))
+    return not _MORE.search(pattern) and (not repeats or (repeats == 1 and len(text) <= _SHORT))
 
 
 def _last_number(text: str) -> str:

@@ -1,1 +1,1 @@
-"""Texts with {{field}} in them: parsed, checked, and rendered within bounds."""
+"""Texts with {{field}} in them: parsed, checked, rendered within bounds; and the host that bounds time."""

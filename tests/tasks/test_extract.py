@@ -66,10 +66,7 @@ def test_what_a_pattern_finds(pattern: str, text: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "text"),
     [
-        ("(a+)+$", "a" * 40 + "!"),
-        ("(a|a)*$", "a" * 40 + "!"),
-        ("(a|b|ab)*c", "ab" * 40),
-        (".*.*.*x", "a" * 20_000),
+        ("(a|a)" * 40 + "$", "a" * 40 + "!"),
         ("a+$", "a" * 500_000 + "!"),
         (r"(.*)\1x", "a" * 50_000),
     ],
