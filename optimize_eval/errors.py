@@ -121,7 +121,8 @@ class EvaluationError(OptimizeEvalError):
     is what such an answer says besides. `no_room` is what this machine has too few of, where that alone is
     why a program was not started. `spent` is what was spent on models in vain, and `output` the key of the
     reply that was to be scored, where there was one; `stage` is "model" where there is none,
-    and "extract" where nothing could be taken of it. `before` are the seconds until there was something to score.
+    and "extract" where nothing could be taken of it. `before` are the seconds until there was
+    something to score.
     """
 
     def __init__(
