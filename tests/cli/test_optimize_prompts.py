@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from optimize_eval import optimize
+from tests.fake_model import StartModel
 from tests.front_door import Result, in_this_process
 from tests.paths import PROGRAM
 
@@ -322,3 +323,21 @@ def test_python_takes_prompts_models_and_functions(tmp_path: Path, monkeypatch: 
     )
 
     assert (search.best, search.exit_code, search.verdict["state"]) == (BETTER, 0, "better")
+
+
+def test_what_a_reply_took_is_the_searchs_or_the_final_sweeps(tmp_path: Path, fake_model: StartModel) -> None:
+    project(tmp_path)
+    usage = {"prompt_tokens": 7, "completion_tokens": 2}
+    right = [
+        {"when": {"user": f"sum of {n} plus"}, "text": str(2 * n + 1), "usage": usage}
+        for n in (*range(TRAIN), *range(50, 50 + VAL))
+    ]
+    served = fake_model([*right, {"text": "1", "usage": usage}])
+    told = in_this_process(tmp_path)(
+        *(word.replace("m=cmd:python3 m.py", f"m=openai/m@{served.base}") for word in COMMAND),
+        "--json",
+    )
+    assert told.status == 0, told.stderr
+    final = json.loads((tmp_path / "r" / "summary.json").read_bytes())["spent"]
+    of_search = told.json["spent"]["run"]["calls"]
+    assert of_search + (final["run"]["calls"] if final else 0) == len(served.bodies())
