@@ -123,6 +123,21 @@ def test_money_pauses_a_search_as_ctrl_c_does_and_the_line_that_is_printed_resum
     )
 
 
+def test_what_the_calls_of_a_final_run_took_is_what_its_journal_gives(
+    cli: Cli, fake_model: StartModel
+) -> None:
+    """Which has records of the search, too, whose calls the search counts."""
+    better = {"when": {"any": "candidate ---\n1\n"}, "json": {"reasoning": "r", "score": 1.0}, "usage": USAGE}
+    server = fake_model([*PROPOSES, better, JUDGES])
+    models = ("-e", "judge:openai/m", "--objective", "o", "--reflection-model", "openai/m")
+    done = cli(*JUDGED, *models, "--api-base", server.base, "--budget", "31", "--json", env=KEY)
+    assert done.status == 0, done.stderr
+    in_final = cli("report", "r", "--format", "json").json["spent"]["run"]["calls"]
+    assert done.json["spent"]["run"]["calls"] + in_final == len(server.requests())
+    checked = cli("report", "r", "--check")
+    assert checked.status == 0, checked.stdout + checked.stderr
+
+
 def test_money_is_one_budget_for_the_search_and_its_final_sweep(cli: Cli, fake_model: StartModel) -> None:
     better = {"when": {"any": "candidate ---\n1\n"}, "json": {"reasoning": "r", "score": 1.0}, "usage": USAGE}
     same = {"when": {"any": "val-3"}, "json": {"reasoning": "r", "score": 0.7}, "usage": USAGE}

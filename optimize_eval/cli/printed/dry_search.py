@@ -1,6 +1,7 @@
 """`optimize --dry-run`: what a search would call, its floor, and what difference val can confirm."""
 
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from optimize_eval.candidates import Candidate
@@ -11,8 +12,10 @@ from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.result.final import final_calls
+from optimize_eval.search.scores.live import scored_in
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import detectable
+from optimize_eval.store.folder import EVALUATIONS
 from optimize_eval.store.stored import open_stored
 
 SCHEMA = "optimize-eval.optimize_plan.v1"
@@ -87,14 +90,25 @@ def _waits(task: SearchTask, rounds: int) -> int:
 
 
 def _cost(like: str, calls: int) -> float | None:
-    """Say what so many calls cost where each costs what it did in an earlier run."""
+    """Say what so many calls cost where each costs what it did in an earlier run, or in its search."""
     from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  only for --like
 
-    summary = summarise_stored(open_stored(like))
+    stored = open_stored(like)
+    if each := _cost_in_search(stored.folder):
+        return each * calls
+    summary = summarise_stored(stored)
     scored = summary.units.scored + summary.units.failed
     if summary.spent is None or summary.spent.run.without_cost or not scored:
         return None
     return summary.spent.run.cost / scored * calls
+
+
+def _cost_in_search(folder: Path) -> float | None:
+    """Give what a call of a search cost; a run that ended it counts the calls of its final sweep only."""
+    records = [record for _, record in scored_in(folder / EVALUATIONS)]
+    usages = [usage for record in records for usage in record.get("usage", ())]
+    is_known = usages and all("cost" in usage for usage in usages)
+    return sum(usage["cost"] for usage in usages) / len(records) if is_known else None
 
 
 def _time(told: dict[str, Any]) -> str:

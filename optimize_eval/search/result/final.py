@@ -89,4 +89,6 @@ def _record_of(record: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in _OF_ITS_PLACE}
 
 
-_OF_ITS_PLACE = frozenset(("key", "evaluator", "candidate", "task_model", "split", "line", "repeat", "crc"))
+_OF_ITS_PLACE = frozenset(  # and what it took, which the search has counted
+    ("key", "evaluator", "candidate", "task_model", "split", "line", "repeat", "crc", "usage", "waited")
+)
