@@ -10,7 +10,6 @@ from optimize_eval.cli import output
 from optimize_eval.cli.options import shared as options
 from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.preflight.data_files import CheckedFile, check_data
-from optimize_eval.preflight.sweep_files import check_sweep
 from optimize_eval.reports.terminal import task_errors
 from optimize_eval.rows.datasets import describe_copies
 from optimize_eval.sweepfile import SUFFIX
@@ -76,6 +75,8 @@ def validate(
 
 def _checked(path: str, kind: DataFormat | None) -> list[CheckedFile]:
     if kind is DataFormat.SWEEP or (kind is None and path.endswith(SUFFIX)):
+        from optimize_eval.preflight.sweep_files import check_sweep  # noqa: PLC0415  other files run nothing
+
         return check_sweep(path)
     return [check_data(path, kind)]
 
