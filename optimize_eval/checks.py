@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.durations import parse_duration
 from optimize_eval.evaluator import LONGEST_TIMEOUT
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reading import strict_json
+from optimize_eval.reading.durations import parse_duration
 
 Check = Callable[[Any], Any]
 Keys = Mapping[str, Check]

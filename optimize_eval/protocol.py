@@ -177,18 +177,18 @@ def decode_answer(raw: bytes, *, source: str = "stdout", like: str = wrong_answe
 def judge_answer(answer: dict[str, Any], score_range: ScoreRange) -> Answered:
     """Judge a decoded answer, which is taken over, or raise EvaluationError with the rest of it."""
     try:
-        told = _score_or_why_not(answer, score_range)
+        judged = _score_or_why_not(answer, score_range)
     except EvaluationError as error:
         error.side_info = wrong_answers.said_besides(answer, error.message)
         raise
-    del answer["skip" if isinstance(told, str) else "score"]
+    del answer["skip" if isinstance(judged, str) else "score"]
     declared = answer.get("_capabilities")
     for key in wrong_answers.PROTOCOL_KEYS:
         answer.pop(key, None)
     capabilities = NO_CAPABILITIES if declared is None else Capabilities.from_json(declared)
-    if isinstance(told, str):
-        return Skip(why=told, side_info=answer, capabilities=capabilities)
-    return Answer(score=told, side_info=answer, capabilities=capabilities)
+    if isinstance(judged, str):
+        return Skip(why=judged, side_info=answer, capabilities=capabilities)
+    return Answer(score=judged, side_info=answer, capabilities=capabilities)
 
 
 def split_batch(

@@ -69,7 +69,7 @@ def is_of_reply(usage: Mapping[str, Any]) -> bool:
 class Spending:
     """What records took of models: in all, by model, by evaluator and by candidate.
 
-    What a reply took is no evaluator's: which of them wants it first is an accident.
+    What a reply took counts for no evaluator: which of them wants it first is an accident.
     """
 
     def __init__(self) -> None:

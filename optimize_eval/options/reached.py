@@ -3,12 +3,12 @@
 import math
 from typing import TYPE_CHECKING
 
-from optimize_eval.durations import HINT, parse_duration
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.calling import PATIENCE, PatienceOptions
 from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
 from optimize_eval.protocol import ScoreRange
+from optimize_eval.reading.durations import HINT, parse_duration
 
 if TYPE_CHECKING:
     from optimize_eval.kinds.judge.rubric import JudgeSpec

@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Generic
 
-from optimize_eval.durations import told_seconds
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, Capacity, EvaluatorSpec
 from optimize_eval.http import headers
@@ -18,6 +17,7 @@ from optimize_eval.programs.batch import Unanswered, call_in_batches
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.targets import url_of
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
+from optimize_eval.reading.durations import seconds_given
 from optimize_eval.secrets import redact, redact_values
 
 _SOURCE = "the response body"
@@ -103,7 +103,7 @@ class Endpoint(Generic[QuestionT, AnswerT]):
             return self._connections.post(body, self._headers, time.monotonic() + seconds, ANSWER_CAP)
         except EvaluationError as error:
             if error.kind is FailureKind.TIMEOUT:
-                error.message = f"no answer within {told_seconds(seconds, self._spec.timeout)} s"
+                error.message = f"no answer within {seconds_given(seconds, self._spec.timeout)} s"
                 error.hint = "allow more time with --timeout, or look at the server's log"
             raise
 

@@ -3,12 +3,12 @@
 import re
 import signal
 
-from optimize_eval.durations import told_seconds
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, EvaluatorSpec
 from optimize_eval.programs import not_started, one_shot
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.process import Program
+from optimize_eval.reading.durations import seconds_given
 
 _SHOWN_LINE = 200
 _EXCEPTION = re.compile(r"(Uncaught )?[\w.]*(Error|Exception)\b")
@@ -76,7 +76,7 @@ def late(given: float, spec: EvaluatorSpec, stderr: bytes) -> EvaluationError:
     """Explain that a program did not answer in the seconds that it was given."""
     return EvaluationError(
         FailureKind.TIMEOUT,
-        f"no answer within {told_seconds(given, spec.timeout)} s; it and all it started were killed",
+        f"no answer within {seconds_given(given, spec.timeout)} s; it and all it started were killed",
         detail=text_of(stderr),
         hint="allow more time (--timeout), or look whether it waits for something that never comes",
     )

@@ -4,8 +4,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from optimize_eval.durations import HINT, parse_duration
 from optimize_eval.errors import UsageError
+from optimize_eval.reading.durations import HINT, parse_duration
 from optimize_eval.retrying import GivenUp
 
 GRACE = 5.0  # seconds for what is in flight

@@ -7,27 +7,32 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.search import SearchOptions
+from optimize_eval.rows.selection import parse_selection
 from optimize_eval.search.plan import selection_of
 from optimize_eval.search.proposing.proposers import ProposerSpec
 from optimize_eval.search.stopping import EarlyStop
 from optimize_eval.search.task import SearchArguments
-from optimize_eval.session.inputs import Examples
+from optimize_eval.session.host import Say
+from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.replying.prompting import Prompting
 
 
 def wanted_of(
     specs: tuple[EvaluatorSpec, ...],
     seeds: tuple[Candidate, ...],
-    examples: Examples,
     proposers: tuple[ProposerSpec, ...],
+    say: Say,
     *,
     what: SearchOptions,
     from_scratch: bool,
     task_model: str | None = None,
     prompting: Prompting | None = None,
 ) -> SearchArguments:
-    """Put options together; with `prompting` its prompts are the seeds."""
+    """Load the examples, and put options together; with `prompting` its prompts are the seeds."""
+    chosen = parse_selection(what.filters, what.ids)
+    examples = load_splits(what.files, say, seed=what.seed, selection=chosen)
     if prompting:
+        prompting.check(examples.sources, say)
         check_prompts_alone(seeds, what, from_scratch=from_scratch)
         seeds = prompting.candidates
     window = EarlyStop(window=what.early_stop_window, threshold=what.early_stop_threshold)

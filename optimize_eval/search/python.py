@@ -29,7 +29,6 @@ from optimize_eval.options.keywords import Given, Keywords
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.results import Run, load_run
-from optimize_eval.rows.selection import parse_selection
 from optimize_eval.search.callables import Function, connecting, function_spec
 from optimize_eval.search.choices import wanted_of
 from optimize_eval.search.ending import FAILED, Why
@@ -45,7 +44,6 @@ from optimize_eval.search.proposing.proposers import (
 from optimize_eval.session.arguments import OneCandidate, OneEvaluator, evaluators_of
 from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
-from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.python import prompting_of
 from optimize_eval.session.settings import handling_of
 
@@ -130,16 +128,11 @@ def optimize(
     functions, specs = _evaluators(listed, starting, host)
     what = given.group(search.SearchOptions)
     prompting = prompting_of(given, prompts, models, starting)
-    examples = load_splits(
-        what.files, host.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)
-    )
-    if prompting:
-        prompting.check(examples.sources, host.say)
     wanted = wanted_of(
         specs,
         _seeds(candidate, components=what.components),
-        examples,
         _proposers(proposer, reflection_model, given.get("api_base"), manners),
+        host.say,
         what=what,
         from_scratch=candidate is None and prompting is None,
         prompting=prompting,

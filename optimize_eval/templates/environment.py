@@ -71,7 +71,7 @@ def parsed(environment: Environment, text: str) -> Tree:
     except RecursionError:
         raise _too_deep() from None
     except (MemoryError, ValueError) as error:  # a number that is too long
-        raise TemplateFault(_told(error)) from None
+        raise TemplateFault(_words_of(error)) from None
     _check_size(tree)
     return tree
 
@@ -98,7 +98,7 @@ def compiled(environment: Environment, tree: Tree) -> Template:
     except (RecursionError, SyntaxError):  # of Python's compiler
         raise _too_deep() from None
     except Exception as error:  # noqa: BLE001  any operation on constants
-        raise TemplateFault(_told(error)) from None
+        raise TemplateFault(_words_of(error)) from None
 
 
 def rendered(template: Template, fields: Mapping[str, Any]) -> str:
@@ -110,7 +110,7 @@ def rendered(template: Template, fields: Mapping[str, Any]) -> str:
     except RecursionError:
         raise _too_deep() from None
     except Exception as error:  # noqa: BLE001  any operation on foreign values
-        raise TemplateFault(_told(error)) from None
+        raise TemplateFault(_words_of(error)) from None
 
 
 def _bounded(chunks: Iterator[str]) -> Iterator[str]:
@@ -126,7 +126,7 @@ def _too_deep(line: int | None = None) -> TemplateFault:
     return TemplateFault("it is nested too deeply, or has too many operations in a row", line=line)
 
 
-def _told(error: Exception) -> str:
+def _words_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "it takes more memory than it may have"
     return f"{type(error).__name__}: {error}"

@@ -79,7 +79,7 @@ def render(template: str, fields: Mapping[str, Any]) -> str:
     try:
         reply = _call({"template": template, "fields": fields})
     except EvaluationError as error:
-        raise TemplateFault(f"it {_told(error, 'rendered')}") from None
+        raise TemplateFault(f"it {_words_of(error, 'rendered')}") from None
     if "text" in reply:
         return str(reply["text"])
     raise TemplateFault(str(reply.get("fault")), name=str(reply.get("name") or ""))
@@ -93,10 +93,10 @@ def search(pattern: str, text: str) -> str:
         hint = (
             "a repeat within a repeat, as in (a+)+, takes for ever where it finds nothing: write it without"
         )
-        raise EvaluationError(error.kind, _told(error, "searched for"), hint=hint) from None
+        raise EvaluationError(error.kind, _words_of(error, "searched for"), hint=hint) from None
 
 
-def _told(error: EvaluationError, what: str) -> str:
+def _words_of(error: EvaluationError, what: str) -> str:
     if error.kind is FailureKind.TIMEOUT:
         return f"takes longer than {SECONDS:g} s"
     return f"was not {what}: {error.message}"

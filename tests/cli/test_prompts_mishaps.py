@@ -96,7 +96,7 @@ def test_validate_says_of_prompts_and_models_what_run_would_refuse(cli: Cli, tmp
     fine = validate(f'{named}models = ["m=cmd:./m", "toy"]\nbaseline = "polite"')
     assert (fine.status, fine.stdout.splitlines()[-1]) == (0, "prompts/*.md: ok, 2 prompts")
     wrong = {
-        'models = ["nope"]': "there is no model 'nope'",
+        'models = ["nope"]': "unknown model 'nope'",
         'models = ["cmd:python3 modle.py"]': "modle.py",
         'models = ["toy"]\ntask_models = ["x"]': "models names the task models",
         'models = ["toy"]\nextract = "leter"': "'leter' is no rule",

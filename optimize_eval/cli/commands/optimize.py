@@ -30,13 +30,12 @@ from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions
 from optimize_eval.options.output import RunPlanOptions, ShownOptions
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
-from optimize_eval.rows.selection import parse_selection
-from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
     from optimize_eval.kinds.judge.rubric import JudgeSpec
     from optimize_eval.models import Manners
+    from optimize_eval.search.optimizing import SearchTask
     from optimize_eval.search.proposing.proposers import ProposerSpec
     from optimize_eval.search.task import SearchArguments
 
@@ -82,6 +81,8 @@ def optimize(
     from optimize_eval.cli.options.prompts import improved_of  # noqa: PLC0415  see below
     from optimize_eval.search.choices import wanted_of  # noqa: PLC0415  a plain --help needs no search
 
+    if planned.like is not None and not planned.dry_run:
+        raise UsageError("--like is for planning a search", hint="add --dry-run, or omit --like")
     if accepted.cache:
         output.say("note: --cache is always on: the journal is the cache, and nothing in it is called again")
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
@@ -94,15 +95,9 @@ def optimize(
         task_model=model.task_model,
         is_candidate=bool(candidate),
     )
-    examples = load_splits(
-        what.files, output.say, seed=what.seed, selection=parse_selection(what.filters, what.ids)
-    )
-    if prompting:
-        prompting.check(examples.sources, output.say)
     wanted = wanted_of(
         evaluators_of(context, named, defaults),
         _seeds(context, candidate),
-        examples,
         _proposers(
             proposers,
             judging.api_base,
@@ -110,6 +105,7 @@ def optimize(
             manners,
             is_named=is_said(context, "reflection_model"),
         ),
+        output.say,
         what=what,
         from_scratch=first.from_scratch,
         task_model=model.task_model,
@@ -119,12 +115,8 @@ def optimize(
     handling = replace(handling_of(slots, limit, spending, noted, place), command=kept_command())
     task = wanted.task(folder, handling)
     if planned.dry_run:
-        from optimize_eval.cli.printed import dry_search  # noqa: PLC0415  only here
-
-        dry_search.show(task, like=planned.like, as_json=shown.as_json)
+        _show_plan(task, planned.like, shown)
         return
-    if planned.like is not None:
-        raise UsageError("--like is for planning a search", hint="add --dry-run, or omit --like")
     carry_out(
         task,
         written.output,
@@ -133,6 +125,12 @@ def optimize(
         as_json=shown.as_json,
         require_better=written.require_better,
     )
+
+
+def _show_plan(task: "SearchTask", like: str | None, shown: ShownOptions) -> None:
+    from optimize_eval.cli.printed import dry_search  # noqa: PLC0415  only here
+
+    dry_search.show(task, like=like, as_json=shown.as_json)
 
 
 def _judge(

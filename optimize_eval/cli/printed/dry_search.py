@@ -94,7 +94,8 @@ def _cost(like: str, calls: int) -> float | None:
     from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  only for --like
 
     stored = open_stored(like)
-    if each := _cost_in_search(stored.folder):
+    each = _cost_in_search(stored.folder)
+    if each is not None:
         return each * calls
     summary = summarise_stored(stored)
     scored = summary.units.scored + summary.units.failed
@@ -105,7 +106,7 @@ def _cost(like: str, calls: int) -> float | None:
 
 def _cost_in_search(folder: Path) -> float | None:
     """Give what a call of a search cost; a run that ended it counts the calls of its final sweep only."""
-    records = [record for _, record in scored_in(folder / EVALUATIONS)]
+    records = [record for _, record in scored_in(folder / EVALUATIONS) if "reused_from" not in record]
     usages = [usage for record in records for usage in record.get("usage", ())]
     is_known = usages and all("cost" in usage for usage in usages)
     return sum(usage["cost"] for usage in usages) / len(records) if is_known else None

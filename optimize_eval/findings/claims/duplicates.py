@@ -1,4 +1,4 @@
-"""Lines of a split that are equal bytes: they say the same, so they count together, as clusters."""
+"""Lines of equal bytes: in a split they say the same and count together, as clusters; in two, they leak."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +11,16 @@ FEWEST_COPIES = 0.01  # of a split's lines, from which on copies are clustered
 def copies_in(sha256: Sequence[str]) -> int:
     """Count the lines that are copies of an earlier one."""
     return len(sha256) - len(set(sha256))
+
+
+def leaked_between(splits: Sequence[Split]) -> int:
+    """Count examples that are there to confirm, and were seen in a split that choices were made on."""
+    seen: set[str] = set()
+    leaked = 0
+    for split in splits:  # train, val, test
+        leaked += sum(digest in seen for digest in split.sha256)
+        seen.update(split.sha256)
+    return leaked
 
 
 def with_copies_joined(split: Split) -> Split:

@@ -6,7 +6,7 @@ from typing import Any
 _SUMS = ("prompt_tokens", "completion_tokens", "cost", "seconds")
 
 
-_OF_REPLY = ("of", "reply")  # of a call that is no evaluator's
+_OF_REPLY = ("of", "reply")  # of a call that made a reply, which counts for no evaluator
 
 
 def spent_of(calls: list[dict[str, Any]]) -> dict[str, Any]:

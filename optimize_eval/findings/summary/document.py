@@ -12,7 +12,7 @@ from types import MappingProxyType
 from optimize_eval.findings.additions import left_out_of, points_about, without
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half
-from optimize_eval.findings.claims.duplicates import copies_in
+from optimize_eval.findings.claims.duplicates import copies_in, leaked_between
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.winner import claims_of
 from optimize_eval.findings.documents import from_dict
@@ -59,7 +59,7 @@ from optimize_eval.findings.summary.verdict import judge
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.statistics.units import Clusters
-from optimize_eval.store.layout import Cell, Layout, Split
+from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.stored import StoredRun
 
 
@@ -123,7 +123,7 @@ class _Summing:
             carry_over=claims.carry_over,
             pairs=tuple(pair for family in self._families() for pair in self._all_pairs(family)),
             pairs_left_out=pairs_in_all if pairs_in_all > MOST_PAIRS else 0,
-            leakage=_leakage(layout.splits),
+            leakage=leaked_between(layout.splits),
             duplicates={split.name: many for split in layout.splits if (many := copies_in(split.sha256))},
             clusters={s.name: len(set(s.clusters)) for s in self._splits.values() if s.clusters},
             changed=tuple(changed),
@@ -287,16 +287,6 @@ def _gap(means: Mapping[str, Mean]) -> ScoreGap | None:
     train, val = means["train"], means["val"]
     gap = gap_between(train, val)
     return score_gap(gap, min(train.n, val.n)) if gap else None
-
-
-def _leakage(splits: Sequence[Split]) -> int:
-    """Count examples that are there to confirm, and were seen in a split that choices were made on."""
-    seen: set[str] = set()
-    leaked = 0
-    for split in splits:  # train, val, test
-        leaked += sum(digest in seen for digest in split.sha256)
-        seen.update(split.sha256)
-    return leaked
 
 
 def _or_none(value: float) -> float | None:

@@ -39,18 +39,19 @@ def model_pairs(against: Against) -> Iterator[ModelPair]:
 
 def points_about_models(summary: Summary, won_by: str | None, layout: Layout) -> Iterator[Point]:
     """Compare models within each of the first prompts, by the first evaluator where it decides."""
-    told = [
+    pairs = [
         pair
         for pair in summary.models
         if (pair.evaluator, pair.split) == (layout.evaluators[0], layout.deciding)
     ]
     names = dict.fromkeys(filter(None, (won_by, *layout.candidates)))
     for name in [*names][:MOST_NAMED]:
-        for pair in told:
+        for pair in pairs:
             if pair.candidate == name:
                 yield _point(pair)
-    if left := len(names) - MOST_NAMED if told else 0:
-        yield from [_more(left)] * (left > 0)
+    left = len(names) - MOST_NAMED
+    if pairs and left > 0:
+        yield _more(left)
 
 
 def _point(pair: ModelPair) -> Point:

@@ -55,7 +55,7 @@ def parse_model(text: str) -> ModelText:
     provider, slash, model = text.partition("/")
     if slash and provider and model and ":" not in provider and not provider.startswith("."):
         return ModelText("", text)
-    raise UsageError(f"there is no model {text!r}" if text else "the model is empty", hint=_hint(text))
+    raise UsageError(f"unknown model {text!r}" if text else "the model is empty", hint=_hint(text))
 
 
 def retries_of(text: str) -> int:

@@ -30,10 +30,10 @@ def parse_duration(text: str) -> float:
     return seconds
 
 
-def told_seconds(given: float, usual: float) -> str:
+def seconds_given(given: float, usual: float) -> str:
     """Name the seconds that a call had: its timeout, unless it was clearly given fewer or more.
 
-    >>> told_seconds(29.98, 30), told_seconds(12.34, 30)
+    >>> seconds_given(29.98, 30), seconds_given(12.34, 30)
     ('30', '12.3')
     """
     return f"{usual if abs(given - usual) <= _ON_THE_WAY * usual else round(given, 1):g}"
