@@ -1,0 +1,1 @@
+"""Scorers: a sample and its trace become scores."""

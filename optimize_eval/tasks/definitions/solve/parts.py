@@ -1,0 +1,103 @@
+"""What solvers are made of, as tasks write it down: plain data. Texts are templates unless it says otherwise."""
+
+from collections.abc import Sequence
+
+from optimize_eval.frozen import frozen
+
+
+@frozen
+class Said:
+    """A message."""
+
+    role: str  # system, user, assistant
+    content: str
+
+
+@frozen
+class Stop:
+    """A text that ends a loop, or outside of one the conversation."""
+
+    includes: str  # no template
+    keep_iteration: bool = True  # False: what this round of the loop said is dropped
+
+
+@frozen
+class Generic:
+    """A template that makes JSON: what is sent to the model."""
+
+    template: str
+
+
+@frozen
+class ChatCompletion:
+    """Messages that are sent to the model."""
+
+    messages: Sequence[Said]
+
+
+@frozen
+class SingleTurn:
+    """One question, one reply."""
+
+    builder: Generic | ChatCompletion
+
+
+@frozen
+class ChatMessage:
+    """Adds a message."""
+
+    said: Said
+    stop: Stop | None = None
+
+
+@frozen
+class Generate:
+    """Adds what the model under test replies."""
+
+    stop: Stop | None = None
+
+
+@frozen
+class GenerateMessage:
+    """Adds what another model replies, who is sent the conversation and these messages."""
+
+    model_key: str
+    messages: Sequence[Said]
+    role: str = "assistant"
+    stop: Stop | None = None
+
+
+@frozen
+class Loop:
+    """Does what is in it again and again."""
+
+    builders: "Sequence[Builder]"
+    most: int = 10
+    fails_at_most: bool = True  # on_max_iterations: error; False: continue
+
+
+Builder = ChatMessage | Generate | GenerateMessage | Loop
+
+
+@frozen
+class MultiTurn:
+    """A conversation, built message by message."""
+
+    builders: Sequence[Builder]
+
+
+@frozen
+class PassThrough:
+    """A conversation that the sample holds already."""
+
+    column: str
+
+
+@frozen
+class PythonSolver:
+    """Code that calls the model: `async def run_solver(sample, model, trace)`."""
+
+    snippet: str
+
+
+Solver = SingleTurn | MultiTurn | PassThrough | PythonSolver
