@@ -1,4 +1,4 @@
-"""Rules about rows, as they are written: what is compared with what. Rows are examined by findings and rows."""
+"""Rules about rows, as they are written: what is compared with what. Who examines rows stands elsewhere."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What scorers are, as tasks write them down: plain data. Prompts, `value` and `ground_truth` are templates."""
+"""What scorers are, as tasks write them: plain data. Prompts, `value` and `ground_truth` are templates."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

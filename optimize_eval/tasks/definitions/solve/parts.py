@@ -1,4 +1,4 @@
-"""What solvers are made of, as tasks write it down: plain data. Texts are templates unless it says otherwise."""
+"""What solvers are made of, as tasks write it: plain data. Texts are templates, unless said otherwise."""
 
 from collections.abc import Sequence
 

@@ -16,8 +16,8 @@ Item = Mapping[str, Any]  # its "type" is one of the three
 class Trace:
     """A conversation.
 
-    A message has role and content, a call name and arguments (an object), what it gave back has output; the last
-    two have the call_id that joins them, where one is known.
+    A message has role and content, a call name and arguments (an object), what it gave back has output;
+    the last two have the call_id that joins them, where one is known.
     """
 
     items: Sequence[Item]
