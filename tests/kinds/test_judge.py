@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 
 from optimize_eval.errors import DataError, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.judging.form import Rubric
+from optimize_eval.judging.objects import Unusable
+from optimize_eval.judging.reply import parse_reply
+from optimize_eval.judging.schema import schema_of
 from optimize_eval.kinds.judge.kind import plan_judge
-from optimize_eval.kinds.judge.objects import Unusable
-from optimize_eval.kinds.judge.prompt import instructions, messages, schema_of
-from optimize_eval.kinds.judge.reply import parse_reply
-from optimize_eval.kinds.judge.rubric import JudgeSpec, Rubric
+from optimize_eval.kinds.judge.prompt import instructions, messages
+from optimize_eval.kinds.judge.rubric import JudgeSpec
 from optimize_eval.kinds.judge.rubric_file import load_rubric, read_rubric
 from optimize_eval.kinds.table import identify, parse_evaluator
 from optimize_eval.protocol import Payload

@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.kinds.judge.objects import JsonObject, Unusable, is_quoted, objects
-from optimize_eval.kinds.judge.prompt import schema_of
-from optimize_eval.kinds.judge.rubric import AnswerForm, Rubric
+from optimize_eval.judging.form import AnswerForm, Rubric
+from optimize_eval.judging.objects import JsonObject, Unusable, is_quoted, objects
+from optimize_eval.judging.schema import schema_of
 
 EMPHASIS = "*_`\"'"
 NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?")

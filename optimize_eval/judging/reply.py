@@ -12,9 +12,9 @@ from typing import Any, Never
 from optimize_eval import wrong_answers
 from optimize_eval.errors import EvaluationError
 from optimize_eval.frozen import frozen
-from optimize_eval.kinds.judge.answer import EMPHASIS, NUMBER, answer_in, is_flat, shown
-from optimize_eval.kinds.judge.objects import Unusable
-from optimize_eval.kinds.judge.rubric import AnswerForm, Constraint, Rubric
+from optimize_eval.judging.answer import EMPHASIS, NUMBER, answer_in, is_flat, shown
+from optimize_eval.judging.form import AnswerForm, Constraint, Rubric
+from optimize_eval.judging.objects import Unusable
 
 _LONGEST_LABEL = 200
 _ROUNDING = 0.001  # so far beyond its end a number is still on the scale
