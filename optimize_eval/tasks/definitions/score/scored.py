@@ -1,0 +1,93 @@
+"""What a scorer makes of a sample: one number or none, all fields, and what is told beside them."""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import field
+from typing import Any
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.frozen import frozen
+from optimize_eval.spent import NOTHING, Spent
+from optimize_eval.templates.fault import RULE, TemplateFault
+
+STAGE = "scorer"
+FIRST = ("is_correct", "score")  # of code's fields: the one that counts
+
+
+@frozen
+class Scored:
+    """What a scorer says of a sample."""
+
+    primary: float | None  # None: there is no number, as of labels
+    scores: Mapping[str, Any]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    spent: Spent = NOTHING
+
+    @property
+    def side_info(self) -> dict[str, Any]:
+        """Give the fields as a record keeps them."""
+        metadata = {"metadata": self.metadata} if self.metadata else {}
+        return {"scores": self.scores, **metadata}
+
+
+def scored_by_code(returned: Any) -> Scored:
+    """Read what code returned: its scores alone, or beside metadata; raises EvaluationError."""
+    if not isinstance(returned, Mapping):
+        raise unusable(f"compute_scores returned {kind(returned)}, not scores by their names")
+    scores, metadata = _parts(returned)
+    for name, value in scores.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise unusable(f"the score {name} is {value}, which is no number of JSON")
+    return Scored(primary=primary_of(scores), scores=scores, metadata=metadata)
+
+
+def primary_of(scores: Mapping[str, Any]) -> float | None:
+    """Find the number that counts: is_correct, else score, else the first there is.
+
+    >>> primary_of({"words": 7, "label": "x", "is_correct": True})
+    1.0
+    """
+    names = (*FIRST, *scores)
+    return next((float(scores[name]) for name in names if _is_number(scores.get(name))), None)
+
+
+def unusable(message: str, hint: str = "") -> EvaluationError:
+    """Make the failure of a scorer whose own words or data are wrong."""
+    return EvaluationError(FailureKind.REPORTED, message, hint=hint)
+
+
+@contextmanager
+def failing(key: str) -> Iterator[None]:
+    """Let whatever goes wrong say which scorer it was."""
+    try:
+        yield
+    except EvaluationError as error:
+        error.message = f"{STAGE} {key}: {error.message}"
+        error.stage = STAGE
+        raise
+    except TemplateFault as fault:
+        failure = unusable(f"{STAGE} {key}: {RULE}: {fault.reason}")
+        failure.stage = STAGE
+        raise failure from None
+
+
+def _parts(returned: Mapping[str, Any]) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Take scores and metadata apart; what has other keys than these two is scores alone."""
+    is_structured = "scores" in returned and returned.keys() <= {"scores", "metadata"}
+    scores, metadata = returned.get("scores"), returned.get("metadata") or {}
+    if is_structured and isinstance(scores, Mapping) and isinstance(metadata, Mapping):
+        return scores, metadata
+    return returned, {}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float)
+
+
+def kind(value: Any) -> str:
+    """Say what kind of JSON value something is."""
+    return "null" if value is None else _KINDS.get(type(value), "an object")
+
+
+_KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list"}

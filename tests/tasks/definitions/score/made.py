@@ -1,0 +1,95 @@
+"""Scorers made live for tests, with real evaluators and real models; and traces to score."""
+
+import asyncio
+import inspect
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds.table import connect, parse_evaluator
+from optimize_eval.models import Model, ModelSpec
+from optimize_eval.tasks.definitions.score.live import LiveScorer
+from optimize_eval.tasks.definitions.score.parts import How, Scorer
+from optimize_eval.tasks.definitions.score.scored import Scored
+from optimize_eval.tasks.definitions.score.tools import Tools
+from optimize_eval.tasks.definitions.solve.trace import CALL, MESSAGE, Trace
+
+_DEFAULTS = EvaluatorSpec(timeout=10, workers=1)
+
+
+class InProcess:
+    """Runs code here."""
+
+    def __init__(self) -> None:
+        self.calls: list[Mapping[str, Any]] = []
+
+    def call(
+        self, code: str, function: str, arguments: Mapping[str, Any], deadline: float, *, ask: Any = None
+    ) -> Any:
+        del deadline, ask
+        self.calls.append(arguments)
+        names: dict[str, Any] = {}
+        try:
+            exec(code, names)  # noqa: S102  a test's own
+            called = names[function]
+            returned = called(*[*arguments.values()][: len(inspect.signature(called).parameters)])
+            return asyncio.run(returned) if inspect.iscoroutine(returned) else returned
+        except Exception as error:  # noqa: BLE001  whatever code raises
+            raise EvaluationError(FailureKind.REPORTED, f"{type(error).__name__}: {error}") from None
+
+    def close(self) -> None:
+        pass
+
+
+@contextmanager
+def tools(
+    models: str = "", samples: Sequence[Mapping[str, Any]] = (), snippets: InProcess | None = None
+) -> Iterator[Tools]:
+    """Make tools; `models` is the base of the server that has them all."""
+    with ExitStack() as open_:
+
+        def evaluator(keys: Mapping[str, Any]) -> Evaluator:
+            spec = parse_evaluator(keys.get("use") or keys["command"], _DEFAULTS)
+            return open_.enter_context(closing(connect(spec)))
+
+        def model(key: str) -> Model:
+            return open_.enter_context(closing(Model(ModelSpec(name=f"openai/{key}", api_base=models))))
+
+        yield Tools(
+            model=model, evaluator=evaluator, snippets=snippets or InProcess(), samples=lambda: samples
+        )
+
+
+@contextmanager
+def live(how: How, **given: Any) -> Iterator[LiveScorer]:
+    with tools(**given) as made, closing(LiveScorer(Scorer(key="s", type="any", how=how), made)) as scorer:
+        yield scorer
+
+
+def trace(reply: str = "", *calls: Mapping[str, Any], question: str = "?") -> Trace:
+    """Make a trace of a question, calls and a reply."""
+    items = [
+        {"type": MESSAGE, "role": "user", "content": question},
+        *({"type": CALL, **call} for call in calls),
+        {"type": MESSAGE, "role": "assistant", "content": reply},
+    ]
+    return Trace(items=items)
+
+
+def scored(scorer: LiveScorer, sample: Mapping[str, Any], said: Trace | None, **given: Any) -> Scored:
+    result = scorer.score(sample, said, time.monotonic() + 30, **given)
+    assert isinstance(result, Scored)
+    return result
+
+
+def failure(scorer: LiveScorer, sample: Mapping[str, Any], said: Trace | None, **given: Any) -> str:
+    """Give the words of a failure, which is the scorer's."""
+    try:
+        scorer.score(sample, said, time.monotonic() + 30, **given)
+    except EvaluationError as error:
+        assert error.stage == "scorer"
+        return error.message
+    raise AssertionError("it was scored")

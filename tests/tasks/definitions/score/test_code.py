@@ -1,0 +1,113 @@
+"""Scorers that are code: what they are given, what they may return, and that all samples are scored once."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from optimize_eval.tasks.definitions.score.parts import AllSamplesScorer, PythonScorer
+from optimize_eval.tasks.definitions.score.scored import scored_by_code
+from tests.tasks.definitions.score.made import InProcess, failure, live, scored, trace
+
+PRIMARY: dict[str, tuple[dict[str, Any], float | None]] = {
+    "is_correct": ({"words": 3, "score": 0.5, "is_correct": False}, 0.0),
+    "score": ({"words": 3, "score": 0.5}, 0.5),
+    "the first number": ({"kind": "x", "words": 3, "letters": 9}, 3.0),
+    "the first boolean": ({"kind": "x", "is_long": True}, 1.0),
+    "a text": ({"kind": "x"}, None),
+    "nulls": ({"score": None}, None),
+    "is_correct that is a text": ({"is_correct": "yes", "score": 0.5}, 0.5),
+    "nothing": ({}, None),
+}
+
+
+@pytest.mark.parametrize(("returned", "primary"), PRIMARY.values(), ids=PRIMARY.keys())
+def test_one_number_counts(returned: dict[str, Any], primary: float | None) -> None:
+    assert scored_by_code(returned).primary == primary
+    assert scored_by_code(returned).scores == returned
+
+
+FORMS: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "flat": ({"a": 1}, {"a": 1}, {}),
+    "both": ({"scores": {"a": 1}, "metadata": {"b": 2}}, {"a": 1}, {"b": 2}),
+    "scores alone": ({"scores": {"a": 1}}, {"a": 1}, {}),
+    "another key beside them": (
+        {"scores": {"a": 1}, "metadata": {}, "c": 3},
+        {"scores": {"a": 1}, "metadata": {}, "c": 3},
+        {},
+    ),
+    "scores that are a number": ({"scores": 1}, {"scores": 1}, {}),
+    "metadata alone": ({"metadata": {"b": 2}}, {"metadata": {"b": 2}}, {}),
+}
+
+
+@pytest.mark.parametrize(("returned", "scores", "metadata"), FORMS.values(), ids=FORMS.keys())
+def test_scores_are_flat_or_beside_metadata(
+    returned: dict[str, Any], scores: dict[str, Any], metadata: dict[str, Any]
+) -> None:
+    result = scored_by_code(returned)
+    assert (result.scores, result.metadata) == (scores, metadata)
+
+
+MODEL = "def compute_scores(sample, solver_output): return {'n': len(solver_output['items'])}"
+DATASET = "async def compute_scores(sample): return {'scores': {'n': sample['n']}, 'metadata': {'by': 'us'}}"
+
+
+def test_code_sees_sample_and_output() -> None:
+    with live(PythonScorer(snippet=MODEL)) as scorer:
+        assert scored(scorer, {}, trace("x")).scores == {"n": 2}
+    with live(PythonScorer(snippet=DATASET)) as scorer:
+        result = scored(scorer, {"n": 4}, None)
+    assert (result.primary, result.side_info) == (4.0, {"scores": {"n": 4}, "metadata": {"by": "us"}})
+
+
+WRONG = {
+    "a number": ("return 1", "compute_scores returned a number, not scores by their names"),
+    "nothing": ("return None", "compute_scores returned null, not scores by their names"),
+    "not a number": ("return {'a': float('nan')}", "the score a is nan"),
+    "an exception": ("return 1 / 0", "ZeroDivisionError: division by zero"),
+}
+
+
+@pytest.mark.parametrize(("body", "why"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_no_scores_is_a_failure(body: str, why: str) -> None:
+    with live(PythonScorer(snippet=f"def compute_scores(sample): {body}")) as scorer:
+        assert why in failure(scorer, {}, None)
+
+
+COUNT = """
+def compute_scores(samples):
+    values = [sample["v"] for sample in samples]
+    return [{"is_unique": values.count(value) == 1} for value in values]
+"""
+SAMPLES = [{"v": 1}, {"v": 2}, {"v": 1}]
+
+
+def test_code_for_all_samples_is_called_once_and_answers_for_each() -> None:
+    snippets = InProcess()
+    with live(AllSamplesScorer(snippet=COUNT), samples=SAMPLES, snippets=snippets) as scorer:
+
+        def score(place: int) -> Any:
+            return scored(scorer, SAMPLES[place], None, place=place).scores["is_unique"]
+
+        with ThreadPoolExecutor(3) as threads:
+            assert [*threads.map(score, range(3))] == [False, True, False]
+    assert [dict(one) for one in snippets.calls] == [{"samples": SAMPLES}]
+
+
+SHORT = "def compute_scores(samples): return [{}]"
+
+
+def test_a_list_of_another_length_is_a_failure_for_each() -> None:
+    snippets = InProcess()
+    with live(AllSamplesScorer(snippet=SHORT), samples=SAMPLES, snippets=snippets) as scorer:
+        words = {failure(scorer, SAMPLES[place], None, place=place) for place in range(3)}
+    assert words == {"scorer s: compute_scores returned 1 entries for 3 samples"}
+    assert len(snippets.calls) == 1
+
+
+def test_code_for_all_samples_has_to_know_which_one_it_is() -> None:
+    with live(AllSamplesScorer(snippet=COUNT), samples=SAMPLES) as scorer:
+        assert "not known which of all samples" in failure(scorer, SAMPLES[0], None)
+        assert scorer.score(SAMPLES[1], None, time.monotonic() + 9, place=1) is not None
