@@ -1,9 +1,33 @@
-"""Code that tasks bring along, as those who call it see it. It runs in processes of its own (see inside)."""
+"""Code that tasks bring along, as those who call it see it. It runs in processes of its own (see inside).
 
+They are kept alive, and end with those that hold them. They have no secrets of our environment, no more
+memory than inside says, and until the deadline of each call; else they run with the user's rights.
+"""
+
+import os
+import sys
+import threading
+import time
+import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
+from hashlib import sha256
+from itertools import count
+from pathlib import Path
 from typing import Any, Protocol
 
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.programs import leftovers, process
+from optimize_eval.programs.one_shot import DeadlinePassed
+from optimize_eval.programs.pool import Pool, WorkerLike
+from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
+from optimize_eval.reading import strict_json
+from optimize_eval.secrets import is_confidential
+
 Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # what a snippet wants of a model → its reply
+
+_INSIDE = Path(__file__).with_name("inside.py")
+_MOST_SOLVING = 32  # processes that mostly wait for models
 
 
 class Snippets(Protocol):
@@ -28,10 +52,179 @@ class Snippets(Protocol):
         scores                of [{"values": {…}, "metadata": {…}}], objects with these two attributes
         trace, model          of the same as solver_output, a SolverTrace; of {}, what calls `ask`
 
-        Raises EvaluationError: REPORTED with the line and words of an exception, TIMEOUT, KILLED.
+        Raises EvaluationError: REPORTED with the words and the line of an exception, TIMEOUT, KILLED.
         """
         ...
 
     def close(self) -> None:
         """End its processes; it is not called again."""
         ...
+
+
+class _Talk:
+    """A call: its first line, and the replies that the code wants of a model meanwhile."""
+
+    def __init__(self, code: str, question: Mapping[str, Any], ask: Ask | None) -> None:
+        self.digest = str(question["digest"])
+        self.failure: EvaluationError | None = None
+        self._code = code
+        self._question = question
+        self._ask = ask
+
+    def __call__(self, identity: str, *, is_known: bool = False) -> bytes:
+        code = {} if is_known else {"code": self._code}
+        return strict_json.dumps({**self._question, **code, "_id": identity}) + b"\n"
+
+    def replied(self, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Have a model called; that this failed is the call's failure, whatever the code makes of it."""
+        if self._ask is None:
+            return {"_error": "no model can be called from here"}
+        try:
+            return {"_reply": self._ask(wanted)}
+        except EvaluationError as error:
+            self.failure = self.failure or error
+            return {"_error": error.message}
+
+
+class _Process:
+    """One process, which keeps the code that it was sent."""
+
+    reason = ""  # it breaks only while it owes an answer
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._known: set[str] = set()
+        self.interrupt = worker.interrupt
+        self.close_stdin = worker.close_stdin
+        self.close = worker.close
+
+    @property
+    def is_dead(self) -> bool:
+        return self._worker.is_dead
+
+    def call(self, make_line: MakeLine, deadline: float) -> WorkerReply:
+        assert isinstance(make_line, _Talk)  # noqa: S101  for the checker
+        first = partial(make_line, is_known=make_line.digest in self._known)
+        reply = self._worker.call(first, deadline)
+        while (wanted := reply.answer.get("_ask")) is not None:
+            began = time.monotonic()
+            said = self._replied(make_line, wanted)
+            deadline += time.monotonic() - began  # a model's time is its own
+            reply = self._worker.call(partial(_line_of, said), deadline)
+        if "value" in reply.answer:
+            self._known.add(make_line.digest)
+        return reply
+
+    def _replied(self, talk: _Talk, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            return talk.replied(wanted)
+        except BaseException:  # nobody will answer the code any more
+            self.close_stdin()
+            self.close(time.monotonic())
+            raise
+
+
+class HostedSnippets:
+    """Runs code in processes, of which there are more when several threads call."""
+
+    def __init__(self) -> None:
+        self._tag = os.urandom(6).hex()
+        self._starts = count(1)
+        self._has_started = False
+        self._pools = [
+            Pool(self._start, _no_note, size=size, window=1) for size in (os.cpu_count() or 1, _MOST_SOLVING)
+        ]
+        self._ending = weakref.finalize(self, _close_all, tuple(self._pools), os.getpid())  # at exit, too
+
+    def call(
+        self,
+        code: str,
+        function: str,
+        arguments: Mapping[str, Any],
+        deadline: float,
+        *,
+        ask: Ask | None = None,
+    ) -> Any:
+        digest = sha256(code.encode(errors="replace")).hexdigest()
+        talk = _Talk(code, {"digest": digest, "function": function, "arguments": arguments}, ask)
+        seconds = deadline - time.monotonic()
+        try:
+            answer = self._pools[ask is not None].call(talk, seconds).answer
+        except (DeadlinePassed, WorkerBroken, process.NotStarted) as error:
+            raise talk.failure or _failure(function, seconds, error) from None
+        if talk.failure:
+            raise talk.failure
+        if "value" not in answer:
+            raise EvaluationError(FailureKind.REPORTED, f"{function}: {answer.get('fault')}")
+        return answer["value"]
+
+    def close(self) -> None:
+        self._ending()
+        if self._has_started:
+            leftovers.sweep(self._tag)
+
+    def _start(self) -> WorkerLike:
+        self._has_started = True
+        child = process.Child(_program(), f"{self._tag}.{next(self._starts)}", {}, lambda _child: None)
+        return _Process(Worker(child))
+
+
+def open_snippets() -> HostedSnippets:
+    """Take part in the processes that all code of this process runs in; close each opening."""
+    with _OPENING:
+        snippets = _OPEN[0][0] if _OPEN else HostedSnippets()
+        users = _OPEN.pop()[1] if _OPEN else 0
+        _OPEN.append((snippets, users + 1))
+        return snippets
+
+
+def close_snippets(snippets: HostedSnippets) -> None:
+    """Give an opening back; the last one ends the processes."""
+    with _OPENING:
+        users = _OPEN.pop()[1]
+        if users > 1:
+            _OPEN.append((snippets, users - 1))
+            return
+    snippets.close()
+
+
+def _program() -> process.Program:
+    kept = {name: text for name, text in os.environ.items() if not is_confidential(name)}
+    return process.Program(
+        argv=(sys.executable, "-P", str(_INSIDE)),  # -P: our own modules stand beside it
+        executable=sys.executable,
+        cwd=None,
+        environment={os.fsencode(name): os.fsencode(text) for name, text in kept.items()},
+    )
+
+
+def _line_of(said: Mapping[str, Any], identity: str) -> bytes:
+    return strict_json.dumps({**said, "_id": identity}) + b"\n"
+
+
+def _failure(function: str, seconds: float, error: Exception) -> EvaluationError:
+    match error:
+        case DeadlinePassed():
+            hint = "make it faster, or allow more with --timeout"
+            return EvaluationError(
+                FailureKind.TIMEOUT, f"{function} takes longer than {seconds:.3g} s", hint=hint
+            )
+        case process.NotStarted():
+            message = f"no process for {function} was started: {error.error.strerror}"
+            return EvaluationError(FailureKind.START_FAILED, message)
+    hint = "it may have run out of memory (4 GiB), crashed in a library, or called os._exit"
+    return EvaluationError(FailureKind.KILLED, f"the process of {function} is gone: {error}", hint=hint)
+
+
+def _no_note(_broken: WorkerBroken) -> None:
+    pass
+
+
+def _close_all(pools: tuple[Pool, ...], pid: int) -> None:
+    if pid == os.getpid():
+        for pool in pools:
+            pool.close()
+
+
+_OPENING = threading.Lock()
+_OPEN: list[tuple[HostedSnippets, int]] = []
