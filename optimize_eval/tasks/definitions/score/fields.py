@@ -1,9 +1,10 @@
 """What templates of scorers see of a sample and of its trace."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from optimize_eval.prompts.messages import ASSISTANT, USER
+from optimize_eval.tasks.definitions.promised import output_of
 from optimize_eval.tasks.definitions.solve.trace import Trace
 
 
@@ -29,17 +30,18 @@ def variables(sample: Mapping[str, Any], trace: Trace | None) -> dict[str, Any]:
     """Give a template's variables; without a trace there is the sample alone."""
     if trace is None:
         return {"sample": sample}
-    output, messages = trace.last_text(ASSISTANT) or "", trace.messages
+    said = output_of({"items": trace.items, "completion": trace.completion})
     return {
         "sample": sample,
-        "solver_output": {"output": output, "messages": messages},
-        "model_output": output,
-        "messages": messages,
-        "input_prompt": _input_prompt(messages),
+        "solver_output": said,
+        "model_output": said.output,
+        "messages": said.messages,
+        "trace": said.trace,
+        "input_prompt": _input_prompt(said.messages),
     }
 
 
-def _input_prompt(messages: list[dict[str, Any]]) -> str:
+def _input_prompt(messages: Sequence[Mapping[str, Any]]) -> str:
     """Find the user's last text before the model's last reply."""
     last = max((place for place, one in enumerate(messages) if one["role"] == ASSISTANT), default=0)
     return next((one["content"] for one in reversed(messages[:last]) if one["role"] == USER), "")

@@ -1,6 +1,5 @@
 """What a scorer makes of a sample: one number or none, all fields, and what is told beside them."""
 
-import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
@@ -36,9 +35,6 @@ def scored_by_code(returned: Any) -> Scored:
     if not isinstance(returned, Mapping):
         raise unusable(f"compute_scores returned {kind(returned)}, not scores by their names")
     scores, metadata = _parts(returned)
-    for name, value in scores.items():
-        if isinstance(value, float) and not math.isfinite(value):
-            raise unusable(f"the score {name} is {value}, which is no number of JSON")
     return Scored(primary=primary_of(scores), scores=scores, metadata=metadata)
 
 

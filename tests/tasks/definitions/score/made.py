@@ -1,13 +1,11 @@
 """Scorers made live for tests, with real evaluators and real models; and traces to score."""
 
-import asyncio
-import inspect
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
-from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect, parse_evaluator
 from optimize_eval.models import Model, ModelSpec
@@ -15,30 +13,17 @@ from optimize_eval.tasks.definitions.score.live import LiveScorer
 from optimize_eval.tasks.definitions.score.parts import How, Scorer
 from optimize_eval.tasks.definitions.score.scored import Scored
 from optimize_eval.tasks.definitions.score.tools import Tools
+from optimize_eval.tasks.definitions.snippets import Snippets
 from optimize_eval.tasks.definitions.solve.trace import CALL, MESSAGE, Trace
 
 _DEFAULTS = EvaluatorSpec(timeout=10, workers=1)
 
 
-class InProcess:
-    """Runs code here."""
+class _NoCode:
+    """Runs none."""
 
-    def __init__(self) -> None:
-        self.calls: list[Mapping[str, Any]] = []
-
-    def call(
-        self, code: str, function: str, arguments: Mapping[str, Any], deadline: float, *, ask: Any = None
-    ) -> Any:
-        del deadline, ask
-        self.calls.append(arguments)
-        names: dict[str, Any] = {}
-        try:
-            exec(code, names)  # noqa: S102  a test's own
-            called = names[function]
-            returned = called(*[*arguments.values()][: len(inspect.signature(called).parameters)])
-            return asyncio.run(returned) if inspect.iscoroutine(returned) else returned
-        except Exception as error:  # noqa: BLE001  whatever code raises
-            raise EvaluationError(FailureKind.REPORTED, f"{type(error).__name__}: {error}") from None
+    def call(self, *_arguments: Any, **_others: Any) -> Any:
+        raise AssertionError("no code was to run")
 
     def close(self) -> None:
         pass
@@ -46,7 +31,7 @@ class InProcess:
 
 @contextmanager
 def tools(
-    models: str = "", samples: Sequence[Mapping[str, Any]] = (), snippets: InProcess | None = None
+    models: str = "", samples: Sequence[Mapping[str, Any]] = (), snippets: Snippets | None = None
 ) -> Iterator[Tools]:
     """Make tools; `models` is the base of the server that has them all."""
     with ExitStack() as open_:
@@ -58,9 +43,8 @@ def tools(
         def model(key: str) -> Model:
             return open_.enter_context(closing(Model(ModelSpec(name=f"openai/{key}", api_base=models))))
 
-        yield Tools(
-            model=model, evaluator=evaluator, snippets=snippets or InProcess(), samples=lambda: samples
-        )
+        code = snippets or _NoCode()
+        yield Tools(model=model, evaluator=evaluator, snippets=code, samples=lambda: samples)
 
 
 @contextmanager

@@ -1,14 +1,47 @@
 """Scorers that are code: what they are given, what they may return, and that all samples are scored once."""
 
 import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import pytest
 
 from optimize_eval.tasks.definitions.score.parts import AllSamplesScorer, PythonScorer
 from optimize_eval.tasks.definitions.score.scored import scored_by_code
-from tests.tasks.definitions.score.made import InProcess, failure, live, scored, trace
+from optimize_eval.tasks.definitions.snippets import HostedSnippets
+from tests.tasks.definitions.score.made import failure, live, scored, trace
+
+
+@pytest.fixture(scope="module")
+def hosted() -> Iterator[HostedSnippets]:
+    with closing(HostedSnippets()) as snippets:
+        snippets.call("def f(): return 1", "f", {}, time.monotonic() + 30)  # its process outlives each test
+        yield snippets
+
+
+@pytest.fixture
+def snippets(hosted: HostedSnippets) -> "_Counted":
+    return _Counted(hosted)
+
+
+class _Counted:
+    """Runs code, and keeps what it was called with."""
+
+    def __init__(self, hosted: HostedSnippets) -> None:
+        self._hosted = hosted
+        self.calls: list[Mapping[str, Any]] = []
+
+    def call(
+        self, code: str, function: str, arguments: Mapping[str, Any], deadline: float, *, ask: Any = None
+    ) -> Any:
+        self.calls.append(arguments)
+        return self._hosted.call(code, function, arguments, deadline, ask=ask)
+
+    def close(self) -> None:
+        pass
+
 
 PRIMARY: dict[str, tuple[dict[str, Any], float | None]] = {
     "is_correct": ({"words": 3, "score": 0.5, "is_correct": False}, 0.0),
@@ -50,14 +83,17 @@ def test_scores_are_flat_or_beside_metadata(
     assert (result.scores, result.metadata) == (scores, metadata)
 
 
-MODEL = "def compute_scores(sample, solver_output): return {'n': len(solver_output['items'])}"
+MODEL = """
+def compute_scores(sample, solver_output):
+    return {"n": len(solver_output.messages), "x": solver_output.output}
+"""
 DATASET = "async def compute_scores(sample): return {'scores': {'n': sample['n']}, 'metadata': {'by': 'us'}}"
 
 
-def test_code_sees_sample_and_output() -> None:
-    with live(PythonScorer(snippet=MODEL)) as scorer:
-        assert scored(scorer, {}, trace("x")).scores == {"n": 2}
-    with live(PythonScorer(snippet=DATASET)) as scorer:
+def test_code_sees_sample_and_output(snippets: _Counted) -> None:
+    with live(PythonScorer(snippet=MODEL), snippets=snippets) as scorer:
+        assert scored(scorer, {}, trace("hm")).scores == {"n": 2, "x": "hm"}
+    with live(PythonScorer(snippet=DATASET), snippets=snippets) as scorer:
         result = scored(scorer, {"n": 4}, None)
     assert (result.primary, result.side_info) == (4.0, {"scores": {"n": 4}, "metadata": {"by": "us"}})
 
@@ -65,14 +101,14 @@ def test_code_sees_sample_and_output() -> None:
 WRONG = {
     "a number": ("return 1", "compute_scores returned a number, not scores by their names"),
     "nothing": ("return None", "compute_scores returned null, not scores by their names"),
-    "not a number": ("return {'a': float('nan')}", "the score a is nan"),
+    "not a number": ("return {'a': float('nan')}", "what it gives is no JSON"),
     "an exception": ("return 1 / 0", "ZeroDivisionError: division by zero"),
 }
 
 
 @pytest.mark.parametrize(("body", "why"), WRONG.values(), ids=WRONG.keys())
-def test_what_is_no_scores_is_a_failure(body: str, why: str) -> None:
-    with live(PythonScorer(snippet=f"def compute_scores(sample): {body}")) as scorer:
+def test_what_is_no_scores_is_a_failure(body: str, why: str, snippets: _Counted) -> None:
+    with live(PythonScorer(snippet=f"def compute_scores(sample): {body}"), snippets=snippets) as scorer:
         assert why in failure(scorer, {}, None)
 
 
@@ -84,8 +120,7 @@ def compute_scores(samples):
 SAMPLES = [{"v": 1}, {"v": 2}, {"v": 1}]
 
 
-def test_code_for_all_samples_is_called_once_and_answers_for_each() -> None:
-    snippets = InProcess()
+def test_code_for_all_samples_is_called_once_and_answers_for_each(snippets: _Counted) -> None:
     with live(AllSamplesScorer(snippet=COUNT), samples=SAMPLES, snippets=snippets) as scorer:
 
         def score(place: int) -> Any:
@@ -99,15 +134,14 @@ def test_code_for_all_samples_is_called_once_and_answers_for_each() -> None:
 SHORT = "def compute_scores(samples): return [{}]"
 
 
-def test_a_list_of_another_length_is_a_failure_for_each() -> None:
-    snippets = InProcess()
+def test_a_list_of_another_length_is_a_failure_for_each(snippets: _Counted) -> None:
     with live(AllSamplesScorer(snippet=SHORT), samples=SAMPLES, snippets=snippets) as scorer:
         words = {failure(scorer, SAMPLES[place], None, place=place) for place in range(3)}
     assert words == {"scorer s: compute_scores returned 1 entries for 3 samples"}
     assert len(snippets.calls) == 1
 
 
-def test_code_for_all_samples_has_to_know_which_one_it_is() -> None:
-    with live(AllSamplesScorer(snippet=COUNT), samples=SAMPLES) as scorer:
+def test_code_for_all_samples_has_to_know_which_one_it_is(snippets: _Counted) -> None:
+    with live(AllSamplesScorer(snippet=COUNT), samples=SAMPLES, snippets=snippets) as scorer:
         assert "not known which of all samples" in failure(scorer, SAMPLES[0], None)
         assert scorer.score(SAMPLES[1], None, time.monotonic() + 9, place=1) is not None
