@@ -33,6 +33,21 @@ def answer_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, A
     return _object_in(text, rubric, judged) or _bare(text, rubric)
 
 
+def object_with(text: str, key: str, judged: Collection[str]) -> dict[str, Any]:
+    """Find the one object with a key, or raise Unusable; one that is only quoted among words is none."""
+    found = list(objects(text))
+    answers = [item for item in found if key in item.value]
+    if _has_words(text, found):
+        answers = [item for item in answers if not is_quoted(item.value, judged)]
+    if not answers:
+        raise Unusable(f'it has no object with "{key}"')
+    if any(item.value != answers[0].value for item in answers):
+        raise Unusable(f"it holds {len(answers)} different answers")
+    if key in answers[0].lenient:
+        raise Unusable(f"its JSON is broken inside {key}")
+    return answers[0].value
+
+
 def is_flat(one: Mapping[str, Any], rubric: Rubric) -> bool:
     """Return True if the dimensions stand beside the other keys, not in an object of their own."""
     return bool(rubric.dimensions) and all(dimension.name in one for dimension in rubric.dimensions)

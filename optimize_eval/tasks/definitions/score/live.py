@@ -6,6 +6,7 @@ from typing import Any
 from optimize_eval.protocol import Skip
 from optimize_eval.tasks.definitions.score import code, judges, parts, shipped
 from optimize_eval.tasks.definitions.score.fields import Case, case_of
+from optimize_eval.tasks.definitions.score.rag.scorer import rag_checker
 from optimize_eval.tasks.definitions.score.scored import Scored, failing
 from optimize_eval.tasks.definitions.score.tools import Tools
 from optimize_eval.tasks.definitions.solve.trace import Trace
@@ -20,6 +21,7 @@ _KINDS: Mapping[type, Callable[[Any, Tools], Callable[[Case, float], Scored | Sk
     parts.Classifier: judges.classifier,
     parts.JudgeScore: judges.judge_score,
     parts.Labeler: judges.labeler,
+    parts.RagChecker: rag_checker,
     parts.PythonScorer: code.python,
     parts.AllSamplesScorer: code.all_samples,
 }
