@@ -17,12 +17,26 @@ _NODES = frozenset(
 )
 _FILTERS = frozenset(
     {
-        *("abs", "capitalize", "count", "first", "float", "int", "last", "length", "lower", "reverse"),
+        *(
+            "abs",
+            "capitalize",
+            "count",
+            "first",
+            "float",
+            "fromjson",
+            "int",
+            "last",
+            "length",
+            "lower",
+            "reverse",
+        ),
         *("round", "string", "sum", "trim", "upper"),
     }
 )
-_WITH_ARGUMENTS = frozenset({"d", "default"})  # which are only passed on
-_GROWING = frozenset({"e", "escape", "json", "tojson"})
+_JOINING = frozenset({"merge", "zip"})  # which go once through each of their arguments
+_WITH_ARGUMENTS = frozenset({"d", "default"}) | _JOINING  # others are only passed on
+_GROWING = frozenset({"e", "escape", "json", "json_escape", "tojson"})
+_CALLS = frozenset({"get_last_assistant_text", "get_last_user_text"})  # of a trace
 _TESTS = frozenset(
     {
         *("boolean", "defined", "eq", "equalto", "even", "false", "ge", "gt", "in", "integer", "float"),
@@ -55,6 +69,8 @@ def _work(node: nodes.Node) -> int:
     match node:
         case nodes.Filter(name=name) if name in _GROWING:
             return _WORK_OF_GROWING
+        case nodes.Filter(name=name, args=args) if name in _JOINING:
+            return 1 + len(args)
         case nodes.Add() | nodes.Filter() | nodes.Test() | nodes.Operand() | nodes.Slice() | nodes.Pair():
             return 1
         case nodes.Concat(nodes=parts) | nodes.List(items=parts):
@@ -68,8 +84,8 @@ def _is_bounded(node: nodes.Node) -> bool:
             return node.ctx == "load"
         case nodes.Const():
             return not isinstance(node.value, int) or abs(node.value) <= _LARGEST_NUMBER
-        case nodes.Filter():
-            return _is_bounded_filter(node)
+        case nodes.Filter() | nodes.Call():
+            return _is_bounded_filter(node) if isinstance(node, nodes.Filter) else _is_bounded_call(node)
         case nodes.Test():
             return node.name in _TESTS
         case nodes.Mul() | nodes.Pow():
@@ -81,9 +97,16 @@ def _is_bounded(node: nodes.Node) -> bool:
 def _is_bounded_filter(node: nodes.Filter) -> bool:
     arguments = [*node.args, *[one.value for one in node.kwargs], node.dyn_args, node.dyn_kwargs]
     given = [one for one in arguments if one is not None]
+    if node.name in _JOINING and (node.dyn_args or node.kwargs or node.dyn_kwargs):
+        return False
     if node.name in _WITH_ARGUMENTS or not given:
         return node.name in _FILTERS | _GROWING | _WITH_ARGUMENTS
     return node.name == "round" and all(_is_small(one, _LARGEST_PRECISION) or _is_text(one) for one in given)
+
+
+def _is_bounded_call(node: nodes.Call) -> bool:
+    has_arguments = bool(node.args or node.kwargs or node.dyn_args or node.dyn_kwargs)
+    return isinstance(node.node, nodes.Getattr) and node.node.attr in _CALLS and not has_arguments
 
 
 def _is_text(node: nodes.Node) -> bool:

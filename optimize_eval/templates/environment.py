@@ -6,7 +6,7 @@ Both sides use it: our own process for what `bounded` lets through, the host for
 import json
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, Never
+from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError
 from jinja2.nodes import Node
@@ -14,7 +14,9 @@ from jinja2.nodes import Template as Tree
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import missing
 
+from optimize_eval.templates.conversation import ModelOutput, written
 from optimize_eval.templates.fault import TemplateFault
+from optimize_eval.templates.filters import FILTERS
 
 MOST = 1 << 20  # bytes of a rendered text
 
@@ -40,12 +42,17 @@ def _fault_of(owner: Any, name: Any, _message: str) -> TemplateFault:
 
 
 class Environment(SandboxedEnvironment):
-    """A dictionary's keys come before its methods: {{user.items}} is a field."""
+    """A dictionary's keys come before its methods: {{user.items}} is a field. So do those of a reply."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, dict) and attribute in obj:
-            return obj[attribute]
+        fields = obj.completion if isinstance(obj, ModelOutput) else obj
+        if isinstance(fields, dict) and attribute in fields:
+            return fields[attribute]
         return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        fields = obj.completion if isinstance(obj, ModelOutput) and isinstance(argument, str) else obj
+        return super().getitem(fields, argument)
 
 
 def made() -> Environment:
@@ -58,6 +65,7 @@ def made() -> Environment:
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
     environment.globals = {"range": environment.globals["range"]}
+    environment.filters |= FILTERS
     environment.filters["tojson"] = environment.filters["json"] = _json
     return environment
 
@@ -149,16 +157,20 @@ def text_of(value: Any) -> str:
         return value
     if isinstance(value, StrictUndefined):
         return str(value)  # raises
+    if isinstance(said := written(value), str):
+        return said
     if callable(value):
         raise TemplateFault("a function is no value: call it, or name a field")
     return _json(value)
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, default=_refuse)
+def _json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_listed, indent=indent)
 
 
-def _refuse(value: Any) -> Never:
+def _listed(value: Any) -> Any:
+    if (said := written(value)) is not None:
+        return said
     if isinstance(value, StrictUndefined):
         str(value)  # raises
     raise TemplateFault(f"a {type(value).__name__} is no value of JSON")

@@ -2,18 +2,22 @@
 
 {"template": "…", "fields": {…}, "_id": "…"}  →  {"text": "…"} or {"fault": "…"[, "name": "…"]}
 {"pattern": "…", "within": "…", "_id": "…"}  →  {"text": "…"}, what is found
+
+A "conversation" beside the fields becomes more of them, see there.
 """
 
 import json
 import re
 import resource
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import Template
 
+from optimize_eval.templates.conversation import with_conversation
 from optimize_eval.templates.environment import compiled, made, parsed, rendered
 from optimize_eval.templates.fault import TemplateFault
 from optimize_eval.templates.found import FLAGS, first_of
@@ -37,9 +41,15 @@ def _reply(question: dict[str, Any]) -> dict[str, Any]:
     if "pattern" in question:
         return {"text": first_of(re.search(question["pattern"], question["within"], FLAGS))}
     try:
-        return {"text": rendered(_template(question["template"]), question["fields"])}
+        return {"text": rendered(_template(question["template"]), _fields(question))}
     except TemplateFault as fault:
         return {"fault": fault.reason, "name": fault.name}
+
+
+def _fields(question: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "conversation" not in question:
+        return question["fields"]  # type: ignore[no-any-return]
+    return with_conversation(question["fields"], question["conversation"])
 
 
 @lru_cache(64)

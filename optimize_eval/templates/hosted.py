@@ -7,7 +7,7 @@ lives as long as somebody holds it.
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,6 +19,7 @@ from optimize_eval.programs.command import Command
 from optimize_eval.programs.targets import CommandLine
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
 from optimize_eval.reading import strict_json
+from optimize_eval.templates import conversation
 from optimize_eval.templates.fault import TemplateFault
 
 SECONDS = 1.0
@@ -74,10 +75,13 @@ class _Host:
         self._command.close()
 
 
-def render(template: str, fields: Mapping[str, Any]) -> str:
-    """Render a text that may take any time; raises TemplateFault."""
+def render(template: str, fields: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Render a text that may take any time, with the fields of these names; raises TemplateFault."""
+    views = conversation.NAMES if isinstance(fields, conversation.Fields) else ()
+    plain = {name: fields[name] for name in names if name in fields and name not in views}
+    seen = {"conversation": fields.conversation} if isinstance(fields, conversation.Fields) else {}
     try:
-        reply = _call({"template": template, "fields": fields})
+        reply = _call({"template": template, "fields": plain, **seen})
     except EvaluationError as error:
         raise TemplateFault(f"it {_words_of(error, 'rendered')}") from None
     if "text" in reply:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # most texts are no templates
     from optimize_eval.templates.environment import Environment
 
 _OPENS = "{{"
+_OPENS_ANY = (_OPENS, "{%", "{#")
 _SHORT = 1 << 18  # letters that cannot be more bytes than a text may have
 
 
@@ -39,8 +40,15 @@ def is_template(text: str) -> bool:
 
 def template_of(text: str) -> Template:
     """Parse a text, or raise TemplateFault."""
-    if not is_template(text):
-        return Template({}, lambda _fields: text)
+    return _parsed(text) if is_template(text) else Template({}, lambda _fields: text)
+
+
+def task_template_of(text: str) -> Template:
+    """Parse a text of a task, which is a template where it has blocks or comments alone, too."""
+    return _parsed(text) if any(mark in text for mark in _OPENS_ANY) else template_of(text)
+
+
+def _parsed(text: str) -> Template:
     from optimize_eval.templates import environment as jinja  # noqa: PLC0415  see above
     from optimize_eval.templates.bounded import is_bounded  # noqa: PLC0415
 
@@ -53,11 +61,7 @@ def template_of(text: str) -> Template:
         return Template(lines, partial(jinja.rendered, jinja.compiled(environment, tree)))
     from optimize_eval.templates.hosted import render  # noqa: PLC0415  few templates have loops
 
-    return Template(
-        lines,
-        lambda fields: render(text, {name: fields[name] for name in lines if name in fields}),
-        is_bounded=False,
-    )
+    return Template(lines, lambda fields: render(text, fields, lines), is_bounded=False)
 
 
 @cache

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from jinja2.sandbox import SandboxedEnvironment
 
 from optimize_eval.templates import hosted
+from optimize_eval.templates.conversation import with_conversation
 from optimize_eval.templates.fault import TemplateFault
-from optimize_eval.templates.template import template_of
+from optimize_eval.templates.template import task_template_of, template_of
 
 NAMES = st.sampled_from(["a", "b", "long_name"])
 VALUES = st.text() | st.integers() | st.booleans() | st.none() | st.lists(st.text(max_size=3), max_size=3)
@@ -23,8 +24,8 @@ def end_of_the_host() -> Iterator[None]:
     hosted.close()
 
 
-def text_of(template: str, **fields: Any) -> str:
-    return template_of(template).render(fields)
+def text_of(template: str, fields: Any = None, /, **named: Any) -> str:
+    return template_of(template).render(named if fields is None else fields)
 
 
 @given(st.text().filter(lambda text: "{{" not in text))
@@ -159,6 +160,101 @@ def test_what_may_take_long_or_much_is_not_rendered_in_our_process(expression: s
 def test_what_goes_with_its_fields_is_rendered_in_our_process() -> None:
     for expression in ("n | round(2, 'floor')", "t ~ ', ' ~ t", "t | default('none')", "l[:5] | tojson"):
         assert template_of(f"{{{{ {expression} }}}}").is_bounded, expression
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("('{\"a\": [1]}' | fromjson).a[0]", "1"),
+        ("'say \"x\"\n' | json_escape", r"say \"x\"\n"),
+        ("l | zip([1, 2]) | tojson", '[["x", 1], ["y", 2]]'),
+        ("m | merge({'b': 2}, {'items': 4})", '{"items": 4, "b": 2}'),
+        ("t | regex_replace('(a)(d)', '\\\\2\\\\1')", "daa"),
+        ("t | regex_replace('A', '-', 1, ignorecase=true)", "-da"),
+        ("m | tojson(indent=2) | length", "16"),
+    ],
+)
+def test_what_filters_of_tasks_make(expression: str, text: str) -> None:
+    assert text_of(f"{{{{ {expression} }}}}", m={"items": 3}, t="ada", l=["x", "y"]) == text
+    assert (
+        text_of(f"{{% set all = {expression} %}}{{{{ all }}}}", m={"items": 3}, t="ada", l=["x", "y"]) == text
+    )
+
+
+def test_a_replacement_that_would_take_for_ever_ends_soon() -> None:
+    with pytest.raises(TemplateFault, match="takes longer than 1 s"):
+        text_of("{{ t | regex_replace('(a+)+$', 'b') }}", t="a" * 40 + "!")
+
+
+def test_filters_that_go_once_through_their_fields_are_applied_in_our_process() -> None:
+    for expression in ("t | fromjson", "t | json_escape", "l | zip(l)", "m | merge(m)"):
+        assert template_of(f"{{{{ {expression} }}}}").is_bounded, expression
+    for expression in ("t | regex_replace('a', 'b')", "l | zip(*l)", "m | merge(**m)", "t.join(l)"):
+        assert not template_of(f"{{{{ {expression} }}}}").is_bounded, expression
+
+
+def test_a_text_of_a_task_is_a_template_where_it_has_blocks_alone() -> None:
+    assert task_template_of("{% if a %}x{% endif %}{# why #}").render({"a": 1}) == "x"
+    assert task_template_of("{ a }").render({}) == "{ a }"
+
+
+CONVERSATION = {
+    "items": [
+        {"type": "message", "role": "system", "content": "Be brief."},
+        {"type": "message", "role": "user", "content": "Hi?"},
+        {"type": "message", "role": "assistant", "content": "Ho."},
+        {"type": "message", "role": "user", "content": "Where?"},
+        {"type": "function_call", "name": "look", "arguments": {"at": "map"}, "call_id": "1"},
+        {"type": "message", "role": "assistant", "content": "Here."},
+    ],
+    "completion": {"id": "r1", "choices": [{"message": {"content": "Here."}, "logprobs": [0.5]}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{{ solver_output.output }} {{ solver_output }} {{ model_output }}", "Here. Here. Here."),
+        ("{{ solver_output.output.choices[0].message.content }}", "Here."),
+        ("{{ solver_output.output['choices'][0]['logprobs'] }}{{ model_output.id }}", "[0.5]r1"),
+        ("{{ model_output | upper }}{{ model_output[0] }}{{ model_output | tojson }}", 'HERE.H"Here."'),
+        ("{{ model_outputs[0] }}{{ model_outputs[0].choices[0].message.role }}", "Ho.assistant"),
+        ("{{ messages[0]['content'] }}{{ solver_output.messages | length }}", "Be brief.5"),
+        ("{{ messages | last }}", '{"role": "assistant", "content": "Here."}'),
+        ("{{ input_prompt }}", "Where?"),
+        ("{{ trace.items[4].name }}{{ trace.function_calls[0].arguments.at }}", "lookmap"),
+        ("{{ trace.get_last_assistant_text() }}{{ trace.get_last_user_text() }}", "Here.Where?"),
+        ("{{ (trace | tojson | fromjson)[5].content }}", "Here."),
+        ("{{ sample.x }}", "1"),
+    ],
+)
+def test_a_conversation_looks_alike_in_our_process_and_in_the_host(template: str, text: str) -> None:
+    fields = with_conversation({"sample": {"x": 1}}, CONVERSATION)
+    here, there = template_of(template), template_of("{% set a = 1 %}" + template)
+    assert (here.is_bounded, there.is_bounded) == (True, False)
+    assert here.render(fields) == there.render(fields) == text
+
+
+def test_a_conversation_without_a_reply_has_empty_outputs() -> None:
+    fields = with_conversation({}, {"items": [{"type": "message", "role": "user", "content": "Hi?"}]})
+    assert text_of("{{ model_output }}|{{ input_prompt }}|{{ model_outputs | length }}", fields) == "|Hi?|0"
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ ().__class__.__base__.__subclasses__() }}",
+        "{{ trace.__init__.__globals__ }}",
+        "{{ solver_output.output.__class__.__mro__ }}",
+        "{{ trace['__class__'] }}",
+        "{{ trace | attr('__class__') }}",
+        "{{ trace.get_last_user_text.__func__.__globals__ }}",
+        "{{ '{0.__class__}'.format(trace) }}",
+    ],
+)
+def test_no_walk_over_attributes_leaves_the_values(template: str) -> None:
+    with pytest.raises(TemplateFault):
+        text_of(template, with_conversation({}, CONVERSATION))
 
 
 def test_a_host_that_ended_a_template_renders_the_next_one() -> None:
