@@ -1,24 +1,23 @@
 """Scorers that are code of a task: called for each sample, or once for all of them."""
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
 from optimize_eval.errors import EvaluationError
-from optimize_eval.tasks.definitions.score.fields import Case
+from optimize_eval.tasks.definitions.score.fields import Case, plain
 from optimize_eval.tasks.definitions.score.parts import AllSamplesScorer, PythonScorer
 from optimize_eval.tasks.definitions.score.scored import Scored, kind, scored_by_code, unusable
 from optimize_eval.tasks.definitions.score.shipped import Scoring
 from optimize_eval.tasks.definitions.score.tools import Tools
-from optimize_eval.tasks.definitions.solve.trace import Trace
 
 _FUNCTION = "compute_scores"
 
 
 def python(how: PythonScorer, tools: Tools) -> Scoring:
     def score(case: Case, deadline: float) -> Scored:
-        output = {} if case.trace is None else {"solver_output": _plain(case.trace)}
+        output = {} if case.trace is None else {"solver_output": plain(case.trace)}
         arguments = {"sample": case.sample, **output}
         return scored_by_code(tools.snippets.call(how.snippet, _FUNCTION, arguments, deadline))
 
@@ -69,7 +68,3 @@ def _checked(returned: Any, count: int) -> Sequence[Any]:
     if len(returned) != count:
         raise unusable(f"compute_scores returned {len(returned)} entries for {count} samples")
     return returned
-
-
-def _plain(trace: Trace) -> Mapping[str, Any]:
-    return {"items": [dict(item) for item in trace.items], "completion": dict(trace.completion)}

@@ -1,11 +1,11 @@
-"""What templates of scorers see of a sample and of its trace."""
+"""What a scorer is given: a sample, what was said about it, and both as templates see them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from optimize_eval.prompts.messages import ASSISTANT, USER
-from optimize_eval.tasks.definitions.promised import output_of
+from optimize_eval.prompts.messages import ASSISTANT
 from optimize_eval.tasks.definitions.solve.trace import Trace
+from optimize_eval.templates.conversation import with_conversation
 
 
 class Case(NamedTuple):
@@ -26,22 +26,12 @@ def case_of(sample: Mapping[str, Any], trace: Trace | None, place: int | None = 
     return Case(sample, trace, variables(sample, trace), place)
 
 
-def variables(sample: Mapping[str, Any], trace: Trace | None) -> dict[str, Any]:
+def variables(sample: Mapping[str, Any], trace: Trace | None) -> Mapping[str, Any]:
     """Give a template's variables; without a trace there is the sample alone."""
-    if trace is None:
-        return {"sample": sample}
-    said = output_of({"items": trace.items, "completion": trace.completion})
-    return {
-        "sample": sample,
-        "solver_output": said,
-        "model_output": said.output,
-        "messages": said.messages,
-        "trace": said.trace,
-        "input_prompt": _input_prompt(said.messages),
-    }
+    fields = {"sample": sample}
+    return fields if trace is None else with_conversation(fields, plain(trace))
 
 
-def _input_prompt(messages: Sequence[Mapping[str, Any]]) -> str:
-    """Find the user's last text before the model's last reply."""
-    last = max((place for place, one in enumerate(messages) if one["role"] == ASSISTANT), default=0)
-    return next((one["content"] for one in reversed(messages[:last]) if one["role"] == USER), "")
+def plain(trace: Trace) -> dict[str, Any]:
+    """Give a trace as plain JSON."""
+    return {"items": list(trace.items), "completion": trace.completion}

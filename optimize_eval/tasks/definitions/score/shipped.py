@@ -17,7 +17,7 @@ from optimize_eval.tasks.definitions.score.parts import (
 )
 from optimize_eval.tasks.definitions.score.scored import Scored, unusable
 from optimize_eval.tasks.definitions.score.tools import Tools, evaluator_keys
-from optimize_eval.templates.template import template_of
+from optimize_eval.templates.template import task_template_of
 
 Scoring = Callable[[Case, float], Scored | Skip]
 Text = Callable[[Case], str]
@@ -111,7 +111,7 @@ def program(how: Program, tools: Tools) -> Scoring:
 
 def text_of(template: str) -> Text:
     """Parse a template, which is rendered for each case."""
-    render = template_of(template).render
+    render = task_template_of(template).render
     return lambda case: render(case.fields)
 
 

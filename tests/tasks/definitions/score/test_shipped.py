@@ -158,3 +158,22 @@ def test_a_field_that_is_missing_is_a_failure_of_the_scorer() -> None:
     with live(StringEquals(ground_truth="{{ sample.target }}")) as scorer:
         said = failure(scorer, {"answer": "x"}, trace("x"))
     assert said.startswith("scorer s: bad_template: there is no 'target'")
+
+
+SEEN = {  # what a template says of a conversation
+    "{{ solver_output.output }}": "b",
+    "{{ solver_output.output.choices[0].message.content }}": "b",
+    "{{ model_output }} {{ input_prompt }}": "b q",
+    "{{ messages[0].content }}": "q",
+    "{{ trace.get_last_user_text() }}": "q",
+    "{% for one in messages %}{{ one.role }} {% endfor %}": "user assistant ",
+    "{% if true %}b{% endif %}": "b",
+    "{{ trace.function_calls[0].name }}": "find",
+}
+
+
+@pytest.mark.parametrize(("template", "text"), SEEN.items())
+def test_templates_see_the_conversation(template: str, text: str) -> None:
+    with live(StringEquals(ground_truth=template, value="{{ sample.text }}")) as scorer:
+        result = scored(scorer, {"text": text}, trace("b", FIND, question="q"))
+    assert result.metadata["answer_gt"] == text
