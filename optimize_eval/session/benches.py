@@ -11,6 +11,7 @@ from typing import Any
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.board.cells import benched_models
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
@@ -197,7 +198,7 @@ def _board(prepared: PreparedBench, stored: StoredRun, *, include_per_example: b
     return make_board(
         stored,
         prepared.files,
-        {spec.name: spec.name for spec in prepared.plan.specs},
+        benched_models(stored),
         prepared.folder / LEADERBOARD,
         settings=prepared.settings,
         include_per_example=include_per_example,

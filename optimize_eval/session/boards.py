@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.findings.board.cells import BenchedModel, is_owed
 from optimize_eval.findings.board.document import board_of
 from optimize_eval.findings.board.examples import STEM
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
-from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 
@@ -16,15 +16,15 @@ from optimize_eval.tasks import TaskFile
 def make_board(
     stored: StoredRun,
     files: Sequence[TaskFile],
-    models: Mapping[str, str],
+    models: Sequence[BenchedModel],
     path: Path,
     *,
     settings: Mapping[str, Any],
     metric: str | None = None,
     include_per_example: bool = False,
 ) -> Board | None:
-    """Make and keep the leaderboard of evaluators that stand for models; None while calls are owed."""
-    if any(stored.ledger.count(OWED, stored.layout.units_of(name)) for name in models):
+    """Make and keep the leaderboard of models; None while calls are owed."""
+    if any(is_owed(stored, model) for model in models):
         return None
     board = board_of(
         stored, files, models, settings=settings, metric=metric, include_per_example=include_per_example

@@ -10,6 +10,7 @@ from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.board.cells import scored_by
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.kinds.task import task_spec
 from optimize_eval.protocol import ScoreRange
@@ -57,9 +58,10 @@ class Bench:
     def board(self, run: StoredRun, evaluators: Sequence[str]) -> Board | None:
         """Make a leaderboard by the new scores, which `evaluators` gave, one for each model."""
         name = self._scorer.name
-        called = dict(zip(evaluators, [model["name"] for model in self._models], strict=True))
+        named = zip(evaluators, [model["name"] for model in self._models], strict=True)
+        models = scored_by(run, dict(named))
         settings = {**self._manifest["settings"], "scorer": name}
-        return make_board(run, self._files, called, self.path, settings=settings, metric=name)
+        return make_board(run, self._files, models, self.path, settings=settings, metric=name)
 
 
 def _files_again(manifest: Manifest) -> list[TaskFile]:

@@ -50,8 +50,8 @@ RIGHT = "str(2 * int(asked['prompt'].split()[0]))"
 OFTEN_WRONG = "str(2 * int(asked['prompt'].split()[0]) + (int(asked['prompt'].split()[0]) % 3 == 0))"
 
 
-def board_in(folder: Path) -> dict[str, Any]:
-    board: dict[str, Any] = orjson.loads((folder / "leaderboard.json").read_bytes())
+def board_in(folder: Path, name: str = "leaderboard.json") -> dict[str, Any]:
+    board: dict[str, Any] = orjson.loads((folder / name).read_bytes())
     return board
 
 

@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from optimize_eval.findings.board.by_task import difference_over
+from optimize_eval.findings.board.cells import benched_models
 from optimize_eval.findings.board.document import board_of
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.board.verdict import seen_from
@@ -48,7 +49,7 @@ def board_and_folder(
     told = categories or {}
     files = [_file(name, len(got), told.get(name)) for name, got in next(iter(models.values())).items()]
     stored = open_stored(run.write(folder))
-    found = board_of(stored, files, {name: name for name in models}, settings={}, **settings)
+    found = board_of(stored, files, benched_models(stored), settings={}, **settings)
     return found.to_dict(), folder
 
 

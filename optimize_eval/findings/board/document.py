@@ -12,6 +12,7 @@ from itertools import accumulate, combinations
 from typing import Any
 
 from optimize_eval.findings.board.by_task import difference_over
+from optimize_eval.findings.board.cells import BenchedModel, model_names
 from optimize_eval.findings.board.models import ByExample, RankedModel, model_of
 from optimize_eval.findings.board.outcomes import CountedTask, read_outcomes, tasks_of
 from optimize_eval.findings.board.shapes import SCHEMA, Board, ModelPair, ScoredFile
@@ -34,25 +35,26 @@ _MOST_NAMED = 5
 def board_of(
     run: StoredRun,
     files: Sequence[TaskFile],
-    models: Mapping[str, str],
+    models: Sequence[BenchedModel],
     *,
     settings: Mapping[str, Any],
     metric: str | None = None,
     include_per_example: bool = False,
 ) -> Board:
-    """Make the leaderboard of evaluators that stand for models, with nothing owed; splits are files.
+    """Make the leaderboard of models, with nothing owed; splits are files.
 
-    `models` says by evaluator what a model is called; `metric` names who scored in place of a task's metric.
+    `metric` names who scored in place of a task's metric.
     """
     tasks = list(tasks_of(files, run.layout))
     every = list(_models(run, tasks, models, metric, with_examples=include_per_example))
     pairs = _pairs(every, tasks, run.layout.seed)
-    changed = [called for name, called in models.items() if name in run.ledger.changed]
+    changed = [model.name for model in models if model.has_changed]
     ranked = [
         replace(model.scores, win_rate=_win_rate(model.scores.adapter, pairs))
         for model in sorted(every, key=_rank)
     ]
-    doubts = [*doubts_of_models(ranked, _written(run, models)), *_unlike_skips(every)]
+    written = {model.name: model.text for model in models}
+    doubts = [*doubts_of_models(ranked, written), *_unlike_skips(every)]
     first, spent = every[0].scores, run.ledger.ledger.spending.to_dict()
     return Board(
         schema=SCHEMA,
@@ -74,26 +76,19 @@ def board_of(
 def _models(
     run: StoredRun,
     tasks: Sequence[CountedTask],
-    models: Mapping[str, str],
+    models: Sequence[BenchedModel],
     metric: str | None,
     *,
     with_examples: bool,
 ) -> Iterator[RankedModel]:
     layout = run.layout
     with run.reader() as reader:
-        for name, called in models.items():
+        for model in models:
             files = {
-                cell.split: read_outcomes(reader, cell, layout, with_records=with_examples)
-                for cell in layout.cells
-                if cell.evaluator == name
+                split: read_outcomes(reader, cell, layout, with_records=with_examples)
+                for split, cell in model.cells.items()
             }
-            yield model_of(called, tasks, files, metric, with_examples=with_examples)
-
-
-def _written(run: StoredRun, models: Mapping[str, str]) -> dict[str, str]:
-    """Say by what a model is called how it is written."""
-    written = {entry["name"]: entry["text"] for entry in run.manifest["evaluators"]}
-    return {called: written[called] for called in models.values() if called in written}
+            yield model_of(model.name, tasks, files, metric, with_examples=with_examples)
 
 
 def expected_board(files: Sequence[TaskFile], layout: Layout) -> Board:
@@ -109,7 +104,7 @@ def expected_board(files: Sequence[TaskFile], layout: Layout) -> Board:
         for task in tasks_of(files, layout)
     ]
     return Board.of_what_is_known(
-        {"models": [{"adapter": name, "tasks": tasks} for name in layout.evaluators]}
+        {"models": [{"adapter": name, "tasks": tasks} for name in model_names(layout)]}
     )
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed
 from optimize_eval.findings.board.outcomes import FileOutcomes, example_of, read_outcomes
 from optimize_eval.findings.board.shapes import Board, BoardExample, ModelScores, ScoredFile
 from optimize_eval.findings.board.stored import ANEW, is_bench_folder, load_board, load_own_board
 from optimize_eval.store.folder import BOARDS, LEADERBOARD
 from optimize_eval.store.layout import Layout
-from optimize_eval.store.ledger import OWED
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.jsonl.files import SPEC
 
@@ -35,7 +35,8 @@ def with_examples(board: Board, run: StoredRun) -> Board:
         return board
     try:
         places = list(_places(board.files, run.layout))
-        models = tuple(_with_examples(model, run, places) for model in board.models)
+        benched = {model.name: model for model in benched_models(run)}
+        models = tuple(_with_examples(model, run, benched[model.adapter], places) for model in board.models)
     except (LookupError, TypeError, ValueError):  # somebody edited it
         raise UsageError(f"{run.folder / LEADERBOARD} is not as bench wrote it", hint=ANEW) from None
     return replace(board, models=models)
@@ -50,11 +51,15 @@ def _places(files: tuple[ScoredFile, ...], layout: Layout) -> Iterator[_TaskPlac
         yield from ((split.name, slice(start, start + step)) for start in range(0, size, step))
 
 
-def _with_examples(model: ModelScores, run: StoredRun, places: list[_TaskPlace]) -> ModelScores:
+def _with_examples(
+    model: ModelScores, run: StoredRun, benched: BenchedModel, places: list[_TaskPlace]
+) -> ModelScores:
     layout = run.layout
-    cells = [cell for cell in layout.cells if cell.evaluator == model.adapter]
     with run.reader() as reader:
-        files = {cell.split: read_outcomes(reader, cell, layout, with_records=True) for cell in cells}
+        files = {
+            split: read_outcomes(reader, cell, layout, with_records=True)
+            for split, cell in benched.cells.items()
+        }
     tasks = [
         replace(task, per_example=tuple(_examples(files[name], layout.split(name).lines, examples)))
         for task, (name, examples) in zip(model.tasks, places, strict=True)
@@ -70,8 +75,7 @@ def _examples(file: FileOutcomes, lines: tuple[int | None, ...], examples: slice
 
 def stored_board(stored: StoredRun) -> Board | None:
     """Load the board of a bench; None where it did not come to its end."""
-    own = [entry["name"] for entry in stored.manifest["evaluators"]]
-    if any(stored.ledger.count(OWED, stored.layout.units_of(name)) for name in own):
+    if any(is_owed(stored, model) for model in benched_models(stored)):
         return None
     return load_own_board(str(stored.folder)) if (stored.folder / LEADERBOARD).exists() else None
 

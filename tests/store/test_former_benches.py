@@ -1,0 +1,76 @@
+"""Benches of the version before this one, whose models were evaluators (a fixture, made by that version).
+
+`bench tasks.jsonl mixed.jsonl --model toy --model silent --model four=cmd:./model.sh -e 'short=@length_limit
+--max 1' --out benched` made it, in the folder `former`.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from optimize_eval import load_run
+from tests.cli.benches import board_in, timeless
+from tests.front_door import Cli
+
+FORMER = Path(__file__).parent / "former"
+SHORT = "short=@length_limit --max 1"
+BENCH = ("bench", "tasks.jsonl", "mixed.jsonl", *("--model", "toy", "--model", "silent"))
+COMMAND = (*BENCH, "--model", "four=cmd:./model.sh", "-e", SHORT)
+OF_A_BOARD = ("models", "pairs", "verdict", "tasks", "adapter", "files")
+
+
+@pytest.fixture
+def former(tmp_path: Path) -> Path:
+    """Give the folder of the bench, beside what it was about."""
+    shutil.copytree(FORMER, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "benched"
+
+
+def test_it_is_reported_and_checked_and_stays_what_it_is(cli: Cli, former: Path) -> None:
+    before = {path.name: path.read_bytes() for path in former.iterdir()}
+    told = cli("report", "benched", "--json")
+    assert told.status == 0, told.stderr
+    assert {key: told.json[key] for key in OF_A_BOARD} == {key: board_in(former)[key] for key in OF_A_BOARD}
+    assert [*told.json["boards"]] == ["short"]
+    checked = cli("report", "benched", "--check")
+    assert (checked.status, checked.stdout.split(", ")[1]) == (0, "0 differ\n"), checked.stdout
+    assert (
+        cli("report", "benched", "--fail-under", "toy@tasks=0.2", "--fail-under", "four.short=0.4").status
+        == 0
+    )
+    assert [*load_run(former).boards] == ["", "short"]
+    assert "four did not run 1 of 4 tasks: arith-sum" in cli("report", "benched").stdout
+    assert cli("report", "benched", "--format", "html").status == 0
+    (former / "report.html").unlink()
+    assert {path.name: path.read_bytes() for path in former.iterdir()} == before
+
+
+def test_it_is_compared_with_a_bench_of_today(cli: Cli, former: Path) -> None:
+    assert cli(*COMMAND, "--out", "now").status == 0
+    now = former.with_name("now")
+    for name in ("leaderboard.json", "leaderboard.short.json"):
+        boards = [timeless(board_in(folder, name)) for folder in (former, now)]
+        for board in boards:
+            del board["settings"], board["spent"]
+        assert boards[0] == boards[1], name
+    told = cli("diff", "benched", "now", "--json")
+    assert told.status == 0, told.stderr
+    assert {one["model"]: one["predictions_changed"] for one in told.json["models"]} == {
+        "toy": 0,
+        "silent": 0,
+        "four": 0,
+    }
+
+
+def test_it_is_rescored(cli: Cli, former: Path) -> None:
+    before = board_in(former)
+    done = cli("rescore", "benched", "-e", "long=@length_limit --min 1", "--json")
+    assert done.status == 0, done.stderr
+    assert {one["adapter"]: one["tasks"][0]["metric"] for one in done.json["models"]} == {
+        "toy": "long",
+        "silent": "long",
+        "four": "long",
+    }
+    assert board_in(former) == before
+    assert cli("report", "benched", "--check").status == 0
