@@ -33,12 +33,16 @@ _OVERFIT = {
 
 
 def tables_of(summary: Summary) -> list[list[Row]]:
-    """Give the rows of each evaluator and task model, sorted by mean; none while a run is not complete."""
+    """Give the rows of each evaluator and task model, sorted by mean; none while a run is not complete.
+
+    Those that have no scores on the deciding split are for others alone, and in no table.
+    """
     return [] if summary.units.owed or summary.changed else list(_tables(summary))
 
 
 def _tables(summary: Summary) -> Iterator[list[Row]]:
-    where = dict.fromkeys((row.evaluator, row.task_model) for row in summary.rows)
+    there = [row for row in summary.rows if summary.decided_on in row.splits]
+    where = dict.fromkeys((row.evaluator, row.task_model) for row in there)
     for evaluator, task_model in where:
         rows = [r for r in summary.rows if (r.evaluator, r.task_model) == (evaluator, task_model)]
         if all(row.splits[summary.decided_on].mean is None for row in rows):

@@ -8,7 +8,7 @@ from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import PROTOCOL_VERSION, ScoreRange
 from optimize_eval.run.plan import Plan
 from optimize_eval.store.document import SCHEMA
-from optimize_eval.store.layout import Split
+from optimize_eval.store.layout import Layout, Split
 from optimize_eval.store.manifest import RUN, Manifest
 from optimize_eval.version import VERSION
 
@@ -31,7 +31,7 @@ def manifest_of(
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan": plan.digest,
         "evaluators": [
-            entry_of(identity, score_range)
+            {**entry_of(identity, score_range), **_splits_of(identity.name, layout)}
             for identity, score_range in zip(plan.identities, layout.score_ranges, strict=True)
         ],
         "candidates": _candidates(plan),
@@ -50,6 +50,12 @@ def manifest_of(
 def entry_of(identity: Identity, score_range: ScoreRange) -> dict[str, Any]:
     """Write down an evaluator."""
     return {**identity.to_dict(), "score_range": str(score_range)}
+
+
+def _splits_of(evaluator: str, layout: Layout) -> dict[str, list[str]]:
+    """Name the splits that an evaluator is for, where it is not for all."""
+    names = layout.splits_of.get(evaluator)
+    return {} if names is None else {"splits": list(names)}
 
 
 def _candidates(plan: Plan) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -31,6 +31,8 @@ from optimize_eval.run.splits import (
 )
 from optimize_eval.store.keys import key_of
 from optimize_eval.store.layout import MOST_UNITS, SINGLE, Cell, Layout, Split
+
+NO_SPLITS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 _LARGEST_SEED = 2**63 - 1
 
@@ -87,6 +89,10 @@ class Plan:
         of_unit = {"repeat": repeat} if example.line is None else {"line": example.line, "repeat": repeat}
         return Unit(number, key, contents.evaluator, payload, {**contents.coordinates, **of_unit})
 
+    def evaluator_of(self, number: int) -> int:
+        """Find which evaluator a unit is of."""
+        return self._contents[self.layout.place(number).cell].evaluator
+
     @cached_property
     def digest(self) -> str:
         """Digest what makes two runs the same run."""
@@ -98,6 +104,7 @@ class Plan:
             [self.model_digests.get(name or "", name) for name in layout.task_models],
             [(split.name, split.lines, split.sha256) for split in layout.splits],
             [layout.repeats, layout.baseline, layout.seed],
+            *([sorted(layout.splits_of.items())] if layout.splits_of else []),
         ]
         return _sha256(orjson.dumps(parts))
 
@@ -118,18 +125,18 @@ class Plan:
 
     @cached_property
     def _contents(self) -> list["_CellContents"]:
-        layout = self.layout
-        axes = product(
-            range(len(layout.evaluators)),
-            range(len(layout.candidates)),
-            layout.task_models,
-            range(len(layout.splits)),
-        )
-        return [self._cell(*chosen, cell) for chosen, cell in zip(axes, layout.cells, strict=True)]
+        return list(map(self._cell, self.layout.cells))
 
-    def _cell(
-        self, evaluator: int, candidate: int, task_model: str | None, split: int, cell: Cell
-    ) -> "_CellContents":
+    @cached_property
+    def _places(self) -> tuple[Mapping[str, int], ...]:
+        layout = self.layout
+        axes = layout.evaluators, layout.candidates, [split.name for split in layout.splits]
+        return tuple({name: place for place, name in enumerate(names)} for names in axes)
+
+    def _cell(self, cell: Cell) -> "_CellContents":
+        names = cell.evaluator, cell.candidate, cell.split
+        evaluator, candidate, split = (at[name] for at, name in zip(self._places, names, strict=True))
+        task_model = cell.task_model
         coordinates = {"evaluator": cell.evaluator, "candidate": cell.candidate, "task_model": task_model}
         return _CellContents(
             evaluator,
@@ -168,8 +175,12 @@ def plan_run(
     seed: int = 0,
     cluster_by: str | None = None,
     group_by: Sequence[str] = (),
+    splits_of: Mapping[str, Sequence[str]] = NO_SPLITS,
 ) -> Plan:
-    """Put the axes together; raises UsageError where they do not fit each other."""
+    """Put the axes together; raises UsageError where they do not fit each other.
+
+    `splits_of` names the splits of evaluators that are for some alone, such as the scorers of tasks.
+    """
     specs = sighted(specs, candidates, sources)
     _check_axes(candidates, sources, task_models, seed)
     names = tuple(candidate.name for candidate in candidates)
@@ -187,7 +198,8 @@ def plan_run(
         seed=seed,
         cluster_by=cluster_by,
         group_by=tuple(group_by),
-        compares_models=bool(models),
+        compares_models=bool(models) and not splits_of,
+        splits_of={name: tuple(splits) for name, splits in splits_of.items()},
     )
     _check_size(layout)
     return Plan(

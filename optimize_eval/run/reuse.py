@@ -85,7 +85,7 @@ class _Reuse:
                 continue
             started_at = str(record.get("started_at", ""))
             for number in self.wanted.get(str(record.get("key")), ()):
-                place = self._evaluator(number)
+                place = self.plan.evaluator_of(number)
                 before = newer.get(number) or self.found.get(number)
                 is_newer = before is None or before.started_at < started_at
                 is_same = self._program(place) in programs.get(str(record["evaluator"]), ())
@@ -165,9 +165,6 @@ class _Reuse:
         many = copy_outputs(self.run.folder, other.folder, models)
         if many and self.plan.models:
             self.notes.append(replies_reused(many, other.folder))
-
-    def _evaluator(self, number: int) -> int:
-        return number // (self.plan.layout.size // len(self.plan.specs))
 
     def _program(self, place: int) -> tuple[str, str]:
         return self.plan.identities[place].sha256, str(self.plan.specs[place].score_range)

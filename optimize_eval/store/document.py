@@ -5,7 +5,8 @@ says which of their products there are, with the counts at the end of the last s
 the last command named, in its order. What a command is about, a manifest, is made of these.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from optimize_eval.store.keys import CellName, name_in_cells, versions_of
@@ -96,6 +97,21 @@ def cell_of(name: CellName, counts: Sequence[int]) -> dict[str, Any]:
     return dict(zip(keys, (*name, *counts), strict=True))
 
 
+def cells_among(
+    evaluators: Iterable[Mapping[str, Any]],
+    candidates: Sequence[str],
+    task_models: Sequence[str | None],
+    splits: Iterable[str],
+) -> Iterator[CellName]:
+    """List the cells of axes, in their order; an evaluator may be for some splits alone."""
+    every = tuple(splits)
+    for evaluator in evaluators:
+        own = evaluator.get("splits", every)
+        yield from product(
+            (evaluator["name"],), candidates, task_models, [name for name in every if name in own]
+        )
+
+
 def upgraded(document: Document) -> Document:
     """Read run.json of the first version as one of this; raises NotARun where it is not as it was written."""
     try:
@@ -118,6 +134,7 @@ def document_of(first: Manifest) -> Document:
     shared = ("repeats", "baseline", "seed", "cluster_by", "group_by", "task_models")
     splits = first["splits"]
     models, candidates = first["task_models"], [candidate["name"] for candidate in first["candidates"]]
+    sizes = {split["name"]: len(split["lines"]) * first["repeats"] for split in splits}
     return {
         "schema": SCHEMA,
         **{key: first[key] for key in _KEPT if key in first},
@@ -130,11 +147,8 @@ def document_of(first: Manifest) -> Document:
         "splits": [{key: split[key] for key in ("name", "lines", "sha256")} for split in splits],
         "repeats": first["repeats"],
         "cells": [
-            cell_of((e, c, m, split["name"]), (0, 0, 0, len(split["lines"]) * first["repeats"]))
-            for e in names
-            for c in candidates
-            for m in models
-            for split in splits
+            cell_of(name, (0, 0, 0, sizes[name[3]]))
+            for name in cells_among(evaluators, candidates, models, sizes)
         ],
         "selection": {
             "evaluators": names,

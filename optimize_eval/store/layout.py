@@ -1,10 +1,12 @@
 """The shape of a run: its axes by name, and the order in which their product is counted.
 
 A unit's number is its place in the order (evaluator, candidate, task model, split, line, repeat); a cell is
-the stretch of units that share the first four. Plans, journals and summaries all count by this; what the
-axes hold (texts, programs, examples) is the plan's.
+the stretch of units that share the first four. An evaluator may be for some splits alone: then it has no
+cells on the others. Plans, journals and summaries all count by this; what the axes hold (texts, programs,
+examples) is the plan's.
 """
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -80,10 +82,15 @@ class Layout:
     group_by: tuple[str, ...] = ()
     margins: Mapping[str, float] = field(default_factory=dict)  # of evaluators: what is too little to matter
     compares_models: bool = False  # task models are called, and are compared with the first of them
+    splits_of: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # of evaluators for some alone
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        axes = list(product(self.evaluators, self.candidates, self.task_models, self.splits))
+        axes = [
+            axes
+            for name in self.evaluators
+            for axes in product((name,), self.candidates, self.task_models, self.splits_for(name))
+        ]
         sizes = [len(split.lines) * self.repeats for *_, split in axes]
         starts = accumulate(sizes, initial=0)
         return tuple(
@@ -99,18 +106,17 @@ class Layout:
 
     def units_of(self, evaluator: str) -> range:
         """Give the numbers of all units of an evaluator, which follow each other."""
-        share = self.size // len(self.evaluators)
-        start = share * self.evaluators.index(evaluator)
-        return range(start, start + share)
+        return self._units[evaluator]
+
+    def splits_for(self, evaluator: str) -> tuple[Split, ...]:
+        """Give the splits that an evaluator is for."""
+        names = self.splits_of.get(evaluator)
+        return self.splits if names is None else tuple(split for split in self.splits if split.name in names)
 
     def place(self, number: int) -> Place:
         """Find a unit by its number."""
-        block, rest = divmod(number, self._block)
-        which = 0
-        while rest >= self._split_sizes[which]:
-            rest -= self._split_sizes[which]
-            which += 1
-        return Place(block * len(self.splits) + which, *divmod(rest, self.repeats))
+        cell = bisect_right(self._cell_starts, number) - 1
+        return Place(cell, *divmod(number - self._cell_starts[cell], self.repeats))
 
     def number(self, record: Mapping[str, Any]) -> int | None:
         """Find the number of the unit that a record is of; None where it is of none of ours."""
@@ -141,13 +147,22 @@ class Layout:
         names = [split.name for split in self.splits]
         return "val" if "val" in names else names[0]
 
-    @cached_property
-    def _split_sizes(self) -> tuple[int, ...]:
-        return tuple(len(split.lines) * self.repeats for split in self.splits)
+    def deciding_for(self, evaluator: str) -> str:
+        """Name that split among those that an evaluator is for."""
+        names = [split.name for split in self.splits_for(evaluator)]
+        return self.deciding if self.deciding in names else names[0]
 
     @cached_property
-    def _block(self) -> int:
-        return sum(self._split_sizes)
+    def _units(self) -> dict[str, range]:
+        ends = {cell.evaluator: cell.start + cell.size for cell in self.cells}
+        return {
+            name: range(start, end)
+            for (name, end), start in zip(ends.items(), (0, *ends.values()), strict=False)
+        }
+
+    @cached_property
+    def _cell_starts(self) -> list[int]:
+        return [cell.start for cell in self.cells]
 
     @cached_property
     def _starts(self) -> dict[tuple[str, str, str | None, str], int]:

@@ -27,6 +27,7 @@ def layout_of(manifest: Manifest) -> Layout:
     """Read the axes back; a report needs no more than these and the journal."""
     try:
         check_shape(manifest)
+        splits_of = _splits_of(manifest)
         layout = Layout(
             evaluators=tuple(evaluator["name"] for evaluator in evaluators_of(manifest)),
             score_ranges=tuple(ScoreRange(evaluator["score_range"]) for evaluator in evaluators_of(manifest)),
@@ -42,7 +43,8 @@ def layout_of(manifest: Manifest) -> Layout:
                 str(name): float(margin)
                 for name, margin in manifest.get("settings", {}).get("margins", {}).items()
             },
-            compares_models=bool(manifest.get("models")),
+            compares_models=bool(manifest.get("models")) and not splits_of,  # a board compares them itself
+            splits_of=splits_of,
         )
         _check_layout(layout)
     except MISSHAPEN as error:
@@ -53,6 +55,12 @@ def layout_of(manifest: Manifest) -> Layout:
 def evaluators_of(manifest: Manifest) -> list[dict[str, Any]]:
     """List the evaluators that were named, then those that were added; units are counted in this order."""
     return [*manifest["evaluators"], *additions_of(manifest)]
+
+
+def _splits_of(manifest: Manifest) -> dict[str, tuple[str, ...]]:
+    """Give the splits of evaluators that are for some alone."""
+    entries = evaluators_of(manifest)
+    return {entry["name"]: tuple(entry["splits"]) for entry in entries if "splits" in entry}
 
 
 def is_bench(manifest: Manifest) -> bool:
@@ -91,6 +99,7 @@ def edited(error: Exception) -> NotARun:
 def _check_layout(layout: Layout) -> None:
     """Raise ValueError or its like where the axes do not fit each other."""
     layout.candidates.index(layout.baseline)
+    splits_for = [layout.splits_for(name) for name in layout.evaluators]
     texts = (*layout.evaluators, *layout.candidates, *(split.name for split in layout.splits))
     labels = [labels for split in layout.splits for labels in (split.clusters, *split.groups.values())]
     sizes = {len(split.lines) for split in layout.splits}
@@ -105,6 +114,7 @@ def _check_layout(layout: Layout) -> None:
         and all(isinstance(digest, str) for split in layout.splits for digest in split.sha256)
         and all(set(layout.group_by) == set(split.groups) for split in layout.splits)
         and all(split.has_sound_texts for split in layout.splits)
+        and all(splits_for)
         and layout.repeats > 0
         and 0 < sum(sizes) * layout.repeats * len(layout.evaluators) * len(layout.candidates) <= MOST_UNITS
     )

@@ -82,6 +82,7 @@ _EVALUATOR = _with(
         "judge": _table,
         "since": _whole,
         "sound_since": _whole,
+        "splits": _list_of(_text),
     }
 )
 _CANDIDATE = _with({"name": _text, "sha256": _text, "field": _text, "text": _text, "bytes": _whole})

@@ -88,11 +88,10 @@ class Paired:
             for task_model in self.task_models:
                 for split in self.splits:
                     for in_a, in_b in self.candidates:
-                        yield PairedCells(
-                            cells_a[evaluator, in_a, task_model, split.name],
-                            cells_b[evaluator, in_b, task_model, split.name],
-                            split,
-                        )
+                        ours = cells_a.get((evaluator, in_a, task_model, split.name))
+                        theirs = cells_b.get((evaluator, in_b, task_model, split.name))
+                        if ours and theirs:
+                            yield PairedCells(ours, theirs, split)
 
 
 def pair(a: StoredRun, b: StoredRun, *, force: bool) -> Paired:

@@ -102,7 +102,13 @@ class Made:
             "schema": FIRST_SCHEMA,
             "plan": _PLAN,
             "evaluators": [
-                {"name": name, "text": name, "files": [], "score_range": str(score_range)}
+                {
+                    "name": name,
+                    "text": name,
+                    "files": [],
+                    "score_range": str(score_range),
+                    **({"splits": list(layout.splits_of[name])} if name in layout.splits_of else {}),
+                }
                 for name, score_range in zip(layout.evaluators, layout.score_ranges, strict=True)
             ],
             "candidates": [{"name": name} for name in layout.candidates],
@@ -133,8 +139,10 @@ def made(
     """Make a run of what each evaluator told of each candidate; all axes are read off it."""
     first = next(iter(told.values()))
     candidates = tuple(first)
-    splits = {name: len(entries) for name, entries in first[candidates[0]].items()}
+    every = [one[candidates[0]] for one in told.values()]
+    splits = {name: len(entries) for splits in every for name, entries in splits.items()}
     asked = [key if isinstance(key, tuple) else (key, None) for key in told]
+    own = {name: tuple(one) for (name, _), one in zip(asked, every, strict=True) if len(one) < len(splits)}
     evaluators = tuple(dict.fromkeys(evaluator for evaluator, _ in asked))
     some = next(entries[0] for entries in first[candidates[0]].values() if len(entries))
     paths = tuple(next(iter(groups.values()))) if groups else ()
@@ -158,6 +166,7 @@ def made(
         seed=seed,
         cluster_by="metadata.doc_id" if clusters else None,
         group_by=paths,
+        splits_of=own,
     )
     return Made(layout=layout, told=told)
 

@@ -196,6 +196,17 @@ def clustered() -> Made:
     return made({LEAD: cells}, clusters=clusters, sha256=copies)
 
 
+def for_some() -> Made:
+    """Make a run of two models whose evaluators are for one split each, and one for both."""
+    a, b = noisy(12), failing(noisy(9, seed=3), 4)
+    evaluators: dict[str, dict[str, Sequence[Example]]] = {
+        "of a": {"a": a},
+        "of b": {"b": b},
+        "of both": {"a": a, "b": b},
+    }
+    return made({(name, m): {"x": splits} for name, splits in evaluators.items() for m in ("m", "n")})
+
+
 SCENES: dict[str, Callable[[], Made]] = {
     "several": several,
     "clustered": clustered,
@@ -210,6 +221,7 @@ SCENES: dict[str, Callable[[], Made]] = {
     "skips": lambda: on_val(
         a=[No.SKIPPED, *VAL], b=[No.SKIPPED, Fails(), *moved(VAL, 0.1)[1:]], c=[*VAL[::-1], No.SKIPPED]
     ),
+    "evaluators for some splits": for_some,
     "all skipped": lambda: on_val(a=[(No.SKIPPED, No.SKIPPED)] * 6, b=[(No.SKIPPED, No.SKIPPED)] * 6),
 }
 

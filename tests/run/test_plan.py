@@ -1,6 +1,7 @@
 """What a run is made of: candidates, splits, samples, the plan before it is asked, and its units."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -325,8 +326,21 @@ def splits() -> st.SearchStrategy[tuple[Split, ...]]:
 
 
 NAMES = st.lists(st.text(min_size=1, max_size=3), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+def for_some(
+    evaluators: Sequence[str], found: Sequence[Split], masks: Sequence[int]
+) -> dict[str, tuple[str, ...]]:
+    """Let evaluators be for some splits alone; a mask that leaves none lets one be for all."""
+    chosen = {
+        name: tuple(split.name for place, split in enumerate(found) if mask >> place & 1)
+        for name, mask in zip(evaluators, masks, strict=False)
+    }
+    return {name: names for name, names in chosen.items() if names}
+
+
 LAYOUTS = st.builds(
-    lambda evaluators, candidates, models, found, repeats: Layout(
+    lambda evaluators, candidates, models, found, repeats, masks: Layout(
         evaluators=evaluators,
         score_ranges=(ScoreRange.UNIT,) * len(evaluators),
         candidates=candidates,
@@ -335,12 +349,14 @@ LAYOUTS = st.builds(
         repeats=repeats,
         baseline=candidates[0],
         seed=0,
+        splits_of=for_some(evaluators, found, masks),
     ),
     NAMES,
     NAMES,
     NAMES | st.just((None,)),
     splits(),
     st.integers(1, 4),
+    st.lists(st.integers(0, 7), min_size=4, max_size=4),
 )
 
 
@@ -358,8 +374,8 @@ def coordinates(layout: Layout, number: int) -> dict[str, Any]:
 def test_each_unit_has_one_number_and_each_number_one_unit(layout: Layout) -> None:
     all_of_them = [coordinates(layout, number) for number in range(layout.size)]
     assert [layout.number(one) for one in all_of_them] == list(range(layout.size))
-    expected = sum(len(split.lines) for split in layout.splits) * layout.repeats
-    assert layout.size == expected * len(layout.evaluators) * len(layout.candidates) * len(layout.task_models)
+    lines = [len(split.lines) for name in layout.evaluators for split in layout.splits_for(name)]
+    assert layout.size == sum(lines) * layout.repeats * len(layout.candidates) * len(layout.task_models)
     counted = [number for name in layout.evaluators for number in layout.units_of(name)]
     assert counted == list(range(layout.size))
 

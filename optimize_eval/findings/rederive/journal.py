@@ -1,7 +1,6 @@
 """What was recorded: the axes of run.json, and the newest record of each unit."""
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -119,6 +118,21 @@ class JournaledRun:
     known: int
     size: int
     calls: list[dict[str, Any]]  # of models, each with the axes of its record
+    own_splits: dict[str, list[str]]  # of evaluators that are for some splits alone
+
+    def splits_for(self, evaluator: str) -> list[str]:
+        own = self.own_splits.get(evaluator)
+        return [name for name in self.splits if own is None or name in own]
+
+    @property
+    def wheres(self) -> list[tuple[str, str | None, str]]:
+        """List the evaluators, task models and splits that go together."""
+        return [
+            (evaluator, model, split)
+            for evaluator in self.evaluators
+            for model in self.task_models
+            for split in self.splits_for(evaluator)
+        ]
 
     @property
     def deciding(self) -> str:
@@ -149,9 +163,10 @@ def read(folder: Path) -> JournaledRun:
         set(manifest["task_models"]),
         {(split.name, line) for split in splits for line in split.lines},
     )
-    share = math.prod(map(len, axes)) * manifest["repeats"]
+    own_splits = {one["name"]: one["splits"] for one in entries if "splits" in one}
+    shares = {one["name"]: _share(axes, own_splits.get(one["name"])) * manifest["repeats"] for one in entries}
     done = Counter(key[0] for key in records if _is_named(key, axes, manifest["repeats"]))
-    whole = {name for name in done if done[name] == share} - changed
+    whole = {name for name in done if done[name] == shares.get(name)} - changed
     added = {one["name"] for one in manifest["additions"]}
     kept = [one for one in entries if one["name"] not in added or one["name"] in whole]
     names = [one["name"] for one in kept]
@@ -160,7 +175,7 @@ def read(folder: Path) -> JournaledRun:
         ranges={one["name"]: one["score_range"] for one in kept},
         candidates=[one["name"] for one in manifest["candidates"]],
         task_models=manifest["task_models"],
-        compares_models=bool(manifest.get("models")),
+        compares_models=bool(manifest.get("models")) and not own_splits,
         splits={split.name: split for split in splits},
         repeats=manifest["repeats"],
         baseline=manifest["baseline"],
@@ -172,8 +187,9 @@ def read(folder: Path) -> JournaledRun:
         judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
         changed=sorted(changed.intersection(names)),
         known=sum(done[name] for name in names),
-        size=share * len(names),
+        size=sum(shares[name] for name in names),
         calls=calls,
+        own_splits=own_splits,
     )
     _fill(run, records)
     return run
@@ -181,6 +197,12 @@ def read(folder: Path) -> JournaledRun:
 
 def _split(entry: dict[str, Any]) -> JournaledSplit:
     return JournaledSplit(entry["name"], entry["lines"], entry["sha256"], entry["clusters"], entry["groups"])
+
+
+def _share(axes: tuple[set[Any], ...], own: list[str] | None) -> int:
+    """Count what one evaluator is called about, in one repeat."""
+    candidates, models, lines = axes
+    return len(candidates) * len(models) * sum(own is None or split in own for split, _ in lines)
 
 
 def _is_named(key: tuple[Any, ...], axes: tuple[set[Any], ...], repeats: int) -> bool:
@@ -218,13 +240,11 @@ def _records(
 
 
 def _fill(run: JournaledRun, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
-    for evaluator in run.evaluators:
+    for where in run.wheres:
         for candidate in run.candidates:
-            for task_model in run.task_models:
-                for split in run.splits.values():
-                    key = evaluator, task_model, split.name, candidate
-                    run.cells[key] = _cell(run, key, split, records)
-                    _count_replies(run, key, split, records)
+            key, split = (*where, candidate), run.splits[where[2]]
+            run.cells[key] = _cell(run, key, split, records)
+            _count_replies(run, key, split, records)
 
 
 def _cell(

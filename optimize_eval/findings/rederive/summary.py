@@ -30,7 +30,7 @@ _MOST_LINES = 20
 
 def expected(run: JournaledRun) -> Told:
     """Compute the parts of a summary that can be derived a second time."""
-    wheres = list(product(run.evaluators, run.task_models, run.splits))
+    wheres = run.wheres
     means = {where: {name: run.cells[*where, name].means for name in run.candidates} for where in wheres}
     against = _against_baseline(run, means)
     groups = _groups(run, means)
@@ -120,13 +120,13 @@ def _despite(d: Told) -> str:
 
 
 def _row(run: JournaledRun, called: tuple[str, str | None], name: str, against: Any, groups: Any) -> Told:
-    wheres = {split: (*called, split) for split in run.splits}
+    wheres = {split: (*called, split) for split in run.splits_for(called[0])}
     splits = {split: split_numbers(run.cells[*where, name], run, split) for split, where in wheres.items()}
     row: Told = {
         "candidate": name,
         "evaluator": called[0],
         "task_model": called[1],
-        "gap": gap_numbers(splits["train"], splits["val"]) if {"train", "val"} <= run.splits.keys() else None,
+        "gap": gap_numbers(splits["train"], splits["val"]) if {"train", "val"} <= splits.keys() else None,
         "splits": {split: {key: s[key] for key in s if key != "df"} for split, s in splits.items()},
         "vs_baseline": None,
         "overfit": None,

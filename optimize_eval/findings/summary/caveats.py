@@ -85,9 +85,9 @@ def _failure(row: Row, failed: int, calls: int, layout: Layout) -> str:
         f"{row.candidate}: {failed:,} of {calls:,} {label} calls failed "
         f"({percent(failed / calls)}, {'mostly ' * (len(kinds) > 1)}{main}), left out of every mean"
     )
-    s = row.splits[layout.deciding]
-    if s.failed and s.bounds is not None:
-        return f"{told}; counted as 0 its {layout.deciding} mean would be {number(s.bounds[0])}"
+    deciding = row.splits.get(layout.deciding)
+    if deciding is not None and deciding.failed and deciding.bounds is not None:
+        return f"{told}; counted as 0 its {layout.deciding} mean would be {number(deciding.bounds[0])}"
     return told
 
 
@@ -96,7 +96,9 @@ def _coverage(summary: Summary, layout: Layout) -> Iterator[str]:
         known = [
             (s.coverage, row.candidate)
             for row in summary.rows
-            if row.evaluator == evaluator and (s := row.splits[layout.deciding]).coverage is not None
+            if row.evaluator == evaluator
+            and (s := row.splits.get(layout.deciding))
+            and s.coverage is not None
         ]
         if known and min(known)[0] < max(known)[0] and len(layout.candidates) > 1:
             (low, who), (high, _) = min(known), max(known)

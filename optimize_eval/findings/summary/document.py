@@ -164,8 +164,8 @@ class _Summing:
         layout = self._layout
         primary = layout.evaluators[0], layout.task_models[0]
         return {
-            name: self._half(CellFamily(*primary, name), split.clusters)
-            for name, split in self._splits.items()
+            split.name: self._half(CellFamily(*primary, split.name), self._splits[split.name].clusters)
+            for split in layout.splits_for(primary[0])
         }
 
     def _half(self, place: CellFamily, clusters: Clusters) -> Half:
@@ -192,7 +192,11 @@ class _Summing:
         ]
 
     def _row(self, evaluator: str, candidate: str, task_model: str | None) -> Row:
-        families = {name: CellFamily(evaluator, task_model, name) for name in self._splits}
+        layout = self._layout
+        families = {
+            split.name: CellFamily(evaluator, task_model, split.name)
+            for split in layout.splits_for(evaluator)
+        }
         scores = {name: self._scores[family, candidate] for name, family in families.items()}
         means = {name: self._mean(one) for name, one in scores.items()}
         is_baseline = candidate == self._layout.baseline
@@ -207,7 +211,7 @@ class _Summing:
             gap=_gap(means),
             overfit=None if is_baseline else self._overfit(families, candidate),
             groups=self._groups(families, candidate),
-            worst=tuple(self._worst(scores[self._layout.deciding].cell)),
+            worst=tuple(self._worst(scores[layout.deciding_for(evaluator)].cell)),
         )
 
     def _overfit(self, families: Mapping[str, CellFamily], candidate: str) -> Overfit | None:

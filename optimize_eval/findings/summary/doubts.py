@@ -130,7 +130,7 @@ def _needed(d: ScoreDifference) -> int:
 
 def _means(summary: Summary, candidate: str, layout: Layout) -> list[float | None]:
     rows = [row for row in summary.rows if row.candidate == candidate]
-    return [row.splits[layout.deciding].mean for row in rows]
+    return [s.mean for row in rows if (s := row.splits.get(layout.deciding))]
 
 
 def _exceeds(other: Sequence[float | None], values: Sequence[float | None]) -> bool:

@@ -96,7 +96,7 @@ def elsewhere(summary: Summary, winner: Row | None, layout: Layout) -> Iterator[
     for evaluator in layout.evaluators:
         for task_model in layout.task_models:
             rows = [r for r in summary.rows if (r.evaluator, r.task_model) == (evaluator, task_model)]
-            if is_primary(rows[0], layout):
+            if is_primary(rows[0], layout) or layout.deciding not in rows[0].splits:
                 continue
             where = evaluator_label(evaluator, task_model)
             if len(rows) == 1:

@@ -7,11 +7,10 @@ records. Whether an evaluator has scored is a question to the ledger.
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 from optimize_eval.errors import UsageError
-from optimize_eval.store.document import Document, cell_name, cell_of, current
+from optimize_eval.store.document import Document, cell_name, cell_of, cells_among, current
 from optimize_eval.store.keys import digest_of, shown_as
 from optimize_eval.store.layout import MOST_UNITS
 from optimize_eval.store.ledger import Ledger
@@ -183,8 +182,10 @@ class Growth:
         there = {cell_name(cell): cell for cell in map(self._renamed, self.known["cells"])}
         chosen = self.wanted["selection"]
         names = [split["name"] for split in chosen["splits"]]
-        axes = chosen["evaluators"], chosen["candidates"], chosen["task_models"], names
-        new = [name for name in product(*axes) if name not in there]
+        entries = current(grown["evaluators"])
+        axes = chosen["candidates"], chosen["task_models"], names
+        evaluators = [entries[name] for name in chosen["evaluators"]]
+        new = [name for name in cells_among(evaluators, *axes) if name not in there]
         sizes = {split["name"]: len(split["lines"]) * grown["repeats"] for split in grown["splits"]}
         _check_size(sum(sizes[name[3]] for name in (*there, *new)))
         return [*there.values(), *(cell_of(name, (0, 0, 0, sizes[name[3]])) for name in new)]
