@@ -1,5 +1,9 @@
 """What is made of a scorer's fields over all samples, as tasks write it down: plain data."""
 
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
 from optimize_eval.frozen import frozen
 
 
@@ -62,3 +66,34 @@ class Counted:
 
 
 Metric = PythonMetric | Binary | Multiclass | Number | Frequency | Counted
+
+
+def type_of(metric: Metric) -> str:
+    """Give a metric's type, as tasks write it."""
+    return metric.type if isinstance(metric, Number | Counted) else _TYPES[type(metric)]
+
+
+def to_dict(metric: Metric) -> dict[str, str]:
+    """Write a metric as JSON, without what is empty."""
+    given = {one.name: getattr(metric, one.name) for one in fields(metric)}
+    return {"type": type_of(metric), **{key: value for key, value in given.items() if value}}
+
+
+def metric_of(written: Mapping[str, str]) -> Metric:
+    """Read what `to_dict` wrote."""
+    made: Any = _MADE[written["type"]]
+    has_type = made in {Number, Counted}
+    return made(**{key: value for key, value in written.items() if has_type or key != "type"})  # type: ignore[no-any-return]
+
+
+_TYPES: Mapping[type, str] = {
+    PythonMetric: "python",
+    Binary: "binary-classification",
+    Multiclass: "multiclass-classification",
+    Frequency: "frequency",
+}
+_MADE: Mapping[str, type] = {
+    **{name: made for made, name in _TYPES.items()},
+    **dict.fromkeys(("mean", "max", "min", "std_dev"), Number),
+    **dict.fromkeys(("recall", "precision", "f1_score"), Counted),
+}
