@@ -36,9 +36,9 @@ class _Missing(StrictUndefined):
 
 def _fault_of(owner: Any, name: Any, _message: str) -> TemplateFault:
     if owner is missing:
-        return TemplateFault(f"there is no field {name!r}", name=str(name))
+        return TemplateFault(f"there is no field {name!r}", name=str(name), is_missing=True)
     kind = "an object" if isinstance(owner, dict) else f"a {type(owner).__name__}"
-    return TemplateFault(f"there is no {name!r} in {kind}")
+    return TemplateFault(f"there is no {name!r} in {kind}", is_missing=True)
 
 
 class Environment(SandboxedEnvironment):

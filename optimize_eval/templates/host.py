@@ -1,6 +1,6 @@
 """The program that does what may take any time: a line of JSON in, a line of JSON out, killed when late.
 
-{"template": "…", "fields": {…}, "_id": "…"}  →  {"text": "…"} or {"fault": "…"[, "name": "…"]}
+{"template": "…", "fields": {…}, "_id": "…"}  →  {"text": "…"} or {"fault": "…", "name": "…", "is_missing": …}
 {"pattern": "…", "within": "…", "_id": "…"}  →  {"text": "…"}, what is found
 
 A "conversation" beside the fields becomes more of them, see there.
@@ -43,7 +43,7 @@ def _reply(question: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"text": rendered(_template(question["template"]), _fields(question))}
     except TemplateFault as fault:
-        return {"fault": fault.reason, "name": fault.name}
+        return {"fault": fault.reason, "name": fault.name, "is_missing": fault.is_missing}
 
 
 def _fields(question: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -86,7 +86,8 @@ def render(template: str, fields: Mapping[str, Any], names: Iterable[str]) -> st
         raise TemplateFault(f"it {_words_of(error, 'rendered')}") from None
     if "text" in reply:
         return str(reply["text"])
-    raise TemplateFault(str(reply.get("fault")), name=str(reply.get("name") or ""))
+    is_missing = bool(reply.get("is_missing"))
+    raise TemplateFault(str(reply.get("fault")), name=str(reply.get("name") or ""), is_missing=is_missing)
 
 
 def search(pattern: str, text: str) -> str:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from optimize_eval.findings.metrics.shape import MetricFault, Row
+from optimize_eval.tasks.definitions.values import text_of
 
 Value = TypeVar("Value")
 
-_EXACT = 1 << 53  # up to here a number of floating point is the integer that it looks like
 _LONGEST = 60
 
 
@@ -21,17 +21,6 @@ def numbers(rows: Sequence[Row], *names: str) -> list[tuple[float, ...]]:
 def texts(rows: Sequence[Row], *names: str) -> list[tuple[str, ...]]:
     """Read these fields of all rows that have all of them, as texts."""
     return _read(rows, names, lambda value, _name: text_of(value))
-
-
-def text_of(value: Any) -> str:
-    """Write a value as text: as JSON does, a text as it is, 2.0 as 2.
-
-    >>> text_of("yes"), text_of(True), text_of(2.0), text_of([1])
-    ('yes', 'true', '2', '[1]')
-    """
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        value = int(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def is_numeric(rows: Sequence[Row], name: str) -> bool:

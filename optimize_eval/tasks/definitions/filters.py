@@ -1,6 +1,8 @@
 """Rules about rows, as they are written: what is compared with what. Who examines rows stands elsewhere."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
 
 from optimize_eval.frozen import frozen
 
@@ -34,3 +36,15 @@ class Unary:
 
 
 Filter = Comparison | Membership | Unary
+
+
+def to_dict(filter_: Filter) -> dict[str, Any]:
+    """Write a filter as JSON, as tasks have it."""
+    return {one.name: getattr(filter_, one.name) for one in fields(filter_)}
+
+
+def filter_of(written: Mapping[str, Any]) -> Filter:
+    """Read what `to_dict` wrote."""
+    if "values" in written:
+        return Membership(**{**written, "values": tuple(written["values"])})
+    return Comparison(**written) if "value" in written else Unary(**written)

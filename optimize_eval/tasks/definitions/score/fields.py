@@ -26,7 +26,7 @@ def case_of(sample: Mapping[str, Any], trace: Trace | None, place: int | None = 
     return Case(sample, trace, variables(sample, trace), place)
 
 
-def variables(sample: Mapping[str, Any], trace: Trace | None) -> Mapping[str, Any]:
+def variables(sample: Mapping[str, Any], trace: Trace | None) -> dict[str, Any]:
     """Give a template's variables; without a trace there is the sample alone."""
     fields = {"sample": sample}
     return fields if trace is None else with_conversation(fields, plain(trace))
