@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.errors import EvaluationError
-from optimize_eval.tasks.definitions.examining import Actions, RuleFault, examiner, takes_part
+from optimize_eval.tasks.definitions.examining import Actions, RuleFault, takes_part
 from optimize_eval.tasks.definitions.filters import (
     Comparison,
     Filter,
