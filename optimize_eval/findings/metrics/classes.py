@@ -2,27 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from optimize_eval.findings.metrics.columns import texts
+from optimize_eval.findings.metrics.columns import texts, values
 from optimize_eval.findings.metrics.shape import Measured, Row
 from optimize_eval.tasks.definitions.score.metrics import Binary, Multiclass, type_of
+from optimize_eval.tasks.definitions.values import is_text_of
 
 Pairs = Counter[tuple[str, str]]  # what is right, what is said → rows
 
 
 def binary(metric: Binary, rows: Sequence[Row]) -> Measured:
     """Count how often each of two answers is right; rows with others are left out."""
-    found = texts(rows, metric.field_gt, metric.field_pred)
+    found = values(rows, metric.field_gt, metric.field_pred)
     answers = (metric.positive_answer, metric.negative_answer)
-    known = [
-        (right, said)
-        for pair in found
-        if (right := _answer(pair[0], answers)) is not None
-        and (said := _answer(pair[1], answers)) is not None
-    ]
+    read = [(_answer(right, answers), _answer(said, answers)) for right, said in found]
+    known = [(right, said) for right, said in read if right is not None and said is not None]
     pairs: Pairs = Counter(known)
     yes = metric.positive_answer
-    values = {
+    results = {
         "accuracy": _accuracy(pairs),
         "precision": _precision(pairs, yes),
         "recall": _recall(pairs, yes),
@@ -30,7 +28,7 @@ def binary(metric: Binary, rows: Sequence[Row]) -> Measured:
     }
     return Measured(
         type=type_of(metric),
-        values=values,
+        values=results,
         n=len(known),
         missing=len(rows) - len(found),
         left_out=len(found) - len(known),
@@ -43,12 +41,12 @@ def multiclass(metric: Multiclass, rows: Sequence[Row]) -> Measured:
     found = texts(rows, metric.field_gt, metric.field_pred)
     pairs: Pairs = Counter((right, said) for right, said in found)
     classes = sorted({text for pair in pairs for text in pair})
-    values = {"accuracy": _accuracy(pairs)}
+    results = {"accuracy": _accuracy(pairs)}
     for one in classes:
-        values |= {f"{one}_precision": _precision(pairs, one), f"{one}_recall": _recall(pairs, one)}
+        results |= {f"{one}_precision": _precision(pairs, one), f"{one}_recall": _recall(pairs, one)}
     return Measured(
         type=type_of(metric),
-        values=values,
+        values=results,
         n=len(found),
         missing=len(rows) - len(found),
         confusion=_confusion(pairs, classes),
@@ -60,10 +58,9 @@ def ratio(part: float, whole: float) -> float | None:
     return part / whole if whole else None
 
 
-def _answer(text: str, answers: Iterable[str]) -> str | None:
-    """Find which answer a text is; booleans are answers however they are written."""
-    is_boolean = text in {"true", "false"}
-    return next((one for one in answers if one == text or (is_boolean and one.lower() == text)), None)
+def _answer(value: Any, answers: Iterable[str]) -> str | None:
+    """Find which answer a value is."""
+    return next((one for one in answers if is_text_of(one, value)), None)
 
 
 def _accuracy(pairs: Pairs) -> float | None:

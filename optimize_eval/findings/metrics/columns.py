@@ -18,6 +18,11 @@ def numbers(rows: Sequence[Row], *names: str) -> list[tuple[float, ...]]:
     return _read(rows, names, _number)
 
 
+def values(rows: Sequence[Row], *names: str) -> list[tuple[Any, ...]]:
+    """Read these fields of all rows that have all of them."""
+    return _read(rows, names, lambda value, _name: value)
+
+
 def texts(rows: Sequence[Row], *names: str) -> list[tuple[str, ...]]:
     """Read these fields of all rows that have all of them, as texts."""
     return _read(rows, names, lambda value, _name: text_of(value))

@@ -18,16 +18,15 @@ def text_of(value: Any) -> str:
 
 
 def is_text_of(text: str, value: Any) -> bool:
-    """Return True if a text says a value; booleans are said as JSON or as Python writes them."""
-    said = text_of(value)
-    return said == text or (isinstance(value, bool) and text == str(value))
+    """Return True if a text says a value; true may be True, and 2.0 is said as it is, too."""
+    return text in {text_of(value), str(value)} if isinstance(value, bool | float) else text == text_of(value)
 
 
 def are_alike(one: Any, other: Any) -> bool:
     """Return True if two values are equal, or one is a text that says the other; true is not 1.
 
-    >>> are_alike(5, "5"), are_alike(True, "True"), are_alike(True, 1), are_alike("5.0", 5)
-    (True, True, False, False)
+    >>> are_alike(5, "5"), are_alike(5.0, "5.0"), are_alike(True, "True"), are_alike(True, 1)
+    (True, True, True, False)
     """
     if isinstance(one, str) or isinstance(other, str):
         return is_text_of(one, other) if isinstance(one, str) else is_text_of(other, one)

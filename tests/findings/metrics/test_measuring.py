@@ -140,6 +140,7 @@ BINARY: dict[str, tuple[Binary, Rows, tuple[float | None, ...], tuple[int, int, 
         (1.0,) * 4,
         (2, 0, 0),
     ),
+    "true and its text": (TRUE_FALSE, pairs((True, "True"), (False, "true")), (1.0,) * 4, (1, 0, 1)),
     "no rows": (YES_NO, (), (None,) * 4, (0, 0, 0)),
 }
 

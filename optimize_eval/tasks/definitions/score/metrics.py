@@ -1,7 +1,9 @@
 """What is made of a scorer's fields over all samples, as tasks write it down: plain data."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from hashlib import sha256
 from typing import Any
 
 from optimize_eval.frozen import frozen
@@ -84,6 +86,19 @@ def metric_of(written: Mapping[str, str]) -> Metric:
     made: Any = _MADE[written["type"]]
     has_type = made in {Number, Counted}
     return made(**{key: value for key, value in written.items() if has_type or key != "type"})  # type: ignore[no-any-return]
+
+
+def digest_of(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Digest rows, which are in their order: by this and its snippet, a metric that is code is found."""
+    digest = sha256()
+    for row in rows:
+        digest.update(json.dumps(row, sort_keys=True, ensure_ascii=False).encode())
+        digest.update(b"\n")
+    return digest.hexdigest()
+
+
+def digest_of_code(metric: PythonMetric) -> str:
+    return sha256(metric.snippet.encode()).hexdigest()
 
 
 _TYPES: Mapping[type, str] = {

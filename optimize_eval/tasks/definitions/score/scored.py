@@ -45,7 +45,15 @@ def primary_of(scores: Mapping[str, Any]) -> float | None:
     1.0
     """
     names = (*FIRST, *scores)
-    return next((float(scores[name]) for name in names if _is_number(scores.get(name))), None)
+    return next((number(scores[name]) for name in names if _is_number(scores.get(name))), None)
+
+
+def number(value: float) -> float:
+    """Make a number of an integer of any size; raises EvaluationError where it is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        raise unusable("a number is too large to compute with") from None
 
 
 def unusable(message: str, hint: str = "") -> EvaluationError:

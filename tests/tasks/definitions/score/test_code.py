@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from optimize_eval.errors import EvaluationError
+from optimize_eval.tasks.definitions.score.metrics import PythonMetric, digest_of, digest_of_code
+from optimize_eval.tasks.definitions.score.of_code import computed
 from optimize_eval.tasks.definitions.score.parts import AllSamplesScorer, PythonScorer
 from optimize_eval.tasks.definitions.score.scored import scored_by_code
 from optimize_eval.tasks.definitions.snippets import HostedSnippets
@@ -102,6 +105,7 @@ WRONG = {
     "a number": ("return 1", "compute_scores returned a number, not scores by their names"),
     "nothing": ("return None", "compute_scores returned null, not scores by their names"),
     "not a number": ("return {'a': float('nan')}", "what it gives is no JSON"),
+    "too large a number": ("return {'a': 10**400}", "a number is too large to compute with"),
     "an exception": ("return 1 / 0", "ZeroDivisionError: division by zero"),
 }
 
@@ -145,3 +149,42 @@ def test_code_for_all_samples_has_to_know_which_one_it_is(snippets: _Counted) ->
     with live(AllSamplesScorer(snippet=COUNT), samples=SAMPLES, snippets=snippets) as scorer:
         assert "not known which of all samples" in failure(scorer, SAMPLES[0], None)
         assert scorer.score(SAMPLES[1], None, time.monotonic() + 9, place=1) is not None
+
+
+MEDIAN = """
+from statistics import median
+def compute_metrics(scores):
+    return {"median": median(score.values["n"] for score in scores), "by": len(scores[0].metadata)}
+"""
+
+
+def metric(snippet: str, snippets: HostedSnippets) -> Any:
+    rows = [{"scores": {"n": n}, "metadata": {"by": "us"}} for n in (1, 9, 2)]
+    return computed(PythonMetric(snippet=snippet, key="mid"), rows, snippets, time.monotonic() + 30)
+
+
+def test_a_metric_that_is_code_sees_values_and_metadata_of_all_rows(hosted: HostedSnippets) -> None:
+    assert metric(MEDIAN, hosted) == {"median": 2.0, "by": 1.0}
+
+
+BAD_METRICS = {
+    "a number": ("return 1", "compute_metrics returned a number, not numbers by their names"),
+    "a text": ("return {'a': 'x'}", "compute_metrics returned a text as 'a', not a number"),
+    "an exception": ("return scores[7]", "IndexError"),
+}
+
+
+@pytest.mark.parametrize(("body", "words"), BAD_METRICS.values(), ids=BAD_METRICS.keys())
+def test_what_is_no_metrics_is_a_failure_of_the_metric(body: str, words: str, hosted: HostedSnippets) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        metric(f"def compute_metrics(scores): {body}", hosted)
+    assert caught.value.message.startswith("metric mid: ")
+    assert words in caught.value.message
+    assert caught.value.stage == "metric"
+
+
+def test_rows_are_known_by_what_they_hold() -> None:
+    rows: list[dict[str, Any]] = [{"a": 1, "b": None}, {"a": 2}]
+    assert digest_of(rows) == digest_of([{"b": None, "a": 1}, {"a": 2}])
+    assert digest_of(rows) != digest_of(rows[::-1])
+    assert digest_of_code(PythonMetric(snippet="a")) != digest_of_code(PythonMetric(snippet="b"))
