@@ -8,7 +8,7 @@ from typing import Any
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect, parse_evaluator
-from optimize_eval.models import Model, ModelSpec
+from optimize_eval.tasks.definitions.score.chats import LiveChat, open_chat
 from optimize_eval.tasks.definitions.score.live import LiveScorer
 from optimize_eval.tasks.definitions.score.parts import How, Scorer
 from optimize_eval.tasks.definitions.score.scored import Scored
@@ -33,15 +33,16 @@ class _NoCode:
 def tools(
     models: str = "", samples: Sequence[Mapping[str, Any]] = (), snippets: Snippets | None = None
 ) -> Iterator[Tools]:
-    """Make tools; `models` is the base of the server that has them all."""
+    """Make tools; `models` is the base of the server that has all models but programs."""
     with ExitStack() as open_:
 
         def evaluator(keys: Mapping[str, Any]) -> Evaluator:
             spec = parse_evaluator(keys.get("use") or keys["command"], _DEFAULTS)
             return open_.enter_context(closing(connect(spec)))
 
-        def model(key: str) -> Model:
-            return open_.enter_context(closing(Model(ModelSpec(name=f"openai/{key}", api_base=models))))
+        def model(key: str) -> LiveChat:
+            text = key if ":" in key else f"openai/{key}@{models}"
+            return open_.enter_context(closing(open_chat(text, _DEFAULTS)))
 
         code = snippets or _NoCode()
         yield Tools(model=model, evaluator=evaluator, snippets=code, samples=lambda: samples)

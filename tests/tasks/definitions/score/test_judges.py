@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from optimize_eval.tasks.definitions.score.parts import Classifier, How, JudgeScore, Labeler
 from tests.fake_model import FakeModel, Rules, StartModel, served_model
 from tests.tasks.definitions.score.made import failure, live, scored, trace
+from tests.tools import write_program
 
 WRITES = "{{ solver_output.output }}"
 CLASSES = Classifier(
@@ -171,3 +173,12 @@ def test_a_reply_that_can_be_used_the_second_time_counts(fake_model: StartModel)
     with live(CLASSES, models=model.base) as scorer:
         result = scored(scorer, {"truth": "x"}, trace("x"))
     assert (result.primary, result.metadata["usage"]["calls"], len(result.spent.usages)) == (1.0, 2, 2)
+
+
+def test_a_program_may_judge(tmp_path: Path) -> None:
+    says = ["#!/bin/sh", f"cat > {tmp_path}/seen", """echo '{"text": "7", "prompt_tokens": 3}'"""]
+    program = write_program(tmp_path / "judge.sh", says)
+    with live(JudgeScore(model_key=f"cmd:{program}", user_prompt=WRITES, score_max=10)) as scorer:
+        result = scored(scorer, {}, trace("hm"))
+    assert (result.primary, result.metadata["usage"]["prompt_tokens"]) == (0.7, 3)
+    assert '"content":"hm"' in (tmp_path / "seen").read_text()
