@@ -14,6 +14,7 @@ class ProviderModel:
 
     def __init__(self, model: Model) -> None:
         self._model = model
+        self.chat = self._model.chat  # with messages as they are, held to a schema
         self.close = self._model.close
         self.stop_waiting = self._model.stop_waiting
 

@@ -1,31 +1,23 @@
-"""The models that judge, by their texts: a provider's, or a program or URL in the place of one."""
+"""Models under test as models that judge: a provider's, or a program or URL in the place of one."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.judging.asking import Chat, Message
-from optimize_eval.models.from_spec import live_model
 from optimize_eval.models.spec import Reply
 from optimize_eval.prompts.messages import Message as Said
 from optimize_eval.prompts.messages import joined
-from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Prompt
-from optimize_eval.tasks.under_test.table import connect_model, model_spec, parse_model
 
 
-class LiveChat(Chat, Protocol):
-    """A model that judges; close it."""
+@runtime_checkable
+class TakesMessages(Chat, Protocol):
+    """A model that is called with messages as they are, and may be held to a schema."""
 
-    def close(self) -> None: ...
 
-
-def open_chat(text: str, spec: EvaluatorSpec) -> LiveChat:
-    """Make a model live that is named as models under test are; `spec` is that of who calls it."""
-    named = parse_model(text)
-    if named.kind:
-        return ChatUnderTest(connect_model(text, spec))
-    return live_model(model_spec(named.rest, tasks_of(spec)), spec.manners)
+def chat_of(model: ModelUnderTest) -> Chat:
+    """Give a model under test as one that judges."""
+    return model if isinstance(model, TakesMessages) else ChatUnderTest(model)
 
 
 class ChatUnderTest:
@@ -33,7 +25,6 @@ class ChatUnderTest:
 
     def __init__(self, model: ModelUnderTest) -> None:
         self._model = model
-        self.close = model.close
 
     def chat(
         self,

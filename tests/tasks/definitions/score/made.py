@@ -7,14 +7,16 @@ from typing import Any
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.judging.asking import Chat
 from optimize_eval.kinds.table import connect, parse_evaluator
-from optimize_eval.tasks.definitions.score.chats import LiveChat, open_chat
+from optimize_eval.tasks.definitions.score.chats import chat_of
 from optimize_eval.tasks.definitions.score.live import LiveScorer
 from optimize_eval.tasks.definitions.score.parts import How, Scorer
 from optimize_eval.tasks.definitions.score.scored import Scored
 from optimize_eval.tasks.definitions.score.tools import Tools
 from optimize_eval.tasks.definitions.snippets import Snippets
 from optimize_eval.tasks.definitions.solve.trace import CALL, MESSAGE, Trace
+from optimize_eval.tasks.under_test.table import connect_model
 
 _DEFAULTS = EvaluatorSpec(timeout=10, workers=1)
 
@@ -40,9 +42,9 @@ def tools(
             spec = parse_evaluator(keys.get("use") or keys["command"], _DEFAULTS)
             return open_.enter_context(closing(connect(spec)))
 
-        def model(key: str) -> LiveChat:
+        def model(key: str) -> Chat:
             text = key if ":" in key else f"openai/{key}@{models}"
-            return open_.enter_context(closing(open_chat(text, _DEFAULTS)))
+            return chat_of(open_.enter_context(closing(connect_model(text, _DEFAULTS))))
 
         code = snippets or _NoCode()
         yield Tools(model=model, evaluator=evaluator, snippets=code, samples=lambda: samples)
