@@ -74,10 +74,12 @@ class Problem:
     reason: str
     line: int | None = None
     column: int | None = None
+    field: str = ""  # of a file with fields in fields: "definition.scorers[0].type"
 
     def __str__(self) -> str:
         place = [self.path, *(str(number) for number in (self.line, self.column) if number is not None)]
-        return f"{':'.join(place)}: {self.reason}"
+        field = f" {self.field}" if self.field else ""
+        return f"{':'.join(place)}{field}: {self.reason}"
 
 
 class DataError(UsageError):

@@ -29,9 +29,10 @@ class CheckedFile:
     """
 
     path: str
-    kind: str  # sweep, dataset, candidates, prompts, spec, examples
+    kind: str  # sweep, dataset, candidates, prompts, spec, examples, task_yaml
     count: int
     problems: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()  # which forbid nothing
     errors: tuple[TaskError, ...] = ()
     ids: tuple[str, ...] = ()  # of the tasks that can be used
     copies: Mapping[int, int] = field(default_factory=dict)  # lines of records that are there already

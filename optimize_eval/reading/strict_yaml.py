@@ -1,4 +1,8 @@
-"""YAML read as data alone, with a reason and a place for every error; a key given twice is one."""
+"""YAML read as data alone, with a reason and a place for every error; a key given twice is one.
+
+`loads` makes values of it, and takes no aliases. `compose` makes nodes, each with its place, for those who
+check more than a value; keys that are given twice are theirs to find.
+"""
 
 from typing import Any
 
@@ -6,13 +10,17 @@ import yaml
 
 
 class YamlFault(ValueError):
-    """Why a text is not acceptable YAML, and on which line, counted from 1."""
+    """Why a text is not acceptable YAML, and on which line and column, counted from 1."""
 
-    def __init__(self, reason: str, line: int | None = None) -> None:
+    def __init__(self, reason: str, line: int | None = None, column: int | None = None) -> None:
         super().__init__(reason if line is None else f"{reason} (at line {line})")
         self.reason = reason
         self.line = line
+        self.column = column
 
+
+MOST_ALIASES = 100  # where any are taken
+MOST_NODES = 50_000
 
 _DEEPEST = 100
 _TOO_DEEP = "nested too deeply"
@@ -36,10 +44,11 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.MarkedYAMLError(
-                problem="aliases are not taken", problem_mark=self.peek_event().start_mark
-            )
+            self._check_alias()
         return super().compose_node(parent, index)
+
+    def _check_alias(self) -> None:
+        raise yaml.MarkedYAMLError(problem="aliases are not taken", problem_mark=self.peek_event().start_mark)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT001, FBT002  as the loader's
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
@@ -50,16 +59,58 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
         return super().construct_mapping(node, deep)
 
 
+class _Composer(_Loader):
+    """Takes some aliases, and not too many nodes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._aliases = self._nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            self._refuse(f"it has more than {MOST_NODES:,} values")
+        return super().compose_node(parent, index)
+
+    def _check_alias(self) -> None:
+        self._aliases += 1
+        if self._aliases > MOST_ALIASES:
+            self._refuse(f"it has more than {MOST_ALIASES} aliases")
+
+    def _refuse(self, problem: str) -> None:
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.peek_event().start_mark)
+
+
 def loads(text: str) -> Any:
     """Decode one document or raise YamlFault."""
+    return _done(text, _Loader, "get_single_data")
+
+
+def compose(text: str) -> Any:
+    """Compose the nodes of one document, None of an empty one, or raise YamlFault."""
+    return _done(text, _Composer, "get_single_node")
+
+
+def _done(text: str, loader: type[_Loader], what: str) -> Any:
     try:
-        return yaml.load(text, _Loader)  # noqa: S506  a SafeLoader, but for what it refuses
+        return getattr(loader(text), what)()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        raise YamlFault(error.problem or "not YAML", mark.line + 1 if mark else None) from None
+        place = (mark.line + 1, mark.column + 1) if mark else ()
+        raise YamlFault(_words_of(error), *place) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise YamlFault(f"the character U+{error.character:04X} may not stand in YAML", line) from None
     except yaml.YAMLError as error:
         raise YamlFault(" ".join(str(error).split())) from None
     except RecursionError:
         raise YamlFault(_TOO_DEEP) from None
     except ValueError as error:  # a date or a number that is none
         raise YamlFault(str(error)) from None
+
+
+def _words_of(error: yaml.MarkedYAMLError) -> str:
+    problem = " ".join(str(error.problem or "not YAML").split())
+    if isinstance(error, yaml.composer.ComposerError) and "another document" in problem:
+        return "a second document begins here: one file holds one document"
+    return problem

@@ -51,9 +51,11 @@ def task_template_of(text: str) -> Template:
 def _parsed(text: str) -> Template:
     from optimize_eval.templates import environment as jinja  # noqa: PLC0415  see above
     from optimize_eval.templates.bounded import is_bounded  # noqa: PLC0415
+    from optimize_eval.templates.known import check_known  # noqa: PLC0415
 
     environment = _environment()
     tree = jinja.parsed(environment, text)
+    check_known(tree, environment)
     lines = _lines(tree)
     if (pieces := _pieces(tree)) is not None:
         return Template(lines, partial(_joined, pieces, jinja.text_of))

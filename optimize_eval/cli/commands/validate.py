@@ -18,18 +18,19 @@ EXAMPLES = """\b
 Examples:
   optimize-eval validate train.jsonl val.jsonl
   optimize-eval validate tasks.jsonl --json
-  optimize-eval validate sweep.toml
+  optimize-eval validate sweep.toml tasks/*.yaml
 
 \b
-Without --format, a file named *.toml is a sweep file. Records with task_id or
-metric_name make a task file (spec), those with metric too (examples).
-Everything else is a dataset.
+Without --format, a file named *.toml is a sweep file, *.yaml or *.yml a task.
+Records with task_id or metric_name make a task file (spec), those with metric
+too (examples). Everything else is a dataset.
 
 \b
 Exit codes: 0 every file is usable, 2 something is wrong.
 """
 
 _ROOT_RULES = frozenset({"bad_type"})
+_YAML = (".yaml", ".yml")
 
 
 class DataFormat(StrEnum):
@@ -45,7 +46,7 @@ class DataFormat(StrEnum):
 def validate(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Datasets, task files in JSONL, or sweep files."),
+        typer.Argument(metavar="FILE", help="Datasets, task files in JSONL or YAML, or sweep files."),
     ],
     kind: Annotated[
         DataFormat | None,
@@ -54,11 +55,6 @@ def validate(
     as_json: options.Json = False,
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
-    if kind is DataFormat.TASK_YAML:
-        raise UsageError(
-            "task files in YAML cannot be checked yet",
-            hint="write tasks as JSONL: --format spec or --format examples",
-        )
     checked = [one for path in files for one in _checked(path, kind)]
     if as_json:
         output.emit_json({"files": [_to_dict(one) for one in checked]})
@@ -78,6 +74,10 @@ def _checked(path: str, kind: DataFormat | None) -> list[CheckedFile]:
         from optimize_eval.preflight.sweep_files import check_sweep  # noqa: PLC0415  other files run nothing
 
         return check_sweep(path)
+    if kind is DataFormat.TASK_YAML or (kind is None and path.endswith(_YAML)):
+        from optimize_eval.preflight.definitions import check_definition  # noqa: PLC0415  it loads YAML
+
+        return [check_definition(path)]
     return [check_data(path, kind)]
 
 
@@ -92,6 +92,8 @@ def _show(one: CheckedFile) -> None:
         output.emit(f"{one.path}: ok, {_count(one)}")
     if one.copies:
         output.emit(f"{one.path}: {describe_copies(one.copies, one.count)}")
+    for note in one.notes:
+        output.emit(f"note: {note}")
     for problem in one.problems[:SHOWN_PROBLEMS]:
         output.emit(str(problem))
     if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:
@@ -116,6 +118,7 @@ _NOUNS = {
     "prompts": "prompt",
     "spec": "task",
     "examples": "example",
+    "task_yaml": "task",
 }
 
 
@@ -131,6 +134,7 @@ def _to_dict(one: CheckedFile) -> dict[str, Any]:
         "ids": list(one.ids),
         "copies": [{"line_number": line, "of": first} for line, first in one.copies.items()],
         "errors": [*map(_error, one.problems), *(error.to_dict() for error in one.errors)],
+        **({"notes": [*map(_note, one.notes)]} if one.kind == DataFormat.TASK_YAML else {}),
     }
 
 
@@ -139,7 +143,12 @@ def _error(problem: Problem) -> dict[str, Any]:
         "line_number": problem.line,
         "task_id": "?",
         "rule": problem.rule,
-        "field": "_root" if problem.rule in _ROOT_RULES else "_line",
+        "field": problem.field or ("_root" if problem.rule in _ROOT_RULES else "_line"),
         "detail": problem.reason,
         "column": problem.column,
+        **({"path": problem.path} if problem.field else {}),  # it may be another file
     }
+
+
+def _note(note: Problem) -> dict[str, Any]:
+    return {key: value for key, value in _error(note).items() if key not in {"task_id", "rule"}}

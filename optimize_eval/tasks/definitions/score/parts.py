@@ -100,7 +100,9 @@ class RagChecker:
 class FunctionCalls:
     """Which of the calls that have to be made were made."""
 
-    function_calls: Sequence[str | Mapping[str, Any]]  # a name, or {name, arguments}
+    function_calls: (
+        Sequence[str | Mapping[str, Any]] | str
+    )  # each a name, or {name, arguments}; a text: a template of such a list in JSON
     in_order: bool = False
 
 

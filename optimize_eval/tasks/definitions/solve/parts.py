@@ -64,6 +64,7 @@ class GenerateMessage:
     model_key: str
     messages: Sequence[Said]
     role: str = "assistant"
+    has_conversation: bool = True  # include_conversation; False: it is sent these messages alone
     stop: Stop | None = None
 
 

@@ -1,0 +1,23 @@
+"""A task written in YAML checked with every file that it names, without a call; all problems at once."""
+
+import os
+
+from optimize_eval.preflight.data_files import CheckedFile
+from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
+from optimize_eval.tasks.definitions.load import check_task
+
+SUFFIXES = (".yaml", ".yml")
+KIND = "task_yaml"
+
+
+def check_definition(path: str) -> CheckedFile:
+    folder = os.path.dirname(path)  # noqa: PTH120  as it is written
+    checked = check_task(path, evaluator_keys=evaluator_keys(folder))
+    return CheckedFile(
+        path=path,
+        kind=KIND,
+        count=int(not checked.problems),
+        problems=tuple(checked.problems),
+        notes=tuple(checked.notes),
+        ids=() if checked.problems else (checked.key,),
+    )

@@ -1,0 +1,123 @@
+"""A task file → a task: read, parameters put in, checked; all problems at once. Nothing is run or called."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optimize_eval.checks import Keys
+from optimize_eval.errors import DataError, Problem
+from optimize_eval.frozen import frozen
+from optimize_eval.reading import files
+from optimize_eval.tasks.definitions.read.context import ROOT, Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.read.document import Unreadable, read_document
+from optimize_eval.tasks.definitions.read.making import task_of
+from optimize_eval.tasks.definitions.read.nodes import Entry, Kind, Mark, Node, Spot
+from optimize_eval.tasks.definitions.read.notes import note_what_is_old, note_what_is_sent
+from optimize_eval.tasks.definitions.read.of_task import MODEL, TASK, is_there
+from optimize_eval.tasks.definitions.read.parameters import read_parameters, values_of
+from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, decoded
+from optimize_eval.tasks.definitions.read.substitution import placeholder, substituted
+from optimize_eval.tasks.definitions.read.unfinished import check_unfinished
+from optimize_eval.tasks.definitions.task import TaskDefinition
+
+_CAP = files.Cap("a task file", MOST, "a task is made of short texts; what is long goes to a dataset")
+
+
+@frozen
+class Checked:
+    """A task file as it was found."""
+
+    problems: Sequence[Problem]
+    notes: Sequence[Problem]
+    key: str = ""  # of the task, where nothing is wrong
+    dataset: str = ""  # its key, where one is known
+    models: Sequence[str] = ()  # keys of models that it names
+
+
+def check_task(path: str, *, evaluator_keys: Keys | None = None) -> Checked:
+    """Check a task file without values for its parameters: what is to come is no problem."""
+    context = Context(evaluator_keys=evaluator_keys)
+    values, _ = _read(path, None, context)
+    key = values.get("key")
+    return Checked(
+        problems=_in_order(path, context.problems),
+        notes=_in_order(path, context.notes),
+        key=key if isinstance(key, str) and not context.problems else "",
+    )
+
+
+def load_task(
+    path: str, config: Mapping[str, Any] | None = None, *, evaluator_keys: Keys | None = None
+) -> TaskDefinition:
+    """Load a task with these values for its parameters; raises DataError with all that is wrong.
+
+    Values of a command line are `Written`, so that they are read as the parameters' kinds want them.
+    """
+    context = Context(evaluator_keys=evaluator_keys)
+    values, config = _read(path, config or {}, context)
+    if context.problems:
+        raise DataError(_in_order(path, context.problems))
+    return task_of(values, path, config)
+
+
+def _read(
+    path: str, given: Mapping[str, Any] | None, context: Context
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    try:
+        root = Spot(node=read_document(path, _text(path, context), context))
+    except Unreadable:
+        return {}, {}
+    if root.node.kind is not Kind.MAPPING:
+        if root.node.kind is not Kind.UNKNOWN:
+            reason = f"a task is a mapping with key, display_name, description, definition: {root.node.kind}"
+            context.wrong(Rule.BAD_TYPE, "", root.mark, reason)
+        return {}, {}
+    check_unfinished(root, context)
+    parameters = read_parameters(root, context)
+    config = values_of(parameters, given, path, context)
+    ready = Spot(node=_filled(root, config, context))
+    return _checked(ready, config, context), config
+
+
+def _text(path: str, context: Context) -> str:
+    """Read a file; one that is too large is no YAML of ours."""
+    mark = Mark(path=path, line=1, column=1)
+    try:
+        return decoded(files.read(path, _CAP))
+    except BadPath as error:
+        context.wrong(Rule.BAD_YAML, ROOT, mark, str(error))
+    except DataError as error:
+        context.problems += error.problems
+    raise Unreadable
+
+
+def _filled(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
+    """Put values into everything but the parameters themselves."""
+    entries = {
+        name: entry
+        if name == "config_spec"
+        else Entry(entry.mark, substituted(Spot(node=entry.node, path=name), config, context))
+        for name, entry in root.entries.items()
+    }
+    return Node(Kind.MAPPING, entries, root.mark)
+
+
+def _checked(root: Spot, config: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
+    definition = root.child("definition")
+    said = [_said(definition), _said(root)]
+    context.has_output = is_there(definition, "solver") or MODEL in said
+    context.placeholders = {placeholder(name) for name, one in config.items() if isinstance(one, NotKnown)}
+    values = TASK.read(root, context)
+    note_what_is_old(root, context)
+    note_what_is_sent(root, context)
+    return {} if isinstance(values, NotKnown) else values
+
+
+def _said(spot: Spot | None) -> Any:
+    child = spot.child("evaluated_entity_type") if spot else None
+    return child.node.value if child else None
+
+
+def _in_order(path: str, problems: Sequence[Problem]) -> list[Problem]:
+    """Sort by place, the task's own file first; what is told twice of one place counts once."""
+    told = {(one.path, one.line, one.column, one.field, one.reason): one for one in problems}
+    return sorted(told.values(), key=lambda one: (one.path != path, one.path, one.line or 0, one.column or 0))

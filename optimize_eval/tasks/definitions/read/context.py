@@ -1,0 +1,73 @@
+"""What a check knows besides the value that it looks at, and where it puts what is wrong."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from enum import StrEnum
+
+from optimize_eval.checks import Keys
+from optimize_eval.errors import Problem
+from optimize_eval.tasks.definitions.read.nodes import Mark
+
+
+class Rule(StrEnum):
+    """What a task file can break."""
+
+    BAD_YAML = "bad_yaml"
+    BAD_REFERENCE = "bad_reference"
+    DUPLICATE_KEY = "duplicate_key"
+    MISSING_REQUIRED = "missing_required"
+    UNKNOWN_FIELD = "unknown_field"
+    NOT_SUPPORTED = "not_supported"
+    BAD_TYPE = "bad_type"
+    BAD_VALUE = "bad_value"
+    BAD_TEMPLATE = "bad_template"
+    BAD_SNIPPET = "bad_snippet"
+    UNFINISHED = "unfinished"
+
+
+ROOT = "_root"  # stands for the key path where the whole file is meant
+
+_SHOWN = 20
+
+
+class NotKnown:
+    """Stands for a value that is wrong, or that a parameter will have."""
+
+    def __repr__(self) -> str:
+        return "NOT_KNOWN"
+
+
+NOT_KNOWN = NotKnown()
+
+
+@dataclass(slots=True)
+class Context:
+    """The problems so far, and what of the task decides what a field may be."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+    has_output: bool = False  # a solver gives scorers something to score
+    placeholders: Collection[str] = ()  # names that stand in templates for parameters without values
+    evaluator_keys: Keys | None = None  # of a sweep file's [[evaluator]]; None: they are not checked
+
+    def wrong(self, rule: Rule, path: str, mark: Mark, reason: str) -> None:
+        self.problems.append(_problem(rule, path, mark, reason))
+
+    def note(self, path: str, mark: Mark, reason: str) -> None:
+        self.notes.append(_problem("note", path, mark, reason))
+
+
+def _problem(rule: str, path: str, mark: Mark, reason: str) -> Problem:
+    return Problem(
+        path=mark.path, rule=rule, reason=reason, line=mark.line, column=mark.column, field=path or ROOT
+    )
+
+
+def meant(name: str, known: Sequence[str]) -> str:
+    """Ask for the nearest name, or list all that there are."""
+    close = get_close_matches(name, known, n=1)
+    if close:
+        return f" (did you mean {close[0]!r}?)"
+    listed = [*known[:_SHOWN], *(["…"] if len(known) > _SHOWN else [])]
+    return f" (there are: {', '.join(listed)})" if known else ""

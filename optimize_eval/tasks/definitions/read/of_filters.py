@@ -1,0 +1,60 @@
+"""The fields of rules about rows: filters of three kinds, told apart by their `op`, and actions."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from optimize_eval.frozen import frozen
+from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.read.entities import Entity, field
+from optimize_eval.tasks.definitions.read.nodes import Kind, Spot
+from optimize_eval.tasks.definitions.read.templates import ACTION
+from optimize_eval.tasks.definitions.read.templates import Template as TemplateOf
+from optimize_eval.tasks.definitions.read.values import Key, ListOf, OneOf, Scalar, What, bad_type, text_of
+
+COMPARISONS = ("equals", "not_equals", "greater_than", "less_than", "greater_or_equal", "less_or_equal")
+MEMBERSHIPS = ("in", "not_in")
+UNARIES = ("exists", "not_exists", "is_true", "is_false")
+OPERATORS = (*COMPARISONS, *MEMBERSHIPS, *UNARIES)
+
+
+def _entities(expression: What) -> Mapping[Sequence[str], Entity]:
+    common = (field("op", OneOf(choices=OPERATORS)), field("expression", expression))
+    return {
+        COMPARISONS: Entity(noun="a comparison", fields=(*common, field("value", Scalar()))),
+        MEMBERSHIPS: Entity(noun="a membership", fields=(*common, field("values", ListOf(what=Scalar())))),
+        UNARIES: Entity(noun="a filter of a value alone", fields=common),
+    }
+
+
+@frozen
+class FilterOf:
+    """A filter, whose expression is of this kind."""
+
+    expression: What
+
+    def read(self, spot: Spot, context: Context) -> dict[str, Any] | NotKnown:
+        if spot.node.kind is not Kind.MAPPING:
+            return bad_type(spot, context, "a filter: a mapping with op and expression")
+        op = spot.child("op")
+        if op is None:
+            context.wrong(Rule.MISSING_REQUIRED, spot.of("op"), spot.mark, "op is required")
+            return NOT_KNOWN
+        name = text_of(op, context)
+        if isinstance(name, NotKnown) or op.node.is_partial:
+            return NOT_KNOWN
+        for operators, entity in _entities(self.expression).items():
+            if name in operators:
+                return entity.read(spot, context)
+        reason = f"there is no such operator: {name[:60]!r}{meant(name, OPERATORS)}"
+        context.wrong(Rule.BAD_VALUE, op.path, op.mark, reason)
+        return NOT_KNOWN
+
+
+ACTION_RULE = Entity(
+    noun="an action",
+    fields=(
+        field("key", Key()),
+        field("action", OneOf(choices=("exclude_from_metrics",))),
+        field("filter", FilterOf(expression=TemplateOf(names=ACTION, least=1))),
+    ),
+)

@@ -1,0 +1,63 @@
+"""YAML 1.1's scalars as values; what only looks like a text is known as what it is."""
+
+import math
+from typing import Any
+
+import yaml
+
+from optimize_eval.tasks.definitions.read.nodes import Kind
+
+_PREFIX = "tag:yaml.org,2002:"
+_MAKER = yaml.constructor.SafeConstructor()
+
+
+class BadScalar(ValueError):
+    """Why a scalar is no value; `is_value` where it is YAML and only not allowed here."""
+
+    def __init__(self, reason: str, *, is_value: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.is_value = is_value
+
+
+def scalar(node: Any) -> tuple[Kind, Any]:
+    """Read a scalar by its tag, which YAML gives to those without one by how they look."""
+    match node.tag.removeprefix(_PREFIX):
+        case "str" | "value" | "merge":
+            return Kind.TEXT, node.value
+        case "null":
+            return Kind.NULL, None
+        case "bool":
+            return _boolean(node)
+        case "int" | "float" as tag:
+            return _number(node, tag)
+        case "timestamp":
+            return Kind.DATE, node.value
+    raise BadScalar(f"the tag {node.tag.replace(_PREFIX, '!!')} is not taken")
+
+
+def _boolean(node: Any) -> tuple[Kind, Any]:
+    try:
+        return Kind.BOOLEAN, _MAKER.construct_yaml_bool(node)
+    except KeyError:
+        raise BadScalar(f"{node.value!r} is not a boolean") from None
+
+
+def _number(node: Any, tag: str) -> tuple[Kind, Any]:
+    if ":" in node.value:
+        return Kind.SIXTIES, node.value
+    make = _MAKER.construct_yaml_int if tag == "int" else _MAKER.construct_yaml_float
+    try:
+        value = make(node)
+    except (ValueError, IndexError):  # also of thousands of digits
+        raise BadScalar(f"{node.value[:30]!r} is no number that can be read", is_value=True) from None
+    if not _is_finite(value):
+        raise BadScalar(f"a number must be finite, this is {node.value[:30]}", is_value=True)
+    return Kind.NUMBER, value
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False

@@ -1,0 +1,111 @@
+"""`<< config.NAME >>` in every text: the parameter's value, with its own type where that is the whole text.
+
+A parameter without a value makes a text that is nothing else unknown, and leaves a name in any other, so that
+all that does not depend on it can be checked.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.read.nodes import Entry, Kind, Node, Spot, node_of
+from optimize_eval.tasks.definitions.read.unfinished import TODO
+
+_HOLE = re.compile(r"<<[ \t]*([A-Za-z_][^<>\n]*?)[ \t]*>>")
+_CONFIG = re.compile(r"config\.([A-Za-z0-9_\-]+)")
+_DOTTED = re.compile(r"[A-Za-z_]\w*\.[\w.\-]+")
+_NOT_IN_NAME = re.compile(r"\W")
+
+
+def placeholder(name: str) -> str:
+    """Make the name that stands for a parameter without a value: a word in templates, code and texts."""
+    return f"config_{_NOT_IN_NAME.sub('_', name)}"
+
+
+def substituted(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:
+    """Put values into all texts within; NOT_KNOWN among them are those that have yet to come."""
+    node = spot.node
+    if node.kind is Kind.TEXT:
+        if TODO in node.value:
+            return Node(Kind.UNKNOWN, None, node.mark)  # that is told, and enough
+        return _text(spot, values, context) if "<<" in node.value else node
+    if node.kind is Kind.LIST:
+        return _like(node, [substituted(one, values, context) for one in spot.items()])
+    if node.kind is Kind.MAPPING:
+        entries = {
+            name: Entry(entry.mark, substituted(Spot(node=entry.node, path=spot.of(name)), values, context))
+            for name, entry in node.value.items()
+        }
+        return _like(node, entries)
+    return node
+
+
+def _like(node: Node, value: Any) -> Node:
+    return Node(node.kind, value, node.mark, raw=node.raw, is_plain=node.is_plain)
+
+
+def _text(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:
+    node = spot.node
+    is_code = spot.path.endswith("_snippet")
+    whole = _HOLE.fullmatch(node.value)
+    if whole:
+        name = _named(whole[1], spot, values, context, line=1)
+        if not name or isinstance(values[name], NotKnown):
+            return Node(Kind.UNKNOWN, None, node.mark)
+        return node_of(values[name], node.mark)
+    return _filled(spot, _filler(spot, values, context, is_code=is_code))
+
+
+def _filled(spot: Spot, filler: "_Filler") -> Node:
+    node = spot.node
+    text = _HOLE.sub(filler, node.value)
+    if filler.is_wrong:
+        return Node(Kind.UNKNOWN, None, node.mark)
+    made = Node(Kind.TEXT, text, node.mark, raw=node.raw, is_plain=node.is_plain, first=node.first)
+    made.is_partial = filler.is_partial
+    return made
+
+
+class _Filler:
+    """Replaces what is found in one text."""
+
+    def __init__(self, values: Mapping[str, Any], named: Callable[[re.Match[str]], str | None]) -> None:
+        self._values = values
+        self._named = named
+        self.is_partial = self.is_wrong = False
+
+    def __call__(self, found: re.Match[str]) -> str:
+        name = self._named(found)
+        if not name:
+            self.is_wrong |= name is not None
+            return found[0]
+        value = self._values[name]
+        if isinstance(value, NotKnown):
+            self.is_partial = True
+            return placeholder(name)
+        return str(value)
+
+
+def _filler(spot: Spot, values: Mapping[str, Any], context: Context, *, is_code: bool) -> _Filler:
+    def named(found: re.Match[str]) -> str | None:
+        if is_code and not _DOTTED.fullmatch(found[1]):
+            return None  # a << b >> c
+        line = spot.node.value.count("\n", 0, found.start()) + 1
+        return _named(found[1], spot, values, context, line=line)
+
+    return _Filler(values, named)
+
+
+def _named(written: str, spot: Spot, values: Mapping[str, Any], context: Context, *, line: int) -> str:
+    """Find which parameter is meant; empty and a problem where none is."""
+    found = _CONFIG.fullmatch(written)
+    name = found[1] if found else ""
+    if name in values:
+        return name
+    if found:
+        reason = f"there is no parameter {name!r} in config_spec{meant(name, list(values))}"
+    else:
+        reason = f"<< {written[:60]} >> is not supported: << >> takes parameters, as in << config.NAME >>"
+    context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.node.at(line), reason)
+    return ""

@@ -1,0 +1,66 @@
+"""Templates in task files: parsed, and held against the names that there are where they stand."""
+
+from collections.abc import Mapping, Sequence
+
+from optimize_eval.frozen import frozen
+from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.read.nodes import Kind, Spot
+from optimize_eval.tasks.definitions.read.values import Text
+from optimize_eval.templates.fault import TemplateFault
+from optimize_eval.templates.template import task_template_of
+
+SOLVER = ("sample", "candidate")
+MESSAGE = (*SOLVER, "messages", "loop_index")
+SCORER = ("sample",)
+ACTION = ("sample", "scores")
+
+_OF_OUTPUT = (  # what there is besides in a task with a solver
+    "solver_output",
+    "model_output",
+    "model_outputs",
+    "messages",
+    "input_prompt",
+    "trace",
+)
+_MORE: Mapping[Sequence[str], Sequence[str]] = {SCORER: _OF_OUTPUT, ACTION: ("solver_output",)}
+
+
+@frozen
+class Template:
+    """A text with {{ }} in it, which may name these."""
+
+    names: Sequence[str]
+    least: int = 0
+
+    def read(self, spot: Spot, context: Context) -> str | NotKnown:
+        text = Text(least=self.least).read(spot, context)
+        return text if isinstance(text, NotKnown) else self._checked(text, spot, context)
+
+    def _checked(self, text: str, spot: Spot, context: Context) -> str | NotKnown:
+        try:
+            lines = task_template_of(text).lines
+        except TemplateFault as fault:
+            context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.node.at(fault.line), fault.reason)
+            return NOT_KNOWN
+        unknown = [name for name in lines if name not in self._known(context)]
+        for name in unknown:
+            context.wrong(
+                Rule.BAD_TEMPLATE, spot.path, spot.node.at(lines[name]), self._reason(name, context)
+            )
+        return NOT_KNOWN if unknown or spot.node.is_partial else text
+
+    def _known(self, context: Context) -> Sequence[str]:
+        more = _MORE.get(self.names, ()) if context.has_output else ()
+        return (*self.names, *more, *context.placeholders)
+
+    def _reason(self, name: str, context: Context) -> str:
+        if name == "config":
+            return "parameters are written << config.NAME >>, not {{ config.NAME }}"
+        if name in _MORE.get(self.names, ()):
+            return f"there is no {name} here: the task has no solver"
+        known = [one for one in self._known(context) if one not in context.placeholders]
+        return f"there is no {name!r} here{meant(name, known)}"
+
+
+def is_template_text(spot: Spot) -> bool:
+    return spot.node.kind is Kind.TEXT and "{{" in spot.node.value

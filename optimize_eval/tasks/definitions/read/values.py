@@ -1,0 +1,212 @@
+"""What a field may be: each kind reads a value, or puts what is wrong with it to the problems."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from optimize_eval.frozen import frozen
+from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.read.nodes import Kind, Node, Spot, plain
+
+KEY_PATTERN = re.compile(r"[a-zA-Z0-9_\-]+")
+LONGEST_KEY = 250
+
+_SHOWN = 60
+_UNQUOTED = frozenset({Kind.BOOLEAN, Kind.NUMBER, Kind.DATE, Kind.SIXTIES})
+_FOREIGN_WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})  # which YAML 1.1 makes booleans
+
+
+class What(Protocol):
+    """What a field may be."""
+
+    def read(self, spot: Spot, context: Context) -> Any:
+        """Give the value, or NOT_KNOWN where it is wrong or has yet to be put in."""
+        ...
+
+
+@frozen
+class Text:
+    """A text; the key path's value is what is written."""
+
+    least: int = 0  # characters, blanks around them aside
+
+    def read(self, spot: Spot, context: Context) -> str | NotKnown:
+        text = _text(spot, context)
+        if isinstance(text, str) and len(text.strip()) < self.least:
+            context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, "must not be empty")
+            return NOT_KNOWN
+        return text
+
+
+@frozen
+class Key:
+    """A name of a task, a scorer, a parameter, a rule."""
+
+    def read(self, spot: Spot, context: Context) -> str | NotKnown:
+        text = _text(spot, context)
+        if not isinstance(text, str) or spot.node.is_partial:
+            return NOT_KNOWN if spot.node.is_partial else text
+        if not KEY_PATTERN.fullmatch(text) or len(text) > LONGEST_KEY:
+            reason = f"must be 1 to {LONGEST_KEY} of a-z A-Z 0-9 _ -, this is {_quoted(text)}"
+            context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, reason)
+            return NOT_KNOWN
+        return text
+
+
+@frozen
+class OneOf:
+    """A text of a list; some are known, and not built."""
+
+    choices: Sequence[str]
+
+    def read(self, spot: Spot, context: Context) -> str | NotKnown:
+        text = _text(spot, context)
+        if not isinstance(text, str) or spot.node.is_partial:
+            return NOT_KNOWN
+        if text not in self.choices:
+            reason = f"must be one of {', '.join(self.choices)}; this is {_quoted(text)}"
+            close = meant(text, self.choices)
+            more = close if close.startswith(" (did") else ""
+            context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, f"{reason}{more}")
+            return NOT_KNOWN
+        return text
+
+
+@frozen
+class Boolean:
+    """True or false."""
+
+    def read(self, spot: Spot, context: Context) -> bool | NotKnown:
+        if spot.node.kind is not Kind.BOOLEAN:
+            return _bad_type(spot, context, "true or false")
+        return bool(spot.node.value)
+
+
+@frozen
+class Number:
+    """A finite number."""
+
+    is_whole: bool = False
+    least: float | None = None
+
+    def read(self, spot: Spot, context: Context) -> float | NotKnown:
+        what = "a whole number" if self.is_whole else "a number"
+        value = spot.node.value
+        if spot.node.kind is not Kind.NUMBER or (self.is_whole and not isinstance(value, int)):
+            return _bad_type(spot, context, what)
+        if self.least is not None and value < self.least:
+            reason = f"must be {what} from {self.least:g}, this is {spot.node.raw}"
+            context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, reason)
+            return NOT_KNOWN
+        return value  # type: ignore[no-any-return]
+
+
+@frozen
+class Scalar:
+    """A text, a number, true or false."""
+
+    has_booleans: bool = True
+
+    def read(self, spot: Spot, context: Context) -> Any:
+        node = spot.node
+        is_fine = node.kind in {Kind.TEXT, Kind.NUMBER} or (node.kind is Kind.BOOLEAN and self.has_booleans)
+        if is_fine and not _is_foreign(node):
+            return NOT_KNOWN if node.is_partial else node.value
+        return _bad_type(spot, context, f"a text, a number{', true or false' * self.has_booleans}")
+
+
+@frozen
+class ListOf:
+    """A list of values of one kind."""
+
+    what: What
+    least: int = 0
+
+    def read(self, spot: Spot, context: Context) -> Any:
+        if spot.node.kind is not Kind.LIST:
+            return _bad_type(spot, context, "a list")
+        if len(spot.node.value) < self.least:
+            context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, f"must have at least {self.least} in it")
+            return NOT_KNOWN
+        return [self.what.read(one, context) for one in spot.items()]
+
+
+@frozen
+class Json:
+    """Anything that JSON has."""
+
+    def read(self, spot: Spot, context: Context) -> Any:
+        before = len(context.problems)
+        _check_json(spot, context)
+        return plain(spot.node) if len(context.problems) == before else NOT_KNOWN
+
+
+@frozen
+class Choice:
+    """One kind for texts, another for all else."""
+
+    text: What
+    other: What
+
+    def read(self, spot: Spot, context: Context) -> Any:
+        return (self.text if spot.node.kind is Kind.TEXT else self.other).read(spot, context)
+
+
+def _check_json(spot: Spot, context: Context) -> None:
+    if spot.node.kind in {Kind.DATE, Kind.SIXTIES} or _is_foreign(spot.node):
+        _bad_type(spot, context, "JSON")
+    for one in (*spot.children(), *spot.items()):
+        _check_json(one, context)
+
+
+def _text(spot: Spot, context: Context) -> str | NotKnown:
+    """Read a text; one in which a parameter has no value has a name in its place."""
+    if spot.node.kind is Kind.TEXT:
+        return str(spot.node.value)
+    return _bad_type(spot, context, "a text")
+
+
+def text_of(spot: Spot, context: Context) -> str | NotKnown:
+    return _text(spot, context)
+
+
+def _bad_type(spot: Spot, context: Context, what: str) -> NotKnown:
+    if spot.node.kind is not Kind.UNKNOWN:
+        context.wrong(
+            Rule.BAD_TYPE, spot.path, spot.mark, f"must be {what}, this is {describe(spot.node, what)}"
+        )
+    return NOT_KNOWN
+
+
+def describe(node: Node, wanted: str = "") -> str:
+    """Say what a value is, and how it is written as what is wanted."""
+    shown = _quoted(node.raw)
+    if (
+        node.kind in _UNQUOTED
+        and node.is_plain
+        and ("text" in wanted or node.kind in {Kind.DATE, Kind.SIXTIES})
+    ):
+        return f"{node.kind} in YAML: quote it: {shown}"
+    if node.kind is Kind.BOOLEAN and _is_foreign(node):
+        return f"{node.kind} in YAML: quote it: {shown}"
+    if node.kind is Kind.TEXT and wanted != "a text":
+        return f"the text {shown}"
+    if node.kind is Kind.NUMBER and "whole" in wanted:
+        return f"{node.raw}"
+    return str(node.kind)
+
+
+def _is_foreign(node: Node) -> bool:
+    return node.kind is Kind.BOOLEAN and node.is_plain and node.raw.lower() in _FOREIGN_WORDS
+
+
+def _quoted(text: str) -> str:
+    cut = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return '"' + cut.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+
+
+def bad_type(spot: Spot, context: Context, what: str) -> NotKnown:
+    return _bad_type(spot, context, what)
+
+
+Values = Mapping[str, Any]
