@@ -20,7 +20,7 @@ class YamlFault(ValueError):
 
 
 MOST_ALIASES = 100  # where any are taken
-MOST_NODES = 50_000
+MOST_NODES = 20_000
 
 _DEEPEST = 100
 _TOO_DEEP = "nested too deeply"

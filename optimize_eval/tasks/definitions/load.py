@@ -7,7 +7,7 @@ from optimize_eval.checks import Keys
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
-from optimize_eval.tasks.definitions.read.context import ROOT, Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.read.document import Unreadable, read_document
 from optimize_eval.tasks.definitions.read.making import task_of
 from optimize_eval.tasks.definitions.read.nodes import Entry, Kind, Mark, Node, Spot
@@ -19,7 +19,8 @@ from optimize_eval.tasks.definitions.read.substitution import placeholder, subst
 from optimize_eval.tasks.definitions.read.unfinished import check_unfinished
 from optimize_eval.tasks.definitions.task import TaskDefinition
 
-_CAP = files.Cap("a task file", MOST, "a task is made of short texts; what is long goes to a dataset")
+_CAP = files.Cap("a task file", 16 << 20, "check the path")
+_TOO_LARGE = "this is larger than 1 MiB, the most for a task: what is long belongs into a dataset"
 
 
 @frozen
@@ -82,9 +83,12 @@ def _text(path: str, context: Context) -> str:
     """Read a file; one that is too large is no YAML of ours."""
     mark = Mark(path=path, line=1, column=1)
     try:
-        return decoded(files.read(path, _CAP))
+        data = files.read(path, _CAP)
+        if len(data) <= MOST:
+            return decoded(data)
+        context.wrong(Rule.BAD_YAML, "", mark, _TOO_LARGE)
     except BadPath as error:
-        context.wrong(Rule.BAD_YAML, ROOT, mark, str(error))
+        context.wrong(Rule.BAD_YAML, "", mark, str(error))
     except DataError as error:
         context.problems += error.problems
     raise Unreadable
@@ -98,7 +102,7 @@ def _filled(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
         else Entry(entry.mark, substituted(Spot(node=entry.node, path=name), config, context))
         for name, entry in root.entries.items()
     }
-    return Node(Kind.MAPPING, entries, root.mark)
+    return Node(Kind.MAPPING, entries, root.mark, is_short=root.node.is_short)
 
 
 def _checked(root: Spot, config: Mapping[str, Any], context: Context) -> Mapping[str, Any]:

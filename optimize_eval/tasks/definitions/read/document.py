@@ -19,7 +19,7 @@ DEEPEST = 200
 
 _INCLUDE, _REFERENCE = "!include", "$ref"
 _MERGE = "tag:yaml.org,2002:merge"
-_MOST_FILES = 1_000
+_MOST_FILES = 200
 
 
 class Unreadable(Exception):
@@ -154,9 +154,9 @@ class _Document:
         for key, value in found.value:
             if key.tag == _MERGE:
                 self._merge(entries, value, path)
-        if _REFERENCE in entries:
-            self._refer(entries, path)
-        return _whole(Node(Kind.MAPPING, entries, self._mark(found)), [one.node for one in entries.values()])
+        is_short = _REFERENCE in entries and not self._refer(entries, path)
+        node = Node(Kind.MAPPING, entries, self._mark(found), is_short=is_short)
+        return _whole(node, [one.node for one in entries.values()])
 
     def _add(self, entries: dict[str, Entry], key: Any, value: Any, path: str) -> None:
         if not isinstance(key, yaml.ScalarNode):
@@ -181,22 +181,22 @@ class _Document:
             for name, entry in one.value.items():
                 entries.setdefault(name, entry)
 
-    def _refer(self, entries: dict[str, Entry], path: str) -> None:
-        """Put in the mapping of the file that is referred to."""
+    def _refer(self, entries: dict[str, Entry], path: str) -> bool:
+        """Put in the mapping of the file that is referred to; False where that cannot be read."""
         entry = entries.pop(_REFERENCE)
         where = f"{path}.{_REFERENCE}" if path else _REFERENCE
         if entry.node.kind is not Kind.TEXT:
             reason = f"must be the path of a file, this is {entry.node.kind}"
             self._files.context.wrong(Rule.BAD_REFERENCE, where, entry.node.mark, reason)
-            return
+            return False
         try:
             target = self._files.folder.find(entry.node.value, self._path)
             referred = self._files.mapping(target, self._within, path)
         except BadPath as error:
             self._files.context.wrong(Rule.BAD_REFERENCE, where, entry.node.mark, str(error))
-            return
+            return False
         except Unreadable:
-            return
+            return False
         for name, one in referred.value.items():
             if name in entries:
                 reason = f"this key is given here and in {target}, line {one.mark.line}"
@@ -204,6 +204,7 @@ class _Document:
                 self._files.context.wrong(Rule.DUPLICATE_KEY, key, entries[name].mark, reason)
             else:
                 entries[name] = one
+        return not referred.is_short
 
     def _included(self, found: Any, path: str) -> Node:
         if not isinstance(found, yaml.ScalarNode):

@@ -85,6 +85,8 @@ class ByType:
         child = spot.child("type")
         if child is None and self.default:
             return self.default
+        if child is None and spot.node.is_short:
+            return NOT_KNOWN
         if child is None:
             known = ", ".join(self.entities)
             reason = f"{self.noun} needs a type, one of {known}"
@@ -125,6 +127,8 @@ def _read(one: Field, spot: Spot, context: Context) -> Any:
     if child is None or (child.node.kind is Kind.NULL and one.default is None):
         if one.default is not REQUIRED:
             return one.default
+        if spot.node.is_short:
+            return NOT_KNOWN
         context.wrong(Rule.MISSING_REQUIRED, spot.of(one.name), spot.mark, f"{one.name} is required")
         return NOT_KNOWN
     return one.what.read(child, context)

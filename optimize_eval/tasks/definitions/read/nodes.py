@@ -42,6 +42,7 @@ class Node:
     is_plain: bool = False  # without quotes
     first: Mark | None = None  # of a text whose lines are those of a file: its first
     is_partial: bool = False  # a parameter without a value is within
+    is_short: bool = False  # what it refers to could not be read
     size: int = 1  # of all that is in it
     depth: int = 1
 

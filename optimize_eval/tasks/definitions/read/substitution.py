@@ -42,7 +42,7 @@ def substituted(spot: Spot, values: Mapping[str, Any], context: Context) -> Node
 
 
 def _like(node: Node, value: Any) -> Node:
-    return Node(node.kind, value, node.mark, raw=node.raw, is_plain=node.is_plain)
+    return Node(node.kind, value, node.mark, is_short=node.is_short)
 
 
 def _text(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:

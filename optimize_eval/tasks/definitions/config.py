@@ -1,0 +1,52 @@
+"""Values for parameters, as a command line and a file give them; what they may be is the task's to say."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.reading import files, strict_json, strict_toml
+from optimize_eval.tasks.definitions.read.given import Written
+
+__all__ = ["Written", "config_of"]
+
+
+def config_of(assignments: Sequence[str] = (), file: str = "") -> dict[str, Any]:
+    """Read a file of values, YAML, JSON or TOML by its suffix, and texts like K=V, which win."""
+    return {**(_of_file(file) if file else {}), **dict(map(_assigned, assignments))}
+
+
+def _assigned(text: str) -> tuple[str, Written]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(
+            f"--config {text}: a parameter is set as K=V", hint="write it as in: --config judge=m"
+        )
+    return name.strip(), Written(text=value)
+
+
+def _of_file(path: str) -> dict[str, Any]:
+    data = files.read(path, files.SETTINGS)
+    try:
+        values = _decoded(Path(path).suffix.lower(), data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise _wrong(path, "not UTF-8") from None
+    except ValueError as error:
+        raise _wrong(path, str(error), getattr(error, "line", None)) from None
+    if not isinstance(values, dict):
+        raise _wrong(path, "must be a mapping of parameters to values")
+    return {str(name): value for name, value in values.items()}
+
+
+def _decoded(suffix: str, text: str) -> Any:
+    if suffix == ".toml":
+        return strict_toml.loads(text)
+    if suffix == ".json":
+        return strict_json.loads(text, unique_keys=True)
+    from optimize_eval.reading import strict_yaml  # noqa: PLC0415  few values are in files
+
+    return strict_yaml.loads(text)
+
+
+def _wrong(path: str, reason: str, line: int | None = None) -> DataError:
+    return DataError([Problem(path=path, rule="bad_config", reason=reason, line=line)])
