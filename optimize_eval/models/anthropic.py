@@ -12,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 import orjson
 
 from optimize_eval.http.client import SUCCESS, Response
+from optimize_eval.models.anthropic_tools import calls_of, messages_of, tools_of
 
 PATH = "/messages"
 VERSION = "2023-06-01"
@@ -48,10 +49,10 @@ def request_of(body: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{key: body[key] for key in _SAME if key in body},
         "max_tokens": limit,
-        "messages": [message for message in body["messages"] if message["role"] != "system"],
+        "messages": messages_of([message for message in body["messages"] if message["role"] != "system"]),
         **({"system": "\n\n".join(system)} if system else {}),
         **({"stop_sequences": [stop] if isinstance(stop, str) else stop} if stop else {}),
-        **_tool_of(body.get("response_format") or {}),
+        **(_tool_of(body.get("response_format") or {}) or tools_of(body)),
     }
 
 
@@ -82,9 +83,11 @@ def _completion(reply: Mapping[str, Any]) -> dict[str, Any]:
     given = [orjson.dumps(block["input"]).decode() for block in blocks if block.get("name") == _TOOL]
     texts = [block["text"] for block in blocks if block.get("type") == "text"]
     thoughts = [block["thinking"] for block in blocks if block.get("type") == "thinking"]
+    calls = [] if given else calls_of(blocks)
     message = {
         "role": "assistant",
         "content": given[0] if given else "".join(texts),
+        **({"tool_calls": calls} if calls else {}),
         **({"reasoning_content": "\n\n".join(thoughts)} if thoughts else {}),
     }
     reason = reply.get("stop_reason")

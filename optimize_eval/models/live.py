@@ -85,19 +85,21 @@ class Model:
 
     def chat(
         self,
-        messages: Sequence[Mapping[str, str]],
+        messages: Sequence[Mapping[str, Any]],
         deadline: float,
         *,
         schema: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
     ) -> Reply:
         """Call once, before `deadline` (an instant of time.monotonic); raises EvaluationError.
 
+        With options, even none, a reply may be calls of tools, and has all that the server sent.
         Waiting for a turn, or until a server has room, puts the deadline off; the reply says by how much.
         """
-        body = {**self._body, "messages": [*self._system, *messages]}
+        body = {**self._body, **(options or {}), "messages": [*self._system, *messages]}
         reply, waited = self._turns.through(
-            lambda waited: self._once(body, schema, deadline + waited),
-            sum(len(message["content"]) for message in messages) / _LETTERS,
+            lambda waited: self._once(body, schema, deadline + waited, is_whole=options is not None),
+            sum(len(message.get("content") or "") for message in messages) / _LETTERS,
             lambda reply: (reply.prompt_tokens or 0) + (reply.completion_tokens or 0) or None,
         )
         return replace(reply, spent=replace(reply.spent, waited=waited)) if waited else reply
@@ -117,7 +119,9 @@ class Model:
         self._turns.stop()
         self._way.close()
 
-    def _once(self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float) -> Reply:
+    def _once(
+        self, body: dict[str, Any], schema: Mapping[str, Any] | None, deadline: float, *, is_whole: bool
+    ) -> Reply:
         """Call, and take down what that used, also where it failed."""
         began, callee = time.monotonic(), self._way.callee
         response = self._attempt(body, schema, deadline)
@@ -133,6 +137,7 @@ class Model:
                 left,
                 lambda counts: self._spent(began, counts),
                 keep_thoughts=self.spec.keep_thoughts,
+                is_whole=is_whole,
             )
         except NoRoom:
             raise

@@ -1,6 +1,6 @@
 """What a model is, as plain data, and what it replied: nothing here is secret, live or slow to import."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from math import isfinite
 from typing import Any
@@ -68,6 +68,10 @@ class Reply:
     cached_tokens: int | None = None  # of the prompt's
     reasoning_tokens: int | None = None  # of the completion's
     cost: float | None = None  # as the server says, in its own currency
+    tool_calls: Sequence[Mapping[str, Any]] = ()  # where these are a reply, too
+    raw: Mapping[str, Any] = field(
+        default_factory=dict, repr=False
+    )  # all that was sent, where that is wanted
     spent: Spent = field(default=NOTHING, compare=False)
 
     @property

@@ -27,11 +27,12 @@ def parse_reply(
     spent_of: Callable[[usage.Counts], Spent],
     *,
     keep_thoughts: bool = False,
+    is_whole: bool = False,
 ) -> Reply:
     """Read a reply or raise the failure that it is; `left` seconds remain for a retry.
 
     What it took is made of its counts by `spent_of`. Thoughts before the answer are taken off its text,
-    unless they are to be kept there.
+    unless they are to be kept there. A whole reply is all that was sent, and may be calls of tools alone.
     """
     if response.status not in SUCCESS:
         raise refused(response, callee, left)
@@ -40,7 +41,13 @@ def parse_reply(
         raise error_inside(error, callee, left)
     choice, message = _first_choice(answer, callee, left)
     reason = choice.get("finish_reason")
-    parts = _split_text(message, reason, callee, keep_thoughts=keep_thoughts)
+    calls = tool_calls_of(message) if is_whole else ()
+    try:
+        parts = _split_text(message, reason, callee, keep_thoughts=keep_thoughts)
+    except EvaluationError as error:
+        if not calls:
+            raise
+        parts = SplitText(error.side_info.get("reasoning", ""), "")
     counts = usage.counts_of(answer.get("usage"))
     return Reply(
         text=redact(parts.answer, callee.hidden),
@@ -49,6 +56,8 @@ def parse_reply(
         model=_name(answer.get("model"), callee),
         fingerprint=_name(answer.get("system_fingerprint"), callee),
         spent=spent_of(counts),
+        tool_calls=_without_secrets(calls, callee),
+        raw=_without_secrets(answer, callee) if is_whole else {},
         **counts,
     )
 
@@ -149,6 +158,30 @@ def _without_text(
 
 def _calls_tools(message: Mapping[str, Any]) -> bool:
     return bool(message.get("tool_calls") or message.get("function_call"))
+
+
+def tool_calls_of(message: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    """List the calls of a message that name a function."""
+    listed = message.get("tool_calls") or [{"function": message.get("function_call")}]
+    calls = listed if isinstance(listed, list) else []
+    return tuple(_call(one) for one in calls if isinstance(one, dict) and _is_named(one.get("function")))
+
+
+def _call(call: Mapping[str, Any]) -> dict[str, Any]:
+    function = call["function"]
+    given = function.get("arguments")
+    text = given if isinstance(given, str) else strict_json.dumps(given or {}).decode()
+    return {**call, "type": "function", "function": {**function, "arguments": text}}
+
+
+def _is_named(function: object) -> bool:
+    return isinstance(function, dict) and isinstance(function.get("name"), str)
+
+
+def _without_secrets(value: Any, callee: Callee) -> Any:
+    if not callee.hidden or not value:
+        return value
+    return orjson.loads(redact(orjson.dumps(value).decode(), callee.hidden))
 
 
 def _content(content: object) -> str | None:

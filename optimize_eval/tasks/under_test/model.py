@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Capacity
 from optimize_eval.frozen import frozen
-from optimize_eval.prompts.messages import USER, Messages, as_dicts
+from optimize_eval.prompts.messages import ROLES, USER, Message, Messages, as_dicts, is_plain
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities
 from optimize_eval.spent import NOTHING, Spent
 
@@ -17,22 +17,37 @@ class Prompt:
     """What a model is sent: messages, and which task's they are, which only recorded outputs look at.
 
     A text alone is one message of the user; beside several messages it is their texts, one after the other.
+    Messages of a conversation may call tools, and say what these gave back; `options` are sent beside them.
     """
 
     text: str
     id: str = ""
     repeat: int = 1
     several: Messages = ()
+    with_tools: Sequence[Mapping[str, Any]] = ()  # in place of several, where there is more than these have
+    options: Mapping[str, Any] = field(default_factory=dict)
+    turn: int = 1  # which of its task's calls of the model this is
+    again: int = 0  # how often the same was sent before in this conversation
+    is_whole: bool = False  # calls of tools are a reply, too, which is kept as its server sent it
 
     @property
-    def messages(self) -> list[dict[str, str]]:
+    def is_one_text(self) -> bool:
+        return not (self.several or self.with_tools)
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
         """Give all messages, as providers take them."""
-        return as_dicts(self.several) if self.several else [{"role": USER, "content": self.text}]
+        if self.with_tools:
+            return [dict(message) for message in self.with_tools]
+        return [*as_dicts(self.several)] if self.several else [{"role": USER, "content": self.text}]
 
     @property
-    def essence(self) -> str | list[dict[str, str]]:
-        """Give what is digested: the text of one message of the user, else all messages."""
-        return as_dicts(self.several) if self.several else self.text
+    def essence(self) -> Any:
+        """Give what is digested: the text of one message of the user, else all messages; what is beside."""
+        said = self.text if self.is_one_text else self.messages
+        if not (self.options or self.again):
+            return said
+        return {"messages": said, "options": self.options, "again": self.again}
 
     @property
     def task_model(self) -> None:
@@ -51,6 +66,58 @@ class Output:
     spent: Spent = NOTHING  # nothing where it was written down before
     seconds: float | None = None  # that its call took, where that is known
     usage: Sequence[Mapping[str, Any]] = ()  # of its call, also where it was written down before
+    tool_calls: Sequence[Mapping[str, Any]] = ()  # as chat completions have them
+    completion: Mapping[str, Any] = field(default_factory=dict)  # as its server sent it, where that is kept
+
+
+def prompt_of_messages(
+    messages: Sequence[Mapping[str, Any]],
+    options: Mapping[str, Any],
+    *,
+    known_as: str,
+    repeat: int = 1,
+) -> Prompt:
+    """Make a prompt of a conversation as providers take it."""
+    text = _BETWEEN.join(text_of_content(message.get("content")) for message in messages)
+    plain = tuple(
+        Message(message["role"], message["content"]) for message in messages if _is_plain_text(message)
+    )
+    if len(plain) < len(messages):
+        return Prompt(
+            text=text, id=known_as, repeat=repeat, with_tools=messages, options=options, is_whole=True
+        )
+    several = () if is_plain(plain) else plain
+    return Prompt(text=text, id=known_as, repeat=repeat, several=several, options=options, is_whole=True)
+
+
+def text_of_content(content: object) -> str:
+    """Give the text of a message's content, which may be a list of parts, or none."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)
+
+
+def are_calls(value: object) -> bool:
+    """Return True if a value is calls of tools as chat completions have them."""
+    match value:
+        case list():
+            return all(_is_call(one) for one in value)
+    return False
+
+
+def _is_call(value: object) -> bool:
+    match value:
+        case {"function": {"name": str(), "arguments": str()}}:
+            return True
+    return False
+
+
+def _is_plain_text(message: Mapping[str, Any]) -> bool:
+    return message.keys() == _PLAIN and isinstance(message["content"], str) and message["role"] in ROLES
+
+
+_PLAIN = {"role", "content"}
+_BETWEEN = "\n\n"
 
 
 class ModelUnderTest(Protocol):

@@ -92,6 +92,8 @@ class Outputs:
             reasoning=record.get("reasoning") or "",
             seconds=record.get("seconds"),
             usage=record.get("usage") or (),
+            tool_calls=record.get("tool_calls") or (),
+            completion=record.get("completion") or {},
         )
 
     def keep(self, key: bytes, model: str, prompt: Prompt, output: Output) -> None:
@@ -103,7 +105,10 @@ class Outputs:
             "repeat": prompt.repeat,
             "prompt_sha256": digest_of(prompt),
             "output": output.text,
+            **({"turn": prompt.turn} if prompt.turn > 1 else {}),
             **({"reasoning": output.reasoning} if output.reasoning else {}),
+            **({"tool_calls": output.tool_calls} if output.tool_calls else {}),
+            **({"completion": output.completion} if output.completion else {}),
             **({"side": output.side} if output.side else {}),
             **({"seconds": output.seconds} if output.seconds is not None else {}),
             **({"usage": output.usage, OWN: True} if output.usage else {}),

@@ -5,10 +5,11 @@ Behind a URL the same JSON is the body of a POST and of its reply.
     {"prompt": "…", "messages": [{"role": "user", "content": "…"}][, "_id": "…"]}
     {"text": "…"[, "_capabilities": {"persistent": true, "concurrency": 4, "batch": 8}][, "_id": "…"]}
 
-Of several messages the prompt is their texts, with an empty line between. Batches, where declared, are
-{"prompts": ["…", …]} and {"results": [{"text": "…"}, {"error": "why"}]}; where one has several messages, all
-lists of messages stand beside the prompts. How the program is run is programs.command's business, as it is
-for evaluators; this is the contract with it.
+Of several messages the prompt is their texts, with an empty line between; what a task sends beside them,
+such as temperature and tools, is "options": {…}. Calls of tools, "tool_calls", are as chat completions have
+them. Batches, where declared, are {"prompts": ["…", …]} and {"results": [{"text": "…"}, {"error": "why"}]};
+where one has several messages, all lists of messages stand beside the prompts, and so do all options. How
+the program is run is programs.command's business, as it is for evaluators; this is the contract with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,8 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import Capacity
 from optimize_eval.programs.codec import Contract
 from optimize_eval.protocol import NO_CAPABILITIES, Capabilities, decode_answer
-from optimize_eval.tasks.under_test.model import Output, Prompt
+from optimize_eval.reading import strict_json
+from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
 from optimize_eval.wrong_answers import not_an_object, without_text
 
 if TYPE_CHECKING:  # a program behind a URL needs no processes, and a command no HTTP client
@@ -52,17 +54,22 @@ class ProgramModel:
 def encode_prompt(prompt: Prompt, identity: str | None = None) -> bytes:
     """Write a prompt as one line."""
     text = orjson.dumps(prompt.text)
-    if prompt.several:
-        return _closed([b'{"prompt":', text, b',"messages":', orjson.dumps(prompt.messages)], identity)
-    parts = [b'{"prompt":', text, b',"messages":[{"role":"user","content":', text, b"}]"]
+    if prompt.is_one_text:
+        parts = [b'{"prompt":', text, b',"messages":[{"role":"user","content":', text, b"}]"]
+    else:
+        parts = [b'{"prompt":', text, b',"messages":', orjson.dumps(prompt.messages)]
+    if prompt.options:
+        parts += [b',"options":', strict_json.dumps(prompt.options)]
     return _closed(parts, identity)
 
 
 def encode_prompts(prompts: Sequence[Prompt], identity: str | None = None) -> bytes:
     """Write several prompts as one line of the batch extension."""
     parts = [b'{"prompts":', orjson.dumps([prompt.text for prompt in prompts])]
-    if any(prompt.several for prompt in prompts):
+    if not all(prompt.is_one_text for prompt in prompts):
         parts += [b',"messages":', orjson.dumps([prompt.messages for prompt in prompts])]
+    if any(prompt.options for prompt in prompts):
+        parts += [b',"options":', strict_json.dumps([prompt.options for prompt in prompts])]
     return _closed(parts, identity)
 
 
@@ -73,15 +80,16 @@ def parse_output(raw: bytes) -> Output:
 
 def judge_output(answer: dict[str, Any]) -> Output:
     """Make an Output of a decoded answer, which is taken over, or raise EvaluationError."""
-    text = answer.get("text")
+    calls = answer.pop("tool_calls") if are_calls(answer.get("tool_calls")) else ()
+    text = answer.get("text", "" if calls else None)
     if not isinstance(text, str):
         raise without_text(answer)
-    del answer["text"]
+    answer.pop("text", None)
     declared = answer.get("_capabilities")
     for key in _PROTOCOL_KEYS:
         answer.pop(key, None)
     capabilities = NO_CAPABILITIES if declared is None else Capabilities.from_json(declared)
-    return Output(text=text, side=answer, capabilities=capabilities)
+    return Output(text=text, side=answer, capabilities=capabilities, tool_calls=calls)
 
 
 def split_outputs(answer: Mapping[str, Any], size: int) -> list[Output | EvaluationError]:

@@ -27,8 +27,16 @@ class ProviderModel:
         return Capacity(calls=self._model.capacity)
 
     def generate(self, prompt: Prompt, deadline: float) -> Output:
-        reply = self._model.chat(prompt.messages, deadline)
-        return Output(text=reply.text, side=reply.known, reasoning=reply.reasoning, spent=reply.spent)
+        options = prompt.options if prompt.is_whole else None
+        reply = self._model.chat(prompt.messages, deadline, options=options)
+        return Output(
+            text=reply.text,
+            side=reply.known,
+            reasoning=reply.reasoning,
+            spent=reply.spent,
+            tool_calls=reply.tool_calls,
+            completion=reply.raw,
+        )
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
         return call_singly(prompts, timeout, self.generate)

@@ -1,7 +1,8 @@
 """Recorded outputs as a model: `replay:FILE`, whose lines are {"id": "…", "output": "…"}, found by id.
 
-What a run writes down of its models (outputs.jsonl) is read too; there an output belongs to its prompt and
-repeat as well, and `replay:FILE#MODEL` chooses where it holds several models.
+A line may say which turn of a conversation it is, and which tools are called: {"id", "turn", "output",
+"tool_calls"}. What a run writes down of its models (outputs.jsonl) is read too; there an output belongs to
+its prompt and repeat as well, and `replay:FILE#MODEL` chooses where it holds several models.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from optimize_eval.programs.batch import call_singly
 from optimize_eval.reading import files
 from optimize_eval.store import journal
 from optimize_eval.tasks.jsonl.lines import Line, read_lines
-from optimize_eval.tasks.under_test.model import Output, Prompt
+from optimize_eval.tasks.under_test.model import Output, Prompt, are_calls
 from optimize_eval.tasks.under_test.outputs import SCHEMA, digest_of, key_of
 from optimize_eval.wrong_answers import describe
 
@@ -29,6 +30,7 @@ class _Place(NamedTuple):
     id: str
     prompt: str = ""
     repeat: int = 0
+    turn: int = 1
 
 
 class _Recorded(NamedTuple):
@@ -54,7 +56,7 @@ class ReplayModel:
 
     def generate(self, prompt: Prompt, _deadline: float) -> Output:
         exactly = _Place(prompt.id, digest_of(prompt), prompt.repeat)
-        found = self._outputs.get(exactly) or self._outputs.get(_Place(prompt.id))
+        found = self._outputs.get(exactly) or self._outputs.get(_Place(prompt.id, turn=prompt.turn))
         if found and self._version:
             found = found.versions.get(key_of(self._version, prompt).hex())
         if found is None:
@@ -70,7 +72,8 @@ class ReplayModel:
     def _missing(self, prompt: Prompt) -> EvaluationError:
         ids = {place.id for place in self._outputs}
         if prompt.id in ids:
-            message = f"{self._name} has outputs of {prompt.id!r}, but none to this prompt and repeat"
+            turn = f" (turn {prompt.turn})" * (prompt.turn > 1)
+            message = f"{self._name} has outputs of {prompt.id!r}, but none to this prompt and repeat{turn}"
             return EvaluationError(FailureKind.MODEL_ERROR, message, hint="record it again")
         close = get_close_matches(prompt.id, ids, n=1) if len(prompt.id) < 100 and len(ids) < 1000 else []  # noqa: PLR2004  closeness takes its time
         hint = f"did you mean {close[0]!r}? " if close else ""
@@ -93,7 +96,9 @@ def _read(path: Path, chosen: str) -> Mapping[_Place, _Recorded]:
         if reason:
             problems.append(Problem(path=str(path), line=line.number, rule="bad_output", reason=reason))
         elif not is_ours or line.value["model"] == (chosen or line.value["model"]):
-            place = _place(line.value) if is_ours else _Place(line.value["id"])
+            place = (
+                _place(line.value) if is_ours else _Place(line.value["id"], turn=line.value.get("turn", 1))
+            )
             said = _Recorded(line.number, _output(line.value, is_ours=is_ours))
             first = outputs.get(place, said)
             if is_ours:
@@ -141,6 +146,10 @@ def _faults(record: Mapping[str, Any]) -> Iterator[str]:
             yield f'there is no "{name}"{meant}: write {{"id": "…", "output": "…"}}'
         elif not isinstance(record[name], str):
             yield f'"{name}" must be a text, this is {describe(record[name])}'
+    if type(turn := record.get("turn", 1)) is not int or turn < 1:
+        yield f'"turn" must be a number from 1, this is {describe(turn)}'
+    if not are_calls(record.get("tool_calls", [])):
+        yield '"tool_calls" must be a list of {"function": {"name": "…", "arguments": "…"}}'
 
 
 def _damage(line: Line) -> str:
@@ -159,4 +168,6 @@ def _output(record: Mapping[str, Any], *, is_ours: bool) -> Output:
         text=record["output"],
         side=side if isinstance(side, dict) else {},
         reasoning=thoughts if isinstance(thoughts, str) else "",
+        tool_calls=record.get("tool_calls") or (),
+        completion=record.get("completion") or {} if is_ours else {},
     )
