@@ -21,6 +21,7 @@ class Usage:
     cost: float | None = None  # in dollars
     seconds: float = 0.0
     is_of_reply: bool = False  # it made a reply that evaluators score, and is none of theirs
+    output: str = ""  # that reply's key, where a record is of several replies
 
     @classmethod
     def from_dict(cls, written: Mapping[str, Any]) -> Self:
@@ -37,6 +38,7 @@ class Usage:
             "cost": self.cost,
             "seconds": round(self.seconds, 6),
             "of": _REPLY if self.is_of_reply else None,
+            "output": self.output or None,
         }
         return {key: value for key, value in fields.items() if value is not None}
 

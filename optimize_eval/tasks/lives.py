@@ -72,3 +72,18 @@ def stage(name: str) -> Iterator[None]:
     except EvaluationError as error:
         error.message = f"{name}: {error.message}"
         raise
+
+
+@contextmanager
+def failing_as_model() -> Iterator[None]:
+    """Let whatever goes wrong be the model's failure, not the evaluator's."""
+    try:
+        with stage("model"):
+            yield
+    except EvaluationError as error:
+        if error.kind is not FailureKind.INTERNAL:
+            error.kind = FailureKind.MODEL_ERROR
+        error.stage = "model"
+        error.spent = error.spent.of_reply
+        error.retry_after = None  # it was called again already, as often as it may be
+        raise

@@ -5,8 +5,8 @@ evaluator says of it stands as it is. Making that evaluator live is handed in.
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,7 +20,7 @@ from optimize_eval.protocol import Answered, Payload
 from optimize_eval.reading import strict_json
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.extract import extraction_of
-from optimize_eval.tasks.lives import Lives, stage
+from optimize_eval.tasks.lives import Lives, failing_as_model
 from optimize_eval.tasks.measures import Measure, ReplyMeasure
 from optimize_eval.tasks.target import Prompted
 from optimize_eval.tasks.under_test.model import Output, Prompt
@@ -64,7 +64,7 @@ class PromptedEvaluator:
 
     def call(self, payload: Payload, deadline: float) -> Answered:
         prompt, began = prompt_for(payload), time.monotonic()
-        with _failing_as_model():
+        with failing_as_model():
             model = self._model(payload.task_model or "")
             output = model.generate(prompt, deadline)
         before = time.monotonic() - began
@@ -123,18 +123,3 @@ def id_of(fields: Mapping[str, Any]) -> str:
     """Give an example's id as text; one that has none is known by what is sent alone."""
     value = fields.get(_ID, "")
     return value if isinstance(value, str) else strict_json.dumps(value).decode()
-
-
-@contextmanager
-def _failing_as_model() -> Iterator[None]:
-    """Let whatever goes wrong be the model's failure, not the evaluator's."""
-    try:
-        with stage("model"):
-            yield
-    except EvaluationError as error:
-        if error.kind is not FailureKind.INTERNAL:
-            error.kind = FailureKind.MODEL_ERROR
-        error.stage = "model"
-        error.spent = error.spent.of_reply
-        error.retry_after = None  # it was called again already, as often as it may be
-        raise

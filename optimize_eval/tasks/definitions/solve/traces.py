@@ -1,0 +1,88 @@
+"""Traces that several scorers of a task share: each is made once, and forgotten when all of them have it.
+
+Only so many are kept; what is forgotten before is made again of the replies that are written down.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from copy import copy
+from dataclasses import replace
+
+from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.retrying import GivenUp
+from optimize_eval.spent import NOTHING
+from optimize_eval.tasks.definitions.solve.trace import Trace
+
+_MOST = 2048
+
+
+class _Flight:
+    """A trace that is made, and then what came of it."""
+
+    __slots__ = ("error", "is_over", "trace", "wanted")
+
+    def __init__(self, wanted: int) -> None:
+        self.wanted = wanted  # by how many more
+        self.is_over = threading.Event()
+        self.trace: Trace | None = None
+        self.error: BaseException | None = None
+
+    def result(self) -> Trace:
+        """Wait for who makes it; what it took is counted there."""
+        self.is_over.wait()
+        if self.trace is not None:
+            return replace(self.trace, spent=NOTHING)
+        if not isinstance(self.error, EvaluationError):
+            raise GivenUp
+        error = copy(self.error)
+        error.spent = NOTHING
+        raise error
+
+
+class Traces:
+    """The traces of one task; thread-safe."""
+
+    def __init__(self, scorers: int, most: int = _MOST) -> None:
+        self._scorers = scorers
+        self._most = most
+        self._lock = threading.Lock()
+        self._flights: dict[Hashable, _Flight] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def of(self, key: Hashable, make: Callable[[], Trace]) -> Trace:
+        """Give a trace, made by whoever wants it first; a failure is shared, too."""
+        with self._lock:
+            flight = self._flights.get(key)
+            if is_mine := flight is None:
+                flight = self._flights[key] = _Flight(self._scorers)
+                self._forget_oldest()
+            flight.wanted -= 1
+            if not flight.wanted:
+                del self._flights[key]
+        return self._made(key, flight, make) if is_mine else flight.result()
+
+    def _made(self, key: Hashable, flight: _Flight, make: Callable[[], Trace]) -> Trace:
+        try:
+            trace = flight.trace = make()
+        except BaseException as error:
+            flight.error = copy(error)
+            if not _stays(error):
+                with self._lock:
+                    if self._flights.get(key) is flight:
+                        del self._flights[key]
+            raise
+        else:
+            return trace
+        finally:
+            flight.is_over.set()
+
+    def _forget_oldest(self) -> None:
+        if len(self._flights) > self._most:
+            del self._flights[next(iter(self._flights))]
+
+
+def _stays(error: BaseException) -> bool:
+    """Return True if a failure is the task's or a model's, not this machine's or the session's."""
+    return isinstance(error, EvaluationError) and not error.no_room and error.kind is not FailureKind.INTERNAL
