@@ -14,8 +14,8 @@ from optimize_eval.reports.inert import inert_json
 from optimize_eval.reports.page.source import PageSource, examples_of
 from optimize_eval.reports.rows import Cells, gathered
 from optimize_eval.rows.selection import value_at
+from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout
-from optimize_eval.store.view import JournalRecord
 
 _TOGETHER = 200  # examples that are read at once
 _NAMES = ("split", "line", "repeat", "id")
@@ -63,12 +63,12 @@ def _rows(source: PageSource, layout: Layout, fields: Sequence[str], examples: E
                 }
                 for place, repeat in units
             }
-            for cell, unit, record in source.records_of(split.name, places):
-                rows[divmod(unit, layout.repeats)].update(_told(_name(cell), record))
+            for cell, unit, line, _ in source.lines_of(split.name, places):
+                rows[divmod(unit, layout.repeats)].update(_told(_name(cell), journal.decode(line)))
             yield from rows.values()
 
 
-def _told(name: str, record: JournalRecord) -> Row:
+def _told(name: str, record: Mapping[str, Any]) -> Row:
     match record["outcome"]:
         case "scored":
             return {name: record["score"], _reason(name): reason_of(record.get("side_info") or {})}

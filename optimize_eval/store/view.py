@@ -7,7 +7,7 @@ that is read is said here.
 
 import os
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
 from pathlib import Path
@@ -144,20 +144,36 @@ class Reader:
 
     def records(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
+        for place, line in self.lines(cell, places):
+            yield place, self._read(line, journal.decode)
+
+    def glances(self, cell: Cell) -> Iterator[tuple[int, JournalRecord]]:
+        """Read the same in less time, for numbers alone: integers beyond 64 bits come as floats."""
+        for place, line in self.lines(cell):
+            yield place, self._read(line, journal.glance)
+
+    def lines(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, bytes]]:
+        """Read the lines of these records as they stand in the journal."""
         start = self._view.layout.start(cell)
         for place in range(cell.size) if places is None else places:
-            if record := self.record(start + place):
-                yield place, record
+            if stretch := self._view.stretch(start + place):
+                yield place, self._line(stretch)
 
     def record(self, number: int) -> JournalRecord | None:
         """Read the newest record of one unit; None where it is owed."""
         stretch = self._view.stretch(number)
-        return self._at(stretch) if stretch else None
+        return self._read(self._line(stretch), journal.decode) if stretch else None
 
-    def _at(self, stretch: tuple[int, int]) -> JournalRecord:
-        """Read the record that has this length and offset; raises Damaged where it stands there no more."""
+    def _line(self, stretch: tuple[int, int]) -> bytes:
+        """Read the line that has this length and offset; raises Damaged where none stands there."""
         line = os.pread(self._descriptor, *stretch)
-        record = journal.decode(line) if journal.is_sound(line) else {}
+        if not journal.is_sound(line):
+            raise _changed(self._path)
+        return line
+
+    def _read(self, line: bytes, decode: Callable[[bytes], dict[str, Any]]) -> JournalRecord:
+        """Read a line's record; raises Damaged where it has none any more."""
+        record = decode(line)
         if "outcome" not in record:
             raise _changed(self._path)
         return cast("JournalRecord", record)

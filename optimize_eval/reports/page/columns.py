@@ -6,12 +6,10 @@ A unit's place is that of its cell, then its example's, then its repeat's. Which
 import math
 import sys
 from array import array
-from collections.abc import Iterable
 
-from optimize_eval.reports.page.source import PlacedRecord
+from optimize_eval.reports.page.source import PlacedRecords
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest, evaluators_of
-from optimize_eval.store.view import JournalRecord
 
 NOT_RUN, SCORED, FAILED, SKIPPED = range(4)
 
@@ -57,19 +55,20 @@ class AxisNames:
 class RecordColumns:
     """Scores, seconds and outcomes; cells in the order of their axes."""
 
-    def __init__(self, axes: AxisNames, records: Iterable[PlacedRecord]) -> None:
+    def __init__(self, axes: AxisNames) -> None:
         self.axes = axes
         self._cells: dict[CellPlaces, tuple[array[float], array[float], bytearray]] = {}
-        for cell, place, record in records:
-            self._take(self.axes.key(cell), place, record)
-        self._cells = dict(sorted(self._cells.items()))
 
-    def _take(self, key: CellPlaces, at: int, record: JournalRecord) -> None:
-        scores, seconds, outcomes = self._cells.get(key) or self._begin(key)
-        outcomes[at] = _OUTCOMES[record["outcome"]]
-        seconds[at] = record.get("seconds") or 0.0
-        if record["outcome"] == "scored":
-            scores[at] = record["score"]
+    def take(self, key: CellPlaces, records: PlacedRecords) -> None:
+        """Put the records of a cell where they belong; one without records has no columns."""
+        cell = None
+        for at, record in records:
+            cell = cell or self._begin(key)
+            scores, seconds, outcomes = cell
+            outcomes[at] = _OUTCOMES[record["outcome"]]
+            seconds[at] = record.get("seconds") or 0.0
+            if (score := record.get("score")) is not None:
+                scores[at] = score
 
     def _begin(self, key: CellPlaces) -> tuple["array[float]", "array[float]", bytearray]:
         size = len(self.axes.lines[key[3]]) * self.axes.repeats
@@ -79,7 +78,7 @@ class RecordColumns:
 
     @property
     def cells(self) -> list[CellPlaces]:
-        return list(self._cells)
+        return sorted(self._cells)
 
     @property
     def size(self) -> int:
@@ -98,7 +97,7 @@ class RecordColumns:
 
     def to_bytes(self) -> bytes:
         """Put the columns one behind the other, each over all cells: float64, float32, uint8."""
-        columns = zip(*self._cells.values(), strict=True)
+        columns = zip(*(self._cells[key] for key in self.cells), strict=True)
         return b"".join(bytes(_little(part)) for column in columns for part in column)
 
 

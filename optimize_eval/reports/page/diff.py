@@ -16,7 +16,14 @@ from optimize_eval.findings.diff.shapes import BoardDiff, RunDiff
 from optimize_eval.findings.diff.verdict import sign
 from optimize_eval.findings.documents import to_dict
 from optimize_eval.reports.page import head
-from optimize_eval.reports.page.source import PageSource, PlacedRecord, all_records, reader_of_replies
+from optimize_eval.reports.page.source import (
+    PageSource,
+    PlacedLine,
+    PlacedRecords,
+    all_records,
+    reader_of_lines,
+)
+from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest, evaluators_of
 from optimize_eval.store.paired import Paired
 from optimize_eval.store.stored import StoredRun
@@ -36,8 +43,8 @@ class _Sides:
     names: tuple[tuple[str, str], ...]  # of candidates
 
     @cached_property
-    def readers(self) -> list[Callable[[str, list[int]], Iterator[PlacedRecord]]]:
-        return [reader_of_replies(run) for run in self.runs]
+    def readers(self) -> list[Callable[[str, list[int]], Iterator[PlacedLine]]]:
+        return [reader_of_lines(run) for run in self.runs]
 
     @property
     def repeats(self) -> int:
@@ -47,21 +54,24 @@ class _Sides:
     def candidates(self) -> list[str]:
         return [_named(side, pair[side]) for pair in self.names for side in range(2)]
 
-    def placed(self, side: int, records: Iterable[PlacedRecord]) -> Iterator[PlacedRecord]:
-        """Put the records of one side where the page has them."""
-        own = self.runs[side].layout.repeats
-        for cell, unit, record in records:
-            example, repeat = divmod(unit, own)
-            renamed = cell._replace(candidate=_named(side, cell.candidate))
-            yield renamed, example * self.repeats + repeat, record
+    def cell(self, side: int, cell: Cell) -> Cell:
+        """Name a cell of one side as the page does."""
+        return cell._replace(candidate=_named(side, cell.candidate))
 
-    def records(self) -> Iterator[PlacedRecord]:
+    def unit(self, side: int, unit: int) -> int:
+        """Put a unit of one side where the page has it."""
+        example, repeat = divmod(unit, self.runs[side].layout.repeats)
+        return example * self.repeats + repeat
+
+    def records(self) -> Iterator[tuple[Cell, PlacedRecords]]:
         for side, run in enumerate(self.runs):
-            yield from self.placed(side, all_records(run))
+            for cell, records in all_records(run):
+                yield self.cell(side, cell), ((self.unit(side, unit), record) for unit, record in records)
 
-    def records_of(self, split: str, places: Iterable[int]) -> Iterator[PlacedRecord]:
-        for side, records_of in enumerate(self.readers):
-            yield from self.placed(side, records_of(split, [*places]))
+    def lines_of(self, split: str, places: Iterable[int]) -> Iterator[PlacedLine]:
+        for side, lines_of in enumerate(self.readers):
+            for cell, unit, line, reply in lines_of(split, [*places]):
+                yield self.cell(side, cell), self.unit(side, unit), line, reply
 
     def manifest(self) -> Manifest:
         """Write down what run.json would say of both as one; the examples are where B has them."""
@@ -98,7 +108,7 @@ def runs_source(a: StoredRun, b: StoredRun, paired: Paired, diff: RunDiff, optio
         run=manifest,
         summary=_summary(diff, sides, beside),
         records=sides.records,
-        records_of=sides.records_of,
+        lines_of=sides.lines_of,
         against=[place - place % 2 for place in range(len(sides.candidates))],
         more={"diff": _told(diff), "commands": _commands(sides, manifest, diff, options)},
     )
@@ -118,7 +128,7 @@ def boards_source(a: str, b: str, diff: BoardDiff, options: str) -> PageSource:
         run=nothing,
         summary={"verdict": _verdict(diff), "units": units, "rows": [], "side_info": [], "baseline": None},
         records=lambda: iter(()),
-        records_of=lambda _split, _places: iter(()),
+        lines_of=lambda _split, _places: iter(()),
         against=[],
         more={
             "diff": {**_cut(diff.to_dict()), "a": {"run": a}, "b": {"run": b}},

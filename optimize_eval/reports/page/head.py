@@ -29,7 +29,10 @@ def read(
 ) -> tuple[RecordColumns, dict[str, Any]]:
     """Read all records once: the columns, and the head, for which `place` is the folder as people name it."""
     histograms = Histograms(axes, source.summary["side_info"])
-    columns = RecordColumns(axes, histograms.through(source.records()))
+    columns = RecordColumns(axes)
+    for cell, records in source.records():
+        key = axes.key(cell)
+        columns.take(key, histograms.through(key, records))
     head = _head_of(source, columns, title=title, place=place)
     return columns, {**head, "histograms": histograms.to_dict()}
 

@@ -4,10 +4,10 @@ The only module of the page that knows how a run is stored.
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 import orjson
 
@@ -19,6 +19,7 @@ from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
 from optimize_eval.reports.searched import on_a_page
 from optimize_eval.rows.datasets import read_dataset
+from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, SUMMARY
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest
@@ -27,23 +28,25 @@ from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord
 
 Places = Sequence[int]
-PlacedRecord = tuple[Cell, int, JournalRecord]  # a cell, a place in it, and the newest record there
+PlacedRecords = Iterable[tuple[int, JournalRecord]]  # places in a cell, and the newest record at each
+PlacedLine = tuple[Cell, int, bytes, str | None]  # a cell, a place in it, its record's line, a model's reply
 Examples = Mapping[int, Any]  # of a split, decoded, by their places
 
 
 @frozen
 class PageSource:
-    """A run's documents, and two ways to its records: all of them, or those of some examples of a split.
+    """A run's documents, and two ways to its records: all of them, or the lines of some examples of a split.
 
-    `against` has for each candidate the place of whom it is compared with; `more` joins the page's head.
+    `records` are for numbers: integers beyond 64 bits may be floats. `against` has for each candidate the
+    place of whom it is compared with; `more` joins the page's head.
     """
 
     run: Manifest
     summary: Mapping[str, Any]  # as JSON has it: a page hands it on
     search: Mapping[str, Any] | None = None  # that the run ended
     boards: Mapping[str, Board] = field(default_factory=dict)
-    records: Callable[[], Iterator[PlacedRecord]]
-    records_of: Callable[[str, Places], Iterator[PlacedRecord]]
+    records: Callable[[], Iterator[tuple[Cell, PlacedRecords]]]
+    lines_of: Callable[[str, Places], Iterator[PlacedLine]]
     against: Sequence[int]
     more: Mapping[str, Any] = field(default_factory=dict)
 
@@ -65,7 +68,7 @@ def source_of(
         search=search,
         boards=boards or {},
         records=lambda: all_records(stored),
-        records_of=reader_of_replies(stored),
+        lines_of=reader_of_lines(stored),
     )
 
 
@@ -122,43 +125,35 @@ def _same_examples(split: Mapping[str, Any], path: str | None) -> Examples:
     }
 
 
-def all_records(stored: StoredRun) -> Iterator[PlacedRecord]:
+def all_records(stored: StoredRun) -> Iterator[tuple[Cell, PlacedRecords]]:
     """Read the newest record of each unit, cell by cell."""
     with stored.reader() as reader:
         for cell in stored.layout.cells:
-            for place, record in reader.records(cell):
-                yield cell, place, record
+            yield cell, reader.glances(cell)
 
 
-def reader_of_replies(stored: StoredRun) -> Callable[[str, Places], Iterator[PlacedRecord]]:
-    """Give a way to the records of some examples, each with what a model replied, if one did."""
+def reader_of_lines(stored: StoredRun) -> Callable[[str, Places], Iterator[PlacedLine]]:
+    """Give a way to the lines of some examples, each with what a model replied, if one did."""
     path = stored.folder / OUTPUTS
     known = cache(lambda: index_of(path))
 
-    def records_of(split: str, places: Places) -> Iterator[PlacedRecord]:
+    def lines_of(split: str, places: Places) -> Iterator[PlacedLine]:
         if not stored.manifest.get("models"):
-            yield from _records_at(stored, split, places)
+            yield from ((*placed, None) for placed in _lines_at(stored, split, places))
             return
         with replies_in(path, known()) as replies:
-            for cell, place, record in _records_at(stored, split, places):
-                yield (
-                    cell,
-                    place,
-                    _with_reply(record, replies.text(record.get("output")) if replies else None),
-                )
+            for cell, place, line in _lines_at(stored, split, places):
+                reply = replies.text(journal.glance(line).get("output")) if replies else None
+                yield cell, place, line, reply
 
-    return records_of
+    return lines_of
 
 
-def _with_reply(record: JournalRecord, reply: str | None) -> JournalRecord:
-    return record if reply is None else cast("JournalRecord", {**record, "reply": reply})
-
-
-def _records_at(stored: StoredRun, split: str, places: Places) -> Iterator[PlacedRecord]:
+def _lines_at(stored: StoredRun, split: str, places: Places) -> Iterator[tuple[Cell, int, bytes]]:
     repeats = stored.layout.repeats
     units = [place * repeats + repeat for place in places for repeat in range(repeats)]
     with stored.reader() as reader:
         for cell in stored.layout.cells:
             if cell.split == split:
-                for place, record in reader.records(cell, units):
-                    yield cell, place, record
+                for place, line in reader.lines(cell, units):
+                    yield cell, place, line
