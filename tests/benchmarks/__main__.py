@@ -17,6 +17,7 @@ from tests.benchmarks import (
     large_run,
     metrics,
     one_shot,
+    opened_page,
     program,
     prompt_run,
     search_run,
@@ -63,6 +64,8 @@ ROWS: Sequence[Measure] = (
     large_run.page_cpu,
     large_run.page_memory,
     large_run.page_size,
+    opened_page.usable,
+    opened_page.against_the_bytes,
     large_run.resume_cpu,
     large_run.record_size,
 )
@@ -76,7 +79,7 @@ def main(names: Sequence[str]) -> None:
         print(f"measuring {name_of(measure)} …", file=sys.stderr, flush=True)
         row = measure()
         if row is None:
-            print("  left out: it needs a tool that is not here (wrk, node)", file=sys.stderr)
+            print("  left out: it needs a tool that is not here (wrk, node, chromium)", file=sys.stderr)
         else:
             rows.append(row)
     print(_table(rows))

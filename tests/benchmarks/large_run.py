@@ -61,7 +61,7 @@ def csv_memory() -> Row:
 
 
 def page_cpu() -> Row:
-    """Tell what a page takes to write; how soon it can be used is tests/page's."""
+    """Tell what a page takes to write; how soon it can be used is opened_page's."""
     run, _ = _finished(10)
     seconds = median_of(lambda: spend(["report", str(run.run), "--format", "html"]).own, rounds=3)
     what = "`report --format html`, 100,000 records, 1 KB side info: CPU"
