@@ -202,13 +202,42 @@ FORGING = {  # the wanted value is one that cannot be guessed
     ),
 }
 
+ENDLESS = {  # what these do is done at once, and then they go on until their time is up, however long it is
+    "loop",
+    "deaf loop",
+    "endless stderr",
+    "sleep",
+    "orphan that holds the line",
+    "group of many",
+}
+_BY_VALUES = {  # forgeries that only give something back
+    "frames",
+    "builtins by len",
+    "subclasses",
+    "equal to all",
+    "equal text",
+    "equal list",
+    "equal number",
+    "lying class",
+    "not a number",
+    "harness's own",
+    "the judge by module",
+}
+SHORT = {*FILES, *NETWORK, *SIGNALS, *KERNEL, *_BY_VALUES}  # these neither end nor change who runs them
 
 _MODULES = ("ctypes", "os", "socket", "sys")
 
 
-def candidate(body: str) -> str:
-    """Make a program of it that imports what it uses; to load all of them takes longer than a sandbox's start."""
+def candidate(*bodies: str) -> str:
+    """Make a program of them, in which `x["number"]` says which is tried."""
+    tried = ", ".join(f"f{number}" for number in range(len(bodies)))
+    functions = [_function(f"f{number}", body) for number, body in enumerate(bodies)]
+    return "".join([*functions, f"def f(x): return [{tried}][x['number']](x)\n"])
+
+
+def _function(name: str, body: str) -> str:
+    """Let it import what it uses; to load all of the modules takes longer than a sandbox's start."""
     libc = _LIBC if "libc" in body else ""
     used = [name for name in _MODULES if f"{name}." in libc + body]
     imports = f"    import {', '.join(used)}\n" if used else ""
-    return f"def f(x):\n{imports}{libc}    {body}\n"
+    return f"def {name}(x):\n{imports}{libc}    {body}\n"
