@@ -3,7 +3,7 @@
 A metric is a function from what is Asked to an answer; `run` does the rest: a payload a line until stdin
 ends, batches, ids, options. What stands in the way of a score is raised as a Fault and answered as an error,
 never as a 0. It is for programs in this folder and knows nothing of optimize-eval; copy both files. Programs
-that are started for each payload have to start fast: argparse is loaded for arguments only, typing never.
+that are started for each payload have to start fast: argparse is loaded for odd arguments only, typing never.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def run(
     }
     chosen = {name[2:].replace("-", "_"): option.get("default") for name, option in offered.items()}
     if sys.argv[1:]:
-        chosen = _parsed(offered)
+        chosen = {**chosen, **given} if (given := _plainly_given(offered)) else _parsed(offered)
     for line in sys.stdin.buffer:  # bytes: JSON is UTF-8 whatever the locale is
         if line.strip():
             print(_encoded(_reply(line, lambda one: answer(Asked(one, chosen, fields)))), flush=True)
@@ -236,6 +236,22 @@ def _answered(payload: Answer, answer: Callable[[Answer], Answer]) -> Answer:
         return {"error": str(fault)}
     except RecursionError:
         return {"error": "what is to be compared is nested too deeply"}
+
+
+def _plainly_given(offered: Mapping[str, Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Read `--name value`, and nothing but; what is anything else is left to argparse, for its words."""
+    given = {}
+    for name, value in zip(sys.argv[1::2], [*sys.argv[2::2], "-"], strict=False):
+        option = offered.get(name, {"action": ""})
+        if "action" in option or value[:1] == "-":
+            return None
+        try:
+            given[name[2:].replace("-", "_")] = made = option.get("type", str)(value)
+        except Exception:  # noqa: BLE001  argparse says what is wrong with it
+            return None
+        if made not in option.get("choices", (made,)):
+            return None
+    return given
 
 
 def _parsed(offered: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

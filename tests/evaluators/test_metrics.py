@@ -386,7 +386,13 @@ def test_a_metric_and_what_it_shares_run_anywhere_and_start_light(metric: str, t
     for name in (f"{metric}.py", "_metric.py"):
         shutil.copy(EVALUATORS / name, tmp_path)
     done = subprocess.run(
-        [sys.executable, "-S", "-E", "-X", "importtime", tmp_path / f"{metric}.py"],
+        [
+            sys.executable,
+            *"-S -E -X importtime".split(),
+            tmp_path / f"{metric}.py",
+            "--target-field",
+            "target",
+        ],
         input=b'{"candidate": "1"}\n',
         capture_output=True,
         cwd="/",
@@ -407,3 +413,25 @@ def test_a_wrong_option_ends_it_with_a_line_that_says_so() -> None:
     )
     assert done.returncode == 2
     assert b"choose from 'unicode', 'ascii'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("odd", "plain"),
+    [
+        ("--variant=lines --max=3", "--variant lines --max 3"),
+        ("--max 7 --max 3", "--max 3"),
+        ("--min=-1 --max=3", "--max 3 --min -1"),
+    ],
+)
+def test_options_mean_the_same_however_they_are_given(odd: str, plain: str) -> None:
+    said = [answer("length_limit", "a\nb\nc\nd", {}, *options.split()) for options in (odd, plain)]
+    assert said[0] == said[1]
+    assert said[0]["score"] == 0
+
+
+@pytest.mark.parametrize("options", ["--max", "--max x", "3", "--max 3 --min", "--most 3"])
+def test_options_that_cannot_be_read_end_it(options: str) -> None:
+    program = [sys.executable, EVALUATORS / "length_limit.py", *options.split()]
+    done = subprocess.run(program, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"usage: length_limit.py")

@@ -2,6 +2,7 @@
 # Appends "CANDIDATE:ID" to the file $COUNT at each call, then answers. What matches a pattern misbehaves:
 # $HANGS sleeps for a minute, $WAITS waits for the file $COUNT.go, $FAILS exits with 3, $SKIPS is skipped.
 IFS= read -r line
+[ ${#line} -lt 9999 ] || line=$(echo "$line" | sed 's/\(x\{99\}\)x*/\1/g') # or a shell looks at it for minutes
 id=${line#*'"id":'}
 id=${id%%[!0-9]*}
 text=${line#*'"candidate":"'}
