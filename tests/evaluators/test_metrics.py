@@ -388,7 +388,7 @@ def test_a_metric_and_what_it_shares_run_anywhere_and_start_light(metric: str, t
     done = subprocess.run(
         [
             sys.executable,
-            *"-S -E -X importtime".split(),
+            *("-S", "-E", "-X", "importtime"),
             tmp_path / f"{metric}.py",
             "--target-field",
             "target",
