@@ -431,7 +431,7 @@ def test_options_mean_the_same_however_they_are_given(odd: str, plain: str) -> N
 
 @pytest.mark.parametrize("options", ["--max", "--max x", "3", "--max 3 --min", "--most 3"])
 def test_options_that_cannot_be_read_end_it(options: str) -> None:
-    program = [sys.executable, EVALUATORS / "length_limit.py", *options.split()]
+    program = [sys.executable, str(EVALUATORS / "length_limit.py"), *options.split()]
     done = subprocess.run(program, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"usage: length_limit.py")
