@@ -98,9 +98,11 @@ def redact(text: str, hidden: Secrets) -> str:
     >>> redact("bad token: sk-canary, or c2stY2FuYXJ5", ("sk-canary",))
     'bad token: ***, or ***'
     """
+    if not hidden:
+        return text
     for secret in hidden:
         text = text.replace(secret, _STRUCK)
-    if len(text) < _SHORTEST_SECRET or not hidden:
+    if len(text) < _SHORTEST_SECRET:
         return text
     if any(form in text for form in _encoded(hidden)):
         text = _without_encoded(text, _encoded(hidden))

@@ -68,6 +68,49 @@ def is_of_reply(usage: Mapping[str, Any]) -> bool:
     return usage.get("of") == _REPLY
 
 
+class _Total:
+    """What some calls took."""
+
+    __slots__ = (
+        "calls",
+        "completion_tokens",
+        "cost",
+        "prompt_tokens",
+        "seconds",
+        "without_cost",
+        "without_tokens",
+    )
+
+    def __init__(self) -> None:
+        self.calls = self.prompt_tokens = self.completion_tokens = self.without_tokens = self.without_cost = 0
+        self.cost = self.seconds = 0.0
+
+    def take(self, usage: Mapping[str, Any]) -> None:
+        prompt, completion, cost = map(usage.get, ("prompt_tokens", "completion_tokens", "cost"))
+        self.calls += 1
+        self.prompt_tokens += prompt or 0
+        self.completion_tokens += completion or 0
+        self.without_tokens += prompt is None or completion is None
+        self.cost += cost or 0.0
+        self.without_cost += cost is None
+        self.seconds += usage.get("seconds", 0.0)
+
+    def add(self, other: "_Total") -> None:
+        for key in _Total.__slots__:
+            setattr(self, key, getattr(self, key) + getattr(other, key))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "calls": self.calls,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "without_tokens": self.without_tokens,
+            "cost": round(self.cost, 9),
+            "without_cost": self.without_cost,
+            "seconds": round(self.seconds, 9),
+        }
+
+
 class Spending:
     """What records took of models: in all, by model, by evaluator and by candidate.
 
@@ -75,72 +118,47 @@ class Spending:
     """
 
     def __init__(self) -> None:
-        self._totals: dict[str, dict[str, dict[str, Any]]] = {
-            "run": {},
-            **{axis: {} for axis in _AXES.values()},
-        }
+        self._run = _Total()
+        self._shares: dict[_Share, _Total] = {}
 
     def take(self, record: Mapping[str, Any], usages: Iterable[Mapping[str, Any]]) -> None:
         """Count the calls that a record lists."""
         for usage in usages:
-            model = {"model": usage["model"]}
-            names = [
-                (axis, {**record, **model}[key])
-                for key, axis in _AXES.items()
-                if not (key == "evaluator" and is_of_reply(usage))
-            ]
-            for axis, name in (("run", ""), *names):
-                _add(self._totals[axis].setdefault(name, dict(_NONE)), usage)
+            evaluator = None if is_of_reply(usage) else record["evaluator"]
+            share = usage["model"], evaluator, record["candidate"]
+            if share not in self._shares:
+                self._shares[share] = _Total()
+            self._shares[share].take(usage)
+            self._run.take(usage)
 
     @property
     def cost(self) -> float:
-        return float(self._of_run["cost"])
+        return self._run.cost
 
     @property
     def tokens(self) -> int:
-        return int(self._of_run["prompt_tokens"] + self._of_run["completion_tokens"])
+        return self._run.prompt_tokens + self._run.completion_tokens
 
     def to_dict(self) -> dict[str, Any] | None:
         """Give the totals; None where no model was called."""
-        if not self._of_run["calls"]:
+        if not self._run.calls:
             return None
-        fields = {
-            axis: {name: _rounded(total) for name, total in totals.items()}
-            for axis, totals in self._totals.items()
-        }
-        return {**fields, "run": fields["run"][""]}
+        axes = {axis: self._by(place) for place, axis in enumerate(_AXES)}
+        return {"run": self._run.to_dict(), **axes}
 
     @property
     def of_run(self) -> dict[str, Any] | None:
         """Give the total alone."""
-        return _rounded(self._of_run) if self._of_run["calls"] else None
+        return self._run.to_dict() if self._run.calls else None
 
-    @property
-    def _of_run(self) -> Mapping[str, Any]:
-        return self._totals["run"].get("", _NONE)
-
-
-def _add(total: dict[str, Any], usage: Mapping[str, Any]) -> None:
-    is_told = "prompt_tokens" in usage and "completion_tokens" in usage
-    total["calls"] += 1
-    total["without_tokens"] += not is_told
-    total["without_cost"] += "cost" not in usage
-    for key in _ADDED:
-        total[key] += usage.get(key, 0)
+    def _by(self, axis: int) -> dict[str, Any]:
+        """Add up the shares by one of their names."""
+        totals: dict[str, _Total] = {}
+        for names, share in self._shares.items():
+            if (name := names[axis]) is not None:
+                totals.setdefault(name, _Total()).add(share)
+        return {name: total.to_dict() for name, total in totals.items()}
 
 
-def _rounded(total: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: round(value, 9) if isinstance(value, float) else value for key, value in total.items()}
-
-
-_AXES = {"model": "models", "evaluator": "evaluators", "candidate": "candidates"}  # key of a record → totals
-_ADDED = ("prompt_tokens", "completion_tokens", "cost", "seconds")
-_NONE: Mapping[str, Any] = {
-    "calls": 0,
-    "prompt_tokens": 0,
-    "completion_tokens": 0,
-    "without_tokens": 0,
-    "cost": 0.0,
-    "without_cost": 0,
-    "seconds": 0.0,
-}
+_Share = tuple[str, str | None, str]  # model, evaluator and candidate
+_AXES = ("models", "evaluators", "candidates")  # as the names of a share

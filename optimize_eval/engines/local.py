@@ -126,7 +126,8 @@ class Queues:
         self._stop = stop
         self.pace = Pace(slots)
         self._in_flight = 0
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self.error: BaseException | None = None
         self.crowded = ""  # what there was too little of
 
@@ -139,7 +140,7 @@ class Queues:
 
         The room of a call that a slot has finished is filled by that slot, so no other slot is woken.
         """
-        with self._changed:
+        with self._lock:
             if finished:
                 self.give_back(finished)
             while not (self.error or self._stop()) and (queues := self._with_units()):
@@ -159,7 +160,7 @@ class Queues:
         """Put a unit that found no room back, and lower the slots; false where it was the only one."""
         if crowded_out is None:
             return False
-        with self._changed:
+        with self._lock:
             if self._in_flight <= 1:
                 return False
             self.crowded = crowded_out.reason
@@ -178,7 +179,7 @@ class Queues:
         return queues
 
     def fail(self, error: BaseException) -> None:
-        with self._changed:
+        with self._lock:
             self.error = self.error or error
             self._changed.notify_all()
 

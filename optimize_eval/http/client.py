@@ -40,7 +40,6 @@ class Response:
 
     status: int
     body: bytes  # of an unsuccessful status: as much as the cap lets in
-    keeps_connection: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)  # of an unsuccessful status; in lower case
 
     @property
@@ -55,29 +54,29 @@ class Response:
 class Connections:
     """A pool of kept-alive connections for one URL; safe to use from several threads."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         self._url = url
-        self._pooled: SyncClient | None = _build_client(url, idle=_MOST_IDLE)
+        self._parsed = Url(url)  # once for all requests
+        self._headers = headers
+        self._pooled: SyncClient | None = _build_client(url, headers, idle=_MOST_IDLE)
         self._fresh: SyncClient | None = (
             None  # made when it is needed, for each reads the system's certificates
         )
         self._making = threading.Lock()
         self._has_kept = False  # a connection after its reply: any later one may be that
 
-    def post(self, body: bytes, headers: Mapping[str, str], deadline: float, cap: int) -> Response:
+    def post(self, body: bytes, deadline: float, cap: int) -> Response:
         """Send one request and read its answer, following same-origin 307 and 308; raises EvaluationError."""
         url = self._url
-        response = self._post_once(url, body, headers, deadline, cap)
+        response = self._post_once(url, body, deadline, cap)
         for _ in range(_MOST_REDIRECTS):
             target = _target(url, response)
             if target is None or _origin(target) != _origin(self._url):
                 break
-            url, response = target, self._post_once(target, body, headers, deadline, cap)
+            url, response = target, self._post_once(target, body, deadline, cap)
         return response
 
-    def _post_once(
-        self, url: str, body: bytes, headers: Mapping[str, str], deadline: float, cap: int
-    ) -> Response:
+    def _post_once(self, url: str, body: bytes, deadline: float, cap: int) -> Response:
         """Send over a kept connection; one that the server had closed meanwhile gets a fresh one instead.
 
         The client does not say which connection it took. Where the server lets none stand, none is reused.
@@ -86,17 +85,25 @@ class Connections:
         if pooled is None:
             raise EvaluationError(FailureKind.INTERNAL, "the evaluator was closed")
         try:
-            response = _attended(partial(_send, pooled, url, body, headers, deadline, cap))
+            return _attended(partial(self._send, pooled, url, body, deadline, cap))
         except PyreqwestError as error:
             if not (self._has_kept and _is_unanswered(error)):
                 raise _explain(error, url) from error
-        else:
-            self._has_kept = self._has_kept or response.keeps_connection
-            return response
         try:
-            return _attended(partial(_send, self._unpooled(), url, body, headers, deadline, cap))
+            return _attended(partial(self._send, self._unpooled(), url, body, deadline, cap))
         except PyreqwestError as error:
             raise _explain(error, url) from error
+
+    def _send(self, client: SyncClient, url: str, body: bytes, deadline: float, cap: int) -> Response:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise EvaluationError(FailureKind.TIMEOUT, "no time was left for the call")
+        target = self._parsed if url == self._url else url
+        request = client.post(target).body_bytes(body).timeout(timedelta(seconds=left))
+        with request.build_streamed() as response:
+            read = _read(response, status := response.status, cap)
+            self._has_kept = self._has_kept or (client is self._pooled and _keeps_connection(response))
+            return Response(status=status, body=read, headers={} if status in SUCCESS else _headers(response))
 
     def close(self) -> None:
         with self._making:
@@ -107,7 +114,7 @@ class Connections:
 
     def _unpooled(self) -> SyncClient:
         with self._making:
-            self._fresh = self._fresh or _build_client(self._url, idle=0)
+            self._fresh = self._fresh or _build_client(self._url, self._headers, idle=0)
             return self._fresh
 
 
@@ -156,11 +163,11 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or default
 
 
-def _build_client(url: str, *, idle: int) -> SyncClient:
+def _build_client(url: str, headers: Mapping[str, str], *, idle: int) -> SyncClient:
     if not _RUNTIME_OF:
         _RUNTIME_OF.append(os.getpid())
     builder = SyncClientBuilder().follow_redirects(enable=False).referer(enable=False)
-    builder = builder.pool_max_idle_per_host(idle)
+    builder = builder.pool_max_idle_per_host(idle).default_headers(headers)
     if is_loopback(url):
         builder = builder.no_proxy()  # a proxy from the environment cannot reach our own loopback
     return builder.build()
@@ -210,22 +217,6 @@ def _put_outcome(work: Callable[[], Response], outcomes: "SimpleQueue[Response |
         outcomes.put(error)
 
 
-def _send(
-    client: SyncClient, url: str, body: bytes, headers: Mapping[str, str], deadline: float, cap: int
-) -> Response:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise EvaluationError(FailureKind.TIMEOUT, "no time was left for the call")
-    request = client.post(url).headers(headers).body_bytes(body).timeout(timedelta(seconds=left))
-    with request.build_streamed() as response:
-        return Response(
-            status=response.status,
-            body=_read(response, cap),
-            keeps_connection=_keeps_connection(response),
-            headers={} if response.status in SUCCESS else _headers(response),
-        )
-
-
 def _header(response: SyncResponse, name: str) -> str | None:
     with contextlib.suppress(ValueError):  # bytes that are no text
         return response.get_header(name)
@@ -242,16 +233,16 @@ def _keeps_connection(response: SyncResponse) -> bool:
     return not closes and response.version != "HTTP/1.0"
 
 
-def _read(response: SyncResponse, cap: int) -> bytes:
+def _read(response: SyncResponse, status: int, cap: int) -> bytes:
     """Read the body after decompression; one beyond the cap is never held in memory.
 
     It is a failure with a status of success only: any other status says more than the size of its page.
     """
-    body = bytearray()
-    while (chunk := response.body_reader.read_chunk()) is not None:
+    body, reader = bytearray(), response.body_reader
+    while (chunk := reader.read_chunk()) is not None:
         body += chunk
         if len(body) > cap:
-            if response.status not in SUCCESS:
+            if status not in SUCCESS:
                 return bytes(body[:cap])
             raise EvaluationError(
                 FailureKind.OUTPUT_TOO_LARGE,

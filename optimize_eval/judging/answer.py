@@ -63,9 +63,9 @@ def _object_in(text: str, rubric: Rubric, judged: Collection[str]) -> dict[str, 
     found = list(objects(text))
     answers = [item for item in found if _is_answer(item.value, rubric)]
     own = _own(answers, rubric, judged) if answers and _has_words(text, found) else answers
-    if any(item.value != own[0].value for item in own[1:]):
+    if len(own) > 1 and any(item.value != own[0].value for item in own):
         raise Unusable(f"it holds {len(own)} different answers")
-    if own and (odd := own[0].lenient & {*_deciding(rubric)}):
+    if own and own[0].lenient and (odd := own[0].lenient & {*_deciding(rubric)}):
         raise Unusable(f"its JSON is broken inside {min(odd)}")
     first = own or found
     return first[0].value if first else None
@@ -102,6 +102,8 @@ def _deciding(rubric: Rubric) -> Iterable[str]:
 
 def _has_words(text: str, found: Sequence[JsonObject]) -> bool:
     """Return True if there is more than the objects in a text, and a fence around them."""
+    if found[0].start == 0 and found[0].end == len(text):
+        return False
     ends = [0, *(one.end for one in found)]
     starts = [*(one.start for one in found), len(text)]
     between = "".join(text[end:start] for end, start in zip(ends, starts, strict=True))

@@ -127,5 +127,7 @@ def _nonsense(question: Question, reply: Reply, unusable: Unusable) -> Evaluatio
 
 
 def _sum(replies: Sequence[Reply], name: str) -> Any:
+    if len(replies) == 1:
+        return getattr(replies[0], name)
     counts = [getattr(reply, name) for reply in replies]
     return None if None in counts else sum(counts)

@@ -36,6 +36,8 @@ class Judgement:
 def off_scale(side_info: Mapping[str, Any]) -> str:
     """Say of a judge's side info which number was not from 0 to 1, other than by rounding."""
     changed: Mapping[str, float] = side_info.get("clamped_from", {})
+    if not changed:
+        return ""
     told = (f"{name} {given:g} is not between 0 and 1" for name, given in changed.items() if _is_off(given))
     return next(told, "")
 
@@ -188,6 +190,8 @@ def _reasoning(said: Mapping[str, Any]) -> dict[str, str]:
 
 def _confidence(said: Mapping[str, Any]) -> dict[str, float]:
     """Read a confidence as a score is read; what is none is dropped."""
+    if "confidence" not in said:
+        return {}
     try:
         told = _number(said, "confidence")
     except Unusable:

@@ -25,6 +25,8 @@ class Fields:
 
     def fitting(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Give a body as far as the model takes it."""
+        if self._limit == _LIMIT and not self._left_out:
+            return dict(body)
         fields = ((self._limit if key == _LIMIT else key, value) for key, value in body.items())
         return {key: value for key, value in fields if key not in self._left_out}
 

@@ -192,15 +192,9 @@ class _OverHttp:
     def __init__(
         self, spec: ModelSpec, place: providers.Address, headers: Mapping[str, str], hidden: Secrets
     ) -> None:
-        self._connections = Connections(place.url)
         self.note = place.note
-        self._headers = {"Content-Type": "application/json"}
-        self._headers |= headers
         self._is_native = place.is_native
-        if place.is_native:
-            self._headers |= anthropic.headers_with(place.key)
-        elif place.key:
-            self._headers["Authorization"] = f"Bearer {place.key}"
+        self._connections = Connections(place.url, _headers_of(place, headers))
         self.callee = Callee(
             name=spec.name,
             model=place.model,
@@ -213,11 +207,19 @@ class _OverHttp:
 
     def post(self, body: dict[str, Any], deadline: float) -> Response:
         sent = _encoded(anthropic.request_of(body) if self._is_native else body)
-        response = self._connections.post(sent, self._headers, deadline, _ANSWER_CAP)
+        response = self._connections.post(sent, deadline, _ANSWER_CAP)
         return anthropic.response_of(response) if self._is_native else response
 
     def close(self) -> None:
         self._connections.close()
+
+
+def _headers_of(place: providers.Address, given: Mapping[str, str]) -> dict[str, str]:
+    """Put the headers of all requests together."""
+    headers = {"Content-Type": "application/json", **given}
+    if place.is_native:
+        return headers | anthropic.headers_with(place.key)
+    return headers | ({"Authorization": f"Bearer {place.key}"} if place.key else {})
 
 
 def _outside(spec: ModelSpec, headers: Mapping[str, str], hidden: Secrets) -> Way:

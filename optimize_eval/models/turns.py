@@ -80,7 +80,9 @@ class Room:
     """How many calls at once a model takes: half as many after a refusal, one more after ten that got in."""
 
     def __init__(self) -> None:
-        self.changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._waiting = 0
         self._limit: int | None = None
         self._in_flight = 0
         self._rests_until = 0.0
@@ -91,37 +93,46 @@ class Room:
 
     def capacity(self, most: int | None) -> int | None:
         """Tell how many calls it is of use to make at the moment."""
-        if time.monotonic() < self._rests_until:
+        if self._rests_until and time.monotonic() < self._rests_until:
             return 0
-        limits = [limit for limit in (self._limit, most) if limit is not None]
-        return min(limits, default=None)
+        if self._limit is None or most is None:
+            return most if self._limit is None else self._limit
+        return min(self._limit, most)
 
-    def enter(self, most: int | None, is_stopped: Callable[[], bool]) -> int:
-        """Wait for room; returns the number of the round."""
-        with self.changed:
+    def enter(self, most: int | None, is_stopped: Callable[[], bool]) -> tuple[int, float]:
+        """Wait for room; returns the number of the round, and how many seconds that took."""
+        began: float | None = None
+        with self._lock:
             while not is_stopped():
-                rest = self._rests_until - time.monotonic()
                 limit = self.capacity(most)
-                if rest <= 0 and (limit is None or self._in_flight < limit):
+                if limit is None or self._in_flight < limit:
                     self._in_flight += 1
-                    return self._round
-                self.changed.wait(min(rest, _LOOK_AGAIN) if rest > 0 else _LOOK_AGAIN)
+                    return self._round, 0.0 if began is None else time.monotonic() - began
+                now = time.monotonic()
+                began = now if began is None else began
+                self._wait(self._rests_until - now)
             raise GivenUp
 
+    def wake(self) -> None:
+        """Let those that wait look again."""
+        with self._lock:
+            self._changed.notify_all()
+
     def leave(self, *, has_got_in: bool) -> None:
-        with self.changed:
+        with self._lock:
             self._in_flight -= 1
             if has_got_in:
                 self._busy_since = None
                 self._got_in += 1
                 if self._limit is not None and self._got_in % _A_STEP == 0:
                     self._limit += 1
-            self.changed.notify_all()
+            if self._waiting:
+                self._changed.notify_all()
 
     def refuse(self, number: int, wait: float, patience: float) -> bool:
         """Take a refusal of a call of that round, and rest; false where patience is used up."""
         now = time.monotonic()
-        with self.changed:
+        with self._lock:
             self.refusals += 1
             if number == self._round:
                 self._round += 1
@@ -132,13 +143,21 @@ class Room:
             if now + wait - since > patience:
                 return False
             self._rests_until = max(self._rests_until, now + wait)
-            self.changed.notify_all()
+            self._changed.notify_all()
             return True
+
+    def _wait(self, rest: float) -> None:
+        self._waiting += 1
+        try:
+            self._changed.wait(min(rest, _LOOK_AGAIN) if rest > 0 else _LOOK_AGAIN)
+        finally:
+            self._waiting -= 1
 
 
 class _Turn(NamedTuple):
     number: int
-    tokens: float
+    waited: float
+    tokens: float = 0.0
 
 
 class Turns:
@@ -175,9 +194,8 @@ class Turns:
         """
         waited, refusals = 0.0, 0
         while True:
-            began = time.monotonic()
             turn = self._take(guess)
-            waited += time.monotonic() - began
+            waited += turn.waited
             try:
                 reply = send(waited)
             except NoRoom as refusal:
@@ -200,18 +218,18 @@ class Turns:
     def stop(self) -> None:
         """Let nobody wait any more."""
         self._stopped.set()
-        with self._room.changed:
-            self._room.changed.notify_all()
+        self._room.wake()
 
     def _take(self, guess: float) -> _Turn:
-        number = self._room.enter(self._manners.concurrency, self._stopped.is_set)
+        number, waited = self._room.enter(self._manners.concurrency, self._stopped.is_set)
         if not (self._manners.rpm or self._manners.tpm):
-            return _Turn(number, 0.0)
-        start, tokens = self._rate.reserve(self._manners, guess, time.monotonic())
-        if self._stopped.wait(max(0.0, start - time.monotonic())):
+            return _Turn(number, waited)
+        now = time.monotonic()
+        start, tokens = self._rate.reserve(self._manners, guess, now)
+        if self._stopped.wait(start - now):
             self._room.leave(has_got_in=False)
             raise GivenUp
-        return _Turn(number, tokens)
+        return _Turn(number, waited + start - now, tokens)
 
 
 def _pause(wait: float | None, refusals: int) -> float:

@@ -34,10 +34,9 @@ class Endpoint(Generic[QuestionT, AnswerT]):
     def __init__(self, spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> None:
         self._spec = spec
         self._contract = contract
-        self._headers = headers.expand(spec.headers)
         url = url_of(spec)
         self._secrets = headers.secrets(spec.headers, url)
-        self._connections = Connections(url)
+        self._connections = Connections(url, headers.expand(spec.headers))
         self.capacity = Capacity()
         self._room = threading.Condition()
         self._in_flight = 0
@@ -100,7 +99,7 @@ class Endpoint(Generic[QuestionT, AnswerT]):
 
     def _post(self, body: bytes, seconds: float) -> Response:
         try:
-            return self._connections.post(body, self._headers, time.monotonic() + seconds, ANSWER_CAP)
+            return self._connections.post(body, time.monotonic() + seconds, ANSWER_CAP)
         except EvaluationError as error:
             if error.kind is FailureKind.TIMEOUT:
                 error.message = f"no answer within {seconds_given(seconds, self._spec.timeout)} s"

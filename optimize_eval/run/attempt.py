@@ -24,7 +24,7 @@ def attempt(
     started = time.monotonic()
     calls, in_vain = 0, NOTHING
 
-    def call(payload: Payload, deadline: float) -> Answered:
+    def call(deadline: float) -> Answered:
         nonlocal calls, in_vain
         calls += 1
         try:
@@ -35,7 +35,7 @@ def attempt(
 
     answer: Answered | EvaluationError
     try:
-        answer = call_with_retries(call, payload, started + timeout, retries, pause)
+        answer = until_answered(call, started + timeout, retries, pause)
     except EvaluationError as error:
         answer = error
     else:

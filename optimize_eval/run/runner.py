@@ -18,8 +18,8 @@ from optimize_eval.engines.local import LocalEngine
 from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect, has_changed
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
-from optimize_eval.run.outcome import Failed, Outcome, Progress
-from optimize_eval.run.plan import Plan, Unit
+from optimize_eval.run.outcome import Failed, Progress
+from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
 from optimize_eval.spent import Spending
@@ -250,19 +250,14 @@ class Runner:
 
     def _write(self, records: Sequence[Record]) -> None:
         offset = self._journal.append(b"".join(record.line for record in records))
-        for unit, outcome, line in records:
+        for unit, outcome, line, usages in records:
             self._part.enter(unit.number, outcome_name(outcome), offset, len(line))
             offset += len(line)
             self._progress[unit.evaluator].count(outcome, unit.coordinates)
-            self._take_spent(unit, outcome)
+            for spending in (self._ledger.spending, self.spending) if usages else ():
+                spending.take(unit.coordinates, usages)
             if isinstance(outcome, Failed):
                 self._take_failure(unit.evaluator, outcome)
-
-    def _take_spent(self, unit: Unit, outcome: Outcome) -> None:
-        """Count what a record spent, for the run and for this session."""
-        usages = [usage.to_dict() for usage in outcome.spent.usages]
-        for spending in (self._ledger.spending, self.spending) if usages else ():
-            spending.take(unit.coordinates, usages)
         self._over = self._settings.over_budget(self.spending)  # with the calls that were in flight
 
     def _take_failure(self, place: int, failed: Failed) -> None:

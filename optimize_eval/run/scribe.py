@@ -7,7 +7,7 @@ called again, and that is to be no more than a few. What is done with a record b
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -25,6 +25,7 @@ class Record(NamedTuple):
     unit: Unit
     outcome: Outcome
     line: bytes
+    usages: Sequence[Mapping[str, Any]] = ()  # what its calls of models took, as the line has them
 
 
 class Scribe:
@@ -104,14 +105,14 @@ def record_of(unit: Unit, outcome: Outcome, started_at: str) -> Record:
         fields["stderr"] = outcome.stderr
     if outcome.output:
         fields["output"] = outcome.output
-    if outcome.spent.usages:
-        fields["usage"] = [usage.to_dict() for usage in outcome.spent.usages]
+    if usages := [usage.to_dict() for usage in outcome.spent.usages]:
+        fields["usage"] = usages
     fields["seconds"] = round(outcome.seconds, 6)
     if outcome.spent.waited:
         fields["waited"] = round(outcome.spent.waited, 6)
     fields["attempts"] = outcome.attempts
     fields["started_at"] = started_at
-    return Record(unit, outcome, journal.sealed(fields))
+    return Record(unit, outcome, journal.sealed(fields), usages)
 
 
 def outcome_name(outcome: Outcome) -> str:

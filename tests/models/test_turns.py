@@ -158,7 +158,7 @@ def test_ctrl_c_ends_a_long_wait_at_once_and_the_call_stays_owed(
 
 def test_slots_are_halved_once_by_a_burst_and_come_back_one_by_one() -> None:
     room, never = Room(), lambda: False
-    rounds = [room.enter(None, never) for _ in range(16)]
+    rounds = [room.enter(None, never)[0] for _ in range(16)]
     assert all(room.refuse(number, 0.0, 60) for number in rounds)
     assert room.capacity(None) == 8
     for expected in (8, 9, 10):
@@ -172,7 +172,9 @@ def test_slots_are_halved_once_by_a_burst_and_come_back_one_by_one() -> None:
 
 def test_while_a_server_rests_no_call_is_of_use_and_who_is_stopped_gives_up() -> None:
     room = Room()
-    assert room.refuse(room.enter(None, lambda: False), 600, 3600)
+    number, waited = room.enter(None, lambda: False)
+    assert waited == 0
+    assert room.refuse(number, 600, 3600)
     assert room.capacity(None) == 0
     with pytest.raises(GivenUp):
         room.enter(None, lambda: True)

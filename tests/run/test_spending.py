@@ -50,6 +50,7 @@ def test_totals_count_what_failed_and_what_was_called_again(
     assert " openai/m: 5 calls, 5,000 + 500 tokens, $0.0100, " in done.stdout
     assert " kind on train: half of the calls within " in done.stdout
     assert [len(record["usage"]) for record in records(tmp_path / "r")] == [1, 2, 1, 1]
+    assert not any("waited" in record for record in records(tmp_path / "r")), "there was room at once"
     all_of_it = total(5, 0.01)
     one = {
         "models": {"openai/m": all_of_it},

@@ -39,7 +39,7 @@ def messages(judge: JudgeSpec, payload: Payload) -> list[Message]:
 
 def shown_example(judge: JudgeSpec, payload: Payload) -> bytes | None:
     """Give what the judge may see of the example; as it came where that is all of it."""
-    if payload.example is None or not (judge.shows or judge.blind_to):
+    if payload.example is None or not (judge.shows or judge.hides or judge.human):
         return payload.example
     example = strict_json.loads(payload.example.decode(), unique_keys=False)
     if judge.shows:
@@ -153,8 +153,8 @@ def _fenced(what: str, text: str, marker: str) -> str:
 
 def _marker(*fenced: str) -> str:
     """Draw a marker of eight digits that stands nowhere in what it fences, in whatever case."""
-    marker = secrets.token_hex(_MARKER_BYTES)
-    while any(marker in text.lower() for text in fenced):
+    marker, texts = secrets.token_hex(_MARKER_BYTES), "\n".join(fenced).lower()
+    while marker in texts:
         marker = secrets.token_hex(_MARKER_BYTES)
     return marker
 

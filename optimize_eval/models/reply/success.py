@@ -130,10 +130,12 @@ def _split_text(
     if reason == "content_filter":
         raise failed(f"the answer of {callee.name} was held back by a content filter", "change the prompt")
     parts = SplitText("", text or "") if keep_thoughts else thoughts.split(text or "")
-    parts = parts._replace(thoughts=thoughts.joined(thoughts.apart(message), parts.thoughts))
-    says_nothing = text is not None and not parts.thoughts and reason != CUT_OFF and not _calls_tools(message)
-    if parts.answer.strip() or says_nothing:
+    if apart := thoughts.apart(message):
+        parts = parts._replace(thoughts=thoughts.joined(apart, parts.thoughts))
+    if parts.answer.strip():
         return parts
+    if text is not None and not parts.thoughts and reason != CUT_OFF and not _calls_tools(message):
+        return parts  # it says nothing
     error = _without_text(message, reason, parts, callee)
     error.side_info = {"reasoning": redact(parts.thoughts, callee.hidden)} if parts.thoughts else {}
     raise error

@@ -34,6 +34,8 @@ def split(text: str) -> SplitText:
     >>> split("<think>Option A? No.</think>\n\nB")
     SplitText(thoughts='Option A? No.', answer='B', is_open=False)
     """
+    if "<" not in text:
+        return SplitText("", text)
     if _CHANNEL.match(text):
         return _of_channels(text)
     opening = _OPENING.match(text)

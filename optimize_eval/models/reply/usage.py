@@ -19,12 +19,12 @@ def counts_of(usage: object) -> Counts:
     7
     """
     told = _table(usage)
-    cached = _count(_table(told.get("prompt_tokens_details")).get("cached_tokens"))
+    cached = _count(told.get("prompt_tokens_details"), "cached_tokens")
     return {
-        "prompt_tokens": _count(told.get("prompt_tokens")),
-        "completion_tokens": _count(told.get("completion_tokens")),
-        "cached_tokens": _count(told.get("prompt_cache_hit_tokens")) if cached is None else cached,
-        "reasoning_tokens": _count(_table(told.get("completion_tokens_details")).get("reasoning_tokens")),
+        "prompt_tokens": _count(told, "prompt_tokens"),
+        "completion_tokens": _count(told, "completion_tokens"),
+        "cached_tokens": _count(told, "prompt_cache_hit_tokens") if cached is None else cached,
+        "reasoning_tokens": _count(told.get("completion_tokens_details"), "reasoning_tokens"),
         "cost": _cost(told.get("cost")),
     }
 
@@ -43,7 +43,8 @@ def _table(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _count(count: object) -> int | None:
+def _count(table: object, key: str) -> int | None:
+    count = table.get(key) if isinstance(table, dict) else None
     return count if type(count) is int and count >= 0 else None
 
 

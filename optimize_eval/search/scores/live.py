@@ -207,8 +207,7 @@ class LiveScorer:
             if isinstance(record.outcome, Scored):
                 self._known[key] = _Place(offset, len(record.line))
         self.made += 1
-        usages = [usage.to_dict() for usage in record.outcome.spent.usages]
-        self._meter.take(self._specs[record.unit.evaluator].name, usages)
+        self._meter.take(self._specs[record.unit.evaluator].name, record.usages)
         if isinstance(record.outcome, Failed) and record.outcome.retry_after:
             self._live.rest(record.unit.evaluator, record.outcome.retry_after)
 
