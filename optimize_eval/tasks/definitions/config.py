@@ -1,28 +1,23 @@
 """Values for parameters, as a command line and a file give them; what they may be is the task's to say."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.errors import DataError, Problem, UsageError
+from optimize_eval.errors import DataError, Problem
 from optimize_eval.reading import files, strict_json, strict_toml
 from optimize_eval.tasks.definitions.read.given import Written
 
 __all__ = ["Written", "config_of"]
 
 
-def config_of(assignments: Sequence[str] = (), file: str = "") -> dict[str, Any]:
-    """Read a file of values, YAML, JSON or TOML by its suffix, and texts like K=V, which win."""
-    return {**(_of_file(file) if file else {}), **dict(map(_assigned, assignments))}
+def config_of(values: Mapping[str, Any], file: str = "") -> dict[str, Any]:
+    """Read a file of values, YAML, JSON or TOML by its suffix; `values` win, of which texts are as written.
 
-
-def _assigned(text: str) -> tuple[str, Written]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip():
-        raise UsageError(
-            f"--config {text}: a parameter is set as K=V", hint="write it as in: --config judge=m"
-        )
-    return name.strip(), Written(text=value)
+    A text of a file is a text; one of a command line may be a number, where the parameter is one.
+    """
+    written = {name: Written(text=one) if isinstance(one, str) else one for name, one in values.items()}
+    return {**(_of_file(file) if file else {}), **written}
 
 
 def _of_file(path: str) -> dict[str, Any]:

@@ -26,10 +26,13 @@ class Unreadable(Exception):
     """The file holds nothing that can be checked."""
 
 
-def read_document(path: str, text: str, context: Context) -> Node:
-    """Read a whole task file; its problems go to the context, and those that end it raise Unreadable."""
+def read_document(path: str, text: str, context: Context, folder: Folder | None = None) -> Node:
+    """Read a whole file; its problems go to the context, and those that end it raise Unreadable.
+
+    What it refers to is in `folder`; without one, in the folder of the file.
+    """
     try:
-        return _Files(Folder.of(path), context).root(path, text)
+        return _Files(folder or Folder.of(path), context).root(path, text)
     except RecursionError:
         mark = Mark(path=path, line=1, column=1)
         context.wrong(Rule.BAD_YAML, "", mark, "with the files that it refers to it is nested too deeply")

@@ -13,6 +13,7 @@ SOLVER = ("sample", "candidate")
 MESSAGE = (*SOLVER, "messages", "loop_index")
 SCORER = ("sample",)
 ACTION = ("sample", "scores")
+ROW = None  # any: a dataset's columns
 
 _OF_OUTPUT = (  # what there is besides in a task with a solver
     "solver_output",
@@ -29,7 +30,7 @@ _MORE: Mapping[Sequence[str], Sequence[str]] = {SCORER: _OF_OUTPUT, ACTION: ("so
 class Template:
     """A text with {{ }} in it, which may name these."""
 
-    names: Sequence[str]
+    names: Sequence[str] | None
     least: int = 0
 
     def read(self, spot: Spot, context: Context) -> str | NotKnown:
@@ -42,7 +43,7 @@ class Template:
         except TemplateFault as fault:
             context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.node.at(fault.line), fault.reason)
             return NOT_KNOWN
-        unknown = [name for name in lines if name not in self._known(context)]
+        unknown = [] if self.names is ROW else [name for name in lines if name not in self._known(context)]
         for name in unknown:
             context.wrong(
                 Rule.BAD_TEMPLATE, spot.path, spot.node.at(lines[name]), self._reason(name, context)
@@ -50,13 +51,17 @@ class Template:
         return NOT_KNOWN if unknown or spot.node.is_partial else text
 
     def _known(self, context: Context) -> Sequence[str]:
-        more = _MORE.get(self.names, ()) if context.has_output else ()
-        return (*self.names, *more, *context.placeholders)
+        more = self._of_output if context.has_output else ()
+        return (*(self.names or ()), *more, *context.placeholders)
+
+    @property
+    def _of_output(self) -> Sequence[str]:
+        return _MORE.get(self.names or (), ())
 
     def _reason(self, name: str, context: Context) -> str:
         if name == "config":
             return "parameters are written << config.NAME >>, not {{ config.NAME }}"
-        if name in _MORE.get(self.names, ()):
+        if name in self._of_output:
             return f"there is no {name} here: the task has no solver"
         known = [one for one in self._known(context) if one not in context.placeholders]
         return f"there is no {name!r} here{meant(name, known)}"

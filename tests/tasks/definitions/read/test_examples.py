@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from optimize_eval.tasks.definitions.load import load_task
+from optimize_eval.tasks.definitions.loading import load_task
 from optimize_eval.tasks.definitions.score import metrics, parts
 from optimize_eval.tasks.definitions.solve.parts import Generic, SingleTurn
 from optimize_eval.tasks.definitions.task import Entity

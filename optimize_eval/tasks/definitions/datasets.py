@@ -1,0 +1,142 @@
+"""Datasets that tasks name by keys: the file of each, and which of its rows take part."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from optimize_eval.errors import DataError, UsageError
+from optimize_eval.frozen import frozen
+from optimize_eval.reading import files
+from optimize_eval.tasks.definitions.filters import Filter
+from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.read.document import Unreadable, read_document
+from optimize_eval.tasks.definitions.read.making import filter_of
+from optimize_eval.tasks.definitions.read.nodes import Mark, Spot
+from optimize_eval.tasks.definitions.read.of_datasets import DATASET
+from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, Folder, decoded
+from optimize_eval.tasks.definitions.read.unfinished import check_unfinished
+from optimize_eval.tasks.definitions.task import TaskDefinition
+
+ANY_KEY = "dataset"  # names the rows of a task that names no dataset
+
+_DESCRIBED = (".yaml", ".yml")
+_ROWS = (".jsonl", ".json", ".csv")
+_FOLDERS = ("", "datasets")
+_DEFINITION = re.compile(rb"^(definition|['\"]definition['\"])\s*:", re.MULTILINE)
+_CAP = files.Cap("the description of a dataset", MOST, "rows belong into a file of their own")
+
+
+@frozen
+class Dataset:
+    """A file of rows, and the filters that all hold for a row that takes part."""
+
+    path: Path
+    filters: Sequence[Filter] = ()
+    described: str = ""  # the file that has the filters, where one has
+
+
+def dataset_of(definition: TaskDefinition, given: Mapping[str, str]) -> Dataset:
+    """Find the rows of a task: those given for its key, else what stands beside it; raises UsageError."""
+    key = definition.dataset or _only_key(definition, given)
+    if key in given:
+        return _of_file(given[key])
+    for path in _beside(definition.path, key):
+        if path.suffix in _ROWS:
+            return Dataset(path=path)
+        return _described(str(path), Folder.of(definition.path), key)
+    raise _not_found(definition.path, key, given)
+
+
+def _only_key(definition: TaskDefinition, given: Mapping[str, str]) -> str:
+    """Take what is given to a task that names no dataset."""
+    if ANY_KEY in given or len(given) == 1:
+        return ANY_KEY if ANY_KEY in given else next(iter(given))
+    raise UsageError(
+        f"the task {definition.key} names no dataset, and {'none is' if not given else 'several are'} given",
+        hint=f"name one: --data {ANY_KEY}=FILE",
+    )
+
+
+def _of_file(named: str) -> Dataset:
+    """Take a file as a command line names it: rows, or the description of a dataset."""
+    if Path(named).suffix.lower() in _DESCRIBED:
+        return _described(named, Folder.of(named), None)
+    return Dataset(path=Path(named))
+
+
+def _beside(task: str, key: str) -> Iterator[Path]:
+    """List the files that may be a dataset's, the best first."""
+    if key in {"", ".", ".."} or "/" in key or "\0" in key:
+        return
+    parent = Path(task).parent
+    for suffixes in (_DESCRIBED, _ROWS):
+        for folder in _FOLDERS:
+            for suffix in suffixes:
+                path = parent / folder / f"{key}{suffix}"
+                if path.is_file() and not _is_task(path) and _is_within(path, task):
+                    yield path
+
+
+def _is_task(path: Path) -> bool:
+    """Return True if a file describes no dataset: a task's key may be a dataset's, too."""
+    if path.suffix not in _DESCRIBED:
+        return False
+    return _DEFINITION.search(files.read(path, _CAP)) is not None
+
+
+def _is_within(path: Path, task: str) -> bool:
+    return path.resolve().is_relative_to(Folder.of(task).root)
+
+
+def _described(path: str, folder: Folder, key: str | None) -> Dataset:
+    """Read KEY.yaml; raises DataError with all that is wrong with it."""
+    context = Context()
+    dataset = _read(path, folder, key, context)
+    if context.problems or dataset is None:
+        raise DataError(sorted(context.problems, key=lambda one: (one.line or 0, one.column or 0)))
+    return dataset
+
+
+def _read(path: str, folder: Folder, key: str | None, context: Context) -> Dataset | None:
+    try:
+        root = Spot(node=read_document(path, decoded(files.read(path, _CAP)), context, folder))
+    except (Unreadable, BadPath) as error:
+        if isinstance(error, BadPath):
+            context.wrong(Rule.BAD_YAML, "", Mark(path=path, line=1), str(error))
+        return None
+    check_unfinished(root, context)
+    values = DATASET.read(root, context)
+    place, named = root.child("source"), root.child("key")
+    if isinstance(values, NotKnown) or context.problems or place is None:
+        return None
+    if key is not None and named and values["key"] != key:
+        reason = f"this is the dataset {values['key']!r}, and the file's name says {key!r}"
+        context.wrong(Rule.BAD_VALUE, "key", named.mark, reason)
+    rows = place.child("file_path") or place
+    try:
+        found = folder.find(values["source"]["file_path"], path)
+    except BadPath as error:
+        context.wrong(Rule.BAD_REFERENCE, rows.path, rows.mark, str(error))
+        return None
+    if not os.path.isfile(found):  # noqa: PTH113  as it is named
+        context.wrong(Rule.BAD_REFERENCE, rows.path, rows.mark, f"there is no file {found}")
+    filters = tuple(map(filter_of, values["source"]["filters"]))
+    return Dataset(path=Path(found), filters=filters, described=path)
+
+
+def _not_found(task: str, key: str, given: Mapping[str, str]) -> UsageError:
+    files_there = [path for folder in _FOLDERS for path in (Path(task).parent / folder).glob("*")]
+    there = {path.stem for path in files_there if path.suffix in (*_DESCRIBED, *_ROWS) and not _is_task(path)}
+    close = get_close_matches(key, [*given, *sorted(there)], n=1)
+    meant = f"did you mean {close[0]}? " if close else ""
+    return UsageError(
+        f"{task}: there is no dataset {key!r}: no {key}.jsonl, .json, .csv, .yaml beside it or in datasets/",
+        hint=f"{meant}Name its file: --data {key}=FILE",
+    )
+
+
+def is_there(task: str, key: str) -> bool:
+    """Return True if a dataset stands beside a task."""
+    return next(_beside(task, key), None) is not None
