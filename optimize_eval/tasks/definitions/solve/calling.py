@@ -1,6 +1,5 @@
 """Models as solvers call them, and what one solving of a sample has called and spent so far."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -66,8 +65,7 @@ class Calls:
         self._deadline = deadline
         self._known_as = known_as
         self._repeat = repeat
-        self._turns: Counter[str | None] = Counter()
-        self._sent: Counter[tuple[str | None, str]] = Counter()
+        self._sent: dict[str | None, list[Any]] = {}  # what each model was sent
 
     def reply(self, key: str | None, items: Sequence[Item]) -> Reply:
         return self.reply_to(key, messages_of(items), {})
@@ -84,8 +82,9 @@ class Calls:
             error.spent = NOTHING  # it is told once, with all else
             raise
         output = replied.output
-        usages = tuple(replace(usage, output=replied.key) for usage in output.spent.usages)
-        self.spent += replace(output.spent, usages=usages)
+        if output.spent.usages or output.spent.waited:
+            usages = tuple(replace(usage, output=replied.key) for usage in output.spent.usages)
+            self.spent += replace(output.spent, usages=usages)
         self.replies.append(replied.key)
         items = reply_items(output.text, output.tool_calls)
         return Reply(text=output.text, items=items, completion=_completion(output))
@@ -95,12 +94,11 @@ class Calls:
     ) -> Prompt:
         """Make what is sent; the same again is another prompt, or its reply would be the first one's."""
         prompt = prompt_of_messages(messages, options, known_as=self._known_as, repeat=self._repeat)
-        sent = key, repr(prompt.essence)
-        again = self._sent[sent]
-        self._sent[sent] += 1
-        self._turns[key] += 1
-        turn = self._turns[key]
-        return replace(prompt, turn=turn, again=again) if turn > 1 else prompt
+        before, essence = self._sent.setdefault(key, []), prompt.essence
+        before.append(essence)
+        if len(before) == 1:
+            return prompt
+        return replace(prompt, turn=len(before), again=before.count(essence) - 1)
 
 
 def checked(options: Mapping[str, Any]) -> Mapping[str, Any]:

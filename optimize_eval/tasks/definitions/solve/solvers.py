@@ -12,7 +12,7 @@ from optimize_eval.errors import EvaluationError
 from optimize_eval.reading import strict_json
 from optimize_eval.tasks.definitions.snippets import Snippets
 from optimize_eval.tasks.definitions.solve.calling import Calls, Models, Reply, checked, failed
-from optimize_eval.tasks.definitions.solve.items import ASSISTANT, TraceFault, items_of, messages_of
+from optimize_eval.tasks.definitions.solve.items import ASSISTANT, TraceFault, items_of, messages_of, said
 from optimize_eval.tasks.definitions.solve.parts import (
     ChatCompletion,
     Generic,
@@ -28,7 +28,7 @@ from optimize_eval.tasks.definitions.solve.turns import Conversation
 
 STAGE = "solver"
 
-_Input = tuple[Sequence[Mapping[str, Any]], Mapping[str, Any]]  # messages, and what is sent beside them
+_NO_OPTIONS: Mapping[str, Any] = {}
 
 _RUN = "run_solver"
 _HINT = "write values as JSON: {{ sample.question | tojson }}, without quotes around it"
@@ -91,16 +91,18 @@ def _made(
 
 
 def _single(builder: Generic | ChatCompletion, fields: Mapping[str, Any], calls: Calls) -> _Made:
-    messages, options = _input(builder, fields)
-    items = _read(messages, "what the input builder makes")
+    if isinstance(builder, ChatCompletion):
+        messages, options = rendered_all(builder.messages, fields), _NO_OPTIONS
+        items = [said(one["role"], one["content"]) for one in messages]
+    else:
+        messages, options = _input(rendered(builder.template, fields))
+        items = _read(messages, "what the input builder makes")
     reply = calls.reply_to(None, messages, options)
     return _Made([*items, *reply.items], reply.completion)
 
 
-def _input(builder: Generic | ChatCompletion, fields: Mapping[str, Any]) -> _Input:
-    if isinstance(builder, ChatCompletion):
-        return rendered_all(builder.messages, fields), {}
-    text = rendered(builder.template, fields)
+def _input(text: str) -> tuple[list[dict[str, Any]], Mapping[str, Any]]:
+    """Read what a template of a model's input made."""
     try:
         made: Any = strict_json.loads(text, unique_keys=True)
     except strict_json.JsonFault as fault:

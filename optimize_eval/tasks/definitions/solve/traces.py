@@ -31,7 +31,7 @@ class _Flight:
         """Wait for who makes it; what it took is counted there."""
         self.is_over.wait()
         if self.trace is not None:
-            return replace(self.trace, spent=NOTHING)
+            return replace(self.trace, spent=NOTHING) if self.trace.spent.usages else self.trace
         if not isinstance(self.error, EvaluationError):
             raise GivenUp
         error = copy(self.error)
