@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from optimize_eval.findings.metrics.classes import binary, multiclass, ratio
 from optimize_eval.findings.metrics.columns import is_numeric, names_in, numbers, texts
-from optimize_eval.findings.metrics.shape import Measured, MetricFault, Row
+from optimize_eval.findings.metrics.shape import Measured, MetricFault, MetricsTable, Row, Sampled
 from optimize_eval.tasks.definitions.score.metrics import (
     Binary,
     Counted,
@@ -23,6 +23,24 @@ OfCode = Callable[[PythonMetric], Values | None]  # what code gave at the end of
 
 _LABEL = "label"
 _RENAMED = {"is_correct": "accuracy"}  # what its mean is called
+
+
+def tabulate(
+    metrics: Sequence[Metric] | None,
+    samples: Sequence[Sampled],
+    of_code: OfCode = lambda _metric: None,
+) -> MetricsTable:
+    """Compute a scorer's metrics of the samples that it scored and no rule excludes, and count the others."""
+    scored = [sample for sample in samples if sample.fields is not None]
+    rows = [sample.fields for sample in scored if sample.fields is not None and not sample.excluded_by]
+    return MetricsTable(
+        n_total=len(samples),
+        n_scored=len(rows),
+        n_excluded=len(scored) - len(rows),
+        n_failed=len(samples) - len(scored),
+        excluded_by=Counter(rule for sample in scored for rule in sample.excluded_by),
+        metrics=tuple(measure(metrics, rows, of_code)),
+    )
 
 
 def measure(

@@ -1,9 +1,10 @@
-"""What a metric gives: its numbers, how many rows they are of, and why others are not among these."""
+"""What metrics give: documents of their numbers, with how many rows these are of, and why of no others."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Annotated, Any
 
+from optimize_eval.findings.documents import IF_ANY
 from optimize_eval.frozen import frozen
 
 Row = Mapping[str, Any]  # a scorer's fields for one sample
@@ -16,10 +17,34 @@ class Measured:
     type: str
     values: Mapping[str, float | None] = field(default_factory=dict)
     n: int = 0  # rows that they are of
-    missing: int = 0  # rows in which a field is null or not there
-    left_out: int = 0  # rows with another answer than the two that count
-    confusion: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # what is right → said → rows
-    problem: str = ""  # why there are no values
+    missing: Annotated[int, IF_ANY] = 0  # rows in which a field is null or not there
+    left_out: Annotated[int, IF_ANY] = 0  # rows with another answer than the two that count
+    confusion: Annotated[Mapping[str, Mapping[str, int]], IF_ANY] = field(
+        default_factory=dict
+    )  # what is right → what was said → rows
+    problem: Annotated[str, IF_ANY] = ""  # why there are no values
+
+
+@frozen
+class MetricsTable:
+    """All metrics of a scorer. Each sample is scored, excluded or failed."""
+
+    n_total: int
+    n_scored: int  # which metrics are of
+    n_excluded: Annotated[int, IF_ANY] = 0
+    n_failed: Annotated[int, IF_ANY] = 0
+    excluded_by: Annotated[Mapping[str, int], IF_ANY] = field(
+        default_factory=dict
+    )  # rules; a sample counts for each that excludes it
+    metrics: tuple[Measured, ...] = ()
+
+
+@frozen
+class Sampled:
+    """What a scorer has of a sample."""
+
+    fields: Row | None  # None: it failed
+    excluded_by: Sequence[str] = ()  # rules of the task's actions
 
 
 class MetricFault(ValueError):

@@ -1,5 +1,6 @@
 """Each metric of a task against a table made by hand: values, nulls, booleans, texts, what is missing."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.findings.metrics.measuring import measure
-from optimize_eval.findings.metrics.shape import Measured
+from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.documents import to_dict as as_json
+from optimize_eval.findings.metrics.measuring import measure, tabulate
+from optimize_eval.findings.metrics.shape import Measured, MetricsTable, Sampled
 from optimize_eval.tasks.definitions.score.metrics import (
     Binary,
     Counted,
@@ -293,3 +296,30 @@ def test_every_row_is_counted_once_and_two_answers_are_two_classes(
     assert found.values["precision"] == classes.get("yes_precision")
     assert found.values["recall"] == classes.get("yes_recall")
     assert found.values["accuracy"] == classes["accuracy"]
+
+
+def test_what_failed_or_is_excluded_is_counted_and_in_no_metric() -> None:
+    samples = [
+        Sampled(fields={"score": 1}),
+        Sampled(fields={"score": 0}, excluded_by=("low", "odd")),
+        Sampled(fields={"score": 0.5}, excluded_by=("odd",)),
+        Sampled(fields=None),
+        Sampled(fields={"score": 0.5}),
+    ]
+    table = tabulate(None, samples)
+    assert (table.n_total, table.n_scored, table.n_excluded, table.n_failed) == (5, 2, 2, 1)
+    assert table.excluded_by == {"low": 1, "odd": 2}
+    assert [one.values for one in table.metrics] == [{"score_mean": 0.75}]
+
+
+def test_a_table_is_a_document() -> None:
+    rows = [Sampled(fields=row) for row in BINARY["other answers are left out"][1]]
+    table = tabulate([YES_NO, Number(type="mean", field="x")], rows)
+    written = json.loads(json.dumps(as_json(table)))
+    assert from_dict(MetricsTable, written) == table
+    assert written["metrics"][1] == {
+        "type": "mean",
+        "values": {},
+        "n": 0,
+        "problem": "no row has a field 'x'; there are 'gt', 'pred'",
+    }
