@@ -185,6 +185,16 @@ def temperature(value: Any) -> float:
     return found
 
 
+def table(value: Any) -> dict[str, Any]:
+    _demand(isinstance(value, dict), "write values by their keys: {key = value}")
+    return dict(value)
+
+
+def table_of_texts(value: Any) -> dict[str, str]:
+    _demand(_is_table_of_texts(value), 'write texts by their keys: {key = "text"}')
+    return dict(value)
+
+
 def environment(value: Any) -> dict[str, str]:
     hint = 'write variables with texts: {NAME = "value"}; ${OTHER} in a text stands for one of yours'
     _demand(_is_table_of_texts(value) and all(name and "=" not in name for name in value), hint)

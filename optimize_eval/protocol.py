@@ -57,7 +57,7 @@ class ScoreRange(StrEnum):
 class Payload:
     """One question to an evaluator; `example` is one JSON object on one line, sent byte for byte.
 
-    Never sent: `line` and `repeat`, its place in a run, and `prompt`, which a judge may be shown.
+    Never sent: `split`, `line` and `repeat`, its place in a run, and `prompt`, which a judge may be shown.
     """
 
     candidate: str
@@ -66,6 +66,7 @@ class Payload:
     line: int | None = None
     repeat: int = 1
     prompt: str = ""
+    split: str = ""
 
 
 @frozen
@@ -92,14 +93,18 @@ NO_CAPABILITIES = Capabilities()
 
 @frozen
 class Answer:
-    """A score, everything else in the answer, and what the evaluator declared of itself."""
+    """A score, everything else in the answer, and what the evaluator declared of itself.
 
-    score: float
+    No answer of a program is without a number; a scorer of a task may say something that is none, as a label.
+    """
+
+    score: float  # NaN where there is none
     side_info: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
     output: str = ""  # the key of the model's reply that was scored, where one was
+    is_unranked: bool = False  # there is no number
 
 
 @frozen

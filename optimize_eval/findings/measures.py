@@ -70,9 +70,9 @@ class Measures:
         self.replies.take(record)
         if score == 1:
             self._passed[example] += 1
-        elif score:
+        elif score != 0:  # also where there is no number
             self._graded[example] = True
-        if CONFIDENCE in side_info and self._is_unit:
+        if CONFIDENCE in side_info and self._is_unit and score is not None:
             self._take_confidence(side_info[CONFIDENCE], score)
         if _is_counts(counts := side_info.get(BLEU_COUNTS)):
             self._sentences.append(counts)

@@ -1,5 +1,6 @@
 """Why a score is what it is, in the evaluator's own words: which of its texts that is."""
 
+import math
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
@@ -24,9 +25,16 @@ def reason_of(side_info: Mapping[str, Any]) -> str | None:
 def reason_of_lowest(records: Sequence[JournalRecord]) -> str | None:
     """Find what was said of the lowest of an example's repeats that anything was said of."""
     scored = sorted(
-        (record for record in records if record["outcome"] == "scored"), key=lambda record: record["score"]
+        (record for record in records if record["outcome"] == "scored"),
+        key=_number_of,
     )
     return next((reason for record in scored if (reason := reason_of(record["side_info"]))), None)
+
+
+def _number_of(record: JournalRecord) -> float:
+    """Give a record's score; what has no number comes last."""
+    score: float | None = record["score"]
+    return math.inf if score is None else score
 
 
 def _text(value: Any) -> str:

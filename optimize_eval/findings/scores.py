@@ -89,7 +89,8 @@ class CellReading:
         outcome = record["outcome"]
         self._outcomes[outcome] += 1
         if outcome == "scored":
-            self._scores[example].append(record["score"])
+            if record["score"] is not None:  # which may have said something that is no number
+                self._scores[example].append(record["score"])
         elif outcome == "failed":
             self._failed[example] += 1
             self._take_failure(record, self._lines[example])

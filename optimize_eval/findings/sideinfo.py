@@ -87,7 +87,7 @@ class _Path:
     objects: int = 0
     nulls: int = 0
 
-    def take(self, value: Any, score: float, order: int, line: int | None) -> None:
+    def take(self, value: Any, score: float | None, order: int, line: int | None) -> None:
         self.n += order != self.last
         self.last = order
         match value:
@@ -113,12 +113,14 @@ class _Path:
         except OverflowError:
             self.objects += 1
 
-    def _take_text(self, text: str, score: float, order: int, line: int | None) -> None:
+    def _take_text(self, text: str, score: float | None, order: int, line: int | None) -> None:
         reason = _as_reason(text)
         if reason is None:
             self._count(text)
             return
         self.long_texts += 1
+        if score is None:
+            return
         entry = (-score, -order, line, reason)
         if len(self.worst) < WORST_KEPT:
             heapq.heappush(self.worst, entry)

@@ -38,6 +38,7 @@ KINDS = (
     KindRow("unix", "unix_socket", ("unix:",), "a socket (unix:PATH)"),
     KindRow("judge", "judge.kind", ("judge:",), "a model (judge:PROVIDER/MODEL)"),
     KindRow("task", "task", ("task:",), "a task file (task:tasks.jsonl)"),
+    KindRow("definition", "definition", (), ""),  # task:FILE.yaml
     KindRow("prompted", "prompted", (), ""),  # around others
 )
 _COMMAND = KINDS[1]

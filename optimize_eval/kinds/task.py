@@ -8,19 +8,23 @@ import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
-from optimize_eval.kinds import table
+from optimize_eval.kinds import definition, table
 from optimize_eval.kinds.command import name_of_command
 from optimize_eval.kinds.endpoint import name_of_url
 from optimize_eval.kinds.kind import Kind, TargetKey, as_name
 from optimize_eval.programs.identity import Identity
 from optimize_eval.programs.targets import split_command
 from optimize_eval.tasks import identity
+from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, SUFFIXES, Given
 from optimize_eval.tasks.target import Tasks, tasks_of
 from optimize_eval.tasks.under_test.table import CMD, HTTP, REPLAY, parse_model, retries_of, without_base
+
+if TYPE_CHECKING:
+    from optimize_eval.checks import Keys
 
 _BEGINS = "task:"
 
@@ -84,6 +88,8 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     name = target.removeprefix(_BEGINS).strip()
     if not name:
         raise UsageError("task: names no file", hint="name a task file: task:tasks.jsonl")
+    if name.endswith(SUFFIXES):
+        return definition.written(name, defaults, NOTHING_GIVEN)
     file = load_tasks(Path(defaults.cwd or ".", name))
     if file.errors:
         raise UsageError(
@@ -95,7 +101,13 @@ def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     return defaults.at(Tasks(metrics=metrics), name=called, text=target, retries=defaults.retries)
 
 
-def _of_file(file: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> EvaluatorSpec:
+def _of_file(file: str, defaults: EvaluatorSpec, settings: Mapping[str, Any]) -> EvaluatorSpec:
+    if file.endswith(SUFFIXES):
+        return definition.written(file, defaults, Given(**settings))
+    if settings:
+        raise UsageError(
+            f"{file} has no parameters", hint=f"omit {', '.join(settings)}: they are for tasks in YAML"
+        )
     return _parse(f"{_BEGINS}{file}", defaults)
 
 
@@ -132,10 +144,17 @@ def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]
     return [*(without_base(named.rest) for named in map(parse_model, texts) if not named.kind), *scored_by]
 
 
+def _settings(_folder: str) -> "Keys":
+    from optimize_eval import checks
+
+    return {"config": checks.table, "data": checks.table_of_texts, "model_keys": checks.table_of_texts}
+
+
 KIND = Kind(
     noun="a task file",
     parse=_parse,
     targets=_targets,
+    settings=_settings,
     uses=frozenset({"cwd"}),
     connect=_connect,
     identify=_identify,

@@ -65,8 +65,20 @@ class GateArguments(TypedDict, total=False):
     no_regression_against: str | Path | None
 
 
+class DefinitionArguments(TypedDict, total=False):
+    config: Mapping[str, Any] | Sequence[str]
+    config_file: str | Path | None
+    model_key: Mapping[str, str] | Sequence[str]
+
+
 class SweepArguments(
-    SplitArguments, PartArguments, HandlingArguments, ReachingArguments, GateArguments, total=False
+    SplitArguments,
+    PartArguments,
+    DefinitionArguments,
+    HandlingArguments,
+    ReachingArguments,
+    GateArguments,
+    total=False,
 ):
     candidate_fields: Sequence[str]
     task_models: Sequence[str]

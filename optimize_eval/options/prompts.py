@@ -73,8 +73,12 @@ def check_prompting(
     system: str | None = None,
     extract: str | None = None,
     words: Mapping[str, str] = FLAGS,
+    has_tasks: bool = False,
 ) -> None:
-    """Refuse options that contradict each other, or of which one is missing; `words` name them."""
+    """Refuse options that contradict each other, or of which one is missing; `words` name them.
+
+    Tasks in YAML among the evaluators call models, too.
+    """
     how = words["how"]
     if prompts and others:
         raise UsageError(f"{words['prompts']} names the candidates", hint=f"omit {words['candidates']}")
@@ -83,7 +87,7 @@ def check_prompting(
     if prompts and not models:
         raise UsageError("no model is named that replies to the prompts", hint=f"name one: {how}")
     for option, given in (("models", models), ("system", system)):
-        if given and not prompts:
+        if given and not prompts and not (option == "models" and has_tasks):
             raise UsageError(
                 f"{words[option]} is for prompts, and none is named",
                 hint=f"write {how}; a model's name alone, passed to evaluators, is {words['task_models']}",

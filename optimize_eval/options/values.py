@@ -68,6 +68,11 @@ def _weights(value: Any) -> list[str]:
     return [f"{name}={weight!r}" for name, weight in checks.weights(value).items()]
 
 
+def _pairs(value: Any) -> Any:
+    """Read values by their keys, in pairs, or as the option's texts."""
+    return [*value.items()] if isinstance(value, Mapping) else checks.texts(value)
+
+
 def _headers(value: Any) -> list[str]:
     return [f"{name}: {text}" for name, text in checks.header_pairs(value)]
 
@@ -109,6 +114,7 @@ MAX_FAILURES = same(checks.max_failures)
 NOTE = same(_note)
 NUMBER = same(checks.number)
 ON_FAILURE = same(checks.on_failure)
+PAIRS = OptionValue(lambda _folder: checks.table, _pairs)
 PATH = OptionValue(lambda folder: partial(_beside, folder), path)
 PATHS = OptionValue(lambda folder: partial(_all_beside, folder), list_of(path))
 PRICES = same(_prices)

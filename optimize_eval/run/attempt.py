@@ -128,6 +128,7 @@ def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) 
         stderr=_tail(answer.stderr),
         spent=answer.spent,
         output=answer.output,
+        is_unranked=answer.is_unranked,
     )
 
 

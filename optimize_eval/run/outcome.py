@@ -17,18 +17,19 @@ from optimize_eval.spent import NOTHING, Spent
 class Scored:
     """The evaluator answered."""
 
-    score: float
+    score: float  # NaN where it is unranked
     side_info: Mapping[str, Any]
     seconds: float
     attempts: int = 1
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
     output: str = ""  # the key of the model's reply that was scored
+    is_unranked: bool = False  # the answer has no number
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "outcome": "scored",
-            "score": self.score,
+            "score": None if self.is_unranked else self.score,
             "side_info": dict(self.side_info),
             "seconds": round(self.seconds, 6),
         }

@@ -85,6 +85,7 @@ class Plan:
             task_model=cell.task_model,
             line=example.line,
             repeat=repeat,
+            split=cell.split,
         )
         of_unit = {"repeat": repeat} if example.line is None else {"line": example.line, "repeat": repeat}
         return Unit(number, key, contents.evaluator, payload, {**contents.coordinates, **of_unit})

@@ -156,8 +156,8 @@ def _compared(
             failed.append(where | {"kind": str(outcome.kind), "message": _text(outcome.message)})
         elif isinstance(outcome, Skipped):
             changed.append(where | {"before": score, "after": None, "message": _text(outcome.message)})
-        elif outcome.score != score:
-            changed.append(where | {"before": score, "after": outcome.score})
+        elif (now := None if outcome.is_unranked else outcome.score) != score:
+            changed.append(where | {"before": score, "after": now})
     same = len(answers) - len(changed) - len(failed)
     spent = Spending()
     for usage in usages:

@@ -91,7 +91,9 @@ class Scribe:
 def record_of(unit: Unit, outcome: Outcome, started_at: str) -> Record:
     fields: dict[str, Any] = {"key": unit.key, **unit.coordinates, "outcome": outcome_name(outcome)}
     if isinstance(outcome, Scored):
-        fields["score"] = outcome.score
+        fields["score"] = None if outcome.is_unranked else outcome.score
+        if outcome.is_unranked:
+            fields["unranked"] = True
         fields["side_info"] = outcome.side_info
     else:
         if isinstance(outcome, Failed):

@@ -142,7 +142,7 @@ def load_candidates_again(
     if (paths or lists) and any(candidate.get("field") for candidate in manifest["candidates"]):
         raise UsageError("the run's candidates are fields of its examples", hint="omit the options")
     stored = _paths(manifest)
-    if manifest.get("models"):
+    if manifest.get("models") and "prompts" in stored:
         return _prompts_again([*paths, *lists], stored)
     were = [path for path in stored.get("candidate") or () if path != STDIN]
     here = load_candidates(_named(paths, lists))

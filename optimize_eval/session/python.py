@@ -15,6 +15,7 @@ from optimize_eval.options.arguments import BenchArguments, SweepArguments
 from optimize_eval.options.bench import BenchOptions, BoardOptions
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
 from optimize_eval.options.compared import ComparisonOptions
+from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
 from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
 from optimize_eval.options.keywords import Given, Keywords, check_value
@@ -35,6 +36,7 @@ from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.ending import changed, exit_code, explained
+from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.replying.prompting import Prompting, load_prompting
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
@@ -46,6 +48,7 @@ _SWEEP = Keywords(
     (
         ComparisonOptions,
         PromptingOptions,
+        DefinitionOptions,
         ReachOptions,
         JudgeOptions,
         PricedServerOptions,
@@ -84,8 +87,11 @@ def sweep(
     handling = handling_of(given.group(HandlingOptions))
     what = given.group(ComparisonOptions)
     starting, named = _starting(given, ReachOptions), candidates_of(candidates)
+    specs, has_tasks = scorers_among(
+        evaluators_of(evaluators, starting, host.say), given_of(given.group(DefinitionOptions)), host.say
+    )
     comparison = load_comparison(
-        evaluators_of(evaluators, starting, host.say),
+        specs,
         named,
         what.candidate_fields,
         what,
@@ -93,7 +99,13 @@ def sweep(
         margins=given.group(RunGateOptions).margin,
         out=None if handling.fresh else given.get("out"),
         prompting=prompting_of(
-            given, prompts, models, starting, (*named, *what.candidate_fields), what.task_models
+            given,
+            prompts,
+            models,
+            starting,
+            (*named, *what.candidate_fields),
+            what.task_models,
+            has_tasks=has_tasks,
         ),
     )
     gates = gates_of(given.group(RunGateOptions))
@@ -137,6 +149,8 @@ def prompting_of(
     how: EvaluatorSpec,
     others: Sequence[object] = (),
     task_models: Sequence[str] = (),
+    *,
+    has_tasks: bool = False,
 ) -> Prompting | None:
     """Load the prompts and the models of a call, if it names some."""
     options = given.group(PromptingOptions)
@@ -149,8 +163,15 @@ def prompting_of(
         system=options.system,
         extract=options.extract,
         words=NAMES,
+        has_tasks=has_tasks,
     )
-    return load_prompting(named, replying, options, how, api_base=given.group(JudgeOptions).api_base)
+    return load_prompting(
+        named,
+        replying or (task_models if has_tasks else ()),
+        options,
+        how,
+        api_base=given.group(JudgeOptions).api_base,
+    )
 
 
 def _starting(given: Given, programs: type[ProgramOptions]) -> EvaluatorSpec:

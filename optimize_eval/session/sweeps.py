@@ -20,12 +20,14 @@ from optimize_eval.session.calling import Finished, call, off_scale, reachable, 
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
+from optimize_eval.session.replying.defining import THE_TASK, check_definitions, with_samples
 from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.document import current
 from optimize_eval.store.folder import read_document, refuse_foreign
 from optimize_eval.store.manifest import Manifest, evaluator_change
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks.definitions.target import defined_of
 
 
 @frozen
@@ -43,12 +45,13 @@ class SweepInputs:
     cluster_by: str | None = None
     group_by: Sequence[str] = ()
     margins: Sequence[str] = ()
-    prompting: Prompting | None = None  # where the candidates are prompts: who replies
+    prompting: Prompting | None = None  # where models are called: which, and about which prompts
 
     @property
     def called(self) -> tuple[EvaluatorSpec, ...]:
-        """Give the evaluators as they are called: of replies, where the candidates are prompts."""
-        return self.prompting.around(self.specs) if self.prompting else self.specs
+        """Give the evaluators as they are called: of replies, where models are called."""
+        specs = with_samples(self.specs, self.examples.sources)
+        return self.prompting.around(specs) if self.prompting else specs
 
     def plan(self) -> Plan:
         """Put the axes together; raises UsageError where they do not fit each other."""
@@ -101,9 +104,10 @@ def load_comparison(
     if prompting:
         prompting.check(examples.sources, say)
         prompting.note_twice(say)
+    check_definitions(specs, [*named, *fields], prompting)
     return SweepInputs(
         specs=specs,
-        candidates=prompting.candidates if prompting else load_all_candidates(named, fields),
+        candidates=_candidates(specs, named, fields, prompting),
         examples=examples,
         prompting=prompting,
         named=[one for one in named if isinstance(one, CandidatePath)],
@@ -115,6 +119,19 @@ def load_comparison(
         group_by=what.group_by,
         margins=margins,
     )
+
+
+def _candidates(
+    specs: Sequence[EvaluatorSpec],
+    named: Sequence[CandidatePath | Candidate],
+    fields: Sequence[str],
+    prompting: Prompting | None,
+) -> tuple[Candidate, ...]:
+    if prompting and prompting.prompts:
+        return prompting.candidates
+    if not named and not fields and all(map(defined_of, specs)):
+        return (THE_TASK,)
+    return load_all_candidates(named, fields)
 
 
 @frozen

@@ -193,11 +193,16 @@ class Ledger:
         )
 
 
+def is_unranked(record: Mapping[str, Any]) -> bool:
+    """Return True if what was answered is no number, and never was to be one."""
+    return record["score"] is None and record.get("unranked") is True
+
+
 def _is_whole(record: Mapping[str, Any]) -> bool:
     """Return True if a record has what its outcome needs."""
     match record:
         case {"outcome": "scored", "score": score, "side_info": dict(), "seconds": seconds}:
-            is_whole = _is_number(score) and _is_number(seconds)
+            is_whole = (_is_number(score) or is_unranked(record)) and _is_number(seconds)
         case {"outcome": "failed", "kind": str(), "message": str(), "seconds": seconds}:
             is_whole = _is_number(seconds)
         case {"outcome": "skipped"}:

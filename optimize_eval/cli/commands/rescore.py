@@ -18,9 +18,11 @@ from optimize_eval.options.calling import (
     StopOptions,
 )
 from optimize_eval.options.compared import MovedCandidateOptions, MovedSplitOptions
+from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.output import ShownOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
+from optimize_eval.session.replying.defining import named_scorers
 from optimize_eval.session.rescoring import carry_out_rescoring, prepare_rescoring
 from optimize_eval.session.settings import handling_of
 
@@ -43,6 +45,7 @@ def rescore(
     candidates: MovedCandidateOptions,
     splits: MovedSplitOptions,
     scoring: ScoringOptions,
+    defined: DefinitionOptions,
     servers: PricedServerOptions,
     calls: CallOptions,
     stopping: StopOptions,
@@ -54,11 +57,14 @@ def rescore(
     handling = replace(handling_of(calls, stopping, spending, noted), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
-    texts = texts_of(scoring)
+    texts, tasks = texts_of(scoring), given_of(defined)
+    specs = check_meant([parse_evaluator(text, defaults) for text in texts], defaults)
+    named = [*zip(specs, map(given_name, texts), strict=True)]
+    wanted = [one for spec, name in named for one in named_scorers(spec, name, tasks, output.say)]
     prepared = prepare_rescoring(
         run,
-        check_meant([parse_evaluator(text, defaults) for text in texts], defaults),
-        [given_name(text) for text in texts],
+        [spec for spec, _ in wanted],
+        [name for _, name in wanted],
         output.say,
         splits=splits.files,
         candidates=candidates.candidate,

@@ -12,6 +12,7 @@ from optimize_eval.cli.options.sweep_file import SweepFile
 from optimize_eval.errors import UsageError
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
 from optimize_eval.options.compared import ComparisonOptions
+from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.gates import RunGateOptions
 from optimize_eval.options.output import RunPlanOptions, ShownOptions, ViewOptions
@@ -42,6 +43,7 @@ def run(
     what: ComparisonOptions,
     prompted: PromptingOptions,
     scoring: ScoringOptions,
+    defined: DefinitionOptions,
     servers: PricedServerOptions,
     calls: HandlingOptions,
     again: RecheckOptions,
@@ -58,6 +60,7 @@ def run(
     from optimize_eval.cli.options import gates
     from optimize_eval.cli.options.prompts import compared_of
     from optimize_eval.cli.viewing import viewed
+    from optimize_eval.session.replying.defining import scorers_among
     from optimize_eval.session.settings import gates_of, handling_of
     from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
 
@@ -65,9 +68,12 @@ def run(
     handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
-    files, fields, prompting = compared_of(context, what, prompted, defaults, scoring.api_base)
+    named, has_tasks = scorers_among(evaluators_of(context, scoring, defaults), given_of(defined), output.say)
+    files, fields, prompting = compared_of(
+        context, what, prompted, defaults, scoring.api_base, has_tasks=has_tasks
+    )
     comparison = load_comparison(
-        evaluators_of(context, scoring, defaults),
+        named,
         files,
         fields,
         what,

@@ -29,15 +29,20 @@ def compared_of(
     prompted: PromptingOptions,
     how: EvaluatorSpec,
     api_base: str | None,
+    *,
+    has_tasks: bool = False,
 ) -> Named:
-    """Give candidates' files, the fields that have some, or the prompts; flags win over a sweep file's."""
+    """Give candidates' files, the fields that have some, or the prompts; flags win over a sweep file's.
+
+    Tasks in YAML call models, too; --task-model is another name of these.
+    """
     files, fields = candidates_named(context, what)
     prompts = prompted.prompts
     by_flag = any(is_flag(context, option) for option in _CANDIDATES)
     if not (by_flag and is_flag(context, "prompts")):
         files, fields = ((), ()) if is_flag(context, "prompts") else (files, fields)
         prompts = () if by_flag else prompts
-    models = _models(context, prompted, has_prompts=bool(prompts))
+    models = _models(context, prompted, has_prompts=bool(prompts) or has_tasks)
     check_prompting(
         prompts=prompts,
         models=models,
@@ -45,8 +50,10 @@ def compared_of(
         task_models=what.task_models,
         system=prompted.system,
         extract=prompted.extract,
+        has_tasks=has_tasks,
     )
-    return files, fields, _loaded(context, prompts, models, prompted, how, api_base)
+    called = models or (what.task_models if has_tasks else ())
+    return files, fields, _loaded(context, prompts, called, prompted, how, api_base)
 
 
 def improved_of(

@@ -23,6 +23,7 @@ class CellRecords:
     failures: list[list[str]]  # their kinds
     skips: list[list[str]]  # why
     is_unit: bool
+    unranked: int = 0  # answers without a number
 
     @property
     def means(self) -> Values:
@@ -38,7 +39,7 @@ class CellRecords:
 
     @property
     def scored(self) -> int:
-        return sum(map(len, self.scores))
+        return sum(map(len, self.scores)) + self.unranked
 
     @property
     def skipped(self) -> int:
@@ -253,7 +254,9 @@ def _cell(
     cell = CellRecords([], [], [], run.ranges[key[0]] == "unit")
     for line in split.lines:
         theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
-        cell.scores.append([one["score"] for one in theirs if one.get("outcome") == "scored"])
+        answered = [one["score"] for one in theirs if one.get("outcome") == "scored"]
+        cell.scores.append([score for score in answered if score is not None])
+        cell.unranked += answered.count(None)
         cell.failures.append([one["kind"] for one in theirs if one.get("outcome") == "failed"])
         cell.skips.append([one.get("message", "") for one in theirs if one.get("outcome") == "skipped"])
     return cell

@@ -57,7 +57,7 @@ def _row(reader: Reader, cell: Cell, repeats: int) -> _Row:
     for place, record in reader.records(cell):
         outcomes[record["outcome"]] += 1
         examples.add(place // repeats)
-        if record["outcome"] == "scored":
+        if record["outcome"] == "scored" and record["score"] is not None:
             scores[place // repeats].append(record["score"])
     mean = fmean(map(fmean, scores.values())) if scores else None
     return _Row(cell, len(examples), outcomes["scored"], outcomes["failed"], outcomes["skipped"], mean)

@@ -1,4 +1,7 @@
-"""Prompts and the models that reply to them, as options name them: loaded, checked, put around evaluators."""
+"""Prompts and models that are called, as options name them: loaded, checked, put around evaluators.
+
+The models of tasks in YAML are called in the same way; such tasks say themselves what a model is sent.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +21,8 @@ from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
-from optimize_eval.tasks.target import Tasks, prompted_of, tasks_of
+from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.target import Prompted, Tasks, prompted_of, tasks_of
 
 if TYPE_CHECKING:  # most runs have no prompts
     from optimize_eval.prompts.files import PromptFile
@@ -27,7 +31,7 @@ if TYPE_CHECKING:  # most runs have no prompts
 
 @frozen
 class Prompting:
-    """Prompts, and the models that reply, each with its identity."""
+    """Prompts, if the candidates are some, and the models that reply, each with its identity."""
 
     prompts: "tuple[PromptFile, ...]"
     models: tuple[EvaluatorSpec, ...]
@@ -44,18 +48,27 @@ class Prompting:
 
     def stored(self) -> dict[str, Any]:
         """Give what run.json keeps of where prompts were, for a later command that needs them again."""
+        if not self.prompts:
+            return {}
         paths = [prompt.path for prompt in self.prompts if is_utf8(prompt.path)]
         system = {"system": self.system} if self.system and is_utf8(self.system) else {}
         return {"prompts": paths, **system}
 
     def around(self, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorSpec, ...]:
         """Let evaluators score what the models reply, in the time of the most patient evaluator."""
-        from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
-
         scorers = tuple(specs)
         longest = max(spec.timeout for spec in scorers)
-        models = [replace(model, timeout=longest) for model in self.models]
-        return tuple(around(spec, models, extract=self.extract) for spec in scorers)
+        models = tuple(replace(model, timeout=longest) for model in self.models)
+        return tuple(self._around(spec, models) for spec in scorers)
+
+    def _around(self, spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+        if task := defined_of(spec):
+            return replace(spec, target=replace(task, models=models))
+        if not self.prompts:
+            return spec
+        from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
+
+        return around(spec, models, extract=self.extract)
 
     def note_twice(self, say: Say) -> None:
         """Point out models that are the same one."""
@@ -89,8 +102,8 @@ def load_prompting(
     api_base: str | None = None,
     tables: "Mapping[str, NamedModel] | None" = None,
 ) -> Prompting | None:
-    """Load what options name; None where no prompt is named. `how` says how programs are called."""
-    if not prompts:
+    """Load what options name; None where no model is. `how` says how programs are called."""
+    if not models:
         return None
     from optimize_eval.prompts.files import load_prompts  # noqa: PLC0415  most runs have none
     from optimize_eval.session.replying.models import model_specs  # noqa: PLC0415  most runs call no model
@@ -105,7 +118,7 @@ def load_prompting(
     )
     specs = model_specs(models, replace(how, target=None), task, tables=tables)
     return Prompting(
-        prompts=tuple(load_prompts(prompts, options.system)),
+        prompts=tuple(load_prompts(prompts, options.system)) if prompts else (),
         models=tuple(map(_identified, specs)),
         extract=options.extract or "",
         system=options.system,
@@ -124,11 +137,18 @@ def writing_to(folder: Path, specs: Iterable[EvaluatorSpec]) -> tuple[EvaluatorS
 
 
 def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
-    target = prompted_of(spec)
+    target = prompted_of(spec) or defined_of(spec)
     if target is None:
         return spec
-    models = tuple(replace(model, target=replace(tasks_of(model), outputs=path)) for model in target.models)
-    return replace(spec, target=replace(target, models=models))
+    models = tuple(_keeping(model, path) for model in target.models)
+    if isinstance(target, Prompted):
+        return replace(spec, target=replace(target, models=models))
+    keyed = {key: _keeping(model, path) for key, model in target.keyed.items()}
+    return replace(spec, target=replace(target, models=models, keyed=keyed))
+
+
+def _keeping(model: EvaluatorSpec, path: str) -> EvaluatorSpec:
+    return replace(model, target=replace(tasks_of(model), outputs=path))
 
 
 def _identified(model: EvaluatorSpec) -> EvaluatorSpec:
@@ -149,13 +169,21 @@ def identity_of(model: EvaluatorSpec) -> Identity:
 
 def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
     """Let evaluators score the replies that a run has; its models are not called, and may be gone."""
-    models = [_stored_model(entry, str((folder / OUTPUTS).absolute())) for entry in models_of(manifest)]
+    models = tuple(_stored_model(entry, str((folder / OUTPUTS).absolute())) for entry in models_of(manifest))
     if not models:
         return tuple(specs)
+    return tuple(_of_stored(spec, models, manifest["settings"]) for spec in specs)
+
+
+def _of_stored(
+    spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...], settings: Mapping[str, Any]
+) -> EvaluatorSpec:
+    """Let one score them: a task in YAML makes its traces of them, others score them as they are."""
+    if task := defined_of(spec):
+        return replace(spec, target=replace(task, models=models, is_stored=True))
     from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
 
-    extract = manifest["settings"].get("extract", "")
-    return tuple(around(spec, models, extract=extract, is_stored=True) for spec in specs)
+    return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
 
 
 def _stored_model(known: Identity, outputs: str) -> EvaluatorSpec:

@@ -61,6 +61,11 @@ def score_range(how: parts.How) -> ScoreRange:
     return ScoreRange.UNIT
 
 
+def ranks(scorer: parts.Scorer) -> bool:
+    """Return True if a scorer says which of two is better: quality checks and labels do not."""
+    return scorer.purpose == "score" and has_number(scorer.how)
+
+
 def has_number(how: parts.How) -> bool:
     """Return True if a scorer is to give a number: a labeler gives a label, and code whatever it likes."""
     return not isinstance(how, parts.Labeler)

@@ -1,6 +1,7 @@
 """What solvers are made of, as tasks write it: plain data. Texts are templates, unless said otherwise."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from optimize_eval.frozen import frozen
 
@@ -39,6 +40,7 @@ class ChatCompletion:
 class SingleTurn:
     """One question, one reply."""
 
+    calls_model: ClassVar[bool] = True
     builder: Generic | ChatCompletion
 
 
@@ -84,6 +86,7 @@ Builder = ChatMessage | Generate | GenerateMessage | Loop
 class MultiTurn:
     """A conversation, built message by message."""
 
+    calls_model: ClassVar[bool] = True
     builders: Sequence[Builder]
 
 
@@ -91,6 +94,7 @@ class MultiTurn:
 class PassThrough:
     """A conversation that the sample holds already."""
 
+    calls_model: ClassVar[bool] = False
     column: str
 
 
@@ -98,6 +102,7 @@ class PassThrough:
 class PythonSolver:
     """Code that calls the model: `async def run_solver(sample, model, trace)`."""
 
+    calls_model: ClassVar[bool] = True
     snippet: str
 
 

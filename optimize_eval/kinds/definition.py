@@ -1,0 +1,84 @@
+"""A task in YAML as an evaluator: `task:FILE.yaml`, of which a session makes one evaluator for each scorer.
+
+What a task is, how its samples are solved and scored, is tasks' business. Whatever else scores within it is
+an evaluator of its own, which the table makes.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Never
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import Evaluator, EvaluatorSpec
+from optimize_eval.kinds import table
+from optimize_eval.kinds.kind import Kind, as_name
+from optimize_eval.programs.identity import Identity
+from optimize_eval.tasks.definitions.target import DefinedScorer, Given, WrittenTask, defined_of
+from optimize_eval.tasks.target import tasks_of
+from optimize_eval.tasks.under_test.table import HTTP, parse_model, without_base
+
+
+def written(file: str, defaults: EvaluatorSpec, given: Given) -> EvaluatorSpec:
+    """Describe a task by its file, which is read by a session."""
+    name = as_name(Path(file).stem) or "task"
+    target = WrittenTask(path=file, given=given)
+    return defaults.at(target, name=name, text=f"task:{file}", retries=defaults.retries)
+
+
+def _target(spec: EvaluatorSpec) -> DefinedScorer:
+    target = defined_of(spec)
+    if target is None:
+        raise UsageError(
+            f"{spec.text} is a task with scorers of its own",
+            hint="run it over a dataset: optimize-eval run -e, or optimize-eval bench",
+        )
+    return target
+
+
+def _parse(target: str, _defaults: EvaluatorSpec) -> Never:
+    raise UsageError(f"{target!r} names no evaluator", hint="name one with -e")
+
+
+def _connect(spec: EvaluatorSpec) -> Evaluator:
+    from optimize_eval.tasks.definitions.evaluator import DefinedEvaluator
+
+    return DefinedEvaluator(spec, _target(spec), table.connect)
+
+
+def _identify(spec: EvaluatorSpec) -> Identity:
+    from optimize_eval.tasks.definitions.identity import identify
+
+    return identify(spec, _target(spec), table.identify)
+
+
+def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
+    from optimize_eval.tasks.definitions.identity import has_changed
+
+    return has_changed(_target(spec), known, table.has_changed)
+
+
+def _is_served(spec: EvaluatorSpec) -> bool:
+    return any(parse_model(text).kind == HTTP for text in _texts(_target(spec)))
+
+
+def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str]:
+    """Name the models of providers: those under test, and those that the task names by keys."""
+    named = map(parse_model, _texts(_target(spec)))
+    return [without_base(one.rest) for one in named if not one.kind]
+
+
+def _texts(target: DefinedScorer) -> list[str]:
+    models = () if target.is_stored else target.models
+    return [tasks_of(model).model for model in (*models, *target.keyed.values())]
+
+
+KIND = Kind(
+    noun="a task in YAML",
+    parse=_parse,
+    targets=dict,
+    connect=_connect,
+    identify=_identify,
+    has_changed=_has_changed,
+    is_served=_is_served,
+    models=_models,
+)

@@ -1,0 +1,76 @@
+"""Options of tasks in YAML: values of their parameters, and what the keys in them stand for."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from optimize_eval.errors import UsageError
+from optimize_eval.options import values
+from optimize_eval.options.declared import Heading, Option, OptionGroup
+
+if TYPE_CHECKING:  # most commands have no task
+    from optimize_eval.tasks.definitions.target import Given
+
+
+class ParameterOptions(OptionGroup):
+    """Values of a task's parameters."""
+
+    heading: ClassVar = Heading.DATA
+
+    config: Annotated[
+        tuple[str, ...], Option("Of a task in YAML: a parameter's value.", "KEY=VALUE", values.PAIRS)
+    ] = ()
+    config_file: Annotated[str | None, Option("YAML or JSON: values of parameters.", "FILE", values.PATH)] = (
+        None
+    )
+
+
+class DefinitionOptions(ParameterOptions):
+    """What a task in YAML is given from outside."""
+
+    model_key: Annotated[
+        tuple[str, ...], Option("Whom a task's model_key means.", "KEY=MODEL", values.PAIRS)
+    ] = ()
+
+
+class DefinedDataOptions(DefinitionOptions):
+    """The same where a task finds its own dataset."""
+
+    data: Annotated[tuple[str, ...], Option("The file of a task's dataset.", "KEY=FILE", values.PAIRS)] = ()
+
+
+def given_of(options: DefinitionOptions) -> "Given":
+    """Read what tasks are given."""
+    from optimize_eval.tasks.definitions.target import Given  # noqa: PLC0415  see above
+
+    return Given(
+        config=config_given(options),
+        model_keys=pairs("--model-key", options.model_key),
+        data=pairs("--data", getattr(options, "data", ())),
+    )
+
+
+def config_given(options: ParameterOptions) -> dict[str, Any]:
+    """Read values of parameters: those of a file, and those that stand for themselves, which win."""
+    if not options.config and not options.config_file:
+        return {}
+    from optimize_eval.tasks.definitions.config import config_of  # noqa: PLC0415  see above
+
+    return config_of(pairs("--config", options.config), options.config_file or "")
+
+
+def pairs(option: str, given: Iterable[str | tuple[str, Any]]) -> dict[str, Any]:
+    """Read `KEY=VALUE` texts; a program gives pairs."""
+    found: dict[str, Any] = {}
+    for one in given:
+        key, value = _pair(option, one) if isinstance(one, str) else one
+        if key in found:
+            raise UsageError(f"{option} gives {key} twice", hint="give one of the two")
+        found[key] = value
+    return found
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key.strip() or not equals:
+        raise UsageError(f"{option} {text!r} has no key and value", hint=f"write {option} KEY=VALUE")
+    return key.strip(), value

@@ -1,0 +1,181 @@
+"""Tasks in YAML as a session runs them: each is read, and each of its scorers is an evaluator."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.kind import SERVED_RETRIES
+from optimize_eval.kinds.table import named_apart
+from optimize_eval.run.splits import SplitSource
+from optimize_eval.session.host import Say
+from optimize_eval.session.replying.models import model_specs
+from optimize_eval.tasks.definitions.target import DefinedScorer, Given, Sample, WrittenTask, defined_of
+from optimize_eval.tasks.target import Tasks
+
+if TYPE_CHECKING:  # most runs have no task in YAML
+    from optimize_eval.session.replying.prompting import Prompting
+    from optimize_eval.tasks.definitions.score.parts import Scorer
+    from optimize_eval.tasks.definitions.task import TaskDefinition
+
+THE_TASK = Candidate(name="the task")  # stands where a task names no candidate
+_CANDIDATE = "{{ candidate }}"
+
+
+def scorers_among(
+    specs: tuple[EvaluatorSpec, ...], given: Given, say: Say
+) -> tuple[tuple[EvaluatorSpec, ...], bool]:
+    """Read the tasks in YAML among evaluators, and say whether there are any; raises DataError."""
+    if any(isinstance(spec.target, WrittenTask) for spec in specs):
+        return expanded(specs, given, say), True
+    if given.is_something:
+        raise UsageError(
+            "--config, --config-file and --model-key are for tasks in YAML, and none is named",
+            hint="name one: -e task:task.yaml",
+        )
+    return specs, False
+
+
+def expanded(specs: Iterable[EvaluatorSpec], given: Given, say: Say) -> tuple[EvaluatorSpec, ...]:
+    """Put an evaluator for each scorer in the place of each task in YAML; raises DataError."""
+    return named_apart(one for spec in specs for one in _scorers_of(spec, given, say))
+
+
+def named_scorers(
+    spec: EvaluatorSpec, name: str | None, given: Given, say: Say
+) -> Iterator[tuple[EvaluatorSpec, str | None]]:
+    """Give an evaluator, or those of a task in YAML, each with its name where it was given one."""
+    for one in _scorers_of(spec, given, say):
+        yield one, None if name is None else one.name
+
+
+def _scorers_of(spec: EvaluatorSpec, given: Given, say: Say) -> Iterator[EvaluatorSpec]:
+    written = spec.target
+    if not isinstance(written, WrittenTask):
+        yield spec
+        return
+    known = written.given.over(given)
+    task = read_task(Path(spec.cwd or ".", written.path), known)
+    name = task.key if spec.name == Path(written.path).stem else spec.name
+    yield from scorers_of(task, replace(spec, name=name), known, say)
+
+
+def read_task(path: Path, given: Given) -> "TaskDefinition":
+    """Read a task with its parameters; raises DataError with all that is wrong."""
+    from optimize_eval.sweepfile.evaluator_keys import evaluator_keys  # noqa: PLC0415  see scorers_of
+    from optimize_eval.tasks.definitions.loading import load_task  # noqa: PLC0415  it reads YAML
+
+    return load_task(str(path), given.config, evaluator_keys=evaluator_keys(str(path.parent)))
+
+
+def scorers_of(
+    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say
+) -> Iterator[EvaluatorSpec]:
+    """Make the evaluators of a task's scorers, named by `spec`; verdicts are about the first."""
+    from optimize_eval.tasks.definitions.score.tools import (  # noqa: PLC0415  see read_task
+        model_keys,
+        ranks,
+        score_range,
+    )
+
+    if not task.scorers:
+        raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/tasks.md")
+    keyed = _keyed(task, spec, given, say)
+    for scorer in sorted(task.scorers, key=lambda scorer: not ranks(scorer)):
+        program = _program_of(scorer, task.path, spec)
+        target = DefinedScorer(task=task, scorer=scorer, keyed=keyed, program=program)
+        retries = SERVED_RETRIES if spec.retries is None and any(model_keys(scorer.how)) else spec.retries
+        yield replace(
+            spec,
+            target=target,
+            name=f"{spec.name}.{scorer.key}",
+            score_range=score_range(scorer.how),
+            retries=retries,
+        )
+
+
+def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec) -> EvaluatorSpec | None:
+    """Make the evaluator that a scorer is; programs that a task names are beside it."""
+    from optimize_eval.sweepfile import spec_of  # noqa: PLC0415  see read_task
+    from optimize_eval.sweepfile.reading import read_evaluator  # noqa: PLC0415
+    from optimize_eval.tasks.definitions.score.tools import evaluator_keys  # noqa: PLC0415
+
+    keys = evaluator_keys(scorer.how)
+    if keys is None:
+        return None
+    start = EvaluatorSpec(timeout=defaults.timeout, cwd=str(Path(path).parent), manners=defaults.manners)
+    return spec_of(read_evaluator(keys, path), start, {})
+
+
+def _keyed(
+    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say
+) -> Mapping[str, EvaluatorSpec]:
+    """Make the models that a task names by keys."""
+    from optimize_eval.tasks.definitions.models import model_text  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.definitions.plain import model_keys  # noqa: PLC0415
+
+    found = {}
+    for key in dict.fromkeys((*model_keys(task.solver), *model_keys(task.scorers))):
+        text, note = model_text(key, given.model_keys)
+        if note:
+            say(f"note: {note}")
+        found[key] = next(iter(model_specs([text], replace(spec, target=None), Tasks())))
+    return found
+
+
+def with_samples(specs: Iterable[EvaluatorSpec], sources: Iterable[SplitSource]) -> tuple[EvaluatorSpec, ...]:
+    """Hand all samples of each split to the scorers that look at all of them."""
+    samples = {one.name: [Sample(example.line, example.raw) for example in one.examples] for one in sources}
+    return tuple(_with_samples(spec, samples) for spec in specs)
+
+
+def _with_samples(spec: EvaluatorSpec, samples: Mapping[str, Sequence[Sample]]) -> EvaluatorSpec:
+    target = defined_of(spec)
+    if target is None or not target.looks_at_all:
+        return spec
+    return replace(spec, target=replace(target, samples=samples))
+
+
+def check_definitions(
+    specs: Sequence[EvaluatorSpec], named: Sequence[object], prompting: "Prompting | None"
+) -> None:
+    """Refuse what does not fit the tasks in YAML among evaluators."""
+    tasks = {id(one.task): one.task for one in map(defined_of, specs) if one}.values()
+    for task in tasks:
+        _check_models(task, prompting)
+        _check_candidates(task, named)
+
+
+def _check_models(task: "TaskDefinition", prompting: "Prompting | None") -> None:
+    if task.entity == "system":
+        raise UsageError(f"the task {task.key} is about no samples", hint=f"optimize-eval bench {task.path}")
+    if prompting and prompting.prompts:
+        raise UsageError(f"the task {task.key} says itself what models are sent", hint="omit --prompt")
+    calls_model = task.solver is not None and task.solver.calls_model
+    if calls_model and not prompting:
+        raise UsageError(
+            f"the task {task.key} is about a model, and none is named",
+            hint="name one with --model: cmd:./model, openai/gpt-4o-mini",
+        )
+    if prompting and not calls_model:
+        raise UsageError(f"the task {task.key} calls no model", hint="omit --model, or run it apart")
+
+
+def _check_candidates(task: "TaskDefinition", named: Sequence[object]) -> None:
+    """Refuse candidates that a task never looks at, and a task that is given none."""
+    from optimize_eval.tasks.definitions.solve.texts import names_candidate  # noqa: PLC0415  see read_task
+
+    is_named = task.solver is not None and names_candidate(task.solver)
+    if is_named and not named:
+        raise UsageError(
+            f"the task {task.key} holds {_CANDIDATE}, and no candidate is named",
+            hint="name what is put there: --candidate 'prompts/*.txt'",
+        )
+    if named and not is_named:
+        raise UsageError(
+            f"no text of the task {task.key} holds {_CANDIDATE}: each candidate would be the same",
+            hint=f"write {_CANDIDATE} where the candidate belongs, or rank models: optimize-eval bench",
+        )

@@ -1,0 +1,83 @@
+"""A scorer of a task as an evaluator: sample → trace → score. Scorers of a sample share its trace."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.programs.batch import call_singly
+from optimize_eval.prompts.prompt import fields_of
+from optimize_eval.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.tasks.definitions.score.scored import Scored
+from optimize_eval.tasks.definitions.scoring import Scoring
+from optimize_eval.tasks.definitions.solve.trace import Trace
+from optimize_eval.tasks.definitions.solving import Solving
+from optimize_eval.tasks.definitions.target import DefinedScorer
+from optimize_eval.tasks.lives import Lives
+
+Connect = Callable[[EvaluatorSpec], Evaluator]
+
+
+class DefinedEvaluator:
+    """Calls models about a sample, as its task says, and scores what came of it."""
+
+    def __init__(self, spec: EvaluatorSpec, target: DefinedScorer, connect: Connect) -> None:
+        self._timeout = spec.timeout
+        self._lives = Lives()
+        solver = target.task.solver
+        self._solving = Solving(target, solver, self._lives) if solver else None
+        self._scoring = Scoring(target, self._lives, connect)
+
+    @property
+    def note(self) -> str:
+        return self._lives.note
+
+    @property
+    def capacity(self) -> Capacity:
+        return self._lives.capacity._replace(batch=1)
+
+    def call(self, payload: Payload, deadline: float) -> Answered:
+        sample = fields_of(payload.example)
+        if self._solving is None:
+            return _answer(self._scoring.score(payload, sample, None, deadline), None)
+        began = time.monotonic()
+        trace = self._solving.trace(payload, sample, deadline)
+        before = time.monotonic() - began - trace.spent.waited
+        try:
+            scored = self._scoring.score(payload, sample, trace, time.monotonic() + self._timeout)
+        except EvaluationError as error:
+            error.output, error.spent, error.before = _key(trace), trace.spent + error.spent, before
+            raise
+        return _answer(scored, trace)
+
+    def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
+        return call_singly(payloads, timeout, self.call)
+
+    def stop_waiting(self) -> None:
+        self._lives.stop_waiting()
+
+    def close(self) -> None:
+        self._lives.close()
+        self._scoring.close()
+        if self._solving:
+            self._solving.close()
+
+
+def _answer(scored: Scored | Skip, trace: Trace | None) -> Answered:
+    known: Mapping[str, Any] = {"output": _key(trace), "spent": trace.spent + scored.spent} if trace else {}
+    if isinstance(scored, Skip):
+        return Skip(why=scored.why, side_info=scored.side_info, **{"spent": scored.spent, **known})
+    score = math.nan if scored.primary is None else scored.primary
+    return Answer(
+        score=score,
+        side_info=scored.side_info,
+        is_unranked=scored.primary is None,
+        **{"spent": scored.spent, **known},
+    )
+
+
+def _key(trace: Trace) -> str:
+    """Give the key of the last reply, by which reports find it."""
+    return trace.replies[-1] if trace.replies else ""

@@ -1,0 +1,84 @@
+"""What an evaluator of a YAML task is of: the file as it was named, and then each of its scorers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
+
+if TYPE_CHECKING:  # a file that is only named is not read
+    from optimize_eval.tasks.definitions.score.parts import Scorer
+    from optimize_eval.tasks.definitions.task import TaskDefinition
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@frozen
+class Given:
+    """What a task is given from outside: values of its parameters, and what its keys stand for."""
+
+    config: Mapping[str, Any] = field(default_factory=dict)
+    model_keys: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_something(self) -> bool:
+        return bool(self.config or self.model_keys or self.data)
+
+    def over(self, other: "Given") -> "Given":
+        """Fill in from another what this one does not say."""
+        return Given(
+            config={**other.config, **self.config},
+            model_keys={**other.model_keys, **self.model_keys},
+            data={**other.data, **self.data},
+        )
+
+
+NOTHING_GIVEN = Given()
+
+
+@frozen
+class WrittenTask:
+    """A task as it was named; a session reads it and makes an evaluator of each scorer."""
+
+    kind: ClassVar[str] = "definition"
+    path: str
+    given: Given = NOTHING_GIVEN
+
+
+class Sample(NamedTuple):
+    """A row of a dataset."""
+
+    line: int | None
+    raw: bytes
+
+
+@frozen
+class DefinedScorer:
+    """One scorer of a task, and who is called about its samples.
+
+    Models are specifications of Tasks: those under test by their names, others by the keys that the task has
+    for them. Scorers of one task share the traces of its samples.
+    """
+
+    kind: ClassVar[str] = "definition"
+    task: "TaskDefinition"
+    scorer: "Scorer"
+    program: EvaluatorSpec | None = None  # the evaluator that the scorer is, if it is one
+    models: tuple[EvaluatorSpec, ...] = ()
+    keyed: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
+    is_stored: bool = False  # replies are read where they were written down, and no model is called
+    samples: Mapping[str, Sequence["Sample"]] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # of each split, for a scorer that looks at all of them
+
+    @property
+    def looks_at_all(self) -> bool:
+        """Return True if the scorer is given all samples of a split at once."""
+        return self.scorer.type == "python_all_samples"
+
+
+def defined_of(spec: EvaluatorSpec) -> DefinedScorer | None:
+    """Give the scorer of a task that a specification is of; None for any other."""
+    return spec.target if isinstance(spec.target, DefinedScorer) else None

@@ -1,0 +1,161 @@
+"""Tasks in YAML as evaluators of a run: who is called, how often, and what is recorded."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optimize_eval import sweep
+from optimize_eval.findings.rederive.__main__ import main as rederive
+from tests.cli.benches import model
+from tests.cli.defined import SAMPLES, SNIPPET, TASK, command, task
+from tests.cli.prompted import COUNTED, calls
+from tests.cli.test_prompts import scored
+from tests.fake_model import served_model
+from tests.front_door import Cli
+
+CANDIDATE = TASK.replace('"{{ sample.question }}"', '"{{ candidate }} {{ sample.question }}"')
+
+
+def test_all_scorers_share_one_reply_and_what_is_added_or_changed_calls_only_what_is_new(
+    cli: Cli, tmp_path: Path
+) -> None:
+    task(tmp_path)
+    first = cli(*command("--out", "r", "--json"), env=COUNTED)
+    assert first.status == 0, first.stderr
+    assert calls(tmp_path) == SAMPLES
+    assert {one["evaluator"]: one["side_info"]["scores"] for one in scored(tmp_path / "r")} == {
+        "sums.right": {"is_correct": True},
+        "sums.wording": {"bleu_score": 1.0},
+    }
+    assert first.json["summary"]["rows"][0]["evaluator"] == "sums.right"
+    task(tmp_path, TASK + SNIPPET)
+    assert cli(*command("--out", "r"), env=COUNTED).status == 0
+    assert calls(tmp_path) == SAMPLES, "another scorer reads the replies"
+    task(tmp_path, TASK.replace("type: bleu,", "type: bleu, value: '{{ model_output | trim }}',") + SNIPPET)
+    changed = cli(*command("--out", "r"), env=COUNTED)
+    assert (changed.status, calls(tmp_path)) == (2, SAMPLES), changed.stderr
+    again = cli(*command("--out", "r", "--replace", "sums.wording"), env=COUNTED)
+    assert (again.status, calls(tmp_path)) == (0, SAMPLES), again.stderr
+    records = scored(tmp_path / "r")
+    assert len(records) == 4 * SAMPLES, "of the scorer that changed, twice"
+    model(tmp_path / "w", "'I do not know'")
+    assert cli(*command("--model", "w=cmd:./w", "--out", "r"), env=COUNTED).status == 0
+    assert calls(tmp_path) == 2 * SAMPLES, "another model calls for its own"
+    assert rederive(tmp_path / "r") == 0
+
+
+def test_a_task_compares_candidates_where_it_names_them(cli: Cli, tmp_path: Path) -> None:
+    task(tmp_path, CANDIDATE)
+    model(tmp_path / "m", "'5' if 'Add' in asked['prompt'] else 'no'")
+    (tmp_path / "a.txt").write_text("Guess:")
+    (tmp_path / "b.txt").write_text("Add:")
+    told = cli(*command("--candidate", "a.txt", "--candidate", "b.txt", "--json"))
+    rows = [row for row in told.json["summary"]["rows"] if row["evaluator"] == "sums.right"]
+    assert [(row["candidate"], row["splits"]["train"]["mean"]) for row in rows] == [("a", 0), ("b", 1 / 6)]
+
+
+@pytest.mark.parametrize(
+    ("text", "further", "words"),
+    [
+        (CANDIDATE, (), "holds {{ candidate }}, and no candidate is named"),
+        (TASK, ("--candidate", "m"), "no text of the task sums holds {{ candidate }}"),
+        (TASK, ("--prompt", "m"), "says itself what models are sent"),
+        (TASK.replace("ground_truth", "truth"), (), "definition.scorers[0].ground_truth"),
+        (TASK, ("--config", "a=b"), "a"),
+        (TASK, ("--model-key", "judge"), "--model-key 'judge' has no key and value"),
+    ],
+    ids=["no candidate", "a candidate", "a prompt", "a bad task", "a parameter", "a key"],
+)
+def test_what_does_not_fit_a_task_is_refused_before_any_call(
+    cli: Cli, tmp_path: Path, text: str, further: tuple[str, ...], words: str
+) -> None:
+    task(tmp_path, text)
+    told = cli(*command(*further, "--out", "r"), env=COUNTED)
+    assert told.status == 2
+    assert words in " ".join(told.stderr.split())
+    assert not (tmp_path / "r").exists()
+    assert calls(tmp_path) == 0
+
+
+def test_without_a_model_a_task_says_how_to_name_one(cli: Cli, tmp_path: Path) -> None:
+    task(tmp_path)
+    told = cli("run", "-e", "task:sums.yaml", "--dataset", "sums.jsonl")
+    assert (told.status, "name one with --model" in " ".join(told.stderr.split())) == (2, True)
+
+
+def test_a_scorer_that_fails_leaves_the_others_numbers(cli: Cli, tmp_path: Path) -> None:
+    failing = SNIPPET.replace('{"letters": len(solver_output.output)}', "1 / 0")
+    task(tmp_path, TASK + failing)
+    told = cli(*command("--out", "r", "--json"))
+    means = {row["evaluator"]: row["splits"]["train"]["mean"] for row in told.json["summary"]["rows"]}
+    assert means == {"sums.right": 1.0, "sums.wording": 1.0, "sums.long": None}
+    failed = [one for one in scored(tmp_path / "r") if one["outcome"] == "failed"]
+    assert {(one["stage"], "division by zero" in one["message"]) for one in failed} == {("scorer", True)}
+    assert told.status == 4, "more than half of one scorer's calls failed"
+
+
+def test_a_judge_is_called_by_its_key_and_labels_have_no_mean(cli: Cli, tmp_path: Path) -> None:
+    judged = """\
+    - key: same
+      type: model_as_a_judge_classifier
+      model_key: judge
+      user_prompt: "same? {{ sample.target }} / {{ model_output }}"
+      correct_labels: [correct]
+      incorrect_labels: [incorrect]
+    - key: tone
+      type: labeler_via_model
+      model_key: judge
+      user_prompt: "tone? {{ model_output }}"
+"""
+    rules: list[Mapping[str, Any]] = [
+        {"when": {"user": "tone"}, "text": "dry"},
+        {"when": {"user": "same. 1 "}, "text": "Incorrect"},
+        {"text": "correct"},
+    ]
+    task(tmp_path, TASK + judged)
+    with served_model(rules, tmp_path) as server:
+        told = cli(*command("--model-key", f"judge=openai/j@{server.base}", "--out", "r", "--json"))
+    assert told.status == 0, told.stderr
+    rows = {row["evaluator"]: row["splits"]["train"] for row in told.json["summary"]["rows"]}
+    assert (rows["sums.same"]["scored"], rows["sums.same"]["mean"]) == (SAMPLES, 5 / 6)
+    assert (rows["sums.tone"]["scored"], rows["sums.tone"]["mean"]) == (SAMPLES, None)
+    labels = [one for one in scored(tmp_path / "r") if one["evaluator"] == "sums.tone"]
+    assert {(one["score"], one["unranked"], one["side_info"]["scores"]["label"]) for one in labels} == {
+        (None, True, "dry")
+    }
+    assert rederive(tmp_path / "r") == 0
+    for format_ in ("md", "csv", "jsonl", "junit", "json", "html"):
+        assert cli("report", "r", "--format", format_).status == 0, format_
+
+
+def test_rescore_takes_replies_that_are_there_and_calls_no_model(cli: Cli, tmp_path: Path) -> None:
+    task(tmp_path)
+    assert cli(*command("--out", "r"), env=COUNTED).status == 0
+    (tmp_path / "m").unlink()
+    (tmp_path / "sums.yaml").write_text(TASK + SNIPPET)
+    told = cli("rescore", "r", "-e", "task:sums.yaml", "--json")
+    assert told.status == 0, told.stderr
+    assert {one["evaluator"] for one in scored(tmp_path / "r")} == {"sums.right", "sums.wording", "sums.long"}
+
+
+def test_a_program_and_a_sweep_file_run_tasks_too(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = TASK.replace("{{ sample.question }}", "<< config.ask >> {{ sample.question }}").replace(
+        "definition:",
+        "config_spec:\n  - {key: ask, type: string, display_name: Ask}\ndefinition:",
+    )
+    task(tmp_path, asked)
+    monkeypatch.chdir(tmp_path)
+    given = {"task": "sums.yaml", "config": {"ask": "Add:"}}
+    run = sweep(given, models="m=cmd:./m", dataset="sums.jsonl", out="a")
+    assert {record.evaluator for record in run.records} == {"sums.right", "sums.wording"}
+    told = sweep("task:sums.yaml", models="m=cmd:./m", dataset="sums.jsonl", config={"ask": "Add:"}, out="b")
+    assert [record.score for record in told.records] == [record.score for record in run.records]
+    (tmp_path / "s.toml").write_text(
+        '[run]\ndataset = "sums.jsonl"\nmodels = ["m=cmd:./m"]\n'
+        '[[evaluator]]\ntask = "sums.yaml"\nconfig = {ask = "Add:"}\n'
+    )
+    assert cli("run", "s.toml").status == 0
