@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.errors import EvaluationError
+from optimize_eval.tasks.definitions.score.evidence import computed_evidence
 from optimize_eval.tasks.definitions.score.metrics import PythonMetric, digest_of, digest_of_code
 from optimize_eval.tasks.definitions.score.of_code import computed
 from optimize_eval.tasks.definitions.score.parts import AllSamplesScorer, PythonScorer
@@ -188,3 +189,29 @@ def test_rows_are_known_by_what_they_hold() -> None:
     assert digest_of(rows) == digest_of([{"b": None, "a": 1}, {"a": 2}])
     assert digest_of(rows) != digest_of(rows[::-1])
     assert digest_of_code(PythonMetric(snippet="a")) != digest_of_code(PythonMetric(snippet="b"))
+
+
+def evidence(returned: str, snippets: HostedSnippets) -> Any:
+    code = f"async def compute_evidence(): return {returned}"
+    return computed_evidence(code, snippets, time.monotonic() + 30)
+
+
+def test_evidence_is_numbers_with_reasons_of_which_the_first_counts(hosted: HostedSnippets) -> None:
+    found = evidence("{'metrics': {'age': {'value': 40, 'reason': 'old'}, 'ok': {'value': True}}}", hosted)
+    assert (found.primary, found.scores) == (40.0, {"age": 40.0, "ok": 1.0})
+    assert found.metadata == {"reasons": {"age": "old"}}
+
+
+BAD_EVIDENCE = {
+    "no metrics": ("{'metrics': {}}", "returned no metrics"),
+    "a number": ("1", "returned a number without metrics"),
+    "plain numbers": ("{'metrics': {'age': 40}}", "the metric 'age' has no value"),
+    "a text": ("{'metrics': {'age': {'value': '40'}}}", "the metric 'age' is a text, not a number"),
+}
+
+
+@pytest.mark.parametrize(("returned", "words"), BAD_EVIDENCE.values(), ids=BAD_EVIDENCE.keys())
+def test_what_is_no_evidence_is_a_failure(returned: str, words: str, hosted: HostedSnippets) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        evidence(returned, hosted)
+    assert words in caught.value.message
