@@ -1,15 +1,54 @@
 """Answers against what is right: accuracy, and precision and recall of a class."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.findings.metrics.columns import texts, values
-from optimize_eval.findings.metrics.shape import Measured, Row
+from optimize_eval.findings.metrics.shape import Measured, MetricFault, Row
 from optimize_eval.tasks.definitions.score.metrics import Binary, Multiclass, type_of
 from optimize_eval.tasks.definitions.values import is_text_of
 
-Pairs = Counter[tuple[str, str]]  # what is right, what is said → rows
+MOST = 1000  # results of a metric
+
+Pair = tuple[str, str]  # what is right, what is said
+
+
+class _Counts:
+    """How many rows have which pair."""
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self.pairs = Counter(pairs)
+        self._right, self._said = Counter[str](), Counter[str]()
+        for (right, said), count in self.pairs.items():
+            self._right[right] += count
+            self._said[said] += count
+
+    @property
+    def classes(self) -> list[str]:
+        return sorted({*self._right, *self._said})
+
+    @property
+    def accuracy(self) -> float | None:
+        same = sum(count for (right, said), count in self.pairs.items() if right == said)
+        return ratio(same, self.pairs.total())
+
+    def precision(self, one: str) -> float | None:
+        return ratio(self.pairs[one, one], self._said[one])
+
+    def recall(self, one: str) -> float | None:
+        return ratio(self.pairs[one, one], self._right[one])
+
+    def f1_score(self, one: str) -> float | None:
+        return ratio(2 * self.pairs[one, one], self._said[one] + self._right[one])
+
+    @property
+    def confusion(self) -> Mapping[str, Mapping[str, int]]:
+        """Give the rows of each pair that there is."""
+        table: dict[str, dict[str, int]] = {}
+        for (right, said), count in sorted(self.pairs.items()):
+            table.setdefault(right, {})[said] = count
+        return table
 
 
 def binary(metric: Binary, rows: Sequence[Row]) -> Measured:
@@ -18,13 +57,12 @@ def binary(metric: Binary, rows: Sequence[Row]) -> Measured:
     answers = (metric.positive_answer, metric.negative_answer)
     read = [(_answer(right, answers), _answer(said, answers)) for right, said in found]
     known = [(right, said) for right, said in read if right is not None and said is not None]
-    pairs: Pairs = Counter(known)
-    yes = metric.positive_answer
+    counts, yes = _Counts(known), metric.positive_answer
     results = {
-        "accuracy": _accuracy(pairs),
-        "precision": _precision(pairs, yes),
-        "recall": _recall(pairs, yes),
-        "f1_score": _f1_score(pairs, yes),
+        "accuracy": counts.accuracy,
+        "precision": counts.precision(yes),
+        "recall": counts.recall(yes),
+        "f1_score": counts.f1_score(yes),
     }
     return Measured(
         type=type_of(metric),
@@ -32,25 +70,32 @@ def binary(metric: Binary, rows: Sequence[Row]) -> Measured:
         n=len(known),
         missing=len(rows) - len(found),
         left_out=len(found) - len(known),
-        confusion=_confusion(pairs, answers),
+        confusion=counts.confusion,
     )
 
 
 def multiclass(metric: Multiclass, rows: Sequence[Row]) -> Measured:
     """Count how often each class is right; classes are all texts that are there."""
     found = texts(rows, metric.field_gt, metric.field_pred)
-    pairs: Pairs = Counter((right, said) for right, said in found)
-    classes = sorted({text for pair in pairs for text in pair})
-    results = {"accuracy": _accuracy(pairs)}
+    counts = _Counts((right, said) for right, said in found)
+    classes = counts.classes
+    check_few(classes, "classes")
+    results = {"accuracy": counts.accuracy}
     for one in classes:
-        results |= {f"{one}_precision": _precision(pairs, one), f"{one}_recall": _recall(pairs, one)}
+        results |= {f"{one}_precision": counts.precision(one), f"{one}_recall": counts.recall(one)}
     return Measured(
         type=type_of(metric),
         values=results,
         n=len(found),
         missing=len(rows) - len(found),
-        confusion=_confusion(pairs, classes),
+        confusion=counts.confusion,
     )
+
+
+def check_few(texts: Collection[str], what: str) -> None:
+    """Refuse what has a result for each of very many texts."""
+    if len(texts) > MOST:
+        raise MetricFault(f"there are {len(texts):,} different texts, which are no {what}: at most {MOST:,}")
 
 
 def ratio(part: float, whole: float) -> float | None:
@@ -61,32 +106,3 @@ def ratio(part: float, whole: float) -> float | None:
 def _answer(value: Any, answers: Iterable[str]) -> str | None:
     """Find which answer a value is."""
     return next((one for one in answers if is_text_of(one, value)), None)
-
-
-def _accuracy(pairs: Pairs) -> float | None:
-    return ratio(sum(count for (right, said), count in pairs.items() if right == said), pairs.total())
-
-
-def _precision(pairs: Pairs, one: str) -> float | None:
-    return ratio(pairs[one, one], _said(pairs, one))
-
-
-def _recall(pairs: Pairs, one: str) -> float | None:
-    return ratio(pairs[one, one], _right(pairs, one))
-
-
-def _f1_score(pairs: Pairs, one: str) -> float | None:
-    return ratio(2 * pairs[one, one], _said(pairs, one) + _right(pairs, one))
-
-
-def _said(pairs: Pairs, one: str) -> int:
-    return sum(count for (_, said), count in pairs.items() if said == one)
-
-
-def _right(pairs: Pairs, one: str) -> int:
-    return sum(count for (right, _), count in pairs.items() if right == one)
-
-
-def _confusion(pairs: Pairs, classes: Iterable[str]) -> Mapping[str, Mapping[str, int]]:
-    listed = [*classes]
-    return {right: {said: pairs[right, said] for said in listed} for right in listed}

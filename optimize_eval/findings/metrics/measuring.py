@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from optimize_eval.findings.metrics.classes import binary, multiclass, ratio
+from optimize_eval.findings.metrics.classes import binary, check_few, multiclass, ratio
 from optimize_eval.findings.metrics.columns import is_numeric, names_in, numbers, texts
 from optimize_eval.findings.metrics.shape import Measured, MetricFault, MetricsTable, Row, Sampled
 from optimize_eval.tasks.definitions.score.metrics import (
@@ -108,7 +108,9 @@ def _number(metric: Number, rows: Sequence[Row]) -> Measured:
 
 def _frequency(metric: Frequency, rows: Sequence[Row]) -> Measured:
     found = [text for (text,) in texts(rows, metric.field)]
-    shares = {f"{metric.field}_{text}": count / len(found) for text, count in sorted(Counter(found).items())}
+    counts = Counter(found)
+    check_few(counts, "values to count")
+    shares = {f"{metric.field}_{text}": count / len(found) for text, count in sorted(counts.items())}
     return Measured(type=type_of(metric), values=shares, n=len(found), missing=len(rows) - len(found))
 
 

@@ -81,6 +81,11 @@ PROBLEMS: dict[str, tuple[Metric, Rows, str]] = {
         of("x", ["a"]),
         "no row has a field 'y'; there are 'x'",
     ),
+    "texts that are no classes": (
+        Multiclass(field_gt="x", field_pred="x"),
+        of("x", [str(n) for n in range(1001)]),
+        "there are 1,001 different texts, which are no classes: at most 1,000",
+    ),
     "too large": (Number(type="std_dev", field="x"), of("x", [1e308, -1e308]), "too large"),
     "an integer too large": (Number(type="mean", field="x"), of("x", [10**400]), "too large"),
     "code that was not run": (PythonMetric(snippet="…"), of("x", [1]), "its code was not run yet"),
@@ -88,11 +93,15 @@ PROBLEMS: dict[str, tuple[Metric, Rows, str]] = {
 
 
 @pytest.mark.parametrize(("metric", "rows", "words"), PROBLEMS.values(), ids=PROBLEMS.keys())
-def test_what_is_wrong_with_one_metric_stops_no_other(metric: Metric, rows: Rows, words: str) -> None:
-    found, other = measure([metric, Frequency(field="x")], rows)
+def test_what_is_wrong_with_a_metric_is_told_in_its_place(metric: Metric, rows: Rows, words: str) -> None:
+    found = one(metric, rows)
     assert words in found.problem
     assert found.values == {}
-    assert other.values
+
+
+def test_what_is_wrong_with_one_metric_stops_no_other() -> None:
+    wrong, right = measure([Number(type="mean", field="x"), Frequency(field="x")], of("x", ["a"]))
+    assert (bool(wrong.problem), right.values) == (True, {"x_a": 1.0})
 
 
 FREQUENCIES: dict[str, tuple[Rows, dict[str, float], int]] = {
@@ -184,7 +193,7 @@ def test_classes_are_all_that_is_right_or_said() -> None:
         }
     )
     assert (found.n, found.missing) == (5, 2)
-    assert found.confusion["a"] == {"a": 1, "b": 1, "c": 0, "d": 1}
+    assert found.confusion["a"] == {"a": 1, "b": 1, "d": 1}
 
 
 COUNTS = [{"tp": 1, "fn": 1, "fp": 0}, {"tp": 5, "fn": 0, "fp": 2}, {"tp": 3, "fn": 1}]

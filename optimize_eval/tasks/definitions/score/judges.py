@@ -62,13 +62,10 @@ def _judged(
     chat, user = tools.model(how.model_key), text_of(how.user_prompt)
     schema = schema_of(rubric) if how.use_structured_outputs else None
     system = text_of(how.system_prompt)
-    ending = "" if schema or form == _THE_LABEL else f"\nAnswer with {form}"
+    ending = "" if schema or form == _THE_LABEL else f"Answer with {form}"
 
     def score(case: Case, deadline: float) -> Scored:
-        messages = [
-            {"role": "system", "content": system(case) + ending},
-            {"role": "user", "content": user(case)},
-        ]
+        messages = _messages(_ended(system(case), ending), user(case))
         judged = _foreign(case)
         question = Question(how.model_key, messages, schema, THE_OBJECT if schema else form)
         asked = ask(chat, question, lambda text: parse_reply(text, rubric, judged), deadline)
@@ -82,6 +79,16 @@ def _judged(
         )
 
     return score
+
+
+def _ended(text: str, line: str) -> str:
+    """Put a line at the end of a text, if there is one."""
+    return f"{text}\n{line}" if text and line and not text.endswith("\n") else text + line
+
+
+def _messages(system: str, user: str) -> list[dict[str, str]]:
+    first = [{"role": "system", "content": system}] if system else []
+    return [*first, {"role": "user", "content": user}]
 
 
 def _foreign(case: Case) -> list[str]:

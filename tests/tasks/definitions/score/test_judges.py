@@ -182,3 +182,10 @@ def test_a_program_may_judge(tmp_path: Path) -> None:
         result = scored(scorer, {}, trace("hm"))
     assert (result.primary, result.metadata["usage"]["prompt_tokens"]) == (0.7, 3)
     assert '"content":"hm"' in (tmp_path / "seen").read_text()
+
+
+def test_without_a_system_prompt_the_line_stands_alone(echo: FakeModel) -> None:
+    how = JudgeScore(model_key="judge", user_prompt=WRITES, system_prompt="")
+    with live(how, models=echo.base) as scorer:
+        scored(scorer, {}, trace("say: 1"))
+    assert echo.bodies()[-1]["messages"][0]["content"] == "Answer with one number from 0 to 1"
