@@ -75,10 +75,10 @@ def stage(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def failing_as_model() -> Iterator[None]:
+def failing_as_model(name: str = "model") -> Iterator[None]:
     """Let whatever goes wrong be the model's failure, not the evaluator's."""
     try:
-        with stage("model"):
+        with stage(name):
             yield
     except EvaluationError as error:
         if error.kind is not FailureKind.INTERNAL:

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.programs import leftovers, process
+from optimize_eval.programs import exits, leftovers, process
 from optimize_eval.programs.one_shot import DeadlinePassed
-from optimize_eval.programs.pool import Pool, WorkerLike
+from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
 from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import is_confidential
@@ -130,7 +130,7 @@ class HostedSnippets:
     def __init__(self) -> None:
         self._tag = os.urandom(6).hex()
         self._starts = count(1)
-        self._has_started = False
+        self._has_started = self._is_closed = False
         self._pools = [
             Pool(self._start, _no_note, size=size, window=1) for size in (os.cpu_count() or 1, _MOST_SOLVING)
         ]
@@ -149,16 +149,20 @@ class HostedSnippets:
         talk = _Talk(code, {"digest": digest, "function": function, "arguments": arguments}, ask)
         seconds = deadline - time.monotonic()
         try:
-            answer = self._pools[ask is not None].call(talk, seconds).answer
+            answer, printed = self._pools[ask is not None].call(talk, seconds)
         except (DeadlinePassed, WorkerBroken, process.NotStarted) as error:
+            if self._is_closed:
+                raise EvaluationError(FailureKind.INTERNAL, CLOSED) from None
             raise talk.failure or _failure(function, seconds, error) from None
         if talk.failure:
             raise talk.failure
         if "value" not in answer:
-            raise EvaluationError(FailureKind.REPORTED, f"{function}: {answer.get('fault')}")
+            message = f"{function}: {answer.get('fault')}"
+            raise EvaluationError(FailureKind.REPORTED, message, detail=exits.text_of(printed))
         return answer["value"]
 
     def close(self) -> None:
+        self._is_closed = True
         self._ending()
         if self._has_started:
             leftovers.sweep(self._tag)
@@ -191,7 +195,7 @@ def close_snippets(snippets: HostedSnippets) -> None:
 def _program() -> process.Program:
     kept = {name: text for name, text in os.environ.items() if not is_confidential(name)}
     return process.Program(
-        argv=(sys.executable, "-P", str(_INSIDE)),  # -P: our own modules stand beside it
+        argv=(sys.executable, "-Pu", str(_INSIDE)),  # P: it stands beside modules of ours; u: prints come now
         executable=sys.executable,
         cwd=None,
         environment={os.fsencode(name): os.fsencode(text) for name, text in kept.items()},
@@ -206,9 +210,8 @@ def _failure(function: str, seconds: float, error: Exception) -> EvaluationError
     match error:
         case DeadlinePassed():
             hint = "make it faster, or allow more with --timeout"
-            return EvaluationError(
-                FailureKind.TIMEOUT, f"{function} takes longer than {seconds:.3g} s", hint=hint
-            )
+            message, printed = f"{function} takes longer than {seconds:.3g} s", exits.text_of(error.stderr)
+            return EvaluationError(FailureKind.TIMEOUT, message, detail=printed, hint=hint)
         case process.NotStarted():
             message = f"no process for {function} was started: {error.error.strerror}"
             return EvaluationError(FailureKind.START_FAILED, message)

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -187,6 +189,25 @@ def test_an_interrupt_while_a_model_is_called_ends_the_process(own: HostedSnippe
     with pytest.raises(KeyboardInterrupt):
         own.call(code, "f", {"model": {}}, time.monotonic() + 20, ask=ask)
     assert call(own, "def f(): return 1") == 1
+
+
+def test_what_code_prints_stands_beside_its_failure(snippets: HostedSnippets) -> None:
+    with pytest.raises(EvaluationError) as caught:
+        call(snippets, "def f():\n    print('here I am')\n    raise ValueError")
+    assert "here I am" in caught.value.detail
+
+
+def test_a_call_that_the_end_breaks_off_is_no_failure_of_the_code(own: HostedSnippets) -> None:
+    code = "import pathlib, time\ndef f(path):\n    pathlib.Path(path).touch()\n    time.sleep(60)"
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        begun = Path(folder, "begun")
+        under_way = pool.submit(call, own, code, path=str(begun))
+        while not begun.exists():
+            time.sleep(0.01)
+        own.close()
+        error = under_way.exception()
+    assert isinstance(error, EvaluationError)
+    assert error.kind is FailureKind.INTERNAL
 
 
 def test_many_threads_call_at_once_and_nothing_stays_behind(own: HostedSnippets) -> None:

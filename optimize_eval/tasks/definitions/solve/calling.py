@@ -40,7 +40,7 @@ class SharedModels:
         self._model = model
 
     def call(self, key: str | None, prompt: Prompt, deadline: float) -> Replied:
-        with failing_as_model():
+        with failing_as_model("model" if key is None else f"model {key}"):
             model = self._model(key)
             output = model.generate(prompt, deadline)
         return Replied(output=output, key=model.key(prompt).hex())

@@ -1,6 +1,7 @@
 """Traces that several scorers of a task share: each is made once, and forgotten when all of them have it.
 
-Only so many are kept; what is forgotten before is made again of the replies that are written down.
+Only so many are kept, and so much of them; what is forgotten before is made again of the replies that are
+written down.
 """
 
 import threading
@@ -14,15 +15,18 @@ from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.definitions.solve.trace import Trace
 
 _MOST = 2048
+_MOST_LETTERS = 1 << 25  # in messages
+_BESIDE = 1000  # letters that a trace has beside its messages, or so
 
 
 class _Flight:
     """A trace that is made, and then what came of it."""
 
-    __slots__ = ("error", "is_over", "trace", "wanted")
+    __slots__ = ("error", "is_over", "size", "trace", "wanted")
 
     def __init__(self, wanted: int) -> None:
         self.wanted = wanted  # by how many more
+        self.size = 0
         self.is_over = threading.Event()
         self.trace: Trace | None = None
         self.error: BaseException | None = None
@@ -47,6 +51,7 @@ class Traces:
         self._most = most
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
+        self._size = 0  # of all that are kept
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -57,10 +62,9 @@ class Traces:
             flight = self._flights.get(key)
             if is_mine := flight is None:
                 flight = self._flights[key] = _Flight(self._scorers)
-                self._forget_oldest()
             flight.wanted -= 1
             if not flight.wanted:
-                del self._flights[key]
+                self._forget(key, flight)
         return self._made(key, flight, make) if is_mine else flight.result()
 
     def _made(self, key: Hashable, flight: _Flight, make: Callable[[], Trace]) -> Trace:
@@ -70,17 +74,30 @@ class Traces:
             flight.error = copy(error)
             if not _stays(error):
                 with self._lock:
-                    if self._flights.get(key) is flight:
-                        del self._flights[key]
+                    self._forget(key, flight)
             raise
         else:
+            if flight.wanted:
+                self._weigh(key, flight, trace)
             return trace
         finally:
             flight.is_over.set()
 
-    def _forget_oldest(self) -> None:
-        if len(self._flights) > self._most:
-            del self._flights[next(iter(self._flights))]
+    def _weigh(self, key: Hashable, flight: _Flight, trace: Trace) -> None:
+        """Count what is kept, and forget the oldest where that is too much."""
+        size = _BESIDE + sum(len(message["content"]) for message in trace.messages)
+        with self._lock:
+            if self._flights.get(key) is flight:
+                flight.size = size
+                self._size += size
+            while len(self._flights) > self._most or self._size > _MOST_LETTERS:
+                oldest = next(iter(self._flights))
+                self._forget(oldest, self._flights[oldest])
+
+    def _forget(self, key: Hashable, flight: _Flight) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+            self._size -= flight.size
 
 
 def _stays(error: BaseException) -> bool:

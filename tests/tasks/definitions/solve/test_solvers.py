@@ -129,6 +129,18 @@ def test_other_models_are_called_by_their_keys_and_all_is_known_again(
     assert len(server.requests()) == 4
 
 
+def test_a_failure_of_another_model_says_which(fake_model: StartModel, tmp_path: Path) -> None:
+    server = fake_model([{"when": {"user": ""}, "status": 400, "text": "no"}])
+    asks = GenerateMessage(model_key="sim", messages=[Said(role="user", content="Ask.")])
+    named: Any = {"sim": "openai/y"}
+    with (
+        shared_models(named, tmp_path / OUTPUTS, api_base=server.base) as models,
+        pytest.raises(EvaluationError, match=r"^model sim: .*no") as caught,
+    ):
+        solved(MultiTurn(builders=[asks]), {}, models)
+    assert caught.value.stage == "model"
+
+
 def test_each_reply_of_a_conversation_is_paid_for_once(fake_model: StartModel, tmp_path: Path) -> None:
     server = fake_model(ECHO)
     solver = MultiTurn(builders=[says("user", "a"), Generate(), says("user", "b"), Generate()])

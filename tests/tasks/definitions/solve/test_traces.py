@@ -75,3 +75,13 @@ def test_only_so_many_are_kept() -> None:
     for number in range(100):
         traces.of(number, lambda: TRACE)
     assert len(traces) == 3
+    large = Trace(items=[{"type": "message", "role": "user", "content": "x" * 10_000_000}])
+    for number in range(5):
+        traces.of(f"large {number}", lambda: large)
+    assert len(traces) == 3
+    traces = Traces(2)
+    for number in range(5):
+        traces.of(number, lambda: large)
+    assert len(traces) == 3
+    for number in range(5):
+        assert traces.of(number, lambda: large) is large
