@@ -17,25 +17,13 @@ _NODES = frozenset(
 )
 _FILTERS = frozenset(
     {
-        *(
-            "abs",
-            "capitalize",
-            "count",
-            "first",
-            "float",
-            "fromjson",
-            "int",
-            "last",
-            "length",
-            "lower",
-            "reverse",
-        ),
+        *("abs", "capitalize", "count", "first", "float", "int", "last", "length", "lower", "reverse"),
         *("round", "string", "sum", "trim", "upper"),
     }
 )
-_JOINING = frozenset({"merge", "zip"})  # which go once through each of their arguments
-_WITH_ARGUMENTS = frozenset({"d", "default"}) | _JOINING  # others are only passed on
-_GROWING = frozenset({"e", "escape", "json", "json_escape", "tojson"})
+_MERGE = "merge"  # which copies each of its arguments
+_WITH_ARGUMENTS = frozenset({"d", "default", _MERGE})  # other arguments are only passed on
+_GROWING = frozenset({"e", "escape", "fromjson", "json", "json_escape", "tojson"})
 _CALLS = frozenset({"get_last_assistant_text", "get_last_user_text"})  # of a trace
 _TESTS = frozenset(
     {
@@ -69,7 +57,7 @@ def _work(node: nodes.Node) -> int:
     match node:
         case nodes.Filter(name=name) if name in _GROWING:
             return _WORK_OF_GROWING
-        case nodes.Filter(name=name, args=args) if name in _JOINING:
+        case nodes.Filter(name=name, args=args) if name == _MERGE:
             return 1 + len(args)
         case nodes.Add() | nodes.Filter() | nodes.Test() | nodes.Operand() | nodes.Slice() | nodes.Pair():
             return 1
@@ -97,7 +85,7 @@ def _is_bounded(node: nodes.Node) -> bool:
 def _is_bounded_filter(node: nodes.Filter) -> bool:
     arguments = [*node.args, *[one.value for one in node.kwargs], node.dyn_args, node.dyn_kwargs]
     given = [one for one in arguments if one is not None]
-    if node.name in _JOINING and (node.dyn_args or node.kwargs or node.dyn_kwargs):
+    if node.name == _MERGE and len(given) > len(node.args):
         return False
     if node.name in _WITH_ARGUMENTS or not given:
         return node.name in _FILTERS | _GROWING | _WITH_ARGUMENTS
