@@ -92,12 +92,12 @@ def _show(one: CheckedFile) -> None:
         output.emit(f"{one.path}: ok, {_count(one)}")
     if one.copies:
         output.emit(f"{one.path}: {describe_copies(one.copies, one.count)}")
-    for note in one.notes:
-        output.emit(f"note: {note}")
     for problem in one.problems[:SHOWN_PROBLEMS]:
         output.emit(str(problem))
     if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:
         output.emit(f"{one.path}: and {more:,} more problems")
+    for note in one.notes:
+        output.emit(f"note: {note}")
     if one.errors:
         _show_errors(one)
 

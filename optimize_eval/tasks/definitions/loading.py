@@ -1,18 +1,25 @@
 """A task file → a task: read, parameters put in, checked; all problems at once. Nothing is run or called."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from optimize_eval.checks import Keys
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
+from optimize_eval.tasks.definitions.datasets import is_there
 from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.read.document import Unreadable, read_document
 from optimize_eval.tasks.definitions.read.making import task_of
 from optimize_eval.tasks.definitions.read.nodes import Entry, Kind, Mark, Node, Spot
-from optimize_eval.tasks.definitions.read.notes import note_what_is_old, note_what_is_sent
-from optimize_eval.tasks.definitions.read.of_task import MODEL, TASK, is_there
+from optimize_eval.tasks.definitions.read.notes import (
+    note_what_is_missing,
+    note_what_is_old,
+    note_what_is_sent,
+)
+from optimize_eval.tasks.definitions.read.of_task import MODEL, TASK
+from optimize_eval.tasks.definitions.read.of_task import is_there as is_in
 from optimize_eval.tasks.definitions.read.parameters import read_parameters, values_of
 from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, decoded
 from optimize_eval.tasks.definitions.read.substitution import placeholder, substituted
@@ -30,8 +37,6 @@ class Checked:
     problems: Sequence[Problem]
     notes: Sequence[Problem]
     key: str = ""  # of the task, where nothing is wrong
-    dataset: str = ""  # its key, where one is known
-    models: Sequence[str] = ()  # keys of models that it names
 
 
 def check_task(path: str, *, evaluator_keys: Keys | None = None) -> Checked:
@@ -108,11 +113,12 @@ def _filled(root: Spot, config: Mapping[str, Any], context: Context) -> Node:
 def _checked(root: Spot, config: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
     definition = root.child("definition")
     said = [_said(definition), _said(root)]
-    context.has_output = is_there(definition, "solver") or MODEL in said
+    context.has_output = is_in(definition, "solver") or MODEL in said
     context.placeholders = {placeholder(name) for name, one in config.items() if isinstance(one, NotKnown)}
     values = TASK.read(root, context)
     note_what_is_old(root, context)
     note_what_is_sent(root, context)
+    note_what_is_missing(root, context, partial(is_there, root.mark.path))
     return {} if isinstance(values, NotKnown) else values
 
 
