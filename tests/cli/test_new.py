@@ -41,6 +41,7 @@ def test_what_cannot_be_is_refused_with_what_to_do(case: str, cli: Cli, tmp_path
         (("evaluator", "mine", "--lang", "java"), "mine.classes"),
         (("sweep", "mine"), "mine.toml"),
         (("dataset", "mine"), "mine.jsonl"),
+        (("task", "mine"), "mine"),
     ],
 )
 def test_nothing_is_overwritten(arguments: tuple[str, ...], there: str, cli: Cli, tmp_path: Path) -> None:
@@ -112,3 +113,14 @@ def test_what_a_new_sweep_has_in_comments_is_valid_too(cli: Cli, tmp_path: Path)
 def test_a_new_dataset_validates(cli: Cli) -> None:
     assert cli("new", "dataset", "words").stdout == "optimize-eval validate words.jsonl\n"
     assert "words.jsonl: ok, 6 records" in cli("validate", "words.jsonl").stdout
+
+
+def test_a_task_is_a_folder_that_can_be_used_at_once(cli: Cli) -> None:
+    assert cli(*cli("new", "task", "yes").stdout.split(" && ")[0].split()[1:]).status == 0
+    done = cli("new", "task", "sums-2")
+    assert (done.status, done.stderr) == (0, "wrote sums-2/sums-2.yaml and sums-2/sums-2.jsonl\n")
+    check, run = done.stdout.strip().split(" && ")
+    assert run == "optimize-eval bench sums-2/sums-2.yaml --model toy"
+    checked = cli(*check.split()[1:], "sums-2/sums-2.jsonl")
+    assert checked.status == 0
+    assert checked.stdout == "sums-2/sums-2.yaml: ok, 1 task\nsums-2/sums-2.jsonl: ok, 4 records\n"

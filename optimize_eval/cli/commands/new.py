@@ -14,6 +14,7 @@ from typing import Annotated
 
 import typer
 
+from optimize_eval import shipped
 from optimize_eval.cli import output
 from optimize_eval.cli.languages import ALIASES, LANGUAGES, PROPOSER_LANGUAGES, Language, proposer, starter
 from optimize_eval.errors import UsageError
@@ -24,6 +25,7 @@ Examples:
   optimize-eval new proposer better --lang bash
   optimize-eval new sweep nightly
   optimize-eval new dataset greetings
+  optimize-eval new task arithmetic
 
 \b
 On stdout stands one line to try what was written: bash -c "$(optimize-eval new evaluator mine)".
@@ -99,6 +101,22 @@ def dataset(name: FileName) -> None:
     _refuse_existing(f"{name}.jsonl")
     _write(_data(name))
     output.emit(f"optimize-eval validate {name}.jsonl")
+
+
+@app.command()
+def task(name: FileName) -> None:
+    """Write a task in YAML that runs, in a folder NAME, with a dataset and with what its fields mean."""
+    _check_name(name)
+    _refuse_existing(name)
+    Path(name).mkdir()
+    _write({f"{name}/{name}{suffix}": _task_starter(suffix, name) for suffix in (".yaml", ".jsonl")})
+    path = f"{name}/{name}.yaml"
+    output.emit(f"optimize-eval validate {path} && optimize-eval bench {path} --model toy")
+
+
+def _task_starter(suffix: str, name: str) -> str:
+    text = shipped.path(f"datasets/starters/task{suffix}").read_text(encoding="utf-8")
+    return text.replace("NAME", name)
 
 
 def _tell_missing(language: Language) -> None:
