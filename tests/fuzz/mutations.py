@@ -53,11 +53,20 @@ def with_odd_values(data: bytes, dice: random.Random) -> bytes:
 
 def with_odd_settings(data: bytes, dice: random.Random) -> bytes:
     """Change what stands after the = of a line of TOML."""
+    return _after(b"=", data, dice)
+
+
+def with_odd_fields(data: bytes, dice: random.Random) -> bytes:
+    """Change what stands after the : of a line of YAML."""
+    return _after(b":", data, dice)
+
+
+def _after(sign: bytes, data: bytes, dice: random.Random) -> bytes:
     lines = data.split(b"\n")
-    places = [place for place, line in enumerate(lines) if b"=" in line]
+    places = [place for place, line in enumerate(lines) if sign in line]
     for place in dice.sample(places, min(len(places), dice.choice((1, 1, 2)))):
-        key = lines[place].partition(b"=")[0]
-        lines[place] = key + b"= " + dice.choice(_TOKENS)
+        key = lines[place].partition(sign)[0]
+        lines[place] = key + sign + b" " + dice.choice(_TOKENS)
     return b"\n".join(lines)
 
 

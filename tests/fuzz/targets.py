@@ -8,8 +8,9 @@ from shutil import copytree
 from zlib import crc32
 
 from tests.front_door import Cli, in_this_process
-from tests.fuzz.mutations import mutated, with_odd_settings, with_odd_values
+from tests.fuzz.mutations import mutated, with_odd_fields, with_odd_settings, with_odd_values
 from tests.paths import PROGRAMS, ROOT
+from tests.tasks.definitions.read.good import GOOD
 
 Mutate = Callable[[bytes, random.Random], bytes]
 
@@ -185,6 +186,12 @@ def _targets(folder: Path) -> Mapping[str, Target]:
             (*tasks, shipped),
             of_task,
             (mutated, _odd_lines),
+        ),
+        "definition": Target(
+            "y.yaml",
+            tuple(text.encode() for text in GOOD.values()),
+            (("validate", "y.yaml"), ("validate", "y.yaml", "--json")),
+            (mutated, with_odd_fields, with_odd_fields),
         ),
         "dataset": Target(
             "x.jsonl", (_DATA, b'{"id": "a", "candidate": "x"}\n'), read, (mutated, _odd_lines)

@@ -47,7 +47,7 @@ COMMON = (
     type_field(),
     field("key", Key(), None),
     field("purpose", OneOf(choices=("score", "qa")), "score"),
-    field("display_name", Text(least=1), None),
+    field("display_name", Text(), None),
     field("metrics", ListOf(what=METRIC), None),
 )
 _EMITTED: Mapping[str, Sequence[str]] = {  # what is not here may give anything

@@ -119,7 +119,7 @@ TASK = Entity(
                 other_names={OLD_NAME: BENCHMARK},
             ),
         ),
-        field("tags", ListOf(what=Text(least=1)), ()),
+        field("tags", ListOf(what=Text()), ()),
     ),
     not_built=("trials",),
     between=(_fits,),

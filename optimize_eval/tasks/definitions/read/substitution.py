@@ -14,7 +14,8 @@ from optimize_eval.tasks.definitions.read.unfinished import TODO
 
 _HOLE = re.compile(r"<<[ \t]*([A-Za-z_][^<>\n]*?)[ \t]*>>")
 _CONFIG = re.compile(r"config\.([A-Za-z0-9_\-]+)")
-_DOTTED = re.compile(r"[A-Za-z_]\w*\.[\w.\-]+")
+_NAME = re.compile(r"[A-Za-z_]\w*([.\[].*)?")
+_NAME_IN_CODE = re.compile(r"(config|secrets?|env)[.\[].*")  # a << b >> c is none
 _NOT_IN_NAME = re.compile(r"\W")
 
 
@@ -49,7 +50,7 @@ def _text(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:
     node = spot.node
     is_code = spot.path.endswith("_snippet")
     whole = _HOLE.fullmatch(node.value)
-    if whole:
+    if whole and _NAME.fullmatch(whole[1]):
         name = _named(whole[1], spot, values, context, line=1)
         if not name or isinstance(values[name], NotKnown):
             return Node(Kind.UNKNOWN, None, node.mark)
@@ -88,9 +89,11 @@ class _Filler:
 
 
 def _filler(spot: Spot, values: Mapping[str, Any], context: Context, *, is_code: bool) -> _Filler:
+    names = _NAME_IN_CODE if is_code else _NAME
+
     def named(found: re.Match[str]) -> str | None:
-        if is_code and not _DOTTED.fullmatch(found[1]):
-            return None  # a << b >> c
+        if not names.fullmatch(found[1]):
+            return None
         line = spot.node.value.count("\n", 0, found.start()) + 1
         return _named(found[1], spot, values, context, line=line)
 

@@ -31,6 +31,9 @@ compute_scores_snippet: |
   def compute_scores(sample, solver_output):
       return {"ok": True}
 """
+JUDGE = "model_key: m\nuser_prompt: x\n"
+CLASSES = f"{JUDGE}correct_labels: [a]\nincorrect_labels: [b]\n"
+FILTER = "actions:\n  - {key: a, action: exclude_from_metrics, filter: %s}\n"
 
 
 def definition(*parts: str, head: str = HEAD) -> str:

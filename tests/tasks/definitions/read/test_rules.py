@@ -4,8 +4,11 @@ from pathlib import Path
 
 from tests.front_door import Cli
 from tests.tasks.definitions.read.made import (
+    CLASSES,
     DATASET,
+    FILTER,
     HEAD,
+    JUDGE,
     SCORER,
     SNIPPET,
     SOLVER,
@@ -26,9 +29,6 @@ SOLVE = "definition.solver"
 B0 = f"{SOLVE}.message_builders[0]"
 M0, M1 = f"{S0}.metrics[0]", f"{S0}.metrics[1]"
 P0 = "config_spec[0]"
-JUDGE = "model_key: m\nuser_prompt: x\n"
-CLASSES = f"{JUDGE}correct_labels: [a]\nincorrect_labels: [b]\n"
-FILTER = "actions:\n  - {key: a, action: exclude_from_metrics, filter: %s}\n"
 F0 = "definition.actions[0].filter"
 
 
@@ -641,6 +641,24 @@ BAD = {  # what is wrong → the file, its rule, its field, words of the detail
         "bad_template",
         f"{SOLVE}.input_builder.input_messages[0].content",
         "<< secrets.token >> is not supported",
+    ),
+    "a word alone": (
+        task(head=HEAD.replace("Knows", "<< Knows >>")),
+        "bad_template",
+        "description",
+        "<< Knows >> is not supported",
+    ),
+    "more than a parameter": (
+        parameter("type: int").replace("sample.question", "<< config.p | abs >>"),
+        "bad_template",
+        f"{SOLVE}.input_builder.input_messages[0].content",
+        "is not supported",
+    ),
+    "secret in code": (
+        code("def compute_scores(sample):\n    return {'a': '<< secrets.key >>'}"),
+        "bad_template",
+        f"{S0}.compute_scores_snippet",
+        "<< secrets.key >> is not supported",
     ),
     "scores in a scorer": (
         scorer('type: bleu\nground_truth: "{{ scores.a.b }}"'),
