@@ -94,7 +94,8 @@ class Conversation:
 
     def _generate_as(self, builder: GenerateMessage, loop_index: int | None) -> str:
         """Let another model reply, as whom it is meant to speak."""
-        sent = [*messages_of(self.items), *rendered_all(builder.messages, self._now(loop_index))]
+        before = messages_of(self.items) if builder.has_conversation else []
+        sent = [*before, *rendered_all(builder.messages, self._now(loop_index))]
         reply = self._calls.reply_to(builder.model_key, sent, {})
         if builder.role == "assistant":
             self._completions.append((len(self.items), reply.completion))

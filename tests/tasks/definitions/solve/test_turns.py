@@ -45,6 +45,17 @@ def test_messages_replies_and_other_models_follow_each_other() -> None:
     assert trace.replies == ("1", "2", "3", "4", "5")
 
 
+def test_another_model_may_be_sent_these_messages_alone() -> None:
+    models = counted()
+    alone = GenerateMessage(model_key="sim", messages=SIMULATOR[:1], role="user", has_conversation=False)
+    solved(
+        MultiTurn(builders=[says("user", "hi"), Generate(), Loop(builders=[alone], most=1), Generate()]),
+        {},
+        models,
+    )
+    assert models.messages[1] == [{"role": "system", "content": "You play the user. Round 0, 2"}]
+
+
 @pytest.mark.parametrize(
     ("stop", "said"),
     [
