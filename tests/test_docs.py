@@ -15,12 +15,12 @@ import pytest
 from optimize_eval.errors import FailureKind
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
-from optimize_eval.tasks.definitions.read.context import Rule
-from optimize_eval.tasks.definitions.read.of_filters import OPERATORS
-from optimize_eval.tasks.definitions.read.of_metrics import METRIC
-from optimize_eval.tasks.definitions.read.of_parameters import PARAMETER
-from optimize_eval.tasks.definitions.read.of_scorers import SCORER_OF_TASK
-from optimize_eval.tasks.definitions.read.of_solvers import SOLVER_OF_TASK
+from optimize_eval.tasks.definitions.fields.context import Rule
+from optimize_eval.tasks.definitions.fields.filters import OPERATORS
+from optimize_eval.tasks.definitions.fields.metrics import METRIC
+from optimize_eval.tasks.definitions.fields.parameters import PARAMETER
+from optimize_eval.tasks.definitions.fields.scorers import SCORER_OF_TASK
+from optimize_eval.tasks.definitions.fields.solvers import SOLVER_OF_TASK
 from optimize_eval.tasks.jsonl.faults import RULES
 from optimize_eval.tasks.jsonl.processing import POST_PROCESS
 from tests.front_door import Cli

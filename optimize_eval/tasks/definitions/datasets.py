@@ -9,12 +9,12 @@ from pathlib import Path
 from optimize_eval.errors import DataError, UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
+from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.fields.datasets import DATASET
+from optimize_eval.tasks.definitions.fields.nodes import Mark, Spot
 from optimize_eval.tasks.definitions.filters import Filter
-from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.read.document import Unreadable, read_document
 from optimize_eval.tasks.definitions.read.making import filter_of
-from optimize_eval.tasks.definitions.read.nodes import Mark, Spot
-from optimize_eval.tasks.definitions.read.of_datasets import DATASET
 from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, Folder, decoded
 from optimize_eval.tasks.definitions.read.unfinished import check_unfinished
 from optimize_eval.tasks.definitions.task import TaskDefinition

@@ -9,17 +9,17 @@ from optimize_eval.errors import DataError, Problem
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
 from optimize_eval.tasks.definitions.datasets import is_there
-from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.fields.nodes import Entry, Kind, Mark, Node, Spot
+from optimize_eval.tasks.definitions.fields.task import MODEL, TASK
+from optimize_eval.tasks.definitions.fields.task import is_there as is_in
 from optimize_eval.tasks.definitions.read.document import Unreadable, read_document
 from optimize_eval.tasks.definitions.read.making import task_of
-from optimize_eval.tasks.definitions.read.nodes import Entry, Kind, Mark, Node, Spot
 from optimize_eval.tasks.definitions.read.notes import (
     note_what_is_missing,
     note_what_is_old,
     note_what_is_sent,
 )
-from optimize_eval.tasks.definitions.read.of_task import MODEL, TASK
-from optimize_eval.tasks.definitions.read.of_task import is_there as is_in
 from optimize_eval.tasks.definitions.read.parameters import read_parameters, values_of
 from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, decoded
 from optimize_eval.tasks.definitions.read.substitution import placeholder, substituted

@@ -1,5 +1,4 @@
-"""Task files read and checked: YAML → nodes with places → values that all rules hold for; all problems told.
+"""Task files read: YAML with includes and references → nodes, parameters put in, and what is made of them.
 
-`document` and `nodes` know YAML and files, `values` and `entities` what a field may be, `of_…` the tables of
-fields of each entity, `making` what is made of them.
+What fields may be, the tables in `fields` say.
 """

@@ -9,8 +9,8 @@ from typing import Any, Never
 import yaml
 
 from optimize_eval.reading import strict_yaml
-from optimize_eval.tasks.definitions.read.context import Context, Rule
-from optimize_eval.tasks.definitions.read.nodes import Entry, Kind, Mark, Node
+from optimize_eval.tasks.definitions.fields.context import Context, Rule
+from optimize_eval.tasks.definitions.fields.nodes import Entry, Kind, Mark, Node
 from optimize_eval.tasks.definitions.read.paths import BadPath, Folder, read_text
 from optimize_eval.tasks.definitions.read.scalars import BadScalar, scalar
 

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.tasks.definitions.fields.filters import COMPARISONS, MEMBERSHIPS
+from optimize_eval.tasks.definitions.fields.metrics import NUMBERS
+from optimize_eval.tasks.definitions.fields.task import SYSTEM
 from optimize_eval.tasks.definitions.filters import Comparison, Filter, Membership, Unary
-from optimize_eval.tasks.definitions.read.of_filters import COMPARISONS, MEMBERSHIPS
-from optimize_eval.tasks.definitions.read.of_metrics import NUMBERS
-from optimize_eval.tasks.definitions.read.of_task import SYSTEM
 from optimize_eval.tasks.definitions.score import metrics, parts
 from optimize_eval.tasks.definitions.solve import parts as solving
 from optimize_eval.tasks.definitions.task import Action, Entity, TaskDefinition
+from optimize_eval.tasks.definitions.values import text_of
 
 Values = Mapping[str, Any]
 
@@ -191,8 +192,8 @@ def _metric(values: Values) -> metrics.Metric:
             return metrics.Binary(
                 field_gt=values["field_gt"],
                 field_pred=values["field_pred"],
-                positive_answer=_answer(values["positive_answer"]),
-                negative_answer=_answer(values["negative_answer"]),
+                positive_answer=text_of(values["positive_answer"]),
+                negative_answer=text_of(values["negative_answer"]),
                 key=key,
             )
         case "multiclass_classification":
@@ -203,8 +204,3 @@ def _metric(values: Values) -> metrics.Metric:
             return metrics.Number(type=kind, field=values["field"], name=name, key=key)
     counts = {one: values[one] or "" for one in values if one.startswith("num_")}
     return metrics.Counted(type=kind, **counts, name=name, key=key)
-
-
-def _answer(value: Any) -> str:
-    """Write an answer as a field's value is written: true, not True."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

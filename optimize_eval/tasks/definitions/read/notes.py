@@ -3,9 +3,9 @@
 import re
 from collections.abc import Callable, Iterator
 
-from optimize_eval.tasks.definitions.read.context import Context
-from optimize_eval.tasks.definitions.read.nodes import Kind, Spot, texts_of
-from optimize_eval.tasks.definitions.read.of_task import OLD_NAME, is_there
+from optimize_eval.tasks.definitions.fields.context import Context
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot, texts_of
+from optimize_eval.tasks.definitions.fields.task import OLD_NAME, is_there
 
 _VARIABLE = re.compile(r"(?<![\w$])\$(?:\{[A-Z_][A-Z0-9_]*\}|[A-Z_][A-Z0-9_]+)")
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from optimize_eval.errors import Problem
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Mark, Spot, node_of
+from optimize_eval.tasks.definitions.fields.parameters import PARAMETER, check_value
+from optimize_eval.tasks.definitions.fields.task import check_keys
+from optimize_eval.tasks.definitions.fields.values import ListOf
 from optimize_eval.tasks.definitions.read.given import Written, spoken
-from optimize_eval.tasks.definitions.read.nodes import Kind, Mark, Spot, node_of
-from optimize_eval.tasks.definitions.read.of_parameters import PARAMETER, check_value
-from optimize_eval.tasks.definitions.read.of_task import check_keys
-from optimize_eval.tasks.definitions.read.values import ListOf
 
 Parameters = Mapping[str, Mapping[str, Any]]
 

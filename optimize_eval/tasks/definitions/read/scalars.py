@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from optimize_eval.tasks.definitions.read.nodes import Kind
+from optimize_eval.tasks.definitions.fields.nodes import Kind
 
 _PREFIX = "tag:yaml.org,2002:"
 _MAKER = yaml.constructor.SafeConstructor()

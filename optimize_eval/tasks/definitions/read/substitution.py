@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule, meant
-from optimize_eval.tasks.definitions.read.nodes import Entry, Kind, Node, Spot, node_of
+from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.nodes import Entry, Kind, Node, Spot, node_of
 from optimize_eval.tasks.definitions.read.unfinished import TODO
 
 _HOLE = re.compile(r"<<[ \t]*([A-Za-z_][^<>\n]*?)[ \t]*>>")

@@ -1,7 +1,7 @@
 """What is left to do in a task file."""
 
-from optimize_eval.tasks.definitions.read.context import Context, Rule
-from optimize_eval.tasks.definitions.read.nodes import Spot, texts_of
+from optimize_eval.tasks.definitions.fields.context import Context, Rule
+from optimize_eval.tasks.definitions.fields.nodes import Spot, texts_of
 
 TODO = "((TODO))"
 

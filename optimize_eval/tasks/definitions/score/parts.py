@@ -10,6 +10,14 @@ JUDGE_SAYS = "You are a helpful assistant and will be used to judge the output o
 LABELER_SAYS = (
     "You are a helpful assistant and will be used to label the output of another model or a dataset sample."
 )
+COVERAGE = (  # the scores of calls that have to be made
+    "all_required_calls_made",
+    "required_calls_coverage",
+    "num_required_calls_made",
+    "num_required_calls_not_made",
+    "num_unrequired_calls",
+    "num_required_calls_total",
+)
 
 
 @frozen

@@ -9,6 +9,7 @@ from optimize_eval.protocol import Answer, Payload, Skip
 from optimize_eval.reading import strict_json
 from optimize_eval.tasks.definitions.score.fields import Case
 from optimize_eval.tasks.definitions.score.parts import (
+    COVERAGE,
     Bleu,
     ChoiceEquals,
     FunctionCalls,
@@ -22,15 +23,6 @@ from optimize_eval.templates.template import task_template_of
 Scoring = Callable[[Case, float], Scored | Skip]
 Text = Callable[[Case], str]
 Fields = Mapping[str, Any]
-
-_COVERAGE = (
-    "all_required_calls_made",
-    "required_calls_coverage",
-    "num_required_calls_made",
-    "num_required_calls_not_made",
-    "num_unrequired_calls",
-    "num_required_calls_total",
-)
 
 
 def bleu(how: Bleu, tools: Tools) -> Scoring:
@@ -91,7 +83,7 @@ def function_calls(how: FunctionCalls, tools: Tools) -> Scoring:
         made = [_call(item) for item in case.trace.function_calls] if case.trace else []
         listed = _calls_in(required(case)) if required else wanted
         answer = _called(evaluator, _json(made), {"function_calls": listed}, deadline)
-        return answer if isinstance(answer, Skip) else _parted(answer, _COVERAGE)
+        return answer if isinstance(answer, Skip) else _parted(answer, COVERAGE)
 
     return score
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from optimize_eval.frozen import frozen
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
-from optimize_eval.tasks.definitions.read.nodes import Kind, Node, Spot, plain
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Node, Spot, plain
 
 KEY_PATTERN = re.compile(r"[a-zA-Z0-9_\-]+")
 LONGEST_KEY = 250

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 
 from optimize_eval.frozen import frozen
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
-from optimize_eval.tasks.definitions.read.nodes import Kind, Spot
-from optimize_eval.tasks.definitions.read.values import Text
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
+from optimize_eval.tasks.definitions.fields.values import Text
 from optimize_eval.templates.fault import TemplateFault
 from optimize_eval.templates.template import task_template_of
 

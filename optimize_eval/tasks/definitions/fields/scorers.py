@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule
-from optimize_eval.tasks.definitions.read.entities import (
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.fields.entities import (
     REQUIRED,
     Between,
     ByType,
@@ -13,12 +13,12 @@ from optimize_eval.tasks.definitions.read.entities import (
     field,
     type_field,
 )
-from optimize_eval.tasks.definitions.read.nodes import Spot
-from optimize_eval.tasks.definitions.read.of_evaluators import Evaluator
-from optimize_eval.tasks.definitions.read.of_metrics import METRIC, check_metrics
-from optimize_eval.tasks.definitions.read.snippets import Snippet
-from optimize_eval.tasks.definitions.read.templates import SCORER, Template
-from optimize_eval.tasks.definitions.read.values import (
+from optimize_eval.tasks.definitions.fields.evaluators import Evaluator
+from optimize_eval.tasks.definitions.fields.metrics import METRIC, check_metrics
+from optimize_eval.tasks.definitions.fields.nodes import Spot
+from optimize_eval.tasks.definitions.fields.snippets import Snippet
+from optimize_eval.tasks.definitions.fields.templates import SCORER, Template
+from optimize_eval.tasks.definitions.fields.values import (
     Boolean,
     Choice,
     Json,
@@ -28,21 +28,10 @@ from optimize_eval.tasks.definitions.read.values import (
     OneOf,
     Text,
 )
-from optimize_eval.tasks.definitions.score.parts import JUDGE_SAYS, LABELER_SAYS
+from optimize_eval.tasks.definitions.score.parts import COVERAGE, JUDGE_SAYS, LABELER_SAYS
+from optimize_eval.tasks.definitions.score.rag.measures import SCORES
 
-RAG_SCORES = (
-    "recall",
-    "precision",
-    "f1_score",
-    "claim_recall",
-    "context_precision",
-    "context_utilization",
-    "noise_sensitivity_in_relevant",
-    "noise_sensitivity_in_irrelevant",
-    "hallucination",
-    "self_knowledge",
-    "faithfulness",
-)
+RAG_SCORES = tuple(SCORES)
 COMMON = (
     type_field(),
     field("key", Key(), None),
@@ -57,14 +46,7 @@ _EMITTED: Mapping[str, Sequence[str]] = {  # what is not here may give anything
     "model_as_a_judge_classifier": ("is_correct",),
     "model_as_a_judge_scorer": ("score",),
     "labeler_via_model": ("label",),
-    "function_call_coverage": (
-        "all_required_calls_made",
-        "required_calls_coverage",
-        "num_required_calls_made",
-        "num_required_calls_not_made",
-        "num_unrequired_calls",
-        "num_required_calls_total",
-    ),
+    "function_call_coverage": COVERAGE,
 }
 _TEMPLATE = Template(names=SCORER)
 _LABEL = Text(least=1)

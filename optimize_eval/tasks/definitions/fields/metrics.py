@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule, meant
-from optimize_eval.tasks.definitions.read.entities import ByType, Entity, Field, field, type_field
-from optimize_eval.tasks.definitions.read.nodes import Spot
-from optimize_eval.tasks.definitions.read.snippets import Snippet
-from optimize_eval.tasks.definitions.read.values import Key, Scalar, Text, Values
+from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.entities import ByType, Entity, Field, field, type_field
+from optimize_eval.tasks.definitions.fields.nodes import Spot
+from optimize_eval.tasks.definitions.fields.snippets import Snippet
+from optimize_eval.tasks.definitions.fields.values import Key, Scalar, Text, Values
 
 NUMBERS = ("mean", "max", "min", "std_dev")
 COUNTED = ("recall", "precision", "f1_score")

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.frozen import frozen
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
-from optimize_eval.tasks.definitions.read.nodes import Kind, Spot
-from optimize_eval.tasks.definitions.read.values import What, bad_type, text_of
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
+from optimize_eval.tasks.definitions.fields.values import What, bad_type, text_of
 
 REQUIRED = object()  # the default of what has to be there
 

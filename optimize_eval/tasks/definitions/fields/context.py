@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from optimize_eval.checks import Keys
 from optimize_eval.errors import Problem
-from optimize_eval.tasks.definitions.read.nodes import Mark
+from optimize_eval.tasks.definitions.fields.nodes import Mark
 
 
 class Rule(StrEnum):

@@ -5,9 +5,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from optimize_eval.frozen import frozen
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule
-from optimize_eval.tasks.definitions.read.nodes import Mark, Spot
-from optimize_eval.tasks.definitions.read.values import Text
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.fields.nodes import Mark, Spot
+from optimize_eval.tasks.definitions.fields.values import Text
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 

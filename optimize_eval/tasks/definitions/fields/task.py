@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.tasks.definitions.read.context import Context, NotKnown, Rule
-from optimize_eval.tasks.definitions.read.entities import Anything, ByType, Entity, field, type_field
-from optimize_eval.tasks.definitions.read.nodes import Kind, Spot
-from optimize_eval.tasks.definitions.read.of_filters import ACTION_RULE
-from optimize_eval.tasks.definitions.read.of_scorers import SCORER_OF_TASK
-from optimize_eval.tasks.definitions.read.of_solvers import SOLVER_OF_TASK
-from optimize_eval.tasks.definitions.read.snippets import Snippet
-from optimize_eval.tasks.definitions.read.values import Choice, Key, ListOf, Number, OneOf, Text
+from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.fields.entities import Anything, ByType, Entity, field, type_field
+from optimize_eval.tasks.definitions.fields.filters import ACTION_RULE
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
+from optimize_eval.tasks.definitions.fields.scorers import SCORER_OF_TASK
+from optimize_eval.tasks.definitions.fields.snippets import Snippet
+from optimize_eval.tasks.definitions.fields.solvers import SOLVER_OF_TASK
+from optimize_eval.tasks.definitions.fields.values import Choice, Key, ListOf, Number, OneOf, Text
 
 BENCHMARK, SYSTEM = "benchmark_task", "system_task"
 MODEL, DATASET = "model", "dataset"

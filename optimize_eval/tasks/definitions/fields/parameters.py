@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule
-from optimize_eval.tasks.definitions.read.entities import (
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.fields.entities import (
     Anything,
     Between,
     ByType,
@@ -13,8 +13,8 @@ from optimize_eval.tasks.definitions.read.entities import (
     field,
     type_field,
 )
-from optimize_eval.tasks.definitions.read.nodes import Kind, Spot
-from optimize_eval.tasks.definitions.read.values import (
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
+from optimize_eval.tasks.definitions.fields.values import (
     Boolean,
     Json,
     Key,

@@ -1,9 +1,9 @@
 """The fields of KEY.yaml, which says of a dataset where its rows are and which of them take part."""
 
-from optimize_eval.tasks.definitions.read.entities import ByType, Entity, field, type_field
-from optimize_eval.tasks.definitions.read.of_filters import FilterOf
-from optimize_eval.tasks.definitions.read.templates import ROW, Template
-from optimize_eval.tasks.definitions.read.values import Key, ListOf, Text
+from optimize_eval.tasks.definitions.fields.entities import ByType, Entity, field, type_field
+from optimize_eval.tasks.definitions.fields.filters import FilterOf
+from optimize_eval.tasks.definitions.fields.templates import ROW, Template
+from optimize_eval.tasks.definitions.fields.values import Key, ListOf, Text
 
 _FILTER = FilterOf(expression=Template(names=ROW, least=1))
 _LOCAL = Entity(

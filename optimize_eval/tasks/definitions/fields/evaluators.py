@@ -5,10 +5,10 @@ from typing import Any
 
 from optimize_eval.checks import Check
 from optimize_eval.frozen import frozen
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
-from optimize_eval.tasks.definitions.read.entities import Between, Field
-from optimize_eval.tasks.definitions.read.nodes import Kind, Spot, plain
-from optimize_eval.tasks.definitions.read.values import bad_type
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.entities import Between, Field
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot, plain
+from optimize_eval.tasks.definitions.fields.values import bad_type
 
 TARGETS = ("command", "url", "use", "judge")
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from optimize_eval.frozen import frozen
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule
-from optimize_eval.tasks.definitions.read.entities import ByType, Entity, Field, field, type_field
-from optimize_eval.tasks.definitions.read.nodes import Kind, Spot
-from optimize_eval.tasks.definitions.read.snippets import Snippet
-from optimize_eval.tasks.definitions.read.templates import MESSAGE, SOLVER, Template
-from optimize_eval.tasks.definitions.read.values import Boolean, ListOf, Number, OneOf, Text
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule
+from optimize_eval.tasks.definitions.fields.entities import ByType, Entity, Field, field, type_field
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
+from optimize_eval.tasks.definitions.fields.snippets import Snippet
+from optimize_eval.tasks.definitions.fields.templates import MESSAGE, SOLVER, Template
+from optimize_eval.tasks.definitions.fields.values import Boolean, ListOf, Number, OneOf, Text
 
 ROLES = ("system", "user", "assistant")
 

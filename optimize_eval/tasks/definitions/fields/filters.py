@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optimize_eval.frozen import frozen
-from optimize_eval.tasks.definitions.read.context import NOT_KNOWN, Context, NotKnown, Rule, meant
-from optimize_eval.tasks.definitions.read.entities import Entity, field
-from optimize_eval.tasks.definitions.read.nodes import Kind, Spot
-from optimize_eval.tasks.definitions.read.templates import ACTION
-from optimize_eval.tasks.definitions.read.templates import Template as TemplateOf
-from optimize_eval.tasks.definitions.read.values import Key, ListOf, OneOf, Scalar, What, bad_type, text_of
+from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
+from optimize_eval.tasks.definitions.fields.entities import Entity, field
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
+from optimize_eval.tasks.definitions.fields.templates import ACTION
+from optimize_eval.tasks.definitions.fields.templates import Template as TemplateOf
+from optimize_eval.tasks.definitions.fields.values import Key, ListOf, OneOf, Scalar, What, bad_type, text_of
 
 COMPARISONS = ("equals", "not_equals", "greater_than", "less_than", "greater_or_equal", "less_or_equal")
 MEMBERSHIPS = ("in", "not_in")
