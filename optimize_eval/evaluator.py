@@ -63,6 +63,15 @@ class Waits(Protocol):
         ...
 
 
+@runtime_checkable
+class CallsModels(Protocol):
+    """An evaluator of what models reply, by their names as task models."""
+
+    def capacity_of(self, task_model: str) -> Capacity:
+        """Say what one of the models can take at the moment."""
+        ...
+
+
 class Target(Protocol):
     """What a specification is of: plain data of its kind, which checks itself when it is made."""
 

@@ -5,7 +5,7 @@ Read from what judges leave in a score's side information (`usage`, `clamped_fro
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,24 +89,36 @@ class OfEvaluator:
         self.first = counts.first_off_scale if self.first is None else self.first
 
 
-def of_evaluators(summary: Summary) -> dict[str, OfEvaluator]:
-    """Add up by evaluator what `replies` of a summary says by cell."""
+def _evaluator(evaluator: str, _task_model: str | None) -> str:
+    return evaluator
+
+
+def of_evaluators(
+    summary: Summary, name: Callable[[str, str | None], str] = _evaluator
+) -> dict[str, OfEvaluator]:
+    """Add up what `replies` says by cell, by evaluator or by what `name` makes of it and a task model."""
     totals: dict[str, OfEvaluator] = {}
     for entry in summary.replies:
-        totals.setdefault(entry.where.evaluator, OfEvaluator()).take(entry.counts)
-    for name, total in totals.items():
-        rows = (row for row in summary.rows if row.evaluator == name)
+        where = entry.where
+        totals.setdefault(name(where.evaluator, where.task_model), OfEvaluator()).take(entry.counts)
+    for called, total in totals.items():
+        rows = (row for row in summary.rows if name(row.evaluator, row.task_model) == called)
         total.scored = sum(s.scored for row in rows for s in row.splits.values())
     return totals
 
 
-def beyond_scale(summary: Summary) -> dict[str, str]:
-    """Name the evaluators whose replies are on another scale too often, with words for that."""
-    return {
-        name: f"{name}: {_off_in_words(total)}"
-        for name, total in of_evaluators(summary).items()
-        if total.off_scale > MOST_OFF_SCALE * total.scored
-    }
+def beyond_scale(
+    summary: Summary, evaluators: Collection[str], name: Callable[[str, str | None], str] = _evaluator
+) -> tuple[str, ...]:
+    """Say which of some evaluators have replies on another scale too often; `name` as above."""
+    rows = [row for row in summary.rows if row.evaluator in evaluators]
+    names = dict.fromkeys(name(row.evaluator, row.task_model) for row in rows)
+    totals = of_evaluators(summary, name)
+    return tuple(
+        f"{one}: {_off_in_words(total)}"
+        for one in names
+        if (total := totals.get(one)) and total.off_scale > MOST_OFF_SCALE * total.scored
+    )
 
 
 def judges_of(manifest: Manifest) -> dict[str, str]:

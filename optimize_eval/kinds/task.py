@@ -47,6 +47,27 @@ def task_spec(
     )
 
 
+def scorer_spec(
+    name: str,
+    path: str,
+    metrics: Iterable[str],
+    task: Tasks,
+    how: EvaluatorSpec,
+    *,
+    sandbox: str,
+) -> EvaluatorSpec:
+    """Describe the evaluator of what models reply to the tasks of a file, each scored by its metric."""
+    task = replace(task, metrics=_metric_specs(metrics, how, sandbox))
+    return how.at(task, name=name, text=path, retries=0)  # who calls a model again is the model's business
+
+
+def stored_spec(scorer: EvaluatorSpec, models: Iterable[EvaluatorSpec]) -> EvaluatorSpec:
+    """Describe the evaluator of what models replied, as it is written down, whatever tasks' metrics are."""
+    how = EvaluatorSpec(timeout=scorer.timeout, workers=scorer.workers)
+    task = Tasks(scorer=scorer, models=tuple(models), is_stored=True)
+    return how.at(task, name=scorer.name, text=scorer.text, retries=scorer.retries or 0)
+
+
 def check_one_base(models: Iterable[str]) -> None:
     """Refuse one base for models of several providers; those that have their own do not count."""
     from optimize_eval.models.providers import apart, check_one_provider
@@ -132,14 +153,19 @@ def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
 
 
 def _is_served(spec: EvaluatorSpec) -> bool:
-    model = tasks_of(spec).model
-    return bool(model) and parse_model(model).kind == HTTP
+    return any(parse_model(model).kind == HTTP for model in _called(tasks_of(spec)))
+
+
+def _called(task: Tasks) -> list[str]:
+    """List the models that are called, as they are written; those of payloads are not known."""
+    several = () if task.is_stored else task.models
+    return [task.model] if task.model else [tasks_of(model).model for model in several]
 
 
 def _models(spec: EvaluatorSpec, task_models: Iterable[str | None]) -> list[str]:
     """Name the provider's models among those that are called, and those that score."""
     task = tasks_of(spec)
-    texts = [task.model] if task.model else [name for name in task_models if name]
+    texts = _called(task) if task.model or task.models else [name for name in task_models if name]
     scored_by = table.models_called(task.scorer) if task.scorer else []
     return [*(without_base(named.rest) for named in map(parse_model, texts) if not named.kind), *scored_by]
 

@@ -3,10 +3,10 @@
 Pure: summary → lines. Foreign text is escaped, so that no line of it is a command of its own.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.shapes.summary import FailureGroup, Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.cells import candidates_of, most_frequent, words_of
@@ -19,12 +19,21 @@ _OF_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _OF_TITLES = {**_OF_DATA, ":": "%3A", ",": "%2C"}
 
 
-def lines(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
-    """Write the annotations: missed gates as errors, failures as warnings, the most frequent first."""
+def _evaluator(failures: FailureGroup) -> str:
+    return failures.evaluator
+
+
+def lines(
+    summary: Summary, gates: Sequence[Gate], who: Callable[[FailureGroup], str] = _evaluator
+) -> Iterator[str]:
+    """Write the annotations: missed gates as errors, failures as warnings, the most frequent first.
+
+    `who` names whose failures some are.
+    """
     missed = (gate for gate in gates if not gate.is_met)
     yield from (_command("error", "gate missed", gate.text) for gate in islice(missed, MOST))
     for entry in most_frequent(summary)[:MOST]:
-        title = f"{entry.first.evaluator}: {count(entry.count, 'call')} failed ({entry.first.kind})"
+        title = f"{who(entry.first)}: {count(entry.count, 'call')} failed ({entry.first.kind})"
         yield _command("warning", title, f"{candidates_of(entry)}: {words_of(entry.first)}")
 
 

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from optimize_eval.engines import CrowdedOut
-from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec, Waits
+from optimize_eval.evaluator import CallsModels, Capacity, Evaluator, EvaluatorSpec, Waits
 from optimize_eval.kinds.table import connect
 from optimize_eval.run.attempt import attempt_many
 from optimize_eval.run.outcome import Failed, Outcome
@@ -42,6 +42,7 @@ class LiveEvaluators:
         self._specs = specs
         self._stop = stop
         self._evaluators: list[Evaluator] = []
+        self._caller: CallsModels | None = None  # the first one that calls models
         self._resting = [0.0] * len(specs)  # until when an evaluator is to be left alone
         self._is_closing = False  # from here on failures are our own doing
 
@@ -49,6 +50,7 @@ class LiveEvaluators:
         try:
             for spec in self._specs:
                 self._evaluators.append(self._connect(spec))
+            self._caller = next((one for one in self._evaluators if isinstance(one, CallsModels)), None)
         except BaseException:
             self._close()
             raise
@@ -61,7 +63,7 @@ class LiveEvaluators:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(evaluator.note for evaluator in self._evaluators if evaluator.note)
+        return tuple(dict.fromkeys(evaluator.note for evaluator in self._evaluators if evaluator.note))
 
     def answers(self, units: Sequence[Unit]) -> list[tuple[Unit, Outcome]]:
         """Call one evaluator about units; units that the end of the session cut off are omitted."""
@@ -78,6 +80,11 @@ class LiveEvaluators:
     def capacity(self, place: int) -> Capacity:
         until = self._resting[place]
         return _BUSY if until and time.monotonic() < until else self._evaluators[place].capacity
+
+    def capacity_of(self, task_model: str) -> Capacity:
+        """Say what a model can take that all of the evaluators share."""
+        caller = self._caller
+        return caller.capacity_of(task_model) if caller else self._evaluators[0].capacity
 
     def rest(self, place: int, seconds: float) -> None:
         """Leave an evaluator alone for so long."""

@@ -68,6 +68,8 @@ class Plan:
     layout: Layout
     about: PlanExamples  # what run.json says of the examples
     models: tuple[Identity, ...] = ()  # those that are called, by the names of task models
+    model_specs: tuple[EvaluatorSpec, ...] = ()  # of them, where who is called may change meanwhile
+    by_model: bool = False  # what is called is counted by model, and each has a lane of its own
 
     def unit(self, number: int) -> Unit:
         place = self.layout.place(number)

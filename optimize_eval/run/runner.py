@@ -9,16 +9,19 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.engines import Engine, Lane, begun_apart
 from optimize_eval.engines.local import LocalEngine
 from optimize_eval.frozen import frozen
-from optimize_eval.kinds.table import connect, has_changed
+from optimize_eval.kinds.table import connect
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Progress
+from optimize_eval.run.parts.changes import changed_evaluators, changed_models
+from optimize_eval.run.parts.lanes import lane_of
+from optimize_eval.run.parts.shares import Share, place_of, shares_of
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
 from optimize_eval.run.stop import Stop
@@ -107,19 +110,21 @@ class Runner:
         self._stop = stop
         stop.end_at(settings.ends_at)
         self._watch = watch
-        self._engine: Engine = LocalEngine(settings.slots, self._tick)
+        self._engine = LocalEngine(settings.slots, self._tick)
         self._specs = tuple(replace(spec, keep_stderr=settings.keep_stderr) for spec in plan.specs)
         self._live = LiveEvaluators(self._specs, stop, connecting)
         self._probed: set[int] = set()
+        self._called: set[int] = set()  # evaluators
         self._reason = ""  # why the run stops early
         self._over = ""  # which budget is used up
         self.spending = Spending()  # in this session
         self._clock = Clock()
-        self._progress = tuple(map(self._begin, plan.layout.evaluators))
+        self._shares = shares_of(plan)
+        self._progress = tuple(map(self._begin, self._shares))
 
     def run(self, path: Path) -> SessionEnd:
         """Call until nothing is owed or there is a reason to stop; `path` is the journal."""
-        everyone = range(len(self._specs))
+        everyone = range(len(self._shares))
         if not any(len(self._owed(place)) for place in everyone):
             return self._ended(Status.DONE, ())
         with contextlib.closing(journal.Journal(path, self._ledger.end)) as self._journal:
@@ -137,6 +142,7 @@ class Runner:
     def _ended(self, status: Status, notes: tuple[str, ...]) -> SessionEnd:
         broken = self._broken()
         changed = tuple(name for name in self._plan.layout.evaluators if name in self._ledger.changed)
+        changed += tuple(one.name for one in self._plan.models if one.name in self._ledger.changed_models)
         return SessionEnd(
             status=status,
             reason=self._reason,
@@ -150,14 +156,15 @@ class Runner:
 
     def _footer(self, status: Status) -> dict[str, Any]:
         """Say how the session ended, and which evaluators' files changed meanwhile."""
-        called = [place for place, progress in enumerate(self._progress) if progress.called]
-        changed = [
-            self._progress[place].name
-            for place in called
-            if has_changed(self._specs[place], self._plan.identities[place])
-        ]
+        pairs = zip(self._shares, self._progress, strict=True)
+        changed = changed_evaluators(self._plan, self._specs, self._called)
+        models = changed_models(self._plan, {share.name for share, progress in pairs if progress.called})
         self._ledger.changed.update(changed)
-        notes = {"changed": changed} if changed else {}
+        self._ledger.changed_models.update(models)
+        notes = {
+            **({"changed": changed} if changed else {}),
+            **({"changed_models": models} if models else {}),
+        }
         return {"ended_at": self._clock.now(), "status": str(status), **notes}
 
     def _header(self) -> dict[str, Any]:
@@ -167,7 +174,7 @@ class Runner:
         """Call some first units of each evaluator that has no answer yet: if all fail, it is broken."""
         for number in range(PROBES):
             unproven = self._unproven()
-            units = [self._first_units(place, number) for place in unproven]
+            units = [self._first_owed(place, number) for place in unproven]
             self._probed.update(unit for chosen in units for unit in chosen)
             self._call(unproven, units)
             if self._is_stopped():
@@ -179,20 +186,9 @@ class Runner:
                 first = f"{one.failed} calls" if one.failed > 1 else "call"
                 self._reason = f"{did} {first} (--no-preflight calls the rest anyway)"
 
-    def _first_units(self, place: int, number: int) -> list[int]:
-        """Choose a unit of each split, first as the run begins, then of other examples and candidates."""
-        layout = self._plan.layout
-        first_cell = layout.evaluators[place], layout.candidates[number % len(layout.candidates)]
-        firsts = {
-            cell.split: cell
-            for cell in reversed(layout.cells)
-            if (cell.evaluator, cell.candidate) == first_cell
-        }
+    def _first_owed(self, place: int, number: int) -> list[int]:
         owed = self._owed(place)
-        starts = {
-            cell.start + min(number * layout.repeats, cell.size - layout.repeats) for cell in firsts.values()
-        }
-        return [unit for unit in sorted(starts) if unit in owed]
+        return [unit for unit in self._shares[place].first_units(number, self._plan.layout) if unit in owed]
 
     def _unproven(self) -> list[int]:
         """List the evaluators that have scored and skipped nothing yet."""
@@ -204,7 +200,7 @@ class Runner:
 
     def _mostly_failed(self) -> tuple[Progress, ...]:
         """List the evaluators that scored something, but failed more often; a skip is neither."""
-        scored = [self._part.count(SCORED, units) for units in self._units()]
+        scored = [self._count(SCORED, share) for share in self._shares]
         return tuple(
             progress
             for progress, many in zip(self._progress, scored, strict=True)
@@ -213,23 +209,20 @@ class Runner:
 
     def _owed(self, place: int) -> "array[int]":
         """List what is still to be called in this session."""
-        owed = self._part.owed(self._units()[place])
+        owed = array("I")
+        for units in self._shares[place].units:
+            owed.extend(self._part.owed(units))
         return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
 
-    def _units(self) -> list[range]:
-        return [self._plan.layout.units_of(name) for name in self._plan.layout.evaluators]
+    def _count(self, state: int, share: Share) -> int:
+        return sum(self._part.count(state, units) for units in share.units)
 
     def _call(self, places: Sequence[int], units: Sequence[Sequence[int]]) -> None:
-        lanes = [
-            Lane(
-                units=begun_apart(owed, place, len(self._specs)) if self._plan.models else owed,
-                capacity=partial(self._live.capacity, place),
-                weight=self._plan.specs[place].weight,
-            )
-            for place, owed in zip(places, units, strict=True)
-        ]
         self._engine.run(
-            lanes,
+            [
+                lane_of(self._plan, place, self._shares[place], owed, self._live)
+                for place, owed in zip(places, units, strict=True)
+            ],
             self._attempt,
             self._done,
             self._is_stopped,
@@ -238,10 +231,13 @@ class Runner:
         self._scribe.settle()
 
     def _attempt(self, numbers: Sequence[int]) -> list[Record]:
-        """Call one evaluator about units; those that the end of the run cut off stay owed."""
+        """Call the evaluators of units about them; those that the end of the run cut off stay owed."""
         units = [self._plan.unit(number) for number in numbers]
         started_at = self._clock.now()
-        return [record_of(*pair, started_at) for pair in self._live.answers(units)]
+        if len(units) == 1 or not self._plan.by_model:
+            return [record_of(*pair, started_at) for pair in self._live.answers(units)]
+        groups = [list(group) for _, group in groupby(units, key=attrgetter("evaluator"))]
+        return [record_of(*pair, started_at) for group in groups for pair in self._live.answers(group)]
 
     def _done(self, record: Record) -> None:
         self._scribe.put(record)
@@ -253,7 +249,8 @@ class Runner:
         for unit, outcome, line, usages in records:
             self._part.enter(unit.number, outcome_name(outcome), offset, len(line))
             offset += len(line)
-            self._progress[unit.evaluator].count(outcome, unit.coordinates)
+            self._progress[place_of(unit, self._plan)].count(outcome, unit.coordinates)
+            self._called.add(unit.evaluator)
             for spending in (self._ledger.spending, self.spending) if usages else ():
                 spending.take(unit.coordinates, usages)
             if isinstance(outcome, Failed):
@@ -266,7 +263,7 @@ class Runner:
             calls = f"{failures:,} call{'s' * (failures != 1)} failed"
             limit = "--on-failure abort" if self._settings.abort_on_failure else "--max-failures"
             self._reason = f"{calls} ({limit})"
-        if failed.retry_after:
+        if failed.retry_after and not self._plan.by_model:  # there the models rest by themselves
             self._live.rest(place, min(failed.retry_after, self._specs[place].timeout))
 
     def _tick(self) -> None:
@@ -288,8 +285,7 @@ class Runner:
             return Status.OUT_OF_TIME if self._stop.is_out_of_time else Status.INTERRUPTED
         return Status.TOO_MANY_FAILURES if self._broken() or self._mostly_failed() else Status.DONE
 
-    def _begin(self, name: str) -> Progress:
-        units = self._plan.layout.units_of(name)
-        skipped = self._part.count(SKIPPED, units)
-        done = self._part.count(SCORED, units) + skipped
-        return Progress(name, total=len(units), done=done, skipped=skipped)
+    def _begin(self, share: Share) -> Progress:
+        skipped = self._count(SKIPPED, share)
+        done = self._count(SCORED, share) + skipped
+        return Progress(share.shown, total=share.size, done=done, skipped=skipped)

@@ -1,6 +1,7 @@
 """Models over task files: a bench prepared, called, summarised, and its models' outputs scored by more.
 
-A bench is a run: its models are the evaluators, its task files the splits.
+A bench is a run: its models are the task models, its task files the splits, and each file has an evaluator,
+which scores what models reply to the file's tasks and is for that split alone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,16 +19,20 @@ from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
 from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import parse_evaluators
+from optimize_eval.kinds.task import scorer_spec
 from optimize_eval.options.bench import BenchOptions
+from optimize_eval.protocol import check_task_model
 from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.boards import drop_outdated, make_board, path_of
 from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
 from optimize_eval.session.opening import folder_of, opened
-from optimize_eval.session.replying.models import model_specs
+from optimize_eval.session.replying.identities import identity_of, with_outputs_in
+from optimize_eval.session.replying.models import identified, model_specs
 from optimize_eval.session.rescoring import score_by
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.task_files import chosen, load_task_files
@@ -35,7 +40,6 @@ from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
-from optimize_eval.tasks.identity import model_of
 from optimize_eval.tasks.target import Tasks, tasks_of
 
 _NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
@@ -82,17 +86,29 @@ class Benchmark:
             **self.selection.to_dict(),
         }
 
-    def specs(self, files: Iterable[TaskFile]) -> list[EvaluatorSpec]:
-        """Make the models that are called about the tasks of files, by names of their own."""
+    def model_specs(self) -> tuple[EvaluatorSpec, ...]:
+        """Make the models that are called, by names of their own."""
         task = Tasks(
             api_base=self.api_base or "",
             temperature=self.temperature,
             max_tokens=self.max_tokens,
-            batch_size=self.batch_size,
             keep_thoughts=self.keep_thoughts,
         )
-        metrics = [entry.evaluator for file in files for entry in file.tasks]
-        return [*model_specs(self.models, self.how, task, metrics, sandbox=self.sandbox or "")]
+        return tuple(map(identified, model_specs(self.models, self.how, task)))
+
+    def scorers(self, files: Iterable[TaskFile], models: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
+        """Make the evaluator of each file, which is called after it."""
+        return [
+            scorer_spec(
+                file.name,
+                file.path,
+                [task.evaluator for task in file.tasks],
+                Tasks(models=tuple(models), batch_size=self.batch_size),
+                self.how,
+                sandbox=self.sandbox or "",
+            )
+            for file in files
+        ]
 
 
 def benchmark_of(
@@ -117,6 +133,12 @@ class PreparedBench:
     settings: Mapping[str, Any]
     demands: BoardDemands
 
+    def shown(self, file: TaskFile) -> EvaluatorSpec:
+        """Give the evaluator of a file as it is shown about one task: with a model's thoughts."""
+        there = [one.name for one in self.files if one.tasks]
+        spec = self.plan.specs[there.index(file.name)]
+        return replace(spec, target=replace(tasks_of(spec), tells_thoughts=True))
+
 
 def prepare_bench(
     benchmark: Benchmark,
@@ -138,8 +160,7 @@ def prepare_bench(
         seed=benchmark.seed,
         selection=benchmark.selection,
     )
-    specs = benchmark.specs(taken)
-    plan = plan_run(specs, [_NO_CANDIDATE], sources, repeats=benchmark.repeats, seed=benchmark.seed)
+    plan = _planned(benchmark, [file for file in taken if file.tasks], sources)
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out, say)
     paths = {source.name: source.file for source in sources}
@@ -159,11 +180,47 @@ def prepare_bench(
     )
 
 
+def _planned(benchmark: Benchmark, files: Sequence[TaskFile], sources: Sequence[SplitSource]) -> Plan:
+    """Plan the scorers of files over models; each scorer is for the split of its file alone."""
+    models = benchmark.model_specs()
+    return bench_plan(
+        {spec.name: [spec] for spec in benchmark.scorers(files, models)},
+        models,
+        sources,
+        repeats=benchmark.repeats,
+        seed=benchmark.seed,
+    )
+
+
+def bench_plan(
+    scorers: Mapping[str, Sequence[EvaluatorSpec]],
+    models: Sequence[EvaluatorSpec],
+    sources: Sequence[SplitSource],
+    *,
+    repeats: int,
+    seed: int,
+) -> Plan:
+    """Plan a bench: models over tasks, each a split with its scorers, of which the first is the board's."""
+    splits = [source.name for source in sources]
+    pairs = [(spec, split) for split, specs in zip(splits, scorers.values(), strict=True) for spec in specs]
+    plan = plan_run(
+        [spec for spec, _ in pairs],
+        [_NO_CANDIDATE],
+        sources,
+        task_models=[check_task_model(model.name) for model in models],
+        models=[identity_of(model) for model in models],
+        repeats=repeats,
+        seed=seed,
+        splits_of={spec.name: (split,) for spec, split in pairs},
+    )
+    return replace(plan, model_specs=tuple(models), by_model=True)
+
+
 def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example: bool = False) -> Finished:
     """Call the models, make their board, then score their outputs by the bench's own evaluators."""
     with reachable(replace(prepared.plan, specs=(*prepared.plan.specs, *prepared.own))):
         pass  # what is called has the tasks and the folder, too
-    _note_twice(prepared.plan.specs, host.say)
+    _note_twice(prepared.plan.model_specs, host.say)
     plan, handling = prepared.plan, prepared.handling
     with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
         _drop_boards(prepared)
@@ -220,12 +277,12 @@ def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
 def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
     """Hand over the tasks as they were loaded, and where outputs are written before they are scored."""
     path = str((folder / OUTPUTS).absolute())
-    loaded: dict[tuple[int | None, bytes], object] = {
-        (task.line, task.raw): task for file in files for task in file.tasks
-    }
-    targets = [
-        replace(tasks_of(spec), outputs=path, loaded=loaded, known_as=model_of(known))
-        for spec, known in zip(plan.specs, plan.identities, strict=True)
-    ]
-    specs = (replace(spec, target=target) for spec, target in zip(plan.specs, targets, strict=True))
-    return replace(plan, specs=tuple(specs))
+    models = with_outputs_in(path, plan.model_specs)
+    there = [file for file in files if file.tasks]
+    specs = [_with_loaded(*pair, models) for pair in zip(plan.specs, there, strict=True)]
+    return replace(plan, specs=tuple(specs), model_specs=models)
+
+
+def _with_loaded(spec: EvaluatorSpec, file: TaskFile, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+    loaded: dict[tuple[int | None, bytes], object] = {(task.line, task.raw): task for task in file.tasks}
+    return replace(spec, target=replace(tasks_of(spec), loaded=loaded, models=models))

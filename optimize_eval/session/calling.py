@@ -18,6 +18,7 @@ from optimize_eval.run.recheck import Rechecked, recheck
 from optimize_eval.run.runner import Runner, SessionEnd, Settings, Status
 from optimize_eval.session.host import Host
 from optimize_eval.store.folder import JOURNAL, SUMMARY, write_json
+from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
 
 if TYPE_CHECKING:
@@ -128,8 +129,14 @@ def summarise(run: StoredRun) -> "Summary":
     return summary
 
 
-def off_scale(summary: "Summary", evaluators: Collection[str]) -> tuple[str, ...]:
-    """Say of these evaluators which of them scored on another scale too often."""
+def off_scale(
+    summary: "Summary", evaluators: Collection[str], layout: Layout | None = None
+) -> tuple[str, ...]:
+    """Say of these evaluators which of them scored on another scale too often; of a bench's by model."""
     from optimize_eval.findings.replies import beyond_scale  # noqa: PLC0415  see summarise
 
-    return tuple(words for name, words in beyond_scale(summary).items() if name in evaluators)
+    if layout is None:
+        return beyond_scale(summary, evaluators)
+    from optimize_eval.findings.board.cells import name_of  # noqa: PLC0415  most runs are none
+
+    return beyond_scale(summary, evaluators, partial(name_of, layout=layout))

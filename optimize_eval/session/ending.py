@@ -108,14 +108,18 @@ def _not_skipped(progress: Progress) -> str:
 
 
 def _half_scored(ended: SessionEnd, plan: Plan) -> dict[str, str]:
-    """Name the evaluators that failed and scored, and would not be the same ones once their files change."""
-    files = {identity.name: identity.files for identity in plan.identities}
+    """Name those that failed and scored, and would not be the same ones once their files change."""
+    files = {
+        identity.name: identity.files for identity in (plan.models if plan.by_model else plan.identities)
+    }
     failed = [one for one in ended.progress if one.failed and one not in ended.broken]
-    return {one.name: one.name for one in failed if files[one.name] and not one.models_at_fault}
+    return {one.name: one.name for one in failed if files.get(one.name) and not one.models_at_fault}
 
 
 def _models_half_scored(called: CallSpan, plan: Plan) -> dict[str, str]:
     """Name the models of which the same is true, each with what --replace calls it."""
+    if plan.by_model:
+        return {}
     failed = {name for one in called.ended.progress for name in one.unreplied}
     named = [model.name for model in plan.models if model.files and model.name in failed]
     return {f"model {name}": f"model:{name}" for name in named if name in called.scored_models}
@@ -132,9 +136,8 @@ def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
         yield "\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")[-5:])
     if failed.hint:
         yield f"  try: {failed.hint}"
-    place = plan.layout.evaluators.index(progress.name)
     number = plan.layout.number(progress.last_place)
     if number is None or failed.kind in _NOT_STARTED or progress.models_at_fault:
         return
-    if line := reproduce.call_once(plan.specs[place], plan.unit(number).payload):
+    if line := reproduce.call_once(plan.specs[plan.evaluator_of(number)], plan.unit(number).payload):
         yield f"  try it: {line if len(line) <= _LONGEST_LINE else f'optimize-eval score, {_LONG}'}"

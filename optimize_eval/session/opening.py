@@ -16,7 +16,6 @@ from optimize_eval.store.growing.unnamed import unnamed
 from optimize_eval.store.manifest import Manifest, is_bench
 from optimize_eval.store.note import keep_words
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.target import tasks_of
 
 
 def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | None, say: Say) -> Path:
@@ -24,8 +23,8 @@ def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | Non
 
     A bench's is named after its files alone: the models are what it compares, and they come and go.
     """
-    texts = [spec.text for spec in plan.specs if not tasks_of(spec).model]
-    texts += ["--prompt"] if plan.models else []  # which and whose come and go
+    texts = [] if plan.by_model else [spec.text for spec in plan.specs]
+    texts += ["--prompt"] if plan.models and not plan.by_model else []  # which and whose come and go
     folder = default_folder(stem, texts, paths) if out is None else Path(out)
     former = former_folder(stem, plan) if out is None and not folder.exists() else None
     if former:

@@ -43,12 +43,10 @@ class Rescoring:
 
     def plan(self, run: StoredRun, specs: Sequence[EvaluatorSpec]) -> Plan:
         """Plan what the run was about for other evaluators."""
-        return plan_again(
-            specs,
-            run.manifest,
-            self.bench.readings() if self.bench else read_again(run.manifest, self.splits),
-            load_candidates_again(run.manifest, self.candidates, self.lists),
-        )
+        texts = load_candidates_again(run.manifest, self.candidates, self.lists)
+        if self.bench:
+            return self.bench.plan(run, specs, texts)
+        return plan_again(specs, run.manifest, read_again(run.manifest, self.splits), texts)
 
 
 def prepare_rescoring(
@@ -65,7 +63,8 @@ def prepare_rescoring(
     opened = open_stored(run)
     fields = [candidate["field"] for candidate in opened.manifest["candidates"] if candidate.get("field")]
     fields += [*humans_in(opened.manifest), *humans_of(specs)]
-    specs = of_stored(specs, opened.manifest, opened.folder)
+    if not is_bench(opened.manifest):
+        specs = of_stored(specs, opened.manifest, opened.folder)
     wanted = [
         WantedEvaluator(spec=spec.hiding(fields), given=name) for spec, name in zip(specs, given, strict=True)
     ]
@@ -101,7 +100,7 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
         summary=summary,
         calls=(called,),
         boards={"": board} if board else {},
-        off_scale=off_scale(summary, [spec.name for spec in settled.specs]),
+        off_scale=off_scale(summary, [spec.name for spec in settled.specs], stored.layout if bench else None),
     )
 
 
@@ -135,10 +134,10 @@ def _score_by(
     run = open_stored(folder)
     bench = Bench(run, [WantedEvaluator(spec=metric, given=None)], host.say, files)
     settled = settle(run, bench.wanted)
-    planned = partial(plan_again, settled.specs, run.manifest, bench.readings(), ())
+    planned = partial(bench.plan, run, settled.specs)
     run, called = _called(run, settled, planned, handling, host)
     summary, names = summarise(run), [spec.name for spec in settled.specs]
-    return Own(bench.board(run, names), called, off_scale(summary, names))
+    return Own(bench.board(run, names), called, off_scale(summary, names, run.layout))
 
 
 def _called(

@@ -8,10 +8,11 @@ from typing import Any
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.names import distinct
 from optimize_eval.reading import strict_json
-from optimize_eval.rows.datasets import Example
+from optimize_eval.rows.datasets import Example, ParsedFile
 from optimize_eval.rows.selection import EVERYTHING, Selection
 from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.host import Say
+from optimize_eval.store.manifest import Manifest
 from optimize_eval.tasks import Task, TaskFile, load_tasks
 
 _SUFFIX = ".jsonl"
@@ -72,6 +73,33 @@ def _selected(files: Sequence[TaskFile], selection: Selection, say: Say) -> set[
     for note in selection.notes({file.name: file.path for file in files}, every, chosen):
         say(f"note: {note}")
     return {(name, example.line) for name, examples in chosen.items() for example in examples}
+
+
+def files_again(manifest: Manifest) -> list[TaskFile]:
+    """Load the task files of a bench from where they were, with the tasks that it had."""
+    settings = manifest["settings"]
+    paths = (settings.get("paths") or {}).get("splits") or {}
+    files = []
+    for split in manifest["splits"]:
+        path = paths.get(split["name"])
+        if path is None:
+            raise UsageError(f"run.json does not say where {split['file']} was", hint="run the bench again")
+        file = load_tasks(path, format=settings.get("format"))
+        there = set(split["lines"])
+        tasks = tuple(task for task in file.tasks if task.line in there)
+        files.append(replace(file, name=Path(split["name"]).stem, tasks=tasks))
+    return files
+
+
+def readings_of(manifest: Manifest, files: Sequence[TaskFile]) -> dict[str, ParsedFile | None]:
+    """Give tasks as the examples that they were in a bench."""
+    there = [file for file in files if file.tasks]
+    return {split["name"]: _reading(file) for split, file in zip(manifest["splits"], there, strict=True)}
+
+
+def _reading(file: TaskFile) -> ParsedFile:
+    examples = tuple(Example(raw=task.raw, line=task.line, value={}) for task in file.tasks)
+    return ParsedFile(path=file.path, examples=examples, problems=())
 
 
 def find_task(files: Sequence[TaskFile], wanted: str) -> tuple[TaskFile, Task]:

@@ -83,6 +83,10 @@ def table_of(document: Document) -> UnitTable:
         repeats=document["repeats"],
         since={evaluator["name"]: evaluator.get("since", 0) for evaluator in evaluators},
         sound_since={evaluator["name"]: evaluator.get("sound_since", 0) for evaluator in evaluators},
+        models_sound_since={
+            model["name"]: model.get("sound_since", 0)
+            for model in current(document.get("models", ())).values()
+        },
         versions=versions_of(document),
     )
 

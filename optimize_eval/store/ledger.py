@@ -38,6 +38,7 @@ class UnitTable:
     repeats: int
     since: Mapping[str, int] = field(default_factory=dict)  # where records of an evaluator as it is now begin
     sound_since: Mapping[str, int] = field(default_factory=dict)  # and where it can have changed
+    models_sound_since: Mapping[str, int] = field(default_factory=dict)  # the same of models
     versions: Versions | None = None
 
     @classmethod
@@ -61,6 +62,7 @@ class Ledger:
         self._offsets = array("q")
         self._lengths = array("I")
         self.changed: set[str] = set()  # evaluators whose files changed while they were called
+        self.changed_models: set[str] = set()  # and models
         self._has_header = False
         self.end = 0  # where the last whole line of the journal ends
         self.spending = Spending()  # of all records, those that do not count any more included
@@ -175,11 +177,12 @@ class Ledger:
         self._has_header = self._has_header or "plan" in record
         for usage in record["usage"] if _is_usage(record.get("usage")) else ():  # of a recheck
             self.spending.take(usage, [usage])
-        changed = record.get("changed", [])
         self.changed.update(
-            name
-            for name in (changed if isinstance(changed, list) else ())
-            if isinstance(name, str) and entry.offset >= self._sound_since(name)
+            name for name in _names_in(record, "changed") if entry.offset >= self._sound_since(name)
+        )
+        sound = self.table.models_sound_since
+        self.changed_models.update(
+            name for name in _names_in(record, "changed_models") if entry.offset >= sound.get(name, 0)
         )
 
     def _sound_since(self, evaluator: str) -> int:
@@ -196,6 +199,11 @@ class Ledger:
 def is_unranked(record: Mapping[str, Any]) -> bool:
     """Return True if what was answered is no number, and never was to be one."""
     return record["score"] is None and record.get("unranked") is True
+
+
+def _names_in(record: Mapping[str, Any], key: str) -> list[str]:
+    names = record.get(key)
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _is_whole(record: Mapping[str, Any]) -> bool:

@@ -58,8 +58,12 @@ class View:
 
     @property
     def changed(self) -> set[str]:
-        """Name the evaluators that were not one program throughout."""
-        return self.ledger.changed.intersection(self.layout.evaluators)
+        """Name the evaluators, and the models, that were not one program throughout."""
+        return self.ledger.changed.intersection(self.layout.evaluators) | self.changed_models
+
+    @property
+    def changed_models(self) -> set[str]:
+        return self.ledger.changed_models.intersection(filter(None, self.layout.task_models))
 
     @property
     def is_complete(self) -> bool:

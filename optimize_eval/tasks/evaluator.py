@@ -1,12 +1,14 @@
 """A task as an evaluator: render → model → post-process → score. What goes wrong says at which stage.
 
-The example is a record of a task file, the candidate a text that stands before the prompt. Which metric
-scores is said by the record; making its evaluator live is connect's, which is handed in.
+The example is a record of a task file, the candidate a text that stands before the prompt. The task model is
+a model, or the name of one of those that all evaluators of a bench share. Which metric scores is said by the
+record; making its evaluator live is connect's, which is handed in.
 """
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -20,7 +22,7 @@ from optimize_eval.tasks.jsonl.processing import post_process
 from optimize_eval.tasks.lives import Lives, stage
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
-from optimize_eval.tasks.under_test.remembered import RememberedModel
+from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
 from optimize_eval.tasks.under_test.table import WHAT_THERE_IS, connect_model
 
 Connect = Callable[[EvaluatorSpec], Evaluator]
@@ -35,6 +37,7 @@ class _TaskCall(NamedTuple):
     prompt: Prompt
     model: str
     payload: Payload
+    key: bytes  # what the reply is found by where it is written down; empty where it is not
 
 
 class TaskEvaluator:
@@ -45,9 +48,10 @@ class TaskEvaluator:
         self._task = tasks_of(spec)
         self._connect = connect
         self._specs = {scorer.name: scorer for scorer in self._task.scorers}
+        self._models = {model.name: model for model in self._task.models}
         self._lives = Lives()
-        if self._task.model:
-            self._model(self._task.model)  # what is wrong with it is to be known before any call
+        for model in [self._task.model] if self._task.model else self._models:
+            self._model(model)  # what is wrong with it is to be known before any call
 
     @property
     def note(self) -> str:
@@ -57,15 +61,31 @@ class TaskEvaluator:
     @property
     def capacity(self) -> Capacity:
         """What its models can take, in batches as small as was wanted."""
-        capacity = self._lives.capacity
+        return self._in_batches(self._lives.capacity)
+
+    def capacity_of(self, task_model: str) -> Capacity:
+        """Say what one of its models can take."""
+        return self._in_batches(self._model(task_model).capacity)
+
+    def _in_batches(self, capacity: Capacity) -> Capacity:
         return capacity._replace(batch=min(capacity.batch, self._task.batch_size or capacity.batch))
 
     def call(self, payload: Payload, deadline: float) -> Answered:
         least = (deadline - time.monotonic()) * _LEAST_SHARE
         called = self._read(payload)
         with stage("model"):
-            output = self._model(called.model).generate(called.prompt, deadline)
+            output = self._reply(called, deadline)
         return self._scored(called, output, max(deadline + output.spent.waited, time.monotonic() + least))
+
+    def _reply(self, called: _TaskCall, deadline: float) -> Output:
+        model = self._model(called.model)
+        if not isinstance(model, SharedModel):
+            return model.generate(called.prompt, deadline)
+        try:
+            return model.reply(called.prompt, called.key)
+        except EvaluationError as error:
+            error.output = called.key.hex()
+            raise
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         """Let the model answer in batches if it takes them, then score one after the other."""
@@ -94,7 +114,10 @@ class TaskEvaluator:
             )
         text = f"{payload.candidate}\n\n{task.prompt}" if payload.candidate else task.prompt
         prompt = Prompt(text=text, id=task.id, repeat=payload.repeat)
-        return _TaskCall(task, prompt, self._task.model or payload.task_model or "", payload)
+        name = self._task.model or payload.task_model or ""
+        model = self._model(name) if self._models else None
+        key = model.key(prompt) if isinstance(model, SharedModel) else b""
+        return _TaskCall(task, prompt, name, payload, key)
 
     def _loaded(self, payload: Payload) -> Task | None:
         """Find the task that a payload's example is, where its file was read before the first call."""
@@ -120,6 +143,7 @@ class TaskEvaluator:
     ) -> Answered | EvaluationError:
         try:
             if isinstance(output, EvaluationError):
+                output.output = called.key.hex()
                 with stage("model"):
                     raise output
             return self._scored(called, output, time.monotonic() + timeout)
@@ -136,13 +160,14 @@ class TaskEvaluator:
                 scored = self._metric(metric).call(question, deadline)
         except EvaluationError as error:
             error.side_info = self._side_info(error.side_info, metric, output, prediction)
-            error.spent = output.spent + error.spent
+            error.spent, error.output = output.spent + error.spent, called.key.hex()
             raise
         side_info = self._side_info(scored.side_info, metric, output, prediction)
         spent = output.spent if scored.spent is NOTHING else output.spent + scored.spent
+        key = called.key.hex()
         if isinstance(scored, Skip):
-            return Skip(why=scored.why, side_info=side_info, stderr=output.stderr, spent=spent)
-        return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent)
+            return Skip(why=scored.why, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
+        return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
 
     def _side_info(
         self, side_info: Mapping[str, Any], metric: str, output: Output, prediction: str
@@ -164,7 +189,19 @@ class TaskEvaluator:
             raise EvaluationError(
                 FailureKind.MODEL_ERROR, "no model is named", hint=f"give --task-model: {WHAT_THERE_IS}"
             )
-        return RememberedModel(text, self._spec) if self._task.outputs else connect_model(text, self._spec)
+        if self._models:
+            return self._make_named(text)
+        return connect_model(text, self._spec)
+
+    def _make_named(self, name: str) -> ModelUnderTest:
+        """Make one of the models live, or take part in it where another evaluator has it live."""
+        if name not in self._models:
+            there = ", ".join(self._models)
+            raise EvaluationError(FailureKind.INTERNAL, f"{name!r} is not among the models: {there}")
+        model = replace(self._models[name], keep_stderr=self._spec.keep_stderr)
+        if not tasks_of(model).outputs:
+            return connect_model(tasks_of(model).model, model)
+        return shared_model(model, is_stored=self._task.is_stored)
 
     def _make_metric(self, name: str) -> Evaluator:
         if name not in self._specs:

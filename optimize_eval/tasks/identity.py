@@ -5,7 +5,7 @@ a scorer is identified is handed in, for it may be of any kind.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -50,11 +50,16 @@ def identify(spec: EvaluatorSpec, identify_scorer: Identify) -> Identity:
     )
     return Identity(
         name=spec.name,
-        text=model.text if model else f"task:{Path(spec.text).name}",
+        text=model.text if model else _text_of(spec, scorers),
         files=tuple(dict.fromkeys(files)),
         sha256=_sha256([model and model.sha256, [(name, known.sha256) for name, known in scorers]]),
         model=model.sha256 if model else "",
     )
+
+
+def _text_of(spec: EvaluatorSpec, scorers: Sequence[tuple[str, Identity]]) -> str:
+    """Write down what scores: a task file, or who does so in the place of its metrics."""
+    return scorers[0][1].text if tasks_of(spec).scorer else f"task:{Path(spec.text).name}"
 
 
 def has_changed(spec: EvaluatorSpec, known: Identity, identify_scorer: Identify) -> bool:

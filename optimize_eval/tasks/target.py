@@ -14,7 +14,7 @@ if TYPE_CHECKING:  # a program as a model needs no HTTP client
 
 @frozen
 class Tasks:
-    """A model under test and its scorers.
+    """A model under test and its scorers; or the scorers of what several models reply.
 
     A program as a model is run with what the EvaluatorSpec around it says of folder, environment, timeout,
     workers and keeping alive.
@@ -23,6 +23,8 @@ class Tasks:
     kind: ClassVar[str] = "task"
     model: str = ""  # as it was written; empty: each payload's task model
     metrics: tuple[EvaluatorSpec, ...] = ()  # by their names, which are the metrics' ids
+    models: tuple[EvaluatorSpec, ...] = ()  # of which a payload's task model names one
+    is_stored: bool = False  # replies are read where they were written down, and no model is called
     outputs: str = ""  # where what models say is written down; empty: nowhere
     known_as: "Identity | None" = None  # the model's, where it was digested already
     replayed: str = ""  # whose recorded outputs count, by identity, where a file has several of one name

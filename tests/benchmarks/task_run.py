@@ -5,16 +5,17 @@ import sys
 import tempfile
 from pathlib import Path
 
-from optimize_eval.candidates import Candidate
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.kinds.task import task_spec
+from optimize_eval.kinds.task import scorer_spec, task_spec
 from optimize_eval.rows.datasets import load_examples
 from optimize_eval.run.described import manifest_of
-from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.stop import Stop
+from optimize_eval.session.benches import bench_plan
+from optimize_eval.session.replying.identities import with_outputs_in
+from optimize_eval.session.replying.models import identified
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.target import Tasks
@@ -70,13 +71,14 @@ def _record(number: int) -> str:
 
 
 def _run(folder: Path, path: Path) -> None:
-    tasks = load_tasks(path)
-    model = f"cmd:{sys.executable} {PROGRAMS / 'model.py'}"
-    task = Tasks(outputs=str(folder / OUTPUTS))
-    spec = task_spec(model, [one.evaluator for one in tasks.tasks], EvaluatorSpec(workers=2), task)
+    tasks, how = load_tasks(path), EvaluatorSpec(workers=2)
+    spec = task_spec(f"cmd:{sys.executable} {PROGRAMS / 'model.py'}", (), how, Tasks())
+    models = with_outputs_in(str(folder / OUTPUTS), [identified(spec)])
+    metrics = [one.evaluator for one in tasks.tasks]
+    scorer = scorer_spec(tasks.name, path.name, metrics, Tasks(models=models), how, sandbox="")
     (examples,) = load_examples([path])
     source = SplitSource(name=tasks.name, file=path.name, examples=examples)
-    plan = plan_run([spec], [Candidate(name="none")], [source])
+    plan = bench_plan({tasks.name: [scorer]}, models, [source], repeats=1, seed=0)
     with locked(folder):
         stored = open_run(folder, plan, manifest_of(plan, {}, {}), fresh=False)
         runner = Runner(plan, stored.ledger, Settings(slots=8), stop=Stop(), watch=lambda _progress: None)

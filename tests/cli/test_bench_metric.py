@@ -36,9 +36,9 @@ def test_an_own_metric_gives_the_board_that_rescore_gives(cli: Cli, tmp_path: Pa
     again = cli(*bench, "run", "-e", SHORT, env=calls)
     assert (again.status, "\n by short\n" in again.stdout) == (0, True), again.stderr
     assert len((tmp_path / "calls").read_text().splitlines()) == 12
-    assert (
-        orjson.loads((tmp_path / "run" / "run.json").read_bytes())["selection"]["added"][0] == "often.short"
-    )
+    selection = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["selection"]
+    assert (selection["evaluators"], selection["added"]) == (["sums", "short"], ["short"])
+    assert selection["task_models"] == ["often", "silent"]
 
 
 def test_an_own_metric_has_gates_and_stands_in_every_report(cli: Cli, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from optimize_eval import shipped
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import identify
 from optimize_eval.session.benches import Benchmark
+from optimize_eval.session.replying.identities import identity_of
 from optimize_eval.sweepfile import spec_of
 from optimize_eval.sweepfile.reading import read_evaluator
 from optimize_eval.tasks import load_tasks
@@ -73,13 +74,14 @@ DIGESTS = {
     "shipped": "6580c6d2aed93bcc",
     "task": "6f0aeb4db479660d",
     "judge of some": "0193438857dd6017",
-    "cmd": "84857f5cf155b030",
-    "http": "32ba5077b530ab9f",
-    "replay": "cb4959178e384054",
-    "replay one": "f1f3ee3ca8d7c18a",
-    "toy": "c888ed16e0109a14",
-    "provider": "51a8ee5634277872",
-    "table": "bc15aa5fa68f1e51",
+    "cmd": "a0b4afd361d65dd1",
+    "http": "9124967d8f1caa96",
+    "replay": "d84ba4a8fbfaea44",
+    "replay one": "62a2d71d5125f59b",
+    "toy": "5661ef430a8dd15e",
+    "provider": "f169e6c6652b6d12",
+    "table": "489ffba4c4f4b7ae",
+    "task of a bench": "4a84e2abe1d702ca",
     "judge hiding": "6daa985bbca4717c",
 }
 
@@ -110,12 +112,14 @@ def test_an_evaluator_is_what_it_was() -> None:
 
 @pytest.mark.usefixtures("project")
 def test_a_model_of_a_bench_is_what_it_was() -> None:
+    """By this its replies are found in outputs.jsonl, also in benches of earlier versions."""
     how = EvaluatorSpec(environment={"A": "1"})
     bench = Benchmark(files=(), models=list(MODELS.values()), how=how, temperature=0.5, max_tokens=9)
-    found = dict(
-        zip(MODELS, map(digest, map(identify, bench.specs([load_tasks("tasks.jsonl")]))), strict=True)
-    )
+    models = bench.model_specs()
+    found = {name: identity_of(model).sha256[:16] for name, model in zip(MODELS, models, strict=True)}
     assert found == {name: DIGESTS[name] for name in MODELS}
+    (scorer,) = bench.scorers([load_tasks("tasks.jsonl")], models)
+    assert digest(identify(scorer)) == DIGESTS["task of a bench"]
 
 
 @pytest.mark.usefixtures("project")

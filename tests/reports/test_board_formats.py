@@ -79,7 +79,11 @@ def test_csv_has_a_row_for_each_model_overall_by_category_and_by_task(
 def test_jsonl_are_the_records(here: Cli) -> None:
     rows = read_jsonl(here("report", "run", "--format", "jsonl").stdout)
     assert len(rows) == 3 * 22
-    assert {row["evaluator"] for row in rows} == {"toy", "often", "silent"}
+    assert {row["task_model"] for row in rows} == {"toy", "often", "silent"}
+    assert {(row["evaluator"], row["split"]) for row in rows} == {
+        ("sums", "sums.jsonl"),
+        ("tasks", "tasks.jsonl"),
+    }
 
 
 def test_markdown_has_the_verdict_models_with_intervals_tasks_and_failures(

@@ -63,6 +63,48 @@ def test_it_is_compared_with_a_bench_of_today(cli: Cli, former: Path) -> None:
     }
 
 
+def test_its_own_command_goes_on_from_its_replies(cli: Cli, former: Path) -> None:
+    """Scored as today, where a model had failed called again, and what was spent and said is kept."""
+    before, replies = board_in(former), (former / "outputs.jsonl").read_bytes()
+    (former.parent / "model.sh").write_text((former.parent / "model.sh").read_text())  # as it was
+    done = cli(*COMMAND, "--out", "benched", "--json")
+    assert done.status == 0, done.stderr
+    assert "note: an earlier version began this bench" in done.stderr
+    assert "left out" not in done.stderr
+    assert (former / "outputs.jsonl").read_bytes() == replies, "no model that had replied was called"
+    assert timeless(board_in(former)["models"]) == timeless(before["models"])
+    assert [*done.json["boards"]] == ["short"]
+    checked = cli("report", "benched", "--check")
+    assert (checked.status, checked.stdout.split(", ")[1]) == (0, "0 differ\n"), checked.stdout
+    assert "left out" not in checked.stderr
+    again = cli(*COMMAND, "--model", "f=toy", "--out", "benched")
+    assert (again.status, "an earlier version" in again.stderr) == (0, False), again.stderr
+
+
+def test_it_is_finished_where_it_was_not(cli: Cli, former: Path) -> None:
+    """A journal that a kill cut off: its board is as if nothing had happened, and replies are not lost."""
+    before = board_in(former)
+    journal = (former / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (former / "journal.jsonl").write_bytes(b"".join(journal[:9]))
+    for name in ("leaderboard.json", "leaderboard.short.json", "summary.json"):
+        (former / name).unlink()
+    told = cli("report", "benched")
+    assert (told.status, "of 42 calls done" in told.stdout or "calls" in told.stdout) == (0, True), (
+        told.stderr
+    )
+    assert cli(*COMMAND, "--out", "benched").status == 0
+    assert timeless(board_in(former)["models"]) == timeless(before["models"])
+    assert cli("report", "benched", "--check").status == 0
+
+
+def test_its_replies_are_reused(cli: Cli, former: Path) -> None:
+    done = cli(*BENCH, "--out", "now", "--reuse", "benched")
+    assert done.status == 0, done.stderr
+    assert "replies of models in benched reused" in done.stderr
+    replies = (former / "outputs.jsonl").read_bytes().splitlines()
+    assert {*(former.with_name("now") / "outputs.jsonl").read_bytes().splitlines()} <= {*replies}
+
+
 def test_it_is_rescored(cli: Cli, former: Path) -> None:
     before = board_in(former)
     done = cli("rescore", "benched", "-e", "long=@length_limit --min 1", "--json")

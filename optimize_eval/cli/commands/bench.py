@@ -60,7 +60,7 @@ def bench(
     prepared = prepare_bench(benchmark, handling, output.say, out=place.out, gates=gates_of(demanded))
     if one_task.show is not None:
         task = find_task(prepared.files, one_task.show)
-        show_task.show(prepared.plan.specs, *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
+        show_task.show(prepared.shown(task[0]), *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
         return
     host = Terminal(quiet=shown.quiet)
     with viewed(prepared.folder, is_wanted=seen.view):

@@ -1,7 +1,7 @@
 """`bench --show ID`: one task step by step: prompt, output, prediction, score, and what the metric says."""
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,10 +28,10 @@ _FAILED = 4  # as a bench whose models all fail
 _OF_THE_TASK = ("thoughts", "output", "prediction", "metric")  # of the side info: told as steps of their own
 
 
-def show(specs: Sequence[EvaluatorSpec], file: TaskFile, task: Task, outputs: Path, *, as_json: bool) -> None:
-    """Go through one task with each model; outputs that the run has are used."""
+def show(spec: EvaluatorSpec, file: TaskFile, task: Task, outputs: Path, *, as_json: bool) -> None:
+    """Go through one task with each model of its evaluator; outputs that the run has are used."""
     with _held(outputs) as path, owned_processes():
-        models = [(spec.name, _ask(spec, task, path)) for spec in specs]
+        models = [(model.name, _called(spec, model, task, path)) for model in tasks_of(spec).models]
     told = {
         "schema": SCHEMA,
         "task": task.id,
@@ -61,12 +61,12 @@ def _held(outputs: Path) -> Iterator[str]:
         yield str(outputs.absolute())
 
 
-def _ask(spec: EvaluatorSpec, task: Task, outputs: str) -> Outcome:
-    known = replace(spec, target=replace(tasks_of(spec), outputs=outputs, tells_thoughts=True))
-    evaluator = connect(known)
+def _called(spec: EvaluatorSpec, model: EvaluatorSpec, task: Task, outputs: str) -> Outcome:
+    known = replace(model, target=replace(tasks_of(model), outputs=outputs))
+    evaluator = connect(replace(spec, target=replace(tasks_of(spec), models=(known,))))
     try:
-        payload = Payload(candidate="", example=task.raw, line=task.line)
-        return attempt(evaluator, payload, spec.timeout, spec.retries or 0)
+        payload = Payload(candidate="", example=task.raw, line=task.line, task_model=model.name)
+        return attempt(evaluator, payload, spec.timeout, model.retries or 0)
     finally:
         evaluator.close()
 

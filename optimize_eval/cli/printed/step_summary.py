@@ -8,6 +8,8 @@ import typer
 from optimize_eval.cli import output
 from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.board.cells import name_of
+from optimize_eval.findings.shapes.summary import FailureGroup
 from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.reports import annotations, markdown
 from optimize_eval.reports.board import markdown as board_markdown
@@ -41,7 +43,12 @@ def write_board(bench: BenchReport) -> None:
         write(bench.as_run())
         return
     _append(board_markdown.render(bench.boards, bench.gates, bench.name, bench.note))
-    output.annotate(annotations.lines(summarise_stored(bench.stored), bench.gates))
+    layout = bench.stored.layout
+
+    def model(failures: FailureGroup) -> str:
+        return name_of(failures.evaluator, failures.task_model, layout)
+
+    output.annotate(annotations.lines(summarise_stored(bench.stored), bench.gates, model))
 
 
 def _append(text: str) -> None:

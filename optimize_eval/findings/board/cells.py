@@ -1,6 +1,9 @@
 """Which cells of a bench hold the scores of a model, by split: what knows how a bench is laid out.
 
-Here models are a bench's evaluators; who scored their outputs once more are evaluators named MODEL.SCORER.
+A bench's models are its task models. Each task, a split, has scorers, evaluators that are for it alone; the
+first of them is the board's. An evaluator that was added scores the replies to all tasks once more. In
+benches of earlier versions models were evaluators, and who scored their outputs once more was named
+MODEL.SCORER.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
+from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 
 
@@ -22,11 +26,47 @@ class BenchedModel:
 
 
 def benched_models(run: StoredRun) -> tuple[BenchedModel, ...]:
-    """List the models of a bench as they were named."""
-    return scored_by(run, {entry["name"]: entry["name"] for entry in run.manifest["evaluators"]})
+    """List the models of a bench as they were named, with the scores of the tasks' own scorers."""
+    if is_of_former_layout(run.manifest):
+        return former_models(run, {entry["name"]: entry["name"] for entry in run.manifest["evaluators"]})
+    layout = run.layout
+    scorers = {
+        split: name for name in reversed(layout.evaluators) for split in layout.splits_of.get(name, ())
+    }
+    return _scored_by(run, scorers)
 
 
-def scored_by(run: StoredRun, names: Mapping[str, str]) -> tuple[BenchedModel, ...]:
+def models_scored_by(run: StoredRun, evaluator: str) -> tuple[BenchedModel, ...]:
+    """List the models with the scores of an evaluator for all tasks; each model once."""
+    models = _scored_by(run, {split.name: evaluator for split in run.layout.splits_for(evaluator)})
+    distinct = {entry["sha256"]: entry["name"] for entry in reversed(run.manifest["models"])}
+    return tuple(model for model in models if model.name in distinct.values())
+
+
+def is_of_former_layout(manifest: Manifest) -> bool:
+    """Return True if a bench is one of an earlier version, whose models were its evaluators."""
+    return not manifest.get("models")
+
+
+def _scored_by(run: StoredRun, scorers: Mapping[str, str]) -> tuple[BenchedModel, ...]:
+    """List the models with the scores of one evaluator for each split."""
+    changed = run.ledger.changed.intersection(scorers.values())
+    return tuple(
+        BenchedModel(
+            name=entry["name"],
+            text=entry["text"],
+            cells={
+                cell.split: cell
+                for cell in run.layout.cells
+                if (cell.evaluator, cell.task_model) == (scorers.get(cell.split), entry["name"])
+            },
+            has_changed=bool(changed) or entry["name"] in run.ledger.changed_models,
+        )
+        for entry in run.manifest["models"]
+    )
+
+
+def former_models(run: StoredRun, names: Mapping[str, str]) -> tuple[BenchedModel, ...]:
     """List the models by the names of their evaluators."""
     texts = {entry["name"]: entry["text"] for entry in run.manifest["evaluators"]}
     return tuple(
@@ -48,7 +88,14 @@ def is_owed(run: StoredRun, model: BenchedModel) -> bool:
 
 def model_names(layout: Layout) -> tuple[str, ...]:
     """Name the models of a bench that is planned."""
-    return layout.evaluators
+    return tuple(map(str, layout.task_models)) if layout.splits_of else layout.evaluators
+
+
+def name_of(evaluator: str, task_model: str | None, layout: Layout) -> str:
+    """Name a model as a board does; with its scorer, where that is not the task's own, as in gates."""
+    if task_model is None:
+        return evaluator
+    return task_model if evaluator in layout.splits_of else f"{task_model}.{evaluator}"
 
 
 def _cells_of(layout: Layout, evaluator: str) -> Iterator[tuple[str, Cell]]:

@@ -36,11 +36,44 @@ def expected_boards(folder: Path, run: JournaledRun) -> dict[str, Told]:
     return found
 
 
+class _Place:
+    """Where the scores of a model are: cells by split, of these evaluators."""
+
+    def __init__(
+        self, name: str, cells: dict[str, CellRecords], evaluators: set[str], *, changed: bool
+    ) -> None:
+        self.name, self.cells, self.evaluators, self.changed = name, cells, evaluators, changed
+
+
+def _places(stored: Told, run: JournaledRun, scorer: str) -> list[_Place]:
+    """Find the models in the order of the run; `scorer` is empty, or its name behind a dot."""
+    names = [model["adapter"] for model in stored["models"]]
+    if run.task_models == [None]:  # an earlier version: models are evaluators
+        there = [one for one in run.evaluators if any(one == f"{name}{scorer}" for name in names)]
+        return [_former(run, one, one.removesuffix(scorer) if scorer else one) for one in there]
+    by_split = {
+        split: scorer[1:] or next(one for one in run.evaluators if split in run.own_splits.get(one, ()))
+        for split in run.splits
+    }
+    return [_place(run, model, by_split) for model in run.task_models if model in names]
+
+
+def _former(run: JournaledRun, evaluator: str, name: str) -> _Place:
+    cells = {split: run.cells[evaluator, None, split, run.candidates[0]] for split in run.splits}
+    return _Place(name, cells, {evaluator}, changed=evaluator in run.changed)
+
+
+def _place(run: JournaledRun, model: str | None, by_split: dict[str, str]) -> _Place:
+    cells = {split: run.cells[one, model, split, run.candidates[0]] for split, one in by_split.items()}
+    evaluators = {*by_split.values()}
+    is_changed = bool(evaluators.intersection(run.changed)) or model in run.changed_models
+    return _Place(str(model), cells, evaluators, changed=is_changed)
+
+
 def _board(stored: Told, run: JournaledRun, scorer: str) -> Told:
     tasks = list(_tasks(stored, run))
-    names = [model["adapter"] for model in stored["models"]]
-    there = [name for name in run.evaluators if any(name == f"{one}{scorer}" for one in names)]
-    models = [_model(run, name, name.removesuffix(scorer) if scorer else name, tasks) for name in there]
+    places = _places(stored, run, scorer)
+    models = [_model(run, place, tasks) for place in places]
     pairs = pairs_of(models, run.seed)
     for model in models:
         model["win_rate"] = win_rate(model["adapter"], pairs)
@@ -51,7 +84,7 @@ def _board(stored: Told, run: JournaledRun, scorer: str) -> Told:
     top = {key: first[key] for key in ("overall_score", "adapter", "tasks")}
     for model in models:
         del model["values"], model["lows"], model["highs"]
-    return {**top, "models": ranked, "pairs": pairs, "changed": [n for n in there if n in run.changed]}
+    return {**top, "models": ranked, "pairs": pairs, "changed": [one.name for one in places if one.changed]}
 
 
 def _tasks(stored: Told, run: JournaledRun) -> list[BoardTask]:
@@ -66,8 +99,8 @@ def _tasks(stored: Told, run: JournaledRun) -> list[BoardTask]:
     return found
 
 
-def _model(run: JournaledRun, evaluator: str, name: str, tasks: Sequence[BoardTask]) -> Told:
-    cells = {split: run.cells[evaluator, None, split, run.candidates[0]] for split in run.splits}
+def _model(run: JournaledRun, place: _Place, tasks: Sequence[BoardTask]) -> Told:
+    cells = place.cells
     entries = [_entry(task, cells[task.split]) for task in tasks]
     values = [list(task.of(cells[task.split].means)) for task in tasks]
     lows, highs = (
@@ -77,7 +110,7 @@ def _model(run: JournaledRun, evaluator: str, name: str, tasks: Sequence[BoardTa
     scored, failed = sum(cell.scored for cell in cells.values()), kinds.total()
     overall = _overall(values)
     return {
-        "adapter": name,
+        "adapter": place.name,
         "overall_score": overall["mean"],
         **{key: overall[key] for key in (*_OF_S, "df")},
         "on_tasks_like_these": _elsewhere(values),
@@ -89,7 +122,7 @@ def _model(run: JournaledRun, evaluator: str, name: str, tasks: Sequence[BoardTa
         "coverage": scored / (scored + failed) if scored + failed else 1.0,
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
-        **told_of_model(run.replies, evaluator),
+        **told_of_model(_replies(run, place)),
         "not_run": [
             entry["task"]
             for entry, task in zip(entries, tasks, strict=True)
@@ -101,6 +134,14 @@ def _model(run: JournaledRun, evaluator: str, name: str, tasks: Sequence[BoardTa
         "lows": lows,
         "highs": highs,
     }
+
+
+def _replies(run: JournaledRun, place: _Place) -> list[Told]:
+    return [
+        one
+        for one in run.replies
+        if one["evaluator"] in place.evaluators and one["task_model"] in {None, place.name}
+    ]
 
 
 def _entry(task: BoardTask, cell: CellRecords) -> Told:

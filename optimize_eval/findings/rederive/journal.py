@@ -116,6 +116,7 @@ class JournaledRun:
     replies: list[dict[str, Any]]
     judges: dict[str, str]
     changed: list[str]
+    changed_models: list[str]
     known: int
     size: int
     calls: list[dict[str, Any]]  # of models, each with the axes of its record
@@ -157,7 +158,11 @@ def read(folder: Path) -> JournaledRun:
     manifest = read_axes(folder / "run.json")
     entries = [*manifest["evaluators"], *manifest["additions"]]
     calls: list[dict[str, Any]] = []
-    records, changed = _records(folder / "journal.jsonl", entries, manifest.get("counts"), calls)
+    models = [one for one in manifest.get("models", ()) if not one.get("superseded")]
+    records, changed, changed_models = _records(
+        folder / "journal.jsonl", entries, models, manifest.get("counts"), calls
+    )
+    changed_models.intersection_update(manifest["task_models"])
     splits = [_split(one) for one in manifest["splits"]]
     axes = (
         {one["name"] for one in manifest["candidates"]},
@@ -186,7 +191,8 @@ def read(folder: Path) -> JournaledRun:
         cells={},
         replies=[],
         judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
-        changed=sorted(changed.intersection(names)),
+        changed=sorted({*changed.intersection(names), *changed_models}),
+        changed_models=sorted(changed_models),
         known=sum(done[name] for name in names),
         size=sum(shares[name] for name in names),
         calls=calls,
@@ -216,14 +222,17 @@ def _is_named(key: tuple[Any, ...], axes: tuple[set[Any], ...], repeats: int) ->
 def _records(
     path: Path,
     entries: list[dict[str, Any]],
+    models: list[dict[str, Any]],
     counts: Callable[[dict[str, Any]], bool] | None,
     calls: list[dict[str, Any]],
-) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str]]:
-    """Give the newest record of each unit; a line without an end is none yet."""
+) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str], set[str]]:
+    """Give the newest record of each unit, and which evaluators and models changed; a torn line is none."""
     since = {one["name"]: one.get("since", 0) for one in entries}
     sound = {one["name"]: one.get("sound_since", 0) for one in entries}
     records: dict[tuple[Any, ...], dict[str, Any]] = {}
+    sound_models = {one["name"]: one.get("sound_since", 0) for one in models}
     changed: set[str] = set()
+    changed_models: set[str] = set()
     offset = 0
     with path.open("rb") as journal:
         for line in journal:
@@ -233,11 +242,13 @@ def _records(
             if "outcome" not in record:
                 told = record.get("changed", [])
                 changed.update(name for name in told if offset >= max(since.get(name, 0), sound.get(name, 0)))
+                told = record.get("changed_models", [])
+                changed_models.update(name for name in told if offset >= sound_models.get(name, 0))
             elif offset >= since.get(record["evaluator"], 0) and (counts is None or counts(record)):
                 where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
                 records[*where, record.get("line"), record["repeat"]] = record
             offset += len(line)
-    return records, changed
+    return records, changed, changed_models
 
 
 def _fill(run: JournaledRun, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:

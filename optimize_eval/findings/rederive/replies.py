@@ -29,9 +29,8 @@ def told_of(where: Told, records: list[Record]) -> Told | None:
     return {**where, **told, "answered_by": dict(counted)}
 
 
-def told_of_model(replies: list[Told], evaluator: str) -> Told:
-    """Say how many replies of a model were cut off and who gave them, where any tell."""
-    mine = [one for one in replies if one["evaluator"] == evaluator]
+def told_of_model(mine: list[Told]) -> Told:
+    """Say how many of a model's replies were cut off and who gave them, where any tell."""
     cut_off = sum(one["cut_off"] for one in mine)
     thoughts = sum(one.get("with_thoughts", 0) for one in mine)
     names = sum((Counter(one["answered_by"]) for one in mine), Counter[str]())

@@ -83,7 +83,7 @@ def summarise_stored(run: StoredRun) -> Summary:
     """Compute the summary of a run on disk."""
     left_out = left_out_of(run)
     layout = without(run.layout, left_out)
-    changed = run.ledger.changed.intersection(layout.evaluators)
+    changed = run.ledger.of(layout).changed
     with run.reader() as reader:
         summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
     spent = run.ledger.ledger.spending.to_dict()

@@ -162,11 +162,11 @@ def _compares(axes: ComparedAxes) -> str:
     sizes = [f"{name} {many:,}" for name, many in axes.splits.items()]
     on = "" if [*axes.splits] == [SINGLE] else f"on {_names(sizes)}"
     models = [name for name in axes.task_models if name is not None]
-    parts = (
-        [f"models {_names(axes.evaluators)}", on]
-        if axes.is_bench
-        else [_names(axes.candidates), f"by {_names(axes.evaluators)}", on]
-    )
+    if axes.is_bench:
+        parts = [f"models {_names(models or axes.evaluators)}", on]  # an earlier version had no such axis
+        models = []
+    else:
+        parts = [_names(axes.candidates), f"by {_names(axes.evaluators)}", on]
     parts += [f"with {_names(models)}"] if models else []
     parts += [f"{axes.repeats:,} times"] if axes.repeats > 1 else []
     return " · ".join(filter(None, parts))

@@ -8,7 +8,8 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import named_apart
 from optimize_eval.kinds.task import check_one_base, task_spec
 from optimize_eval.sweepfile import SUFFIX
-from optimize_eval.tasks.target import Tasks
+from optimize_eval.tasks.identity import identify_model
+from optimize_eval.tasks.target import Tasks, tasks_of
 
 if TYPE_CHECKING:  # which loads an HTTP client
     from optimize_eval.sweepfile.models import NamedModel
@@ -32,6 +33,12 @@ def model_specs(
         check_one_base(text for text in texts if not text.endswith(SUFFIX) and text not in known)
     scorers = tuple(metrics)
     return named_apart(spec for text in texts for spec in _models(text, how, task, scorers, sandbox, known))
+
+
+def identified(model: EvaluatorSpec) -> EvaluatorSpec:
+    """Digest what a model is, once for all evaluators."""
+    task = tasks_of(model)
+    return replace(model, target=replace(task, known_as=identify_model(task.model, model)))
 
 
 def _models(

@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.candidates import Candidate
-from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.programs.identity import Identity
 from optimize_eval.run.plan import Plan
-from optimize_eval.run.replan import models_of
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
+from optimize_eval.session.replying.identities import identity_of, stored_models, with_outputs_in
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.tasks.definitions.target import defined_of
-from optimize_eval.tasks.target import Prompted, Tasks, prompted_of, tasks_of
+from optimize_eval.tasks.target import Prompted, Tasks, prompted_of
 
 if TYPE_CHECKING:  # most runs have no prompts
     from optimize_eval.prompts.files import PromptFile
@@ -44,7 +43,7 @@ class Prompting:
 
     @property
     def identities(self) -> tuple[Identity, ...]:
-        return tuple(replace(identity_of(model), name=model.name) for model in self.models)
+        return tuple(map(identity_of, self.models))
 
     def stored(self) -> dict[str, Any]:
         """Give what run.json keeps of where prompts were, for a later command that needs them again."""
@@ -106,7 +105,7 @@ def load_prompting(
     if not models:
         return None
     from optimize_eval.prompts.files import load_prompts  # noqa: PLC0415  most runs have none
-    from optimize_eval.session.replying.models import model_specs  # noqa: PLC0415  most runs call no model
+    from optimize_eval.session.replying.models import identified, model_specs  # noqa: PLC0415  see around
     from optimize_eval.tasks.extract import extraction_of  # noqa: PLC0415
 
     extraction_of(options.extract or "")
@@ -119,7 +118,7 @@ def load_prompting(
     specs = model_specs(models, replace(how, target=None), task, tables=tables)
     return Prompting(
         prompts=tuple(load_prompts(prompts, options.system)) if prompts else (),
-        models=tuple(map(_identified, specs)),
+        models=tuple(map(identified, specs)),
         extract=options.extract or "",
         system=options.system,
     )
@@ -140,36 +139,16 @@ def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
     target = prompted_of(spec) or defined_of(spec)
     if target is None:
         return spec
-    models = tuple(_keeping(model, path) for model in target.models)
+    models = with_outputs_in(path, target.models)
     if isinstance(target, Prompted):
         return replace(spec, target=replace(target, models=models))
-    keyed = {key: _keeping(model, path) for key, model in target.keyed.items()}
-    return replace(spec, target=replace(target, models=models, keyed=keyed))
-
-
-def _keeping(model: EvaluatorSpec, path: str) -> EvaluatorSpec:
-    return replace(model, target=replace(tasks_of(model), outputs=path))
-
-
-def _identified(model: EvaluatorSpec) -> EvaluatorSpec:
-    """Digest what a model is, once for all evaluators."""
-    from optimize_eval.tasks.identity import identify_model  # noqa: PLC0415  see load_prompting
-
-    task = tasks_of(model)
-    return replace(model, target=replace(task, known_as=identify_model(task.model, model)))
-
-
-def identity_of(model: EvaluatorSpec) -> Identity:
-    """Give what a model was digested to be."""
-    known = tasks_of(model).known_as
-    if known is None:
-        raise UsageError(f"the model {model.name} is not known", hint="name it with --model")
-    return known
+    kept = with_outputs_in(path, target.keyed.values())
+    return replace(spec, target=replace(target, models=models, keyed=dict(zip(target.keyed, kept, strict=True))))
 
 
 def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
     """Let evaluators score the replies that a run has; its models are not called, and may be gone."""
-    models = tuple(_stored_model(entry, str((folder / OUTPUTS).absolute())) for entry in models_of(manifest))
+    models = stored_models(manifest, folder)
     if not models:
         return tuple(specs)
     return tuple(_of_stored(spec, models, manifest["settings"]) for spec in specs)
@@ -184,8 +163,3 @@ def _of_stored(
     from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
 
     return around(spec, models, extract=settings.get("extract", ""), is_stored=True)
-
-
-def _stored_model(known: Identity, outputs: str) -> EvaluatorSpec:
-    target = Tasks(model=known.text, outputs=outputs, known_as=known)
-    return EvaluatorSpec(name=known.name, text=known.text, target=target)

@@ -14,11 +14,14 @@ from optimize_eval.store.document import Document, cell_name, cell_of, cells_amo
 from optimize_eval.store.keys import digest_of, shown_as
 from optimize_eval.store.layout import MOST_UNITS
 from optimize_eval.store.ledger import Ledger
-from optimize_eval.store.manifest import evaluator_change, listed
+from optimize_eval.store.manifest import BENCH, evaluator_change, listed
 
 Entry = Mapping[str, Any]
 
 _SHOWN = 3  # lines of changed examples
+_TAKEN_OVER = (
+    "an earlier version began this bench: what its models replied is scored again, without a call of a model"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +50,8 @@ class Growth:
             "settings": self.wanted["settings"],
         }
         _check_names(grown)
+        if self.known["kind"] == BENCH and None in self.known["selection"]["task_models"]:
+            self.notes.append(_TAKEN_OVER)
         return {**grown, "cells": self._cells(grown)}
 
     def _evaluators(self) -> list[Entry]:
@@ -121,6 +126,7 @@ class Growth:
         self.renamed[axis, name] = former
         if again:
             self.renamed[axis, shown_as(name, digest)] = name
+            again = {**again, **{key: one[key] for key in ("sound_since",) if key in one}}
             self.notes.append(f"{what} {name} is what it was before: its scores from then count again")
         else:
             self.notes.append(f"{what} {name} has changed: the old one keeps its scores as {former}")
@@ -137,16 +143,22 @@ class Growth:
             if old is None:
                 entries[one["name"], one["sha256"]] = one
             elif old["sha256"] == one["sha256"]:
-                continue
-            elif {one["name"], f"model:{one['name']}"} & {*self.replace} or not self.past().is_scored(
-                one["name"]
-            ):
-                self._supersede(entries, old, one, "task_model")
+                if self._is_model_replaced(one["name"]):
+                    entries[one["name"], one["sha256"]] = {**old, **self._sound_again(one["name"])}
+            elif self._is_model_replaced(one["name"]) or not self.past().is_scored(one["name"]):
+                self._supersede(entries, old, {**one, **self._sound_again(one["name"])}, "task_model")
             else:
                 refused[f"model:{one['name']}"] = f"model {one['name']} {evaluator_change(old, one)}"
         if refused:
             raise _contradiction(refused)
         return {"models": [*entries.values()]} if entries else {}
+
+    def _is_model_replaced(self, name: str) -> bool:
+        return name in self.replace or f"model:{name}" in self.replace
+
+    def _sound_again(self, model: str) -> dict[str, int]:
+        """Forget that a model's program changed while it was called: it is another one from here on."""
+        return {"sound_since": self.past().end} if model in self.past().changed_models else {}
 
     def _splits(self) -> list[Entry]:
         splits = {split["name"]: split for split in self.known["splits"]}

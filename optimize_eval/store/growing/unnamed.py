@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from optimize_eval.store.document import Document, everything
-from optimize_eval.store.manifest import evaluators_of, layout_of
+from optimize_eval.store.manifest import BENCH, evaluators_of, layout_of
 from optimize_eval.store.stored import StoredRun
 
 _SHOWN = 3
@@ -20,13 +20,23 @@ def with_everything(run: StoredRun) -> StoredRun:
 def unnamed(document: Document) -> str:
     """Say what the last command left out; empty where that is nothing."""
     every, chosen = everything(document), document["selection"]
+    former = former_evaluators(document)
+    evaluators = [one["name"] for one in evaluators_of(every) if one["name"] not in former]
+    models = [name for name in every["task_models"] if name is not None or not former]
     axes = {
-        "evaluator": ([evaluator["name"] for evaluator in evaluators_of(every)], chosen["evaluators"]),
+        "evaluator": (evaluators, chosen["evaluators"]),
         "candidate": ([candidate["name"] for candidate in every["candidates"]], chosen["candidates"]),
-        "task model": (every["task_models"], chosen["task_models"]),
+        "task model": (models, chosen["task_models"]),
     }
     axis_notes = [_named(axis, _without(names, now)) for axis, (names, now) in axes.items()]
     return "; ".join(filter(None, [*axis_notes, *_examples(document), _repeats(document)]))
+
+
+def former_evaluators(document: Document) -> set[str]:
+    """Name the evaluators of a bench that were its models, in an earlier version that began it."""
+    if document["kind"] != BENCH or None in document["selection"]["task_models"]:
+        return set()
+    return {cell["evaluator"] for cell in document["cells"] if cell["task_model"] is None}
 
 
 def _without(names: Iterable[Any], now: Iterable[Any]) -> list[Any]:

@@ -1,7 +1,8 @@
 """A model whose replies several evaluators score: one live model, and one call for each reply.
 
 A reply that is written down is read back. One that is being made is waited for; one that failed stays failed
-until another session. A model may also be one that is not called, but only read.
+until another session. A model may also be one that is not called, but only read. Several replies may be made
+in one call of the model, where it takes batches: each of them is then as one that was made alone.
 
 How long a reply may take is the model's business, the same whichever evaluator wants it first: its timeout
 counts from its call. Who waits for a reply waits for as long as that.
@@ -10,25 +11,25 @@ counts from its call. Who waits for a reply waits for as long as that.
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeGuard
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, EvaluatorSpec, Waits
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.identity import Identity
-from optimize_eval.retrying import GivenUp, until_answered
-from optimize_eval.spent import NOTHING, Spent, Usage
+from optimize_eval.retrying import FIRST_PAUSE, GivenUp, until_answered
+from optimize_eval.spent import Spent, Usage
 from optimize_eval.tasks.identity import identify_model
 from optimize_eval.tasks.target import tasks_of
+from optimize_eval.tasks.under_test.flights import Flight, result_of, stays
 from optimize_eval.tasks.under_test.model import Output, Prompt
 from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, key_of, open_outputs
 from optimize_eval.tasks.under_test.table import connect_model
 from optimize_eval.tasks.under_test.unpaid import unpaid_in
-
-_PASSING = frozenset({FailureKind.INTERNAL})  # of a call that the end of a session broke off
 
 _Place = tuple[str, str, bool]
 _OPEN: dict[
@@ -37,26 +38,7 @@ _OPEN: dict[
 _OPENING = threading.Lock()
 
 
-class _Flight:
-    """A call that is made, and then what came of it."""
-
-    __slots__ = ("error", "is_over", "output")
-
-    def __init__(self) -> None:
-        self.is_over = threading.Event()
-        self.output: Output | None = None
-        self.error: BaseException | None = None
-
-    def result(self) -> Output:
-        """Wait for the call of somebody else; what it spent is counted there."""
-        self.is_over.wait()
-        if self.output is not None:
-            return replace(self.output, spent=NOTHING)
-        if not isinstance(self.error, EvaluationError):
-            raise GivenUp
-        error = copy(self.error)
-        error.spent = NOTHING
-        raise error
+_BUSY = Capacity(calls=0)
 
 
 class SharedModel:
@@ -70,8 +52,9 @@ class SharedModel:
         self._outputs: Outputs | None = None  # opened late: a run may start over, or copy replies, before
         self._unpaid: set[str] = set()  # keys of replies of which no record says what they took
         self._lock = threading.Lock()
-        self._flights: dict[bytes, _Flight] = {}  # those under way, and those that failed
+        self._flights: dict[bytes, Flight] = {}  # those under way, and those that failed
         self._is_stopping = threading.Event()
+        self._rests_until = 0.0  # its server wants to be left alone until then
 
     @property
     def note(self) -> str:
@@ -79,14 +62,20 @@ class SharedModel:
 
     @property
     def capacity(self) -> Capacity:
-        return Capacity(calls=self._live.capacity.calls) if self._live else Capacity()
+        if self._live is None:
+            return Capacity()
+        return _BUSY if time.monotonic() < self._rests_until else self._live.capacity
 
     def key(self, prompt: Prompt) -> bytes:
         """Give what a reply is found by."""
         return key_of(self._identity.sha256, prompt)
 
     def generate(self, prompt: Prompt, _deadline: float) -> Output:
-        key, outputs = self.key(prompt), self._outputs or self._opened()
+        return self.reply(prompt, self.key(prompt))
+
+    def reply(self, prompt: Prompt, key: bytes) -> Output:
+        """Answer a prompt whose key is known already."""
+        outputs = self._outputs or self._opened()
         if known := outputs.find(key):
             return self._taken_over(key, known)
         if self._live is None:
@@ -94,16 +83,31 @@ class SharedModel:
         with self._lock:
             flight = self._flights.get(key)
             if is_mine := flight is None:
-                flight = self._flights[key] = _Flight()
+                flight = self._flights[key] = Flight()
         return self._made(flight, key, prompt) if is_mine else flight.result()
+
+    def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
+        """Answer several; what has to be made is made in one call of the model."""
+        if self._live is None or len(prompts) == 1:
+            return call_singly(prompts, timeout, self.generate)
+        keys, outputs = [self.key(prompt) for prompt in prompts], self._outputs or self._opened()
+        known = {key: self._taken_over(key, output) for key in keys if (output := outputs.find(key))}
+        mine: dict[bytes, tuple[Flight, Prompt]] = {}
+        others: dict[bytes, Flight] = {}
+        with self._lock:
+            for key, prompt in zip(keys, prompts, strict=True):
+                if key in self._flights and key not in mine:
+                    others[key] = self._flights[key]
+                elif key not in known and key not in mine:
+                    flight = self._flights[key] = Flight()
+                    mine[key] = flight, prompt
+        made = self._made_together(mine, timeout)
+        return [known.get(key) or made.get(key) or result_of(others[key]) for key in keys]
 
     def owe(self, key: bytes) -> None:
         """Take back what a reply took, as no record will say it; who takes the reply over will."""
         with self._lock:
             self._unpaid.add(key.hex())
-
-    def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
-        return call_singly(prompts, timeout, self.generate)
 
     def stop_waiting(self) -> None:
         self._is_stopping.set()
@@ -143,43 +147,103 @@ class SharedModel:
         usages = tuple(map(Usage.from_dict, output.usage))
         return replace(output, spent=Spent(usages=usages).of_reply)
 
-    def _made(self, flight: _Flight, key: bytes, prompt: Prompt) -> Output:
+    def _made(self, flight: Flight, key: bytes, prompt: Prompt) -> Output:
         """Make the call that others wait for, and let them go on whatever comes of it."""
         try:
-            output = flight.output = self._known(key) or self._called(key, prompt)
+            output = self._known(key) or self._called(key, prompt)
         except BaseException as error:
-            flight.error = copy(error)  # who raises it puts more to it
-            if not _stays(error):
-                del self._flights[key]
+            self._land(key, flight, error)
             raise
-        else:
-            del self._flights[key]
-            return output
+        self._land(key, flight, output)
+        return output
+
+    def _made_together(
+        self, mine: Mapping[bytes, tuple[Flight, Prompt]], timeout: float
+    ) -> dict[bytes, Output | EvaluationError]:
+        """Make the calls that others wait for in one, then those again, one by one, that may be retried."""
+        made: dict[bytes, Output | EvaluationError] = {}
+        try:
+            for key, reply in self._called_together(mine, timeout).items():
+                flight, prompt = mine[key]
+                made[key] = self._retried(key, prompt, reply) if _may_be_retried(reply) else reply
+                self._land(key, flight, made[key])
         finally:
-            flight.is_over.set()
+            for key in mine.keys() - made.keys():  # the session ended
+                self._land(key, mine[key][0], GivenUp())
+        return made
+
+    def _land(self, key: bytes, flight: Flight, reply: Output | BaseException) -> None:
+        """Let those who wait for a reply go on, whatever came of it."""
+        if isinstance(reply, BaseException):
+            flight.error = copy(reply)  # who raises it puts more to it
+        else:
+            flight.output = reply
+        if flight.error is None or not stays(flight.error):
+            del self._flights[key]
+        flight.is_over.release()
+
+    def _called_together(
+        self, mine: Mapping[bytes, tuple[Flight, Prompt]], timeout: float
+    ) -> dict[bytes, Output | EvaluationError]:
+        live = self._live
+        if live is None or not mine:
+            return {}
+        started = time.monotonic()
+        replies = live.generate_many([prompt for _, prompt in mine.values()], timeout)
+        seconds = (time.monotonic() - started) / len(replies)
+        return {
+            key: reply if isinstance(reply, EvaluationError) else self._kept(key, prompt, reply, seconds)
+            for (key, (_, prompt)), reply in zip(mine.items(), replies, strict=True)
+        }
+
+    def _retried(self, key: bytes, prompt: Prompt, error: EvaluationError) -> Output | EvaluationError:
+        """Call once more about what failed in a batch, as if it had been called alone."""
+        if not self._spec.retries or error.retry_after is None or error.retry_after >= self._spec.timeout:
+            return error
+        self._pause(max(FIRST_PAUSE, error.retry_after))
+        try:
+            output = self._called(key, prompt, self._spec.retries - 1)
+        except EvaluationError as again:
+            again.spent = error.spent + again.spent
+            return again
+        return replace(output, spent=error.spent + output.spent)
 
     def _known(self, key: bytes) -> Output | None:
         """Look once more: another may have been faster than this call was made."""
         return self._outputs.find(key) if self._outputs else None
 
-    def _called(self, key: bytes, prompt: Prompt) -> Output:
-        live, outputs = self._live, self._outputs
-        if live is None or outputs is None:
+    def _called(self, key: bytes, prompt: Prompt, retries: int | None = None) -> Output:
+        live = self._live
+        if live is None:
             raise _not_stored(self._spec.name)
-        started = time.monotonic()
-        output = until_answered(
-            lambda until: live.generate(prompt, until),
-            started + self._spec.timeout,
-            self._spec.retries or 0,
-            self._pause,
+        started, again = time.monotonic(), self._spec.retries if retries is None else retries
+        deadline = started + self._spec.timeout
+        if again:
+            output = until_answered(lambda until: live.generate(prompt, until), deadline, again, self._pause)
+        else:
+            output = live.generate(prompt, deadline)
+        return self._kept(key, prompt, output, time.monotonic() - started - output.spent.waited)
+
+    def _kept(self, key: bytes, prompt: Prompt, output: Output, seconds: float) -> Output:
+        """Write a reply down, with what its call took."""
+        usages = output.spent.usages
+        usage = [used.to_dict() for used in usages]
+        spent = output.spent.of_reply if usages else output.spent
+        kept = Output(  # no replace, which takes three times as long
+            text=output.text,
+            side=output.side,
+            capabilities=output.capabilities,
+            stderr=output.stderr,
+            reasoning=output.reasoning,
+            spent=spent,
+            seconds=round(seconds, 6),
+            usage=usage,
         )
-        seconds = round(time.monotonic() - started - output.spent.waited, 6)
-        usage = [used.to_dict() for used in output.spent.usages]
-        output = replace(output, seconds=seconds, usage=usage, spent=output.spent.of_reply)
-        outputs.keep(key, self._identity.text, prompt, output)
-        return output
+        (self._outputs or self._opened()).keep(key, self._identity.text, prompt, kept)
+        return kept
 
     def _pause(self, seconds: float) -> None:
+        self._rests_until = max(self._rests_until, time.monotonic() + seconds)
         if self._is_stopping.wait(seconds):
             raise GivenUp
 
@@ -195,9 +259,8 @@ def shared_model(spec: EvaluatorSpec, *, is_stored: bool = False) -> SharedModel
         return model
 
 
-def _stays(error: BaseException) -> bool:
-    """Return True if a failure is the model's, not this machine's or the session's."""
-    return isinstance(error, EvaluationError) and not error.no_room and error.kind not in _PASSING
+def _may_be_retried(reply: Output | EvaluationError) -> TypeGuard[EvaluationError]:
+    return isinstance(reply, EvaluationError) and reply.retry_after is not None
 
 
 def _not_stored(name: str) -> EvaluationError:
