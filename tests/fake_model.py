@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-Rules = str | Sequence[Mapping[str, Any]]  # a TOML text, or the list of rules
+Rule = Mapping[str, Any]
+Rules = str | Sequence[Rule]  # a TOML text, or the list of rules
 
 
 @dataclass(frozen=True, slots=True)

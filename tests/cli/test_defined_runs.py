@@ -1,8 +1,6 @@
 """Tasks in YAML as evaluators of a run: who is called, how often, and what is recorded."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,7 @@ from tests.cli.benches import model
 from tests.cli.defined import SAMPLES, SNIPPET, TASK, command, task
 from tests.cli.prompted import COUNTED, calls
 from tests.cli.test_prompts import scored
-from tests.fake_model import served_model
+from tests.fake_model import Rule, served_model
 from tests.front_door import Cli
 
 CANDIDATE = TASK.replace('"{{ sample.question }}"', '"{{ candidate }} {{ sample.question }}"')
@@ -109,7 +107,7 @@ def test_a_judge_is_called_by_its_key_and_labels_have_no_mean(cli: Cli, tmp_path
       model_key: judge
       user_prompt: "tone? {{ model_output }}"
 """
-    rules: list[Mapping[str, Any]] = [
+    rules: list[Rule] = [
         {"when": {"user": "tone"}, "text": "dry"},
         {"when": {"user": "same. 1 "}, "text": "Incorrect"},
         {"text": "correct"},

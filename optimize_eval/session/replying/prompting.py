@@ -143,7 +143,9 @@ def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
     if isinstance(target, Prompted):
         return replace(spec, target=replace(target, models=models))
     kept = with_outputs_in(path, target.keyed.values())
-    return replace(spec, target=replace(target, models=models, keyed=dict(zip(target.keyed, kept, strict=True))))
+    return replace(
+        spec, target=replace(target, models=models, keyed=dict(zip(target.keyed, kept, strict=True)))
+    )
 
 
 def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:
