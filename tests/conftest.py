@@ -51,7 +51,7 @@ def program(tmp_path: Path) -> Cli:
 
 @pytest.fixture
 def fake_model(tmp_path: Path) -> Iterator[StartModel]:
-    """Start the fake model server with rules, as TOML text or as a list; it ends with the test."""
+    """Serve rules, which are TOML text or a list, as a model would; it ends with the test."""
     with contextlib.ExitStack() as running:
         yield lambda rules: running.enter_context(served_model(rules, tmp_path))
 

@@ -1,4 +1,4 @@
-"""The fake model server as a process for tests."""
+"""The fake model server for tests: in a thread, which costs no start, or the program that ships."""
 
 import contextlib
 import http.client
@@ -8,8 +8,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
+
+from optimize_eval.fakes.model import FakeServer
+from optimize_eval.fakes.rules_file import load_rules
 
 Rule = Mapping[str, Any]
 Rules = str | Sequence[Rule]  # a TOML text, or the list of rules
@@ -36,11 +40,24 @@ StartModel = Callable[[Rules], FakeModel]
 
 @contextlib.contextmanager
 def served_model(rules: Rules, folder: Path) -> Iterator[FakeModel]:
+    """Serve these rules from a thread; connections end with the clients that opened them."""
+    with FakeServer(0, load_rules(str(_written(rules, folder))), None) as server:
+        serving = Thread(target=server.serve_forever, args=(0.02,))
+        serving.start()
+        try:
+            yield FakeModel(f"http://127.0.0.1:{server.server_address[1]}/v1")
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+@contextlib.contextmanager
+def model_program(rules: Rules, folder: Path) -> Iterator[FakeModel]:
     """Start the program that ships with these rules, and end it as users do."""
-    path = folder / ("rules.toml" if isinstance(rules, str) else "rules.json")
-    path.write_text(rules if isinstance(rules, str) else json.dumps(rules), encoding="utf-8")
     with subprocess.Popen(
-        [sys.executable, "-m", "optimize_eval.fakes.model", path], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-m", "optimize_eval.fakes.model", _written(rules, folder)],
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stdout
         base = process.stdout.readline().strip()
@@ -50,3 +67,9 @@ def served_model(rules: Rules, folder: Path) -> Iterator[FakeModel]:
             process.terminate()
             status = process.wait(30)
     assert (bool(base), status) == (True, 0)
+
+
+def _written(rules: Rules, folder: Path) -> Path:
+    path = folder / ("rules.toml" if isinstance(rules, str) else "rules.json")
+    path.write_text(rules if isinstance(rules, str) else json.dumps(rules), encoding="utf-8")
+    return path

@@ -7,15 +7,25 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.fake_model import FakeModel, StartModel
+import pytest
+
+from tests.fake_model import FakeModel, StartModel, model_program
 from tests.paths import ROOT
 
 PROGRAM = [sys.executable, "-m", "optimize_eval.fakes.model"]
+
+
+@pytest.fixture
+def fake_model(tmp_path: Path) -> Iterator[StartModel]:
+    """Start the program that ships, where other tests have its server in a thread."""
+    with contextlib.ExitStack() as running:
+        yield lambda rules: running.enter_context(model_program(rules, tmp_path))
 
 
 def post(
