@@ -59,10 +59,15 @@ class Made:
 
     layout: Layout
     told: Mapping[Asked, Candidates] = field(repr=False)
+    _read: dict[Cell, dict[int, dict[str, Any]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def records(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Give a cell's records as the journal's reader does."""
-        every = dict(self._records(cell))
+        every = self._read.get(cell)
+        if every is None:
+            every = self._read[cell] = dict(self._records(cell))
         wanted = every if places is None else places
         yield from ((place, cast("JournalRecord", every[place])) for place in wanted if place in every)
 

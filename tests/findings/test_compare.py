@@ -96,8 +96,8 @@ def test_of_20_equal_candidates_one_is_called_better_in_at_most_5_of_100_draws(
 
 def _has_a_false_winner(draw: random.Random, score: Callable[[random.Random], float]) -> bool:
     run = on_val(**{f"c{n}": [score(draw) for _ in range(20)] for n in range(20)})
-    rows = run.summary()["rows"]
-    return any(row["vs_baseline"] and row["vs_baseline"]["val"]["mark"] == "better" for row in rows)
+    compared = [row.against_baseline("val") for row in run.findings().rows]
+    return any(one is not None and one.mark == "better" for one in compared)
 
 
 def _examples(n: int) -> list[Example]:

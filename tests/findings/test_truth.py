@@ -43,9 +43,8 @@ def test_of_twelve_evaluators_without_any_difference_one_says_so_falsely_in_at_m
             f"e{n}": {name: {"val": [float(draw.random() < 0.7) for _ in range(30)]} for name in "ab"}
             for n in range(12)
         }
-        rows = made(told).summary()["rows"]
-        marks = [row["vs_baseline"]["val"]["mark"] for row in rows[2:] if row["vs_baseline"]]
-        false += any(mark in {"better", "worse"} for mark in marks)
+        compared = [row.against_baseline("val") for row in made(told).findings().rows[2:]]
+        false += any(one is not None and one.mark in {"better", "worse"} for one in compared)
     assert false <= ALLOWED
 
 
