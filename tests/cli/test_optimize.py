@@ -17,15 +17,17 @@ from tests.fake_model import StartModel
 from tests.front_door import Cli, Result, in_this_process
 from tests.paths import PROGRAM
 
-EVALUATE = """import json, sys
+EVALUATE = """import sys
+null, true, false = None, True, False  # a payload as Python: to import json is half of a start
 for line in sys.stdin:
-    asked = json.loads(line)
+    asked = eval(line)
     example, number = asked.get("example", {}), int(asked["candidate"])
     with open("called", "a") as file:
         file.write(f"{asked['candidate']}:{example.get('id', '')}\\n")
     score = min(1, number / 10 * example.get("worth", 1))
-    kept = {"_id": asked.get("_id"), "_capabilities": {"persistent": True}}
-    print(json.dumps({"score": score, "hint": f"SIDE of {example.get('id')}", **kept}), flush=True)
+    kept = f'"_id": "{asked["_id"]}", ' if "_id" in asked else ""
+    hint = f'"hint": "SIDE of {example.get("id")}", '
+    print(f'{{"score": {score}, {hint}{kept}"_capabilities": {{"persistent": true}}}}', flush=True)
 """
 PROPOSE = """import json, sys
 for line in sys.stdin:
@@ -37,7 +39,7 @@ for line in sys.stdin:
     print(json.dumps({"candidate": proposed, "note": "one more", **kept}), flush=True)
 """
 TRAIN, VAL = 6, 12
-COMMAND = ("optimize", "seed.txt", "-e", "e=python3 evaluate.py", "--dataset", "train.jsonl")
+COMMAND = ("optimize", "seed.txt", "-e", "e=python3 -S evaluate.py", "--dataset", "train.jsonl")
 WITH_VAL = (*COMMAND, "--valset", "val.jsonl", "--proposer", "python3 propose.py", "--out", "r")
 
 
@@ -248,7 +250,7 @@ def test_an_evaluator_that_scores_the_final_run_later_leaves_the_verdict_of_the_
     cli = in_this_process(folder)
     verdict = cli(*WITH_VAL, "--budget", "60", "--json").json["verdict"]["text"]
 
-    assert cli("rescore", "r", "-e", "other=python3 evaluate.py", "--quiet").status == 0
+    assert cli("rescore", "r", "-e", "other=python3 -S evaluate.py", "--quiet").status == 0
 
     assert verdict in joined(cli("report", "r"))
     assert cli("report", "r", "--json").json["verdict"]["text"] == verdict
@@ -266,7 +268,7 @@ def test_a_search_takes_tables_and_the_examples_that_are_chosen(tmp_path: Path) 
     folder, run = project(tmp_path), in_this_process(tmp_path)
     rows = "".join(f"train-{n},{0.5 + n / 20},{'hard' if n % 2 else 'easy'}\n" for n in range(1, 9))
     (folder / "train.csv").write_text(f"id,worth,level\n{rows}")
-    command = ("optimize", "seed.txt", "-e", "e=python3 evaluate.py", "--dataset", "train.csv")
+    command = ("optimize", "seed.txt", "-e", "e=python3 -S evaluate.py", "--dataset", "train.csv")
     search = (*command, "--proposer", "python3 propose.py", "--budget", "30", "--filter", "level=hard")
 
     done = run(*search, "--json", "--out", "r")
@@ -346,7 +348,7 @@ def test_a_program_that_is_not_there_is_refused_before_any_call(
 ) -> None:
     folder = project(tmp_path)
     (folder / "propose.sh").write_text("#!/bin/sh\n")
-    given = {"-e": "python3 evaluate.py", "--proposer": "python3 propose.py", option: text}
+    given = {"-e": "python3 -S evaluate.py", "--proposer": "python3 propose.py", option: text}
 
     done = in_this_process(folder)(
         *COMMAND[:2], *(word for one in given.items() for word in one), *COMMAND[4:], "--out", "r"
@@ -502,7 +504,7 @@ out = "r"
 
 [[evaluator]]
 name = "e"
-command = "python3 evaluate.py"
+command = "python3 -S evaluate.py"
 
 [optimize]
 proposers = ["python3 propose.py"]

@@ -161,7 +161,7 @@ def test_money_is_one_budget_for_the_search_and_its_final_sweep(cli: Cli, fake_m
 @pytest.mark.parametrize(
     "models",
     [("-e", "judge:openai/m", "--objective", "o", "--proposer", "python3 propose.py")] * 1
-    + [("-e", "python3 evaluate.py", "--reflection-model", "openai/m")],
+    + [("-e", "python3 -S evaluate.py", "--reflection-model", "openai/m")],
 )
 def test_money_needs_the_price_of_each_model(cli: Cli, server: FakeModel, models: tuple[str, ...]) -> None:
     done = cli(*JUDGED, *models, "--api-base", server.base, "--max-cost", "1", env=KEY)
@@ -173,7 +173,7 @@ def test_money_needs_the_price_of_each_model(cli: Cli, server: FakeModel, models
 def test_a_program_and_a_model_that_are_named_take_turns_and_one_of_the_environment_gives_way(
     cli: Cli, server: FakeModel
 ) -> None:
-    command = (*JUDGED[:-1], "both", "-e", "python3 evaluate.py", "--proposer", "python3 propose.py")
+    command = (*JUDGED[:-1], "both", "-e", "python3 -S evaluate.py", "--proposer", "python3 propose.py")
     more = ("--api-base", server.base, "--budget", "80", "--json")
 
     both = cli(*command, "--reflection-model", "openai/m", *more, env=KEY).json

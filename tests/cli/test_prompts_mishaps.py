@@ -8,16 +8,21 @@ from optimize_eval import UsageError, sweep
 from tests.cli.benches import model
 from tests.cli.prompted import RIGHT, command, prompts, two_prompts
 from tests.front_door import Cli, Result
+from tests.tools import write_program
+
+
+def skips_one_letter(folder: Path, one: str, more: str) -> Path:
+    """Write an evaluator that says the one of a reply of one letter, and else the other."""
+    reads = 'IFS= read -r line; reply=${line#*\'"candidate":"\'}'
+    says = f"""case ${{reply%%\\"*}} in ''|?) echo '{one}' ;; *) echo '{more}' ;; esac"""
+    return write_program(folder / "skip.sh", ["#!/bin/sh", reads, says])
 
 
 def test_groups_of_failures_and_skips_name_the_model(cli: Cli, tmp_path: Path) -> None:
     two_prompts(tmp_path)
     model(tmp_path / "w", f"{{'error': 'no twos'}} if '2 plus' in asked['prompt'] else {RIGHT}")
-    (tmp_path / "skip.py").write_text(
-        "import json\nasked = json.loads(input())\n"
-        "print(json.dumps({'skip': 'short'} if len(asked['candidate']) < 2 else {'score': 1}))\n"
-    )
-    both = command("-e", "s=python3 skip.py", models=("m=cmd:./m", "w=cmd:./w"))
+    skips_one_letter(tmp_path, '{"skip": "short"}', '{"score": 1}')
+    both = command("-e", "s=./skip.sh", models=("m=cmd:./m", "w=cmd:./w"))
     told = cli(*both)
     assert "model_error  s with w · plain, polite" in told.stdout
     assert "5 ×  s with m · plain" in told.stdout or "10 ×  s with m · plain, polite" in told.stdout
@@ -60,18 +65,14 @@ def test_a_rescore_again_after_a_fix_replaces_what_had_only_skipped_and_failed(
 ) -> None:
     two_prompts(tmp_path)
     assert cli(*command()).status == 0
-    skip = tmp_path / "skip.py"
-    skip.write_text(
-        "import json\nasked = json.loads(input())\n"
-        "print('{\"skip\": \"no\"}' if len(asked['candidate']) < 2 else '')\n"
-    )
-    rescore = ("rescore", "r", "-e", "skip=python3 skip.py")
+    skip = skips_one_letter(tmp_path, '{"skip": "no"}', "")
+    rescore = ("rescore", "r", "-e", "skip=./skip.sh")
     broken = cli(*rescore)
     assert broken.status == 4
     assert "--out" not in broken.stdout
     assert "retry what failed  the same command again" in broken.stdout
     assert "with --out" not in cli("report", "r").stdout
-    skip.write_text("print('{\"score\": 1}')")
+    write_program(skip, ["#!/bin/sh", "echo '{\"score\": 1}'"])
     fixed = cli(*rescore)
     assert fixed.status == 0, fixed.stderr
     assert "note: skip has changed and had scored nothing" in fixed.stderr
@@ -79,8 +80,8 @@ def test_a_rescore_again_after_a_fix_replaces_what_had_only_skipped_and_failed(
     assert {row["evaluator"] for row in shown["rows"]} == {"exact_match", "skip"}
     assert shown["failures"] == []
     assert cli("report", "r", "--check").status == 0
-    skip.write_text("print('{\"score\": 0}')")
-    other = cli("rescore", "r", "-e", "python3 skip.py")
+    write_program(skip, ["#!/bin/sh", "echo '{\"score\": 0}'"])
+    other = cli("rescore", "r", "-e", "./skip.sh")
     assert "note: the run has scores by another skip; this one is called skip-2" in other.stderr
 
 
