@@ -3,7 +3,7 @@
 A run's own verdict corrects for the candidates that it has; the search had val see more of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,16 @@ from typing import Any
 import orjson
 
 from optimize_eval.findings.documents import from_dict, to_dict
-from optimize_eval.findings.shapes.summary import Summary, Verdict
+from optimize_eval.findings.searched import RUNNING, ahead_so_far, how_far
+from optimize_eval.findings.shapes.summary import Point, Summary, Verdict
 from optimize_eval.reading import files
 from optimize_eval.store.folder import SEARCH
+from optimize_eval.store.listing.searches import STOPPED, StoredSearch
 
 _SCHEMA = "optimize-eval.optimize.v1"
 _EDITED = (LookupError, TypeError, ValueError, AttributeError)
-_OF_A_CANDIDATE = ("name", "parents", "proposer", "calls", "search_mean")
+_SEED = "seed"  # its name in the search's journal
+_OF_A_CANDIDATE = ("name", "parents", "proposer", "note", "calls", "search_mean")
 
 
 def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -33,6 +36,17 @@ def search_of(folder: Path, summary: Mapping[str, Any]) -> Mapping[str, Any] | N
     told: Mapping[str, Any] = document
     present = orjson.loads(orjson.dumps(summary["rows"]))
     return told if rows and all(row in present for row in rows) else None
+
+
+def result_without_run(folder: Path, status: str) -> Mapping[str, Any] | None:
+    """Read the result of a search that came to its end with nothing to compare; None where it did not."""
+    if status in {*STOPPED, "time", RUNNING}:
+        return None
+    try:
+        document: Any = orjson.loads(files.load(folder / SEARCH, files.OF_A_RUN))
+    except (OSError, orjson.JSONDecodeError):
+        return None
+    return document if isinstance(document, dict) and document.get("status") == status else None
 
 
 def with_verdict(summary: Summary, document: Mapping[str, Any] | None) -> Summary:
@@ -60,10 +74,56 @@ def on_a_page(folder: Path, summary: Mapping[str, Any]) -> dict[str, Any] | None
             "goal": " + ".join(document["goal"]),
             "lineage": [str(name) for name in document["lineage"]],
             "curve": [[int(one["calls"]), float(one["best"])] for one in document["curve"]],
-            "candidates": [{name: one[name] for name in _OF_A_CANDIDATE} for one in document["candidates"]],
+            "candidates": [_found(one) for one in document["candidates"]],
         }
     except _EDITED:
         return None
+
+
+def unfinished_on_a_page(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
+    """Give what a page shows of a search that has no run yet."""
+    status = RUNNING if is_running else stored.status
+    result = result_without_run(stored.folder, status)
+    means = [float(one["search_mean"]) for one in stored.found]
+    return {
+        "verdict": to_dict((result and _verdict(result)) or _so_far(stored, status)),
+        "calls": stored.calls,
+        "budget": stored.budget,
+        "goal": str(stored.about.get("goal", "")),
+        "lineage": list(_lineage(stored)),
+        "curve": [[one["calls"], max(means[: at + 1])] for at, one in enumerate(stored.found)],
+        "candidates": [
+            {
+                **_found(one),
+                "name": stored.name_of(one),
+                "parents": [stored.seed if name == _SEED else name for name in one["parents"]],
+            }
+            for one in stored.found
+        ],
+    }
+
+
+def _so_far(stored: StoredSearch, status: str) -> Verdict:
+    best, progress = stored.best, how_far(stored.calls, stored.budget, status, stored.sentence)
+    if best is None:
+        text = "there is no result yet: the search has not scored its seed"
+    else:
+        name, mean = stored.name_of(best) if best["found"] else None, float(best["search_mean"])
+        text = ahead_so_far(name, mean, stored.seed, float(stored.found[0]["search_mean"]))
+    return Verdict(text=text, points=(Point(mark="·", text=progress),), state="unfinished")
+
+
+def _lineage(stored: StoredSearch) -> Iterator[str]:
+    """Walk from the seed to the best by first parents."""
+    found = {str(one["name"]): one for one in stored.found}
+    path = [stored.best] if stored.best else []
+    while path and path[-1]["parents"]:
+        path.append(found[path[-1]["parents"][0]])
+    return (stored.name_of(one) for one in reversed(path))
+
+
+def _found(one: Mapping[str, Any]) -> dict[str, Any]:
+    return {**{name: one[name] for name in _OF_A_CANDIDATE}, "text": one["candidate"]}
 
 
 def _verdict(document: Mapping[str, Any]) -> Verdict | None:

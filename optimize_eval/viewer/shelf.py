@@ -3,9 +3,11 @@
 import threading
 from pathlib import Path
 
+from optimize_eval.findings.searched import RUNNING, how_far
 from optimize_eval.reports.page.live import REST, Live
-from optimize_eval.store.listing.listed import ListedRun
+from optimize_eval.store.listing.listed import ListedRun, State
 from optimize_eval.store.listing.runs import list_runs
+from optimize_eval.store.listing.searches import StoredSearch
 
 
 class Shelf:
@@ -40,7 +42,12 @@ class Shelf:
             "id": number,
             "name": run.folder.resolve().name,
             "state": str(run.state),
-            "verdict": run.verdict,
+            "verdict": run.verdict or (run.search and _progress_of(run.search, run.state)),
             "reason": run.reason,
             "created_at": run.created_at,
         }
+
+
+def _progress_of(search: StoredSearch, state: State) -> str:
+    status = RUNNING if state is State.RUNNING else search.status
+    return how_far(search.calls, search.budget, status, search.sentence)

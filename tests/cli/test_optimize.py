@@ -141,6 +141,8 @@ def test_a_report_has_the_verdict_that_knows_among_how_many_was_chosen(found: tu
     assert head["summary"]["verdict"]["text"] == done.json["verdict"]["text"]
     assert head["search"]["lineage"] == done.json["lineage"]
     assert len(head["search"]["curve"]) == len(head["search"]["candidates"]) == among + 1
+    texts = [one["candidate"] for one in done.json["candidates"]]
+    assert [one["text"] for one in head["search"]["candidates"]] == texts
     (listed,) = cli("runs", ".", "--json").json["runs"]
     assert listed["verdict"] == done.json["verdict"]["text"]
     (folder / "r" / "search.json").write_text("{}")
@@ -184,6 +186,14 @@ if len(open("called").readlines()) == {after} and not os.path.exists("killed"):
     resumes, shown = shlex.join(["optimize-eval", *command[1:]]), in_this_process(folder)("report", "r")
     assert (shown.status, shown.stdout.splitlines()[-1]) == (0, f" next       to resume: {resumes}")
     assert f"a search without a result yet: {after - 1} of at most 200 calls" in joined(shown)
+    page = Path(in_this_process(folder)("report", "r", "--format", "html").stdout.strip())
+    head = json.loads(re.findall(r'id="head">(.*?)</script>', (folder / page).read_text())[0])
+    as_json = in_this_process(folder)("report", "r", "--json").json
+    assert head["summary"]["verdict"]["text"] == as_json["verdict"]["text"]
+    assert (head["search"]["calls"], head["commands"]["resume"]) == (after - 1, resumes)
+    assert [one["name"] for one in head["search"]["candidates"]] == [
+        one["name"] for one in as_json["candidates"]
+    ]
     listed = in_this_process(folder)("runs", ".")
     assert re.search(rf" r +unfinished +{after - 1}/200 ", listed.stdout)
     assert listed.stdout.splitlines()[-2:] == ["   to resume:", f"     {resumes}"]

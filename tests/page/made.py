@@ -98,6 +98,44 @@ def make_compared(folder: Path, *, train: int, val: int, candidates: Sequence[st
     call(folder, "after", candidates, options=["--repeats", "2"])
 
 
+_LOOKED_FOR = ("refund", "invoice", "domain", "quota", "backup", "password", "plan", "DNS")
+_WITH_WORDS = """import json, sys
+for line in sys.stdin:
+    call = json.loads(line)
+    need = call["example"]["need"]
+    is_there = need in call["candidate"]
+    kept = {"_id": call.get("_id"), "_capabilities": {"persistent": True}}
+    print(json.dumps({"score": float(is_there), "missing": "" if is_there else need, **kept}), flush=True)
+"""
+_ONE_MORE_WORD = """import json, re, sys
+for line in sys.stdin:
+    call = json.loads(line)
+    missing = [one["side_info"]["missing"] for one in call["records"] if one["side_info"]["missing"]]
+    rules = int(re.search("Rules so far: ([0-9]+)", call["candidate"])[1]) + 1
+    told = re.sub("far: [0-9]+", f"far: {rules}", call["candidate"])
+    told += "".join(f"{rules}. Speak of <b>{word}</b>.\\n" for word in missing[:1])
+    said = {"candidate": told, "note": f"{missing[0]} was missing"} if missing else {"skip": "nothing to add"}
+    print(json.dumps({**said, "_id": call.get("_id"), "_capabilities": {"persistent": True}}), flush=True)
+"""
+
+
+def make_search(folder: Path) -> Path:
+    """Improve a text, line by line; return the folder of the search and of the run that it ended."""
+    (folder / "evaluate.py").write_text(_WITH_WORDS)
+    (folder / "propose.py").write_text(_ONE_MORE_WORD)
+    rest = "".join(f"Line {n} stays as it is.\n" for n in range(12))
+    (folder / "seed.md").write_text(f"Answer tickets.\nRules so far: 0\n{rest}")
+    for name, many in (("train", 16), ("val", 8)):
+        write_lines(
+            folder / f"{name}.jsonl", [{"id": f"{name}-{n}", "need": _LOOKED_FOR[n % 8]} for n in range(many)]
+        )
+    programs = ["-e", "words=python3 evaluate.py", "--proposer", "python3 propose.py"]
+    data = ["--dataset", "train.jsonl", "--valset", "val.jsonl", "--budget", "160", "--out", "search"]
+    done = in_this_process(folder)("optimize", "seed.md", *programs, *data)
+    assert done.status == 0, done.stderr
+    return folder / "search"
+
+
 def write_lines(path: Path, records: Sequence[Any]) -> None:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
 

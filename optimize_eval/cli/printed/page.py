@@ -15,7 +15,10 @@ from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.page.document import MOST, pieces
 from optimize_eval.reports.page.head import commands_of
 from optimize_eval.reports.page.source import PageSource, source_of
+from optimize_eval.reports.page.unfinished import search_source
+from optimize_eval.store.folder import holder
 from optimize_eval.store.journal import no_room
+from optimize_eval.store.listing.searches import read_search
 from optimize_eval.store.stored import StoredRun
 
 FILE, SOME_FILE, DIFF_FILE = "report.html", "some.html", "diff.html"
@@ -80,6 +83,15 @@ def write_page(
         source = replace(source, more={"commands": commands_of(source.run, place, chosen)})
     usual = stored.folder / (SOME_FILE if chosen else FILE)
     return write_source(source, options, usual=usual, title=stored.folder.resolve().name, place=place)
+
+
+def write_page_of_search(folder: Path, options: PageOptions) -> Path:
+    """Write the page of a search that has no run yet."""
+    search = read_search(folder)
+    if search is None:
+        raise UsageError(f"there is no search in {folder} any more", hint="name another folder")
+    source = search_source(search, is_running=holder(folder) is not None)
+    return write_source(source, options, usual=folder / FILE, title=folder.resolve().name, place=str(folder))
 
 
 def write_source(source: PageSource, options: PageOptions, *, usual: Path, title: str, place: str) -> Path:

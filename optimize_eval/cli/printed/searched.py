@@ -7,13 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
-from optimize_eval.reading import files
+from optimize_eval.reports.searched import result_without_run
 from optimize_eval.store.folder import MANIFEST, PROPOSALS, SEARCH
-from optimize_eval.store.listing.searches import STOPPED, stopped_session
+from optimize_eval.store.listing.searches import stopped_session
 from optimize_eval.store.stored import StoredRun
 
 
@@ -39,7 +37,7 @@ def show_unfinished(folder: Path, *, as_json: bool) -> None:
     from optimize_eval.search.result.so_far import search_so_far  # noqa: PLC0415  see show
 
     document: Mapping[str, Any] = search_so_far(folder) or {}
-    document = _ended(folder, document["status"]) or document
+    document = result_without_run(folder, document["status"]) or document
     if as_json:
         output.emit_json(document)
     elif not show(document):
@@ -54,14 +52,3 @@ def note_later(stored: StoredRun) -> None:
         command = f"; to resume:\n  {stopped.command}" if stopped.command else ""
         how = stopped.sentence or "it was killed"
         output.say(f"note: the search was continued since, and has no other result yet: {how}{command}")
-
-
-def _ended(folder: Path, status: str) -> Mapping[str, Any] | None:
-    """Read the result of a search that came to its end with nothing to compare; None where it did not."""
-    if status in {*STOPPED, "time", "running"}:
-        return None
-    try:
-        document: Any = orjson.loads(files.load(folder / SEARCH, files.OF_A_RUN))
-    except (OSError, orjson.JSONDecodeError):
-        return None
-    return document if isinstance(document, dict) and document.get("status") == status else None

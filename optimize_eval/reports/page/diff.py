@@ -22,6 +22,7 @@ from optimize_eval.reports.page.source import (
     PlacedRecords,
     all_records,
     reader_of_lines,
+    without_records,
 )
 from optimize_eval.store.layout import Cell
 from optimize_eval.store.manifest import Manifest, evaluators_of
@@ -116,21 +117,10 @@ def runs_source(a: StoredRun, b: StoredRun, paired: Paired, diff: RunDiff, optio
 
 def boards_source(a: str, b: str, diff: BoardDiff, options: str) -> PageSource:
     """Say the same of two leaderboards."""
-    nothing: Manifest = {
-        **{name: [] for name in ("evaluators", "candidates", "task_models", "splits", "group_by")},
-        "kind": BOARDS,
-        "repeats": 1,
-        "seed": 0,
-        "version": VERSION,
-    }
-    units = dict.fromkeys(("total", "scored", "failed", "skipped", "owed"), 0)
-    return PageSource(
-        run=nothing,
-        summary={"verdict": _verdict(diff), "units": units, "rows": [], "side_info": [], "baseline": None},
-        records=lambda: iter(()),
-        lines_of=lambda _split, _places: iter(()),
-        against=[],
-        more={
+    return without_records(
+        BOARDS,
+        _verdict(diff),
+        {
             "diff": {**_cut(diff.to_dict()), "a": {"run": a}, "b": {"run": b}},
             "commands": _commands_of(a, b, options),
         },

@@ -45,7 +45,7 @@ def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: s
         "title": title,
         "run": {**without_examples(source.run), "kind": kind_of(source.run), "candidates": candidates},
         "summary": source.summary,
-        "search": source.search and {name: one for name, one in source.search.items() if name != "verdict"},
+        "search": source.search and _search(source.search),
         "boards": {name: board.to_dict() for name, board in source.boards.items()},
         "axes": columns.axes.to_dict(),
         "cells": columns.cells,
@@ -53,6 +53,12 @@ def _head_of(source: PageSource, columns: RecordColumns, *, title: str, place: s
         "commands": commands_of(source.run, place),
         **source.more,
     }
+
+
+def _search(search: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what the page shows of a search beside its verdict, with the texts that fit."""
+    known = {name: one for name, one in search.items() if name != "verdict"}
+    return {**known, "candidates": list(with_texts_that_fit(search["candidates"]))}
 
 
 def _side_info(summary: Mapping[str, Any]) -> Iterator[SideInfoEntry]:

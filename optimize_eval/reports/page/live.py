@@ -7,6 +7,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.findings.board.examples import own_boards, stored_board
@@ -16,13 +17,18 @@ from optimize_eval.reports.page import head
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.details import block_of
 from optimize_eval.reports.page.source import Examples, PageSource, examples_of, source_of
-from optimize_eval.store.folder import JOURNAL, MANIFEST, SUMMARY
+from optimize_eval.reports.page.unfinished import search_source
+from optimize_eval.reports.searched import unfinished_on_a_page
+from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, PROPOSALS, SUMMARY
 from optimize_eval.store.listing.listed import ListedRun, State
 from optimize_eval.store.listing.runs import list_runs
+from optimize_eval.store.listing.searches import read_search
 from optimize_eval.store.manifest import is_bench
 from optimize_eval.store.stored import open_stored
 
 REST = 10.0  # times as long as reading took
+
+_WRITTEN = (MANIFEST, JOURNAL, SUMMARY, PROPOSALS, EVALUATIONS)
 
 Stamp = tuple[object, ...]
 
@@ -77,7 +83,7 @@ class Live:
         return snapshot
 
     def _stamp_of(self, listed: ListedRun) -> Stamp:
-        return listed.state, *(_look_of(self.folder / name) for name in (MANIFEST, JOURNAL, SUMMARY))
+        return listed.state, *(_look_of(self.folder / name) for name in _WRITTEN)
 
 
 def listed_run(folder: Path) -> ListedRun:
@@ -87,11 +93,7 @@ def listed_run(folder: Path) -> ListedRun:
 
 
 def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
-    stored = open_stored(folder)
-    boards = None
-    if is_bench(stored.manifest) and (board := stored_board(stored)):
-        boards = {"": board, **own_boards(stored)}
-    source = source_of(stored, boards=boards)
+    source = _source(folder, is_running=listed.state is State.RUNNING)
     axes = AxisNames(source.run)
     columns, document = head.read(source, axes, title=folder.resolve().name, place=str(folder))
     state = {"state": str(listed.state), "changed_at": listed.changed_at}
@@ -105,6 +107,21 @@ def _snapshot(folder: Path, listed: ListedRun) -> Snapshot:
         axes=axes,
         contents=examples_of(source.run),
     )
+
+
+def _source(folder: Path, *, is_running: bool) -> PageSource:
+    """Read a run, or a search that has none yet."""
+    search = None if (folder / MANIFEST).exists() and not is_running else read_search(folder)
+    if search and not (folder / MANIFEST).exists():
+        return search_source(search, is_running=is_running)
+    stored = open_stored(folder)
+    boards = None
+    if is_bench(stored.manifest) and (board := stored_board(stored)):
+        boards = {"": board, **own_boards(stored)}
+    source = source_of(stored, boards=boards)
+    if search and source.search is None:  # its final sweep goes on
+        return replace(source, search=unfinished_on_a_page(search, is_running=True))
+    return source
 
 
 def _look_of(path: Path) -> tuple[int, int] | None:

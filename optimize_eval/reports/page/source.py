@@ -26,6 +26,7 @@ from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.replies import index_of, replies_in
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord
+from optimize_eval.version import VERSION
 
 Places = Sequence[int]
 PlacedRecords = Iterable[tuple[int, JournalRecord]]  # places in a cell, and the newest record at each
@@ -69,6 +70,36 @@ def source_of(
         boards=boards or {},
         records=lambda: all_records(stored),
         lines_of=reader_of_lines(stored),
+    )
+
+
+def without_records(
+    kind: str,
+    verdict: Mapping[str, Any],
+    more: Mapping[str, Any],
+    *,
+    units: Mapping[str, int] | None = None,
+    search: Mapping[str, Any] | None = None,
+    created_at: str | None = None,
+) -> PageSource:
+    """Say what a page of numbers alone is made from: of something that has no examples."""
+    nothing: Manifest = {
+        **{name: [] for name in ("evaluators", "candidates", "task_models", "splits", "group_by")},
+        "kind": kind,
+        "repeats": 1,
+        "seed": 0,
+        "version": VERSION,
+        "created_at": created_at,
+    }
+    counts = {**dict.fromkeys(("total", "scored", "failed", "skipped", "owed"), 0), **(units or {})}
+    return PageSource(
+        run=nothing,
+        summary={"verdict": verdict, "units": counts, "rows": [], "side_info": [], "baseline": None},
+        search=search,
+        records=lambda: iter(()),
+        lines_of=lambda _split, _places: iter(()),
+        against=[],
+        more=more,
     )
 
 

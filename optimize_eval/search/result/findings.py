@@ -13,6 +13,7 @@ failed              the search could not go on
 
 from collections.abc import Iterator, Mapping
 
+from optimize_eval.findings.searched import ahead_so_far
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Overfit
 from optimize_eval.findings.summary import compare, gap
@@ -93,12 +94,7 @@ def sentence(result: Result, outcome: SearchOutcome, goal: Goal, seed: str, spli
 
 def so_far(best: Node, first: Node, seed: str) -> str:
     """Say how far a search came that has no final sweep yet."""
-    if not best.number:
-        return f"no candidate is ahead of {seed} so far, which scores {number(first.mean)} in the search"
-    return (
-        f"{best.name} is ahead of {seed} so far, {number(best.mean)} to {number(first.mean)} in the search; "
-        "no final sweep was made"
-    )
+    return ahead_so_far(best.name if best.number else None, best.mean, seed, first.mean)
 
 
 def _of_best(result: Result, goal: Goal, seed: str, split: str) -> str:

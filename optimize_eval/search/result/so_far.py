@@ -6,22 +6,14 @@ The document has the keys of a result's, so that whoever reads one reads the oth
 from pathlib import Path
 from typing import Any
 
+from optimize_eval.findings.searched import RUNNING, how_far
 from optimize_eval.search.components import ONLY, Texts
 from optimize_eval.search.ending import FAILED
 from optimize_eval.search.result import findings
 from optimize_eval.search.result.document import SCHEMA, unified_diff
 from optimize_eval.search.result.tree import Node
 from optimize_eval.store.folder import holder
-from optimize_eval.store.listing.searches import KILLED, Found, StoredSearch, read_search
-
-RUNNING = "running"
-
-_HOW = {
-    RUNNING: "it is running",
-    KILLED: "it was killed",
-    "time": "its time was over (--max-time)",
-    "cost": "its money was spent (--max-cost)",
-}
+from optimize_eval.store.listing.searches import Found, StoredSearch, read_search
 
 
 def search_so_far(folder: Path) -> dict[str, Any] | None:
@@ -34,7 +26,7 @@ def _document(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
     nodes = [_node(one, number) for number, one in enumerate(stored.found)]
     best = max(nodes, key=lambda node: (node.mean, -node.number), default=None)
     status = RUNNING if is_running else stored.status
-    points = [{"mark": "·", "text": text} for text in _points(stored, status)]
+    progress = how_far(stored.calls, stored.budget, status, stored.sentence)
     names = [stored.name_of(one) for one in stored.found]
     means = [float(one["search_mean"]) for one in stored.found]
     return {
@@ -46,7 +38,7 @@ def _document(stored: StoredSearch, *, is_running: bool) -> dict[str, Any]:
         "resume": None if is_running else stored.command or None,
         "verdict": {
             "text": _sentence(nodes, best, stored.seed),
-            "points": points,
+            "points": [{"mark": "·", "text": progress}],
             "state": findings.COULD_NOT if status in FAILED else findings.UNFINISHED,
             "winner": None,
             "by": None,
@@ -69,13 +61,6 @@ def _sentence(nodes: list[Node], best: Node | None, seed: str) -> str:
     if best is None:
         return "there is no result yet: the search has not scored its seed"
     return findings.so_far(best, nodes[0], seed)
-
-
-def _points(stored: StoredSearch, status: str) -> list[str]:
-    how = stored.sentence if status in FAILED else _HOW.get(status, stored.sentence or status)
-    return [
-        f"a search without a result yet: {stored.calls:,} of at most {stored.budget:,} calls are done; {how}"
-    ]
 
 
 def _node(found: Found, number: int) -> Node:

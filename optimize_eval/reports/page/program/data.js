@@ -88,6 +88,7 @@ class Data {
     this.isBench = head.run.kind === "bench";
     this.isDiff = head.run.kind === "diff"; // of two runs: candidates are in pairs, that of A before that of B
     this.isOfBoards = head.run.kind === "board-diff";
+    this.isSearch = head.run.kind === "search"; // that has no run yet
     this.baseline = head.axes.candidates.indexOf(head.summary.baseline);
     this.offsets = [0];
     for (const size of head.axes.sizes) this.offsets.push(this.offsets[this.offsets.length - 1] + size);

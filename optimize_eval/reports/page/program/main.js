@@ -13,6 +13,9 @@ const TABS = [
   { name: "reproduce", title: "Reproduce", draw: reproduceTab },
 ];
 
+/** @type {Tab} of runs that a search ended */
+const SEARCH_TAB = { name: "search", title: "Search", draw: searchTab };
+
 /** @type {Tab[]} of two leaderboards, which have no records */
 const TABS_OF_BOARDS = [
   { name: "overview", title: "Overview", draw: boardsOverview },
@@ -20,12 +23,19 @@ const TABS_OF_BOARDS = [
   { name: "reproduce", title: "Reproduce", draw: reproduceTab },
 ];
 
+/** @param {Data} data */
+function tabsOf(data) {
+  if (data.isSearch) return [SEARCH_TAB];
+  if (data.isOfBoards) return TABS_OF_BOARDS;
+  return data.head.search ? [TABS[0], SEARCH_TAB, ...TABS.slice(1)] : TABS;
+}
+
 class App {
   /** @param {Data} data */
   constructor(data) {
     this.data = data;
     this.lost = ""; // why a server says nothing any more
-    this.tabs = data.isOfBoards ? TABS_OF_BOARDS : TABS;
+    this.tabs = tabsOf(data);
     this.address = new Address(this.data, this.tabs.map((tab) => tab.name));
     this.state = this.address.read();
     /** @type {Grid | null} */
@@ -82,9 +92,12 @@ class App {
     document.body.classList.toggle("fits", this.state.tab === "examples");
     drawHeader(this);
     const tab = this.tabs.find((one) => one.name === this.state.tab) || this.tabs[0];
+    const scrolled = this.main.querySelector(".keeps-scroll")?.scrollTop || 0;
     const children = [tab.draw(this)];
     if (isTyping) this.redrawAround(children);
     else replace(this.main, h("div", { class: `tab ${tab.name}`, role: "tabpanel", id: `panel-${tab.name}`, "aria-label": tab.title }, children));
+    const keeps = this.main.querySelector(".keeps-scroll");
+    if (keeps && scrolled) keeps.scrollTop = scrolled;
     this.drawDrawer();
     this.showGrid(); // the drawer takes room
     if (held) focusAt(held);
@@ -171,7 +184,7 @@ class App {
       this.close();
     } else if (event.key === "/" && !isTyping && !event.ctrlKey && !event.metaKey) {
       event.preventDefault();
-      if (this.state.tab !== "examples" && !this.data.isOfBoards) this.set({ tab: "examples" });
+      if (this.state.tab !== "examples" && this.tabs.some((tab) => tab.name === "examples")) this.set({ tab: "examples" });
       document.getElementById("search")?.focus();
     } else if (this.drawer?.contains(document.activeElement) && !isTyping && (event.key === "ArrowDown" || event.key === "ArrowUp")) {
       event.preventDefault();

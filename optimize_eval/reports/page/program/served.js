@@ -87,6 +87,7 @@ class Follower {
   /** @param {any} head */
   async take(head) {
     const { data } = this;
+    if (head.run.kind !== data.run.kind) location.reload(); // a search has come to its final sweep
     const before = data.summary.units.total - data.summary.units.owed;
     const sizes = data.axes.sizes.join();
     const columns = await data.source.bytes("columns");

@@ -3,11 +3,12 @@
 
 /**
  * @typedef {{tab: string, ev: number, tm: number, sp: number, a: number, b: number, q: string, show: string,
- *   sort: string, row: number, by: number, theme: string}} State
+ *   sort: string, row: number, by: number, theme: string, node: number, vs: string}} State
  */
 
 const SHOWS = ["all", "worse", "better", "differs", "failed", "skipped"];
 const THEMES = ["", "light", "dark"];
+const AGAINST = ["parent", "other", "seed", "text"];
 
 class Address {
   /**
@@ -22,6 +23,7 @@ class Address {
   /** @returns {State} */
   usual() {
     const { axes, summary, isBench } = this.data;
+    const { search } = this.data.head;
     const decided = isBench ? axes.splits.length : axes.splits.indexOf(summary.decided_on);
     const names = isBench ? axes.evaluators : axes.candidates;
     const a = isBench ? 0 : Math.max(0, this.data.baseline);
@@ -30,7 +32,7 @@ class Address {
     const b = leader >= 0 && leader !== a ? leader : names.length > 1 ? Number(a === 0) : a;
     return {
       tab: this.tabs[0], ev: 0, tm: 0, sp: Math.max(0, decided), a, b, q: "", show: "all",
-      sort: names.length > 1 ? "delta" : "line", row: -1, by: b, theme: "",
+      sort: names.length > 1 ? "delta" : "line", row: -1, by: b, theme: "", node: search ? bestFound(search) : 0, vs: "parent",
     };
   }
 
@@ -42,7 +44,7 @@ class Address {
   usualOfDiff(sp) {
     const [row] = this.data.head.diff.rows;
     const b = this.data.axes.candidates.indexOf(`B · ${row.candidate}`);
-    return { tab: this.tabs[0], ev: this.data.axes.evaluators.indexOf(row.evaluator), tm: 0, sp, a: b - 1, b, q: "", show: "all", sort: "delta", row: -1, by: b, theme: "" };
+    return { tab: this.tabs[0], ev: this.data.axes.evaluators.indexOf(row.evaluator), tm: 0, sp, a: b - 1, b, q: "", show: "all", sort: "delta", row: -1, by: b, theme: "", node: 0, vs: "parent" };
   }
 
   /** @returns {State} */
@@ -72,6 +74,8 @@ class Address {
       row: place("row", total, -1),
       by: place("by", systems),
       theme: word("theme", THEMES),
+      node: place("node", this.data.head.search?.candidates.length || 0),
+      vs: word("vs", AGAINST),
     };
   }
 

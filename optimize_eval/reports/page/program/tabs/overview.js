@@ -13,7 +13,7 @@ function overview(app) {
   return [
     verdictOf(data.summary.verdict, app),
     rows.length > 0 && leaderboard(app, rows),
-    data.head.search && searchOf(data),
+    data.head.search && searchCards(app),
     h("div", { class: "two" }, hasOthers && carryOver(app, rows), data.isWhole && worstOf(app, rows)),
   ];
 }

@@ -1,60 +1,205 @@
 // @ts-check
-// The search that a run ended: how its best mean grew with the calls, and which candidate was made of which.
+// The search that a run ended, or that has no run yet: each candidate's mean against calls, what it was made
+// of, and how its text differs.
 
-const MOST_FOUND = 100;
+const MOST_FOUND = 500;
+const MOST_NAMED_FOUND = 14; // all of so many have their names in the chart
 
-/** @param {Data} data */
-function searchOf(data) {
-  const { search } = data.head;
-  const told = `${whole(search.calls)} of at most ${whole(search.budget)} calls; means of ${search.goal} as the search saw them, which chose by them`;
-  return h("section", { class: "card", "aria-label": "The search" },
-    h("div", { class: "card-head" }, h("h2", null, "The search"), h("span", { class: "legend" }, told)),
-    search.curve.length > 1 && curveOf(search),
-    foundTable(search));
+/** @typedef {{name: string, parents: string[], proposer: string | null, note?: string | null, calls: number, search_mean: number, text?: string | Record<string, string>}} Found */
+
+/** The place of the best in the search, which the way from the seed leads to. */
+function bestFound(search) {
+  const name = search.lineage[search.lineage.length - 1];
+  return Math.max(0, search.candidates.findIndex((one) => one.name === name));
 }
 
-/** Draw the best mean against the calls, in steps. */
-function curveOf(search) {
-  const [first, last] = [search.curve[0], search.curve[search.curve.length - 1]];
-  const domain = extent(search.curve.map(([, best]) => best), 0.08);
-  const x = scale([0, Math.max(search.calls, last[0], 1)], [64, 628]);
-  const y = scale(domain, [188, 12]);
-  const { step, found } = ticks(domain[0], domain[1], 4);
-  const lines = found.map((value) => [
-    svg("line", { class: "grid-line", x1: 64, x2: 628, y1: y(value), y2: y(value) }),
-    svg("text", { x: 58, y: y(value) + 4, "text-anchor": "end" }, tickText(value, step)),
-  ]);
-  const ends = [...search.curve.slice(1).map(([calls]) => calls), search.calls];
-  const steps = search.curve.map(([calls, best], at) => [
-    svg("line", { class: "ci k1", x1: x(calls), x2: x(Math.max(calls, ends[at])), y1: y(best), y2: y(best) }),
-    at > 0 && svg("line", { class: "ci k1 thin", x1: x(calls), x2: x(calls), y1: y(search.curve[at - 1][1]), y2: y(best) }),
-  ]);
-  const label = `The best mean against calls, from ${number(first[1])} at ${whole(first[0])} to ${number(last[1])} at ${whole(last[0])}`;
-  return svg("svg", { class: "chart", viewBox: "0 0 640 232", role: "img", "aria-label": label },
-    lines,
-    steps,
-    svg("text", { x: 64, y: 206, "text-anchor": "middle" }, "0"),
-    svg("text", { x: 628, y: 206, "text-anchor": "end" }, whole(search.calls)),
-    svg("text", { class: "bold", x: 346, y: 226, "text-anchor": "middle" }, "calls of the search"));
+/** @param {App} app */
+function searchTab(app) {
+  const { data } = app;
+  const { search } = data.head;
+  return [
+    data.isSearch && [verdictOf(data.summary.verdict, app), data.isOver && section("", "Resume it", resumption(data.head.commands.resume))],
+    search.candidates.length > 0 && [
+      h("section", { class: "card", "aria-label": "The search" },
+        h("div", { class: "card-head" }, h("h2", null, "Every candidate of the search"), h("span", { class: "legend" }, seenOf(search))),
+        foundChart(app, roomFor(1), 300), keyOfChart()),
+      h("div", { class: "found" }, foundTable(app), textCard(app)),
+    ],
+  ];
+}
+
+/** @param {string} text which is not kept where a path of one machine is in it */
+function resumption(text) {
+  return text ? command(text) : h("p", { class: "note" }, "The command that started it resumes it.");
+}
+
+/** What stands on the overview of a search: its chart, and how the best differs from the seed. */
+function searchCards(app) {
+  const { search } = app.data.head;
+  if (search.candidates.length < 2) return null;
+  const best = bestFound(search);
+  const all = link(app, { tab: "search", node: best, vs: "parent" }, `All ${whole(search.candidates.length)} candidates, and how each text differs →`);
+  return h("div", { class: "two" },
+    h("section", { class: "card", "aria-label": "The search" }, h("h2", null, "The search"), h("p", { class: "note" }, seenOf(search)), foundChart(app, roomFor(2), 260), keyOfChart(), h("p", { class: "note" }, all)),
+    best > 0 && h("section", { class: "card" }, h("h2", null, "What changed: ", said(search.candidates[0].name), " → ", said(search.candidates[best].name)), changesOf(search.candidates[0], search.candidates[best])));
+}
+
+function seenOf(search) {
+  return `${whole(search.calls)} of at most ${count(search.budget, "call")}; means of ${search.goal} in the search, which chose by them`;
+}
+
+function keyOfChart() {
+  return h("p", { class: "small note" }, "● on the way to the best ○ others · a line leads to what a candidate was made from · shaded: the best so far · a click shows the text");
+}
+
+/** How wide a chart may be, of so many beside each other, so that its letters stay as large as all others. */
+function roomFor(many) {
+  const room = document.documentElement.clientWidth - 70;
+  return Math.max(300, Math.min(1400, room > 800 ? room / many - 12 * many : room));
+}
+
+/**
+ * Draw the candidates by the call at which they were found and by their means.
+ * @param {App} app
+ * @param {number} width
+ * @param {number} height
+ */
+function foundChart(app, width, height) {
+  const { search } = app.data.head;
+  /** @type {Found[]} */
+  const found = search.candidates;
+  const [right, bottom] = [width - 14, height - 44];
+  const domain = extent(found.map((one) => one.search_mean), 0.12);
+  const x = scale([0, Math.max(search.calls, found[found.length - 1].calls, 1)], [64, right]);
+  const y = scale(domain, [bottom, 12]);
+  const place = new Map(found.map((one, at) => [one.name, at]));
+  const way = new Set(search.lineage);
+  const edges = found.flatMap((one) => one.parents.map((name) => edge(one, found[place.get(name) ?? 0], way, x, y)));
+  const label = `Candidates of the search by calls and mean, from ${number(found[0].search_mean)} to ${number(Math.max(...found.map((one) => one.search_mean)))}`;
+  return svg("svg", { class: "chart wide", viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label },
+    bestArea(search, x, y, bottom),
+    axesOf(domain, search.calls, x, y, [64, right, bottom]),
+    edges,
+    found.map((one, at) => dot(app, one, at, way.has(one.name), x, y)),
+    namesOf(app, found, way, x, y, right));
+}
+
+/** The best mean so far, as steps over the calls. */
+function bestArea(search, x, y, bottom) {
+  const { curve } = search;
+  if (!curve.length) return null;
+  const steps = curve.map(([calls, best]) => `H${x(calls)}V${y(best)}`).join("");
+  return svg("path", { class: "best-area", d: `M${x(curve[0][0])} ${bottom}${steps}H${x(Math.max(search.calls, curve[curve.length - 1][0]))}V${bottom}Z` });
+}
+
+function axesOf(domain, calls, x, y, [left, right, bottom]) {
+  const across = ticks(domain[0], domain[1], 4);
+  const along = ticks(0, calls, 6);
+  return [
+    across.found.map((value) => [
+      svg("line", { class: "grid-line", x1: left, x2: right, y1: y(value), y2: y(value) }),
+      svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end" }, tickText(value, across.step)),
+    ]),
+    along.found.map((value) => svg("text", { x: x(value), y: bottom + 17, "text-anchor": x(value) > right - 16 ? "end" : "middle" }, whole(value))),
+    svg("text", { class: "bold", x: (left + right) / 2, y: bottom + 37, "text-anchor": "middle" }, "calls of the search"),
+  ];
+}
+
+function edge(one, parent, way, x, y) {
+  const isWay = way.has(one.name) && way.has(parent.name);
+  return svg("line", { class: `edge${isWay ? " way" : ""}`, x1: x(parent.calls), y1: y(parent.search_mean), x2: x(one.calls), y2: y(one.search_mean) });
+}
+
+function dot(app, one, at, isWay, x, y) {
+  const go = () => app.set({ tab: "search", node: at });
+  const isHere = app.state.tab === "search" && at === app.state.node;
+  const made = one.parents.length ? `, made from ${one.parents.join(" and ")}${one.proposer ? ` by ${one.proposer}` : ""}` : ", the seed";
+  const [cx, cy] = [x(one.calls), y(one.search_mean)];
+  return svg("g", { class: `node${isWay ? " way" : ""}`, "data-node": at, on: { click: go } },
+    svg("title", null, `${one.name}: ${number(one.search_mean)} after ${count(one.calls, "call")}${made}`),
+    svg("circle", { class: "reach", cx, cy, r: 10 }),
+    isHere && svg("circle", { class: "ring", cx, cy, r: 8.5 }),
+    svg("circle", { class: "dot", cx, cy, r: 4.5 }));
+}
+
+/** Names above their dots, where they cover no other name. */
+function namesOf(app, found, way, x, y, right) {
+  /** @type {{left: number, right: number, y: number}[]} */
+  const taken = [];
+  const isNamed = (one, at) => found.length <= MOST_NAMED_FOUND || way.has(one.name) || at === app.state.node;
+  return found.map((one, at) => {
+    if (!isNamed(one, at)) return null;
+    const text = cut(one.name, 18);
+    const [middle, top, half] = [x(one.calls), y(one.search_mean) - 11, text.length * 3.6];
+    const isCovered = taken.some((other) => Math.abs(other.y - top) < 12 && middle - half < other.right && other.left < middle + half);
+    if (isCovered) return null;
+    taken.push({ left: middle - half, right: middle + half, y: top });
+    return svg("text", { class: `label ${way.has(one.name) ? "k1" : "k-plain"}`, x: Math.min(middle, right - half), y: top, "text-anchor": "middle" }, text);
+  });
 }
 
 /** List the candidates that the deciding examples saw, each with that which it was made of. */
-function foundTable(search) {
+function foundTable(app) {
+  const { data, state } = app;
+  const { search } = data.head;
   const way = new Set(search.lineage);
-  const rows = search.candidates.slice(0, MOST_FOUND).map((one) =>
-    h("tr", null,
-      h("th", { scope: "row" }, said(one.name)),
-      h("td", null, way.has(one.name) ? "→" : ""),
-      h("td", null, said(one.parents.join(", ") || DASH)),
-      h("td", null, said(one.proposer || DASH)),
+  const rows = search.candidates.slice(0, MOST_FOUND).map((one, at) =>
+    h("tr", { class: at === state.node ? "here" : null },
+      h("th", { scope: "row" }, h("button", { type: "button", class: "pick", "aria-pressed": String(at === state.node), on: { click: () => app.set({ node: at }) } }, h("span", { class: "way-sign" }, way.has(one.name) ? "●" : "○"), " ", said(one.name))),
       h("td", { class: "num" }, number(one.search_mean)),
+      h("td", null, one.parents.length ? said(one.parents.join(", ")) : h("span", { class: "quiet" }, "the seed")),
+      h("td", { class: "w3" }, said(one.proposer || DASH, "cut")),
       h("td", { class: "num" }, whole(one.calls))));
   const more = search.candidates.length - MOST_FOUND;
-  return h("details", { open: search.candidates.length <= 12 },
-    h("summary", null, `${count(search.candidates.length, "candidate")}, → marks the way to the best`),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Candidates of the search" },
+  const heads = [["", "Candidate"], ["num", "Mean"], ["", "Made from"], ["w3", "By"], ["num", "At call"]];
+  return h("section", { class: "card" }, h("h2", null, count(search.candidates.length, "candidate")),
+    h("div", { class: "scroll tall keeps-scroll", tabindex: 0, role: "region", "aria-label": "Candidates of the search" },
       h("table", { class: "board" },
-        h("thead", null, h("tr", null, ["Candidate", "Way", "Made from", "By"].map((text) => h("th", { scope: "col" }, text)), ["mean in the search", "found at call"].map((text) => h("th", { scope: "col", class: "num" }, text)))),
+        h("thead", null, h("tr", null, heads.map(([kind, text]) => h("th", { scope: "col", class: kind }, text)))),
         h("tbody", null, rows))),
     more > 0 && h("p", { class: "note" }, `… and ${count(more, "more candidate")}: see search.json`));
+}
+
+/** The text of the candidate that is looked at, against that which it was made of, or against the seed. */
+function textCard(app) {
+  const { data, state } = app;
+  const { search } = data.head;
+  /** @type {Found} */
+  const one = search.candidates[state.node] || search.candidates[0];
+  const find = (name) => search.candidates.find((other) => other.name === name);
+  const others = one.parents.map(find).filter(Boolean);
+  const seed = search.candidates[0];
+  const choices = [
+    ...others.map((parent, at) => ({ vs: at ? "other" : "parent", name: `made from ${parent.name}`, of: parent })),
+    ...(one === seed || others[0] === seed ? [] : [{ vs: "seed", name: "the seed", of: seed }]),
+    { vs: "text", name: "nothing: the whole text", of: null },
+  ];
+  const chosen = Math.max(0, choices.findIndex((choice) => choice.vs === state.vs));
+  const { of } = choices[chosen];
+  return h("section", { class: "card text-of-found" },
+    h("div", { class: "card-head" }, h("h2", null, said(one.name), of && [" against ", said(of.name)]), segments("Against", choices.map((choice) => choice.name), chosen, (at) => app.set({ vs: choices[at].vs }))),
+    one.note && h("p", { class: "reason" }, h("b", null, said(one.proposer || "The proposer"), ": "), said(one.note)),
+    of ? changesOf(of, one) : wholeText(one));
+}
+
+/** @param {Found} one @returns {[string, string][]} its parts: one without a name, or several with one each */
+function partsOf(one) {
+  return typeof one.text === "string" ? [["", one.text]] : Object.entries(one.text || {});
+}
+
+const NO_TEXT = "There was no room for its text in this page: see search.json.";
+
+/** @param {Found} one */
+function wholeText(one) {
+  if (one.text === undefined) return h("p", { class: "note" }, NO_TEXT);
+  return partsOf(one).map(([name, text]) => [name && h("h3", null, said(name)), h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "text of the candidate" }, said(text))]);
+}
+
+/** @param {Found} before @param {Found} after */
+function changesOf(before, after) {
+  if (before.text === undefined || after.text === undefined) return h("p", { class: "note" }, NO_TEXT);
+  const old = new Map(partsOf(before));
+  const changed = partsOf(after).filter(([name, text]) => text !== old.get(name));
+  if (!changed.length) return h("p", { class: "note" }, "The same text.");
+  return changed.map(([name, text]) => [name && h("h3", null, said(name)), shownDiff(old.get(name) || "", text, true)]);
 }
