@@ -1,15 +1,18 @@
 """Runs served to a browser by a command: while it goes on, and where somebody sits there, until Ctrl-C.
 
 What is served, and to whom, is viewer's. A browser is started outside of what the command's own processes
-leave behind, or it would be ended with them.
+leave behind, or it would be ended with them. It is given a file of ours that leads to the address, for the
+address has the token, and anybody on this machine sees what a process was started with.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from html import escape
 from pathlib import Path
 
 import typer
@@ -22,6 +25,7 @@ import subprocess, sys
 subprocess.Popen([sys.executable, "-I", "-m", "webbrowser", sys.argv[1]], start_new_session=True,
                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 """  # what starts it ends at once, so that nobody's child is left
+_LEADS = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={}">\n'
 
 
 @contextmanager
@@ -60,18 +64,27 @@ def viewed(folder: Path, *, is_wanted: bool) -> Iterator[None]:
         return
     with serving(folder) as url:
         output.say(f"to be seen at {url}")
-        if _is_attended() and _has_screen():
-            open_browser(url)
-        try:
-            yield
-        except typer.Exit:  # it said all; what is still to be said is not kept waiting
+        with in_browser(url, is_wanted=_is_attended() and _has_screen()):
+            try:
+                yield
+            except typer.Exit:  # it said all; what is still to be said is not kept waiting
+                _stay()
+                raise
             _stay()
-            raise
-        _stay()
 
 
-def open_browser(url: str) -> None:
-    subprocess.run([sys.executable, "-I", "-c", _OPEN, url], check=False)
+@contextmanager
+def in_browser(url: str, *, is_wanted: bool) -> Iterator[None]:
+    """Open an address in a browser; what leads there can be read by nobody else, and goes with the block."""
+    if not is_wanted:
+        yield
+        return
+    with tempfile.TemporaryDirectory(prefix="optimize-eval-") as folder:
+        page = Path(folder, "open.html")
+        page.touch(mode=0o600)
+        page.write_text(_LEADS.format(escape(url)), encoding="utf-8")
+        subprocess.run([sys.executable, "-I", "-c", _OPEN, page.as_uri()], check=False)
+        yield
 
 
 def _stay() -> None:

@@ -88,6 +88,28 @@ def state_of(port: int, token: str) -> str:
     return str(runs[0]["state"]) if runs else ""
 
 
+def a_browser(project: Path) -> Path:
+    """Make a browser that writes down what it is to open, and all that this machine runs meanwhile."""
+    browser = project / "browser"
+    lines = (
+        f"cd {project}",
+        "ps -A -ww -o args= > processes",
+        'echo "$1" > opened.part',
+        "mv opened.part opened",
+    )
+    browser.write_text("\n".join(["#!/bin/sh", *lines, ""]))
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    return browser
+
+
+def what_was_opened(project: Path) -> tuple[str, str]:
+    end = time.monotonic() + _PATIENCE
+    while not (project / "opened").exists():
+        assert time.monotonic() < end, "no browser was opened"
+        time.sleep(0.01)
+    return (project / "opened").read_text().strip(), (project / "processes").read_text()
+
+
 def test_a_run_is_served_while_it_goes_on_and_no_longer_where_nobody_sits(project: Path) -> None:
     process = subprocess.Popen(
         [PROGRAM, *ASK, "--quiet"],
@@ -112,24 +134,22 @@ def test_a_run_is_served_while_it_goes_on_and_no_longer_where_nobody_sits(projec
 
 
 def test_in_a_terminal_it_stays_until_ctrl_c_and_the_exit_code_is_the_runs(project: Path) -> None:
-    browser = project / "browser"
-    browser.write_text(
-        f'#!/bin/sh\necho "$1" > {project}/opened.part; mv {project}/opened.part {project}/opened\n'
-    )
-    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    browser = a_browser(project)
     with in_a_terminal(project, "--fail-under", "e=0.9", BROWSER=str(browser)) as (process, terminal):
         (project / "go").write_text("0.5\n")
         text = shown_until(terminal, re.compile(b"stays until Ctrl-C"))
         port, token = place_in(text)
         assert b"gate missed" in text
         assert state_of(port, token) == "done"
-        end = time.monotonic() + _PATIENCE
-        while not (project / "opened").exists():
-            assert time.monotonic() < end, "no browser was opened"
-            time.sleep(0.01)
-        assert (project / "opened").read_text() == f"http://127.0.0.1:{port}/?token={token}\n"
+        place, processes = what_was_opened(project)
+        page = Path(place.removeprefix("file://"))
+        assert f'url=http://127.0.0.1:{port}/?token={token}"' in page.read_text()
+        assert [stat.S_IMODE(path.stat().st_mode) for path in (page, page.parent)] == [0o600, 0o700]
+        assert str(browser) in processes
+        assert token not in processes
         process.send_signal(signal.SIGINT)
         assert process.wait(_PATIENCE) == 1
+        assert not page.parent.exists()
 
 
 def test_ctrl_c_during_the_run_ends_it_as_ever(project: Path) -> None:

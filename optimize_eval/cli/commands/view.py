@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from optimize_eval.cli import output
-from optimize_eval.cli.viewing import open_browser, serving, until_interrupted
+from optimize_eval.cli.viewing import in_browser, serving, until_interrupted
 from optimize_eval.errors import UsageError
 from optimize_eval.store.listing.runs import list_runs
 
@@ -37,8 +37,6 @@ def view(
         raise UsageError(f"there is no folder {str(place)!r}", hint="name a run, or a folder that holds runs")
     if not list_runs(place):
         output.say(f"note: there is no run in {place} yet")
-    with serving(place, port) as url, until_interrupted():
+    with serving(place, port) as url, in_browser(url, is_wanted=open_), until_interrupted():
         output.say("Ctrl-C ends it")
         output.emit(url)
-        if open_:
-            open_browser(url)
