@@ -238,6 +238,8 @@ class SharedModel:
             spent=spent,
             seconds=round(seconds, 6),
             usage=usage,
+            tool_calls=output.tool_calls,
+            completion=output.completion,
         )
         (self._outputs or self._opened()).keep(key, self._identity.text, prompt, kept)
         return kept
