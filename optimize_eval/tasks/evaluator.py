@@ -19,7 +19,7 @@ from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
 from optimize_eval.tasks.jsonl.processing import post_process
-from optimize_eval.tasks.lives import Lives, stage
+from optimize_eval.tasks.lives import Lives
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
@@ -73,18 +73,17 @@ class TaskEvaluator:
     def call(self, payload: Payload, deadline: float) -> Answered:
         least = (deadline - time.monotonic()) * _LEAST_SHARE
         called = self._read(payload)
-        with stage("model"):
-            output = self._reply(called, deadline)
+        output = self._reply(called, deadline)
         return self._scored(called, output, max(deadline + output.spent.waited, time.monotonic() + least))
 
     def _reply(self, called: _TaskCall, deadline: float) -> Output:
-        model = self._model(called.model)
-        if not isinstance(model, SharedModel):
-            return model.generate(called.prompt, deadline)
         try:
-            return model.reply(called.prompt, called.key)
+            model = self._model(called.model)
+            if isinstance(model, SharedModel):
+                return model.reply(called.prompt, called.key)
+            return model.generate(called.prompt, deadline)
         except EvaluationError as error:
-            error.output = called.key.hex()
+            _of_model(error, called)
             raise
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
@@ -143,9 +142,7 @@ class TaskEvaluator:
     ) -> Answered | EvaluationError:
         try:
             if isinstance(output, EvaluationError):
-                output.output = called.key.hex()
-                with stage("model"):
-                    raise output
+                return _of_model(output, called)
             return self._scored(called, output, time.monotonic() + timeout)
         except EvaluationError as error:
             return error
@@ -156,9 +153,9 @@ class TaskEvaluator:
         metric = self._task.scorer.name if self._task.scorer else task.metric
         question = Payload(candidate=prediction, example=called.payload.example)
         try:
-            with stage("metric"):
-                scored = self._metric(metric).call(question, deadline)
+            scored = self._metric(metric).call(question, deadline)
         except EvaluationError as error:
+            error.message = f"metric: {error.message}"
             error.side_info = self._side_info(error.side_info, metric, output, prediction)
             error.spent, error.output = output.spent + error.spent, called.key.hex()
             raise
@@ -212,3 +209,9 @@ class TaskEvaluator:
                 hint="name a task file that uses it",
             )
         return self._connect(self._specs[name])
+
+
+def _of_model(error: EvaluationError, called: _TaskCall) -> EvaluationError:
+    """Let a failure say that it is a model's, and which reply is missing."""
+    error.message, error.output = f"model: {error.message}", called.key.hex()
+    return error

@@ -55,6 +55,24 @@ def test_a_score_that_is_not_reached_is_a_missed_gate(
     assert [one["met"] for one in as_json.json["gates"]] == [not status]
 
 
+def test_a_task_is_a_gate_for_every_model(here: Cli) -> None:
+    done = here("report", "after", "--fail-under", "sums=0.6", "--json")
+    assert done.status == 1
+    assert [(one["name"], one["met"]) for one in done.json["gates"]] == [
+        ("fail-under m on sums", True),
+        ("fail-under silent on sums", False),
+    ]
+    assert missed(done.stderr)[0].startswith("gate missed: silent on sums: the mean 0.000 (")
+    assert here("bench", "sums.jsonl", "--model", "m=toy", "--fail-under", "sum=0.6").status == 2
+
+
+def test_a_model_with_the_name_of_a_task_is_meant(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    bench = ("bench", "sums.jsonl", "--model", "sums=silent", "--model", model(tmp_path / "m", RIGHT))
+    done = cli(*bench, "--fail-under", "sums=0.5", "--out", "r")
+    assert (done.status, missed(done.stderr)[0].split(":")[1]) == (1, " sums, overall"), done.stderr
+
+
 def test_bench_itself_has_gates_and_a_later_report_knows_them(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path)
     gates = ["--fail-under", "often=0.6", "--fail-under", "often@sums=0.9", "--fail-under", "silent=0"]

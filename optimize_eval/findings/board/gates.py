@@ -5,6 +5,7 @@ summary.gates'; how two boards compare is diff.boards'.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.comparable import by_name
@@ -25,29 +26,43 @@ _OF_A_BENCH = BoundAxes("bench", "model", "task")
 
 @frozen
 class BoardBound:
-    """The lowest score that a model may have, overall or on a task."""
+    """The lowest score that a model may have, overall or on a task, or that all models may have on a task."""
 
-    model: str
+    model: str | None
     task: str | None
     least: float
 
 
 def parse_bound(text: str, models: Sequence[str], tasks: Sequence[str]) -> BoardBound:
-    """Read MODEL=LEAST or MODEL@TASK=LEAST."""
+    """Read MODEL=LEAST, MODEL@TASK=LEAST or, where no model is called so, TASK=LEAST."""
+    named = text.rpartition("=")[0]
+    if named in tasks and named not in models:
+        *_, least = read_bound(text, _OF_A_BENCH, tasks, ())
+        return BoardBound(model=None, task=named, least=least)
     model, task, least = read_bound(text, _OF_A_BENCH, models, tasks)
     return BoardBound(model=model, task=task, least=least)
 
 
 def bound_gates(models: Mapping[str, ModelScores], bounds: Sequence[BoardBound]) -> Iterator[Gate]:
     """Hold models, each by its name, against their bounds."""
-    for bound in bounds:
+    for bound in (own for one in bounds for own in _each(one, models)):
         where = f"{bound.model}, overall" if bound.task is None else f"{bound.model} on {bound.task}"
-        scores = _scores_of(models.get(bound.model), bound.task)
+        scores = _scores_of(models.get(bound.model or ""), bound.task)
         if scores is None:
             text = f"{where}: it is not on the board: {bound.least:g} is not shown to be met"
             yield Gate(name=f"fail-under {where}", is_met=False, text=text)
         else:
             yield bound_gate(where, _as_of_a_split(scores), bound.least)
+
+
+def _each(bound: BoardBound, models: Mapping[str, ModelScores]) -> Iterator[BoardBound]:
+    """Take a bound of all models apart; those scored by an own metric have another name than on the board."""
+    if bound.model is not None:
+        yield bound
+        return
+    for name, model in models.items():
+        if name == model.adapter:
+            yield replace(bound, model=name)
 
 
 def _scores_of(model: ModelScores | None, task: str | None) -> ModelScores | TaskScores | None:
