@@ -40,10 +40,18 @@ def test_a_hundred_thousand_records_are_one_file_that_opens_at_once(browser: Bro
     browser.run("document.querySelector('.grid').focus()")
     browser.press("End", "Enter")
     browser.wait("document.querySelector('.drawer .tree, .drawer .command')")
+    browser.open(page, "tab=compare")
+    browser.ready()
+    browser.wait(_HAS_REASONS)
+    browser.run("document.querySelector('.grid').scrollTop = 26000")
+    browser.wait("document.querySelector('#row-1010') && " + _HAS_REASONS)
     heap = browser.run("return performance.memory.usedJSHeapSize")
     assert heap < 200 * MB
 
 
+_HAS_REASONS = (
+    "[...document.querySelectorAll('.grid-body .reason')].slice(8, 20).every(one => one.textContent)"
+)
 _MEASURED = """
 import resource, subprocess, sys
 done = subprocess.run(sys.argv[1:], check=True)

@@ -5,6 +5,7 @@ allows the one script and the one style whose digests it names, and no request a
 """
 
 import hashlib
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from functools import cache
@@ -30,6 +31,7 @@ PROGRAM = (
 STYLE = ("colours", "page", "parts")
 
 _HERE = Path(__file__).parent
+_COMMENTS = re.compile(r"^ *(?:/\*\*(?:[^*]|\*(?!/))*\*/|//[^\n]*)\n", re.MULTILINE)  # on lines of their own
 _SPARE = 20_000  # bytes for the index of the blocks, beside 6 for each example
 
 
@@ -64,8 +66,8 @@ def served(title: str) -> bytes:
 
 @cache
 def program() -> bytes:
-    """Join the program's files; nothing of it is seen outside."""
-    joined = "".join(_read(f"program/{name}.js") for name in PROGRAM)
+    """Join the program's files, without the comments that are for who changes it; nothing is seen outside."""
+    joined = _COMMENTS.sub("", "".join(_read(f"program/{name}.js") for name in PROGRAM))
     return f'\n"use strict";\n(() => {{\n{joined}}})();\n'.encode()
 
 

@@ -200,11 +200,21 @@ class App {
     return { score: data.scores[at], outcome: data.outcomes[at], seconds: data.seconds[at] };
   }
 
+  /** The reason for a score, if it was read before; null where it was not. */
+  knownReason(example, system) {
+    const text = this.data.reasons.get([this.data.number(example), system.evaluator, system.candidate, this.state.tm].join());
+    return text === undefined ? null : said(text);
+  }
+
   /** Put the reason for a score into a row when it is known, if the row is still there. */
   async reasonLater(example, system, cell) {
+    const model = this.state.tm;
+    const key = [this.data.number(example), system.evaluator, system.candidate, model].join();
+    if (this.data.reasons.has(key)) return;
     const told = await this.data.details(example).catch(() => null);
-    const record = told?.records.find(([evaluator, candidate, model]) => evaluator === system.evaluator && candidate === system.candidate && model === this.state.tm)?.[4];
-    if (cell.isConnected) replace(cell, said(record?.message || reasonOf(record?.side_info)?.[1] || ""));
+    const record = told?.records.find((one) => one[0] === system.evaluator && one[1] === system.candidate && one[2] === model)?.[4];
+    this.data.reasons.set(key, record?.message || reasonOf(record?.side_info)?.[1] || "");
+    if (cell.isConnected) replace(cell, said(this.data.reasons.get(key)));
   }
 
   async read() {

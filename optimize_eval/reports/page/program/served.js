@@ -39,7 +39,7 @@ class Server {
   /** @param {string} path @param {boolean} [again] */
   async json(path, again) {
     const bytes = await this.ask(path, again);
-    return bytes && JSON.parse(new TextDecoder().decode(bytes), exactly);
+    return bytes && parsedText(new TextDecoder().decode(bytes));
   }
 }
 
@@ -96,6 +96,7 @@ class Follower {
     if (columns) data.takeColumns(columns);
     if (examples) data.takeExamples(JSON.parse(new TextDecoder().decode(examples)));
     data.open.clear();
+    data.reasons.clear();
     this.news += data.summary.units.total - data.summary.units.owed - before;
     if (this.app.grid || this.app.drawer) this.tell();
     else this.show();

@@ -50,6 +50,16 @@ function scale([low, high], [from, to]) {
 }
 
 /**
+ * How wide a chart is drawn, of so many beside each other: as wide as it stands there, for letters of one size.
+ * @param {number} many
+ * @param {number} most
+ */
+function roomFor(many, most) {
+  const room = document.documentElement.clientWidth - 70;
+  return Math.round(Math.max(290, Math.min(most, room > 830 ? room / many - 12 * many : room)));
+}
+
+/**
  * The intervals of one row: val filled and above, train hollow and below, the baseline's val mean dashed.
  * @param {Data} data
  * @param {number} candidate

@@ -2,6 +2,7 @@
 // A table of any length of which only the rows in sight exist. One tab stop; keys walk it.
 
 const ROW = 26; // px, as in the style
+const FILL_AFTER = 50; // ms without a scroll
 const SPARE = 8; // rows above and below
 
 /**
@@ -12,7 +13,7 @@ class Grid {
   /**
    * @param {{label: string, columns: Column[], items: any[], at: number, sort?: string,
    *   sortBy?: (key: string) => void, walk: (at: number) => void, open: (at: number) => void,
-   *   fill?: (item: any, row: HTMLElement) => void, empty: string}} given
+   *   fill?: (item: any, row: HTMLElement) => Promise<void>, empty: string}} given
    */
   constructor(given) {
     this.given = given;
@@ -66,6 +67,23 @@ class Grid {
     for (let at = top; at < Math.min(this.items.length, top + many); at += 1) rows.push(this.row(at));
     this.body.replaceChildren(...rows);
     this.tell();
+    if (this.given.fill) this.fillSoon(rows, top);
+  }
+
+  /**
+   * Fill rows one after the other when nobody scrolls: each may have to open a part of the file.
+   * @param {HTMLElement[]} rows
+   * @param {number} top
+   */
+  fillSoon(rows, top) {
+    clearTimeout(this.filling);
+    const inSight = Math.max(0, Math.floor(this.element.scrollTop / ROW) - top);
+    const order = [...rows.keys()].sort((one, other) => Number(one < inSight) - Number(other < inSight) || one - other);
+    this.filling = setTimeout(async () => {
+      for (const at of order) {
+        if (rows[at].isConnected) await this.given.fill?.(this.items[top + at], rows[at]);
+      }
+    }, FILL_AFTER);
   }
 
   tell() {
@@ -81,7 +99,6 @@ class Grid {
     const isHere = at === this.at;
     const row = h("div", { class: `grid-row${isHere ? " here" : ""}`, role: "row", id: `row-${at}`, "aria-rowindex": at + 2, "aria-selected": String(isHere), "data-at": at }, cells);
     row.style.setProperty("top", `${at * ROW}px`);
-    this.given.fill?.(item, row);
     return row;
   }
 

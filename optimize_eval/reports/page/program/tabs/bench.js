@@ -47,7 +47,7 @@ function pairwise(app, board) {
   const shown = known.sort((one, other) => Math.abs(other.diff) - Math.abs(one.diff)).slice(0, MOST_MODEL_PAIRS);
   const line = (pair) => h("tr", null,
     h("th", { scope: "row" }, named(data, at(pair.b)), h("span", { class: "quiet" }, " against "), named(data, at(pair.a))),
-    h("td", { class: "num" }, h("b", null, differenceOf(pair)), below(`${interval(pair.ci)} · ${pValue(pair.p_holm ?? pair.p)}`)),
+    h("td", { class: "num" }, h("b", null, differenceOf(pair)), below([interval(pair.ci), pValue(pair.p_holm ?? pair.p)].filter(Boolean).join(" · "))),
     h("td", { class: "w2" }, pairsBar(pair)),
     h("td", { class: "num w3" }, link(app, { tab: "compare", a: at(pair.a), b: at(pair.b), sp: data.axes.splits.length }, "compare")));
   const more = known.length - shown.length;
@@ -67,7 +67,7 @@ function heatTable(app, board) {
     of.map((known) => heat(known.get(task.task)))));
   const more = tasks.length - 1000;
   const heads = board.models.map((model) => h("th", { scope: "col", class: "num" }, data.axes.evaluators.includes(model.adapter) ? named(data, data.axes.evaluators.indexOf(model.adapter)) : said(model.adapter)));
-  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Task × model"), h("span", { class: "legend" }, "the darker, the higher")),
+  return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h2", null, "Task × model"), h("span", { class: "legend" }, "the stronger the colour, the higher")),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Task by model" }, h("table", { class: "heat" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Task"), h("th", { scope: "col", class: "w2" }, "Metric"), heads)), h("tbody", null, lines))),
     more > 0 && h("p", { class: "note" }, `… and ${count(more, "more task")}: see leaderboard.json`));
 }

@@ -23,25 +23,26 @@ function carryOver(app, rows) {
 function carryChart(data, crosses, split, train) {
   const values = crosses.flatMap(({ x, y }) => [x.diff, y.diff, ...(x.ci || []), ...(y.ci || []), 0]);
   const domain = extent(values, 0.06);
-  const x = scale(domain, [64, 628]);
+  const right = roomFor(2, 640) - 12;
+  const x = scale(domain, [64, right]);
   const y = scale(domain, [332, 12]);
   const { step, found } = ticks(domain[0], domain[1], 6);
   const plus = (value) => (value > step / 1e6 ? `+${tickText(value, step)}` : tickText(value, step));
   const lines = found.map((value) => [
     svg("line", { class: "grid-line", x1: x(value), x2: x(value), y1: 12, y2: 332 }),
-    svg("line", { class: "grid-line", x1: 64, x2: 628, y1: y(value), y2: y(value) }),
-    svg("text", { x: x(value), y: 350, "text-anchor": x(value) > 612 ? "end" : "middle" }, plus(value)),
+    svg("line", { class: "grid-line", x1: 64, x2: right, y1: y(value), y2: y(value) }),
+    svg("text", { x: x(value), y: 350, "text-anchor": x(value) > right - 16 ? "end" : "middle" }, plus(value)),
     svg("text", { x: 58, y: y(value) + 4, "text-anchor": "end" }, plus(value)),
   ]);
-  return svg("svg", { class: "chart", viewBox: "0 0 640 384", role: "img", "aria-label": `Gain on ${train} against gain on ${split}, for each candidate` },
+  return svg("svg", { class: "chart", viewBox: `0 0 ${right + 12} 384`, role: "img", "aria-label": `Gain on ${train} against gain on ${split}, for each candidate` },
     lines,
     svg("line", { class: "axis-line", x1: x(0), x2: x(0), y1: 12, y2: 332 }),
-    svg("line", { class: "axis-line", x1: 64, x2: 628, y1: y(0), y2: y(0) }),
+    svg("line", { class: "axis-line", x1: 64, x2: right, y1: y(0), y2: y(0) }),
     svg("line", { class: "dashed", x1: x(domain[0]), y1: y(domain[0]), x2: x(domain[1]), y2: y(domain[1]) }),
-    svg("text", { class: "italic", x: 600, y: 26, "text-anchor": "end" }, "on this line the gain carries over fully"),
+    svg("text", { class: "italic", x: right - 28, y: 26, "text-anchor": "end" }, "on this line the gain carries over fully"),
     crosses.map((one) => cross(data, one, x, y)),
-    labels(data, crosses.slice(0, MOST_NAMED), x, y),
-    svg("text", { class: "bold", x: 346, y: 376, "text-anchor": "middle" }, `Δ ${train} against baseline`),
+    labels(data, crosses.slice(0, MOST_NAMED), x, y, right),
+    svg("text", { class: "bold", x: (right + 64) / 2, y: 376, "text-anchor": "middle" }, `Δ ${train} against baseline`),
     svg("text", { class: "bold", transform: "translate(12 172) rotate(-90)", "text-anchor": "middle" }, `Δ ${split} against baseline`));
 }
 
@@ -58,14 +59,14 @@ function cross(data, { row, x: dx, y: dy }, x, y) {
 }
 
 /** Names beside their crosses; those that would cover each other move down. */
-function labels(data, crosses, x, y) {
+function labels(data, crosses, x, y, right) {
   /** @type {{left: number, right: number, y: number}[]} */
   const taken = [];
   return crosses.map(({ row, x: dx, y: dy }) => {
     const lost = row.overfit?.state === "overfits" ? ` ✕ overfits, ${number(row.overfit.value)} lost` : "";
     const text = cut(row.candidate, 26) + lost;
     const width = text.length * 7.2;
-    const isRight = x(dx.diff) + 12 + width < 628;
+    const isRight = x(dx.diff) + 12 + width < right;
     const left = isRight ? x(dx.diff) + 12 : x(dx.diff) - 12 - width;
     let top = y(dy.diff) - 11;
     while (taken.some((one) => Math.abs(one.y - top) < 14 && one.left < left + width && left < one.right)) top += 14;

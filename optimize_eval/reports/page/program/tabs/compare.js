@@ -83,7 +83,9 @@ function differenceText(app, rows) {
   if (state.a === state.b) return h("p", { class: "note" }, "A and B are the same.");
   const d = pairOf(app);
   if (!d) return countsOf(rows, data.isBench || state.sp >= data.axes.splits.length ? "" : "No difference of this pair is in summary.json.");
-  const evidence = d.ci ? `(95 % CI ${interval(d.ci)}, ${pValue(d.p_holm ?? d.p)})` : `(${pValue(d.p_holm ?? d.p)})`;
+  const others = d.p_holm !== null && data.axes.candidates.length > 2 && !data.isDiff && !data.isBench;
+  const p = `${pValue(d.p_holm ?? d.p)}${others ? ", Holm over all pairs" : ""}`;
+  const evidence = d.ci ? `(95 % CI ${interval(d.ci)}, ${p})` : `(${p})`;
   return [
     h("p", { class: "headline" }, h("b", null, differenceOf(d)), ` ${evidence} over ${count(d.n_pairs, "pair")}.`),
     h("p", null, h("b", { class: "better" }, `${whole(d.wins)} better`), ` · ${whole(d.ties)} the same · `, h("b", { class: "worse" }, `${whole(d.losses)} worse`), d.dropped ? ` · ${count(d.dropped, "pair")} without a score on both sides` : ""),
@@ -130,7 +132,7 @@ function comparedGrid(app, rows, names) {
       { name: "split", head: data.isBench ? "file" : "split", kind: "narrow w3", cell: ({ example }) => said(data.axes.splits[example.split], "cut") },
       { name: "line", head: "line", kind: "line", cell: ({ example }) => example.line ?? DASH },
       { name: "example", head: "example", kind: "text", cell: ({ example }) => said(example.text || example.name) },
-      { name: "reason", head: ["reason for ", said(names[state.b])], kind: "text w2", cell: () => h("span", { class: "reason" }) },
+      { name: "reason", head: ["reason for ", said(names[state.b])], kind: "text w2", cell: ({ example }) => h("span", { class: "reason" }, app.knownReason(example, systems[state.b])) },
       { name: "a", head: named(data, state.a), kind: "score", cell: (row) => valueCell(row.values[0], domain) },
       { name: "b", head: named(data, state.b), kind: "score", cell: (row) => valueCell(row.values[1], domain) },
       { name: "delta", head: "Δ B−A", kind: "delta", cell: (row) => deltaCell(row.delta) },

@@ -46,8 +46,10 @@ function drawerBody(app, example, told) {
     example.line !== null && h("section", { class: "inset" }, h("h3", null, "Example"), told?.example ? tree(told.example) : h("p", null, said(example.text || example.name || "there is none"))),
     !told?.example && example.line !== null && h("p", { class: "note" }, "The example's file is not what was scored any more, or not where it was: this is how it began."),
     isThere && repliesOf(data, recordsOf(data, told, by, state)),
+    isThere && otherReplies(app, told, example),
     isThere && h("h3", null, "What the evaluators said about ", named(data, by)),
     isThere ? recordsOf(data, told, by, state).map((one) => recordCard(app, one)) : h("div", null, h("p", { class: "note" }, "There was no room for what was said here. The whole of it:"), command(data.head.commands.full)),
+    textAgainst(data, by),
     h("h3", null, data.isBench || data.run.models || (data.isDiff && data.against(by) < 0) ? "Every record" : "Call just this one again"),
     commandsFor(app, example).map(command),
   ];
@@ -86,6 +88,28 @@ function repliesOf(data, records) {
   const replies = new Map(records.filter(({ record }) => record.reply !== undefined).map((one) => [one.repeat, one]));
   return [...replies.values()].map(({ repeat, record, model }) => h("section", { class: "inset reply" },
     h("h3", null, said(data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`), h("p", { class: "reason" }, said(record.reply))));
+}
+
+/** What all candidates and models replied to this example, with the score of the evaluator in focus. */
+function otherReplies(app, told, example) {
+  const { data, state } = app;
+  const known = new Map();
+  for (const [, candidate, model, repeat, record] of told.records) {
+    if (record.reply !== undefined && repeat === 1) known.set(`${candidate} ${model}`, { candidate, model, reply: record.reply });
+  }
+  if (known.size < 2) return null;
+  const value = ({ candidate, model }) => data.value({ name: "", evaluator: state.ev, candidate }, model, example);
+  const item = (one) => h("section", { class: "inset reply" },
+    h("p", { class: "said-head" }, named(data, one.candidate), h("span", { class: "quiet" }, " with ", said(data.axes.task_models[one.model] ?? "the model"), " "), h("b", null, plainValue(value(one)))),
+    h("p", { class: "reason" }, said(one.reply)));
+  return h("details", { class: "all-replies" }, h("summary", null, `All ${whole(known.size)} replies to this example, with the score of `, said(data.axes.evaluators[state.ev])), [...known.values()].map(item));
+}
+
+/** How the text of the candidate differs from that which it is compared with. */
+function textAgainst(data, by) {
+  const [one, base] = data.isBench ? [] : [data.run.candidates[by], data.run.candidates[data.against(by)]];
+  if (one?.text === undefined || base?.text === undefined || one.text === base.text) return null;
+  return h("details", null, h("summary", null, "How its text differs from ", said(data.isDiff ? "A" : base.name)), shownDiff(base.text, one.text, true));
 }
 
 function recordCard(app, { evaluator, repeat, record, candidate }) {

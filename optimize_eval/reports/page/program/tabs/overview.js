@@ -13,6 +13,7 @@ function overview(app) {
   return [
     verdictOf(data.summary.verdict, app),
     rows.length > 0 && leaderboard(app, rows),
+    modelsMatrix(app),
     data.head.search && searchCards(app),
     h("div", { class: "two" }, hasOthers && carryOver(app, rows), data.isWhole && worstOf(app, rows)),
   ];
@@ -94,6 +95,29 @@ function leaderboard(app, rows) {
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Leaderboard" }, h("table", { class: "board" }, h("thead", null, h("tr", null, heads)), h("tbody", null, lines))),
     latencyOf(app),
   );
+}
+
+/** Every candidate with every model, in one look; a click brings the model into focus. */
+function modelsMatrix(app) {
+  const { data, state } = app;
+  const { axes, summary } = data;
+  const models = axes.task_models.map((name, tm) => ({ name, tm })).filter(({ name }) => name !== null);
+  if (models.length < 2) return null;
+  const evaluator = axes.evaluators[state.ev];
+  const split = summary.decided_on;
+  const known = summary.rows.filter((row) => row.evaluator === evaluator);
+  const domain = summary.score_ranges?.[evaluator] === "unit" ? [0, 1] : extent(known.map((row) => row.splits[split].mean ?? NaN), 0);
+  const cell = (candidate, model) => {
+    const s = known.find((row) => row.candidate === candidate && row.task_model === model)?.splits[split];
+    if (!s || s.mean === null) return h("td", { class: "num" }, h("span", { class: s?.failed ? "failure" : "quiet" }, s?.failed ? "failed" : DASH));
+    const share = (s.mean - domain[0]) / (domain[1] - domain[0] || 1);
+    return h("td", { class: `num heat-${Math.round(Math.max(0, Math.min(1, share)) * 10)}` }, h("b", null, number(s.mean)), below(ends(s.ci)));
+  };
+  const heads = models.map(({ name, tm }) => h("th", { scope: "col", class: "num" }, tm === state.tm ? said(name) : link(app, { tm }, said(name))));
+  const lines = axes.candidates.map((name, at) => h("tr", null, h("th", { scope: "row", class: "who" }, named(data, at)), models.map((one) => cell(name, one.name))));
+  return h("section", { class: "card" },
+    h("div", { class: "card-head" }, h("h2", null, "Candidate × model: ", said(evaluator)), h("span", { class: "legend" }, `${meanOf(split)}, 95 % CI · the stronger the colour, the higher`)),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Candidate by model" }, h("table", { class: "heat" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Candidate"), heads)), h("tbody", null, lines))));
 }
 
 /** @param {string} split */

@@ -50,7 +50,7 @@ function inputs(data) {
   const evaluators = [...run.evaluators, ...(run.additions || [])];
   const files = evaluators.flatMap((one) => [[data.isBench ? `${one.name}` : `-e ${one.name}=${one.text}`, one.sha256], ...(one.files || []).map((file) => [`  ${file.name}`, file.sha256])]);
   const candidates = data.isBench ? [] : run.candidates.map((one) => [one.name, one.sha256 || (one.field ? `field ${one.field}` : "")]);
-  const splits = run.splits.map((one, at) => [`${one.file || one.name} (${count(data.axes.sizes[at], "example")})`, one.name]);
+  const splits = run.splits.map((one, at) => [`${one.file || one.name} (${one.file ? `${one.name}, ` : ""}${count(data.axes.sizes[at], "example")})`, "one for each line, in run.json"]);
   return section("", "Inputs", h("p", { class: "note" }, "sha256; a run goes on only with inputs that are the same."), rowsOfFacts([...candidates, ...splits, ...files], (value) => h("code", { class: "cut", title: value }, said(value))));
 }
 

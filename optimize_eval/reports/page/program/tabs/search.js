@@ -22,7 +22,7 @@ function searchTab(app) {
     search.candidates.length > 0 && [
       h("section", { class: "card", "aria-label": "The search" },
         h("div", { class: "card-head" }, h("h2", null, "Every candidate of the search"), h("span", { class: "legend" }, seenOf(search))),
-        foundChart(app, roomFor(1), 300), keyOfChart()),
+        foundChart(app, roomFor(1, 1400), 300), keyOfChart()),
       h("div", { class: "found" }, foundTable(app), textCard(app)),
     ],
   ];
@@ -40,7 +40,7 @@ function searchCards(app) {
   const best = bestFound(search);
   const all = link(app, { tab: "search", node: best, vs: "parent" }, `All ${whole(search.candidates.length)} candidates, and how each text differs →`);
   return h("div", { class: "two" },
-    h("section", { class: "card", "aria-label": "The search" }, h("h2", null, "The search"), h("p", { class: "note" }, seenOf(search)), foundChart(app, roomFor(2), 260), keyOfChart(), h("p", { class: "note" }, all)),
+    h("section", { class: "card", "aria-label": "The search" }, h("h2", null, "The search"), h("p", { class: "note" }, seenOf(search)), foundChart(app, roomFor(2, 700), 260), keyOfChart(), h("p", { class: "note" }, all)),
     best > 0 && h("section", { class: "card" }, h("h2", null, "What changed: ", said(search.candidates[0].name), " → ", said(search.candidates[best].name)), changesOf(search.candidates[0], search.candidates[best])));
 }
 
@@ -50,12 +50,6 @@ function seenOf(search) {
 
 function keyOfChart() {
   return h("p", { class: "small note" }, "● on the way to the best ○ others · a line leads to what a candidate was made from · shaded: the best so far · a click shows the text");
-}
-
-/** How wide a chart may be, of so many beside each other, so that its letters stay as large as all others. */
-function roomFor(many) {
-  const room = document.documentElement.clientWidth - 70;
-  return Math.max(300, Math.min(1400, room > 800 ? room / many - 12 * many : room));
 }
 
 /**

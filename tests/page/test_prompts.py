@@ -1,0 +1,56 @@
+"""The page of prompts with models in Chromium: every prompt with every model, and all that they replied."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from optimize_eval.findings.wording import number
+from tests.cli.benches import model
+from tests.cli.prompted import RIGHT, WORDY, command, examples, prompts
+from tests.front_door import in_this_process
+from tests.page.browser import Browser
+from tests.page.made import report
+from tests.page.test_looks import axe_violations, cells, errors
+
+_HEADS = "return [...document.querySelectorAll('.all-replies .said-head')].map(one => one.innerText)"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("prompts")
+    examples(folder, train=2, val=6)
+    prompts(folder, plain="{{question}}", polite="Please tell: {{question}}")
+    model(folder / "right", RIGHT)
+    model(folder / "wordy", WORDY)
+    done = in_this_process(folder)(*command(models=("right=cmd:./right", "wordy=cmd:./wordy")))
+    assert done.status == 0, done.stderr
+    assert report(folder / "r").status == 0
+    return folder / "r"
+
+
+def test_every_prompt_stands_beside_every_model(browser: Browser, run: Path, axe: str) -> None:
+    rows = orjson.loads((run / "summary.json").read_bytes())["rows"]
+    means = {(row["candidate"], row["task_model"]): row["splits"]["val"]["mean"] for row in rows}
+    browser.open(run / "report.html")
+    browser.ready()
+    assert axe_violations(browser, axe) == []
+    shown = {row[0].strip(): [cell.split("\n")[0] for cell in row[1:]] for row in cells(browser, ".heat tr")}
+    assert shown["Candidate"] == ["right", "wordy"]
+    for name in ("plain", "polite"):
+        assert shown[name] == [number(means[name, "right"]), number(means[name, "wordy"])]
+    browser.click(".heat thead a")
+    assert browser.run("return location.hash") == "#tm=1"
+
+
+def test_one_example_has_all_replies_to_it(browser: Browser, run: Path, axe: str) -> None:
+    browser.open(run / "report.html", "tab=examples&row=3")
+    browser.ready()
+    browser.wait("document.querySelector('.all-replies')")
+    browser.click(".all-replies summary")
+    heads = browser.run(_HEADS)
+    assert len(heads) == 4
+    assert heads[0].split() == ["plain", "with", "right", "1.000"]
+    assert browser.text(".all-replies .reply .reason") == "3"
+    assert axe_violations(browser, axe) == []
+    assert errors(browser) == []
