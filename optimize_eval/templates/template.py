@@ -51,8 +51,9 @@ def task_template_of(text: str) -> Template:
 def _parsed(text: str) -> Template:
     from optimize_eval.templates import environment as jinja  # noqa: PLC0415  see above
     from optimize_eval.templates.bounded import is_bounded  # noqa: PLC0415
-    from optimize_eval.templates.known import check_known  # noqa: PLC0415
+    from optimize_eval.templates.known import check_known, check_length  # noqa: PLC0415
 
+    check_length(text)
     environment = _environment()
     tree = jinja.parsed(environment, text)
     check_known(tree, environment)

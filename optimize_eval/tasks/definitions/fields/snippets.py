@@ -9,6 +9,8 @@ from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, N
 from optimize_eval.tasks.definitions.fields.nodes import Mark, Spot
 from optimize_eval.tasks.definitions.fields.values import Text
 
+MOST = 1 << 18  # letters, which take a second to compile
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -47,6 +49,11 @@ class Snippet:
 
 def _compiled(code: str, spot: Spot, context: Context) -> ast.Module | None:
     """Compile code without a word about what it warns of."""
+    if len(code) > MOST:
+        context.wrong(
+            Rule.BAD_SNIPPET, spot.path, spot.mark, f"code of more than {MOST:,} letters is not taken"
+        )
+        return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

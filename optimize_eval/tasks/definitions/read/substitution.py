@@ -51,7 +51,7 @@ def _text(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:
     is_code = spot.path.endswith("_snippet")
     whole = _HOLE.fullmatch(node.value)
     if whole and _NAME.fullmatch(whole[1]):
-        name = _named(whole[1], spot, values, context, line=1)
+        name = _named(whole, spot, values, context)
         if not name or isinstance(values[name], NotKnown):
             return Node(Kind.UNKNOWN, None, node.mark)
         return node_of(values[name], node.mark)
@@ -77,7 +77,7 @@ class _Filler:
         self.is_partial = self.is_wrong = False
 
     def __call__(self, found: re.Match[str]) -> str:
-        name = self._named(found)
+        name = None if self.is_wrong else self._named(found)  # the first problem of a text is enough
         if not name:
             self.is_wrong |= name is not None
             return found[0]
@@ -94,21 +94,21 @@ def _filler(spot: Spot, values: Mapping[str, Any], context: Context, *, is_code:
     def named(found: re.Match[str]) -> str | None:
         if not names.fullmatch(found[1]):
             return None
-        line = spot.node.value.count("\n", 0, found.start()) + 1
-        return _named(found[1], spot, values, context, line=line)
+        return _named(found, spot, values, context)
 
     return _Filler(values, named)
 
 
-def _named(written: str, spot: Spot, values: Mapping[str, Any], context: Context, *, line: int) -> str:
+def _named(hole: re.Match[str], spot: Spot, values: Mapping[str, Any], context: Context) -> str:
     """Find which parameter is meant; empty and a problem where none is."""
-    found = _CONFIG.fullmatch(written)
+    found = _CONFIG.fullmatch(hole[1])
     name = found[1] if found else ""
     if name in values:
         return name
     if found:
         reason = f"there is no parameter {name!r} in config_spec{meant(name, list(values))}"
     else:
-        reason = f"<< {written[:60]} >> is not supported: << >> takes parameters, as in << config.NAME >>"
+        reason = f"<< {hole[1][:60]} >> is not supported: << >> takes parameters, as in << config.NAME >>"
+    line = hole.string.count("\n", 0, hole.start()) + 1
     context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.node.at(line), reason)
     return ""

@@ -152,6 +152,12 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {  # what it is → the file, its 
     "a digit too many": (f"{task()}tags: [{'9' * 5_000}]\n", "bad_value"),
     "no number": (task(dataset="dataset: {key: a, fast_subset_size: .nan}\n"), "bad_value"),
     "deep templates": (scorer(f"type: bleu\nground_truth: '{{{{ {'(' * 5_000} }}}}'"), "bad_template"),
+    "long templates": (scorer(f"type: bleu\nground_truth: '{'{{ sample }}' * 10_000}'"), "bad_template"),
+    "many parameters": (scorer(f"type: bleu\nground_truth: '{'<< config.x >>' * 10_000}'"), "bad_template"),
+    "long code": (
+        scorer(f"type: python\ncompute_scores_snippet: '{'x = 1; ' * 50_000}'"),
+        "bad_snippet",
+    ),
     "deep code": (
         scorer(f"type: python\ncompute_scores_snippet: 'x = {'(' * 5_000}'"),
         "bad_snippet",
