@@ -2,22 +2,25 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-from optimize_eval.errors import DataError, UsageError
+from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
+from optimize_eval.rows.example import Example
+from optimize_eval.tasks.definitions.examining import RuleFault, examiner
 from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.fields.datasets import DATASET
 from optimize_eval.tasks.definitions.fields.nodes import Mark, Spot
-from optimize_eval.tasks.definitions.filters import Filter
+from optimize_eval.tasks.definitions.filters import Comparison, Filter, Membership
 from optimize_eval.tasks.definitions.read.document import Unreadable, read_document
 from optimize_eval.tasks.definitions.read.making import filter_of
 from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, Folder, decoded
 from optimize_eval.tasks.definitions.read.unfinished import check_unfinished
 from optimize_eval.tasks.definitions.task import TaskDefinition
+from optimize_eval.tasks.definitions.values import text_of
 
 ANY_KEY = "dataset"  # names the rows of a task that names no dataset
 
@@ -47,6 +50,41 @@ def dataset_of(definition: TaskDefinition, given: Mapping[str, str]) -> Dataset:
             return Dataset(path=path)
         return _described(str(path), Folder.of(definition.path), key)
     raise _not_found(definition.path, key, given)
+
+
+def left_out(dataset: Dataset, examples: Iterable[Example]) -> dict[int, str]:
+    """Find the rows that take no part, by their lines, with the filter that says so; raises DataError."""
+    filters = [(f"{dataset.described}: {_words_of(one)}", examiner(one)) for one in dataset.filters]
+    found: dict[int, str] = {}
+    problems = []
+    for example in examples:
+        fields = {**example.value, "sample": example.value}
+        for words, holds in filters:
+            try:
+                if not holds(fields):
+                    found[example.line] = words
+                    break
+            except RuleFault as fault:
+                problems.append(_fault(dataset, example, words, fault))
+                break
+    if problems:
+        raise DataError(problems)
+    return found
+
+
+def _words_of(one: Filter) -> str:
+    match one:
+        case Comparison(value=value):
+            return f"{one.expression} {one.op} {text_of(value)}"
+        case Membership(values=values):
+            return f"{one.expression} {one.op} [{', '.join(map(text_of, values))}]"
+    return f"{one.expression} {one.op}"
+
+
+def _fault(dataset: Dataset, example: Example, words: str, fault: RuleFault) -> Problem:
+    return Problem(
+        path=str(dataset.path), rule="bad_filter", line=example.line, reason=f"filter {words}: {fault}"
+    )
 
 
 def _only_key(definition: TaskDefinition, given: Mapping[str, str]) -> str:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from optimize_eval.errors import DataError, UsageError
-from optimize_eval.tasks.definitions.datasets import Dataset, dataset_of
+from optimize_eval.rows.datasets import load_examples
+from optimize_eval.tasks.definitions.datasets import Dataset, dataset_of, left_out
 from optimize_eval.tasks.definitions.filters import Membership, Unary
 from optimize_eval.tasks.definitions.loading import load_task
 from optimize_eval.tasks.definitions.models import model_text
@@ -61,6 +62,27 @@ def test_a_description_says_where_rows_are_and_which_take_part(
     (folder / "mine.yaml").write_text(DESCRIBED.replace("../rows", "rows"))
     given = dataset_of(definition, {"capitals": str(folder / "mine.yaml")})
     assert (given.path, given.filters) == (folder / "rows" / "all.csv", FILTERS)
+
+
+def test_rows_that_filters_leave_out_are_told_with_the_filter(
+    folder: Path, definition: TaskDefinition
+) -> None:
+    (folder / "datasets" / "capitals.yaml").write_text(DESCRIBED)
+    rows = [("2025-07-04", "true"), ("2025-07-05", "false"), ("2025-07-06", "true")]
+    text = "Departure Date,good\n" + "".join(f"{day},{good}\n" for day, good in rows)
+    (folder / "rows" / "all.csv").write_text(text)
+    dataset = dataset_of(definition, {})
+    (examples,) = load_examples([dataset.path])
+    assert left_out(dataset, examples) == {
+        1: f"{dataset.described}: {{{{ sample['Departure Date'] }}}} not_in [2025-07-04]",
+        2: f"{dataset.described}: {{{{ good }}}} is_true",
+    }
+    (folder / "rows" / "all.csv").write_text(text.replace("false", "maybe"))
+    (examples,) = load_examples([dataset.path])
+    with pytest.raises(DataError) as raised:
+        left_out(dataset, examples)
+    assert [one.line for one in raised.value.problems] == [2, 3]
+    assert "is_true" in str(raised.value)
 
 
 WRONG = {
