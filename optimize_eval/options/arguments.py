@@ -98,7 +98,10 @@ class SweepArguments(
     keep_thoughts: bool
 
 
-class BenchArguments(PartArguments, HandlingArguments, ReachingArguments, GateArguments, total=False):
+class BenchArguments(
+    PartArguments, DefinitionArguments, HandlingArguments, ReachingArguments, GateArguments, total=False
+):
+    data: Mapping[str, str | Path] | Sequence[str]
     evaluators: Sequence[str]
     format: str | None
     allow_bad_tasks: bool

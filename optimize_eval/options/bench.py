@@ -23,7 +23,7 @@ class BenchModelOptions(OptionGroup):
 
     heading: ClassVar = Heading.COMPARED
 
-    models: Annotated[tuple[str, ...], Option("cmd:…, URL, replay:…, PROVIDER/…", "MODEL")]
+    models: Annotated[tuple[str, ...], Option("cmd:…, URL, replay:…, PROVIDER/…", "MODEL")] = ()
 
 
 class ScorerOptions(EvaluatorOptions):

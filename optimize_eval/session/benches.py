@@ -40,6 +40,7 @@ from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, Given, defined_of
 from optimize_eval.tasks.target import Tasks, tasks_of
 
 _NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
@@ -66,6 +67,7 @@ class Benchmark:
     max_tokens: int | None = None
     keep_thoughts: bool = False
     sandbox: str | None = None
+    given: Given = NOTHING_GIVEN  # to tasks in YAML
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -112,12 +114,16 @@ class Benchmark:
 
 
 def benchmark_of(
-    files: Sequence[str], models: Sequence[str], how: EvaluatorSpec, what: BenchOptions
+    files: Sequence[str],
+    models: Sequence[str],
+    how: EvaluatorSpec,
+    what: BenchOptions,
+    given: Given = NOTHING_GIVEN,
 ) -> Benchmark:
     """Make of options what is benched."""
-    given = {one.name: getattr(what, one.name) for one in fields(Benchmark) if hasattr(what, one.name)}
-    selection = parse_selection(what.filters, what.ids)
-    return Benchmark(**{**given, "files": files, "models": models, "how": how, "selection": selection})
+    named = {one.name: getattr(what, one.name) for one in fields(Benchmark) if hasattr(what, one.name)}
+    named |= {"files": files, "models": models, "how": how, "given": given}
+    return Benchmark(**named, selection=parse_selection(what.filters, what.ids))
 
 
 @frozen
@@ -149,8 +155,12 @@ def prepare_bench(
     gates: GateOptions = NO_GATES,
 ) -> PreparedBench:
     """Load the task files, plan the bench and find its folder."""
-    if not benchmark.models:
-        raise UsageError("no model is named", hint='name one: toy, "cmd:./model", "openai/gpt-4o-mini"')
+    if benchmark.given.is_something:
+        raise UsageError(
+            "--config, --config-file, --model-key and --data are for tasks in YAML, and none is named",
+            hint="omit them, or name one: optimize-eval bench task.yaml",
+        )
+    check_models(benchmark)
     loaded = load_task_files(benchmark.files, dialect=benchmark.format, allow_bad=benchmark.allow_bad_tasks)
     taken, sources = chosen(
         loaded,
@@ -178,6 +188,12 @@ def prepare_bench(
         settings=benchmark.settings,
         demands=read_before_calls(expected, gates, [spec.name for spec in own]),
     )
+
+
+def check_models(benchmark: Benchmark) -> None:
+    """Refuse a bench without a model."""
+    if not benchmark.models:
+        raise UsageError("no model is named", hint='name one: toy, "cmd:./model", "openai/gpt-4o-mini"')
 
 
 def _planned(benchmark: Benchmark, files: Sequence[TaskFile], sources: Sequence[SplitSource]) -> Plan:
@@ -276,6 +292,8 @@ def _note_twice(specs: Sequence[EvaluatorSpec], say: Say) -> None:
 
 def _with_tasks(plan: Plan, files: Sequence[TaskFile], folder: Path) -> Plan:
     """Hand over the tasks as they were loaded, and where outputs are written before they are scored."""
+    if any(map(defined_of, plan.specs)):
+        return plan  # their samples are in the plan already
     path = str((folder / OUTPUTS).absolute())
     models = with_outputs_in(path, plan.model_specs)
     there = [file for file in files if file.tasks]

@@ -15,7 +15,7 @@ from optimize_eval.options.arguments import BenchArguments, SweepArguments
 from optimize_eval.options.bench import BenchOptions, BoardOptions
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions, RecheckOptions
 from optimize_eval.options.compared import ComparisonOptions
-from optimize_eval.options.definitions import DefinitionOptions, given_of
+from optimize_eval.options.definitions import DefinedDataOptions, DefinitionOptions, given_of
 from optimize_eval.options.evaluators import JudgeOptions, ProgramOptions, ReachOptions
 from optimize_eval.options.gates import BoardGateOptions, RunGateOptions
 from optimize_eval.options.keywords import Given, Keywords, check_value
@@ -33,13 +33,14 @@ from optimize_eval.session.arguments import (
     texts_of,
 )
 from optimize_eval.session.background import ProgramHost, Show, beside
-from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
+from optimize_eval.session.benches import benchmark_of, carry_out_bench
 from optimize_eval.session.calling import Finished
+from optimize_eval.session.defined_benches import prepare_any
 from optimize_eval.session.ending import changed, exit_code, explained
 from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.replying.prompting import Prompting, load_prompting
 from optimize_eval.session.settings import gates_of, handling_of
-from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
+from optimize_eval.session.sweeps import Prepared, carry_out, load_comparison, prepare
 from optimize_eval.store.records import Records
 
 _SWEEP = Keywords(
@@ -61,7 +62,15 @@ _SWEEP = Keywords(
 _BENCH = Keywords(
     "bench",
     BenchArguments,
-    (BenchOptions, PricedServerOptions, HandlingOptions, BoardGateOptions, BoardOptions, FolderOptions),
+    (
+        BenchOptions,
+        DefinedDataOptions,
+        PricedServerOptions,
+        HandlingOptions,
+        BoardGateOptions,
+        BoardOptions,
+        FolderOptions,
+    ),
 )
 
 
@@ -116,7 +125,7 @@ def sweep(
 @_BENCH.shown
 def bench(
     files: str | Path | Iterable[str | Path],
-    models: str | Iterable[str],
+    models: str | Iterable[str] = (),
     *,
     progress: Show | None = None,
     **options: Unpack[BenchArguments],
@@ -129,14 +138,18 @@ def bench(
     given = _BENCH.check({**options, "evaluators": scorers})
     host = ProgramHost(progress)
     handling = handling_of(given.group(HandlingOptions))
+    defined = given_of(given.group(DefinedDataOptions))
     benchmark = benchmark_of(
         check_value("files", values.PATHS, listed_as("task file", files)),
         check_value("models", values.TEXTS, texts_of("model", models)),
         _starting(given, ProgramOptions),
         given.group(BenchOptions),
+        defined,
     )
     gates = gates_of(given.group(BoardGateOptions))
-    prepared = prepare_bench(benchmark, handling, host.say, out=given.get("out"), gates=gates)
+    prepared = prepare_any(benchmark, handling, host.say, out=given.get("out"), gates=gates)
+    if isinstance(prepared, Prepared):
+        return _run(partial(carry_out, prepared, host), host, given.get("out"))
     per_example = given.group(BoardOptions).include_per_example
     work = partial(carry_out_bench, prepared, host, include_per_example=per_example)
     return _run(work, host, given.get("out"))

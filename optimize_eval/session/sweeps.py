@@ -1,7 +1,7 @@
 """Candidates × evaluators × examples: a run prepared, opened, called and summarised."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class SweepInputs:
     group_by: Sequence[str] = ()
     margins: Sequence[str] = ()
     prompting: Prompting | None = None  # where models are called: which, and about which prompts
+    splits_of: Mapping[str, Sequence[str]] = field(default_factory=dict)  # of evaluators for some alone
 
     @property
     def called(self) -> tuple[EvaluatorSpec, ...]:
@@ -69,6 +70,7 @@ class SweepInputs:
             seed=self.seed,
             cluster_by=self.cluster_by,
             group_by=self.group_by,
+            splits_of=self.splits_of,
         )
         return replace(plan, layout=replace(plan.layout, margins=self._margins(plan)))
 

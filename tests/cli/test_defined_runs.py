@@ -128,6 +128,25 @@ def test_a_judge_is_called_by_its_key_and_labels_have_no_mean(cli: Cli, tmp_path
         assert cli("report", "r", "--format", format_).status == 0, format_
 
 
+def test_a_row_shows_the_conversation_and_why_each_score_is_what_it_is(cli: Cli, tmp_path: Path) -> None:
+    task(tmp_path)
+    model(tmp_path / "m", "'It is 3'")
+    assert cli(*command("--out", "r"), env=COUNTED).status == 0
+    told = cli(*command("--out", "r", "--show", "s1"), env=COUNTED)
+    assert told.stdout.splitlines()[:-1] == [
+        "s1  train:2",
+        "",
+        "the task → m",
+        "  user      │ 1 plus 2",
+        "  assistant │ It is 3",
+        "  sums.right: 0 (is_correct: false · answer_gt: 3 · answer_pred: It is 3)",
+    ]
+    assert calls(tmp_path) == SAMPLES
+    shown = cli(*command("--out", "r", "--show", "s1", "--json")).json["examples"][0]["replies"][0]
+    assert shown["messages"][1] == {"type": "message", "role": "assistant", "content": "It is 3"}
+    assert shown["scores"]["sums.right"]["score"] == 0
+
+
 def test_rescore_takes_replies_that_are_there_and_calls_no_model(cli: Cli, tmp_path: Path) -> None:
     task(tmp_path)
     assert cli(*command("--out", "r"), env=COUNTED).status == 0

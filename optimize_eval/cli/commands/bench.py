@@ -8,18 +8,22 @@ import typer
 from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.options import gates
-from optimize_eval.cli.printed import leaderboards, show_task
+from optimize_eval.cli.printed import leaderboards, show_row, show_task
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.errors import UsageError
 from optimize_eval.options.bench import BenchOptions, BoardOptions, OneTaskOptions
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions
+from optimize_eval.options.definitions import DefinedDataOptions, given_of
 from optimize_eval.options.gates import BoardGateOptions
 from optimize_eval.options.output import ShownOptions, ViewOptions
 from optimize_eval.options.reached import manners_of, starting_spec
-from optimize_eval.session.benches import benchmark_of, carry_out_bench, prepare_bench
+from optimize_eval.session.benches import benchmark_of, carry_out_bench
+from optimize_eval.session.defined_benches import look_at_bench, prepare_any
 from optimize_eval.session.settings import gates_of, handling_of
+from optimize_eval.session.sweeps import Prepared, carry_out, look
 from optimize_eval.session.task_files import find_task
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
+from optimize_eval.tasks.definitions.target import defined_of
 
 EXAMPLES = """\b
 Examples:
@@ -40,6 +44,7 @@ every task, too many calls failed or the time is up, 130 interrupted.
 def bench(
     files: Annotated[list[str], typer.Argument(metavar="FILE|DIR", help="Task files, or folders of them.")],
     what: BenchOptions,
+    defined: DefinedDataOptions,
     servers: PricedServerOptions,
     calls: HandlingOptions,
     demanded: BoardGateOptions,
@@ -56,8 +61,17 @@ def bench(
         raise UsageError("--view is for calls, and --show makes none", hint="give one of the two")
     handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
-    benchmark = benchmark_of(files, what.models, starting_spec(what, manners=manners), what)
-    prepared = prepare_bench(benchmark, handling, output.say, out=place.out, gates=gates_of(demanded))
+    starting = starting_spec(what, manners=manners)
+    benchmark = benchmark_of(files, what.models, starting, what, given_of(defined))
+    prepared = prepare_any(benchmark, handling, output.say, out=place.out, gates=gates_of(demanded))
+    if isinstance(prepared, Prepared):
+        _without_models(prepared, one_task, place, shown, seen)
+        return
+    if one_task.show is not None and any(map(defined_of, prepared.plan.specs)):
+        show_row.show(
+            prepared.plan, look_at_bench(prepared, output.say), one_task.show, as_json=shown.as_json
+        )
+        return
     if one_task.show is not None:
         task = find_task(prepared.files, one_task.show)
         show_task.show(prepared.shown(task[0]), *task, prepared.folder / OUTPUTS, as_json=shown.as_json)
@@ -73,5 +87,23 @@ def bench(
             as_json=shown.as_json,
             beside=gates.to_dict(finished.gates),
         )
+        ending.end(finished, folder=prepared.folder, out=place.out)
+        gates.end(finished.gates)
+
+
+def _without_models(
+    prepared: Prepared,
+    one_task: OneTaskOptions,
+    place: FolderOptions,
+    shown: ShownOptions,
+    seen: ViewOptions,
+) -> None:
+    """Score datasets, or conversations that are recorded: nothing is ranked, so there is no board."""
+    if one_task.show is not None:
+        show_row.show(prepared.plan, look(prepared, output.say), one_task.show, as_json=shown.as_json)
+        return
+    with viewed(prepared.folder, is_wanted=seen.view):
+        finished = carry_out(prepared, Terminal(quiet=shown.quiet))
+        ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
         ending.end(finished, folder=prepared.folder, out=place.out)
         gates.end(finished.gates)

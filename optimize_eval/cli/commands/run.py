@@ -118,7 +118,9 @@ def _show_plan(prepared: "Prepared", planned: RunPlanOptions, shown: ShownOption
 
 
 def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
-    if not prepared.plan.models:
+    from optimize_eval.tasks.definitions.target import defined_of
+
+    if not prepared.plan.models and not any(map(defined_of, prepared.plan.specs)):
         raise UsageError(
             "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
         )

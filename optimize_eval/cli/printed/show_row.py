@@ -1,20 +1,25 @@
-"""`run --prompt … --show ID`: an example step by step: prompts as sent, replies, thoughts, scores and why."""
+"""`--show ID`: an example step by step: prompts as sent, replies, thoughts, scores and why.
+
+Of a task in YAML the conversation is made again of the replies that are written down; nothing is called.
+"""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from itertools import product
-from typing import Any
+from typing import Any, Protocol
 
 from optimize_eval.cli import output
+from optimize_eval.cli.printed.places import Places, Told
 from optimize_eval.cli.printed.steps import block
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.findings.reasons import reason_of
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Payload
+from optimize_eval.reading import strict_json
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import JournalRecord, Reader
+from optimize_eval.store.view import Reader
+from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.extract import extraction_of
 from optimize_eval.tasks.prompted import id_of, prompt_for
 from optimize_eval.tasks.target import prompted_of
@@ -23,8 +28,7 @@ from optimize_eval.tasks.under_test.outputs import Outputs, key_of
 SCHEMA = "optimize-eval.row.v1"
 
 _NOT_CALLED = "not called yet"
-
-Told = dict[str, Any]
+_SPENT = "usage"
 
 
 def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
@@ -37,14 +41,22 @@ def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
     with ExitStack() as stack:
         has_records = (run.folder / JOURNAL).exists()
         reader = stack.enter_context(run.reader()) if has_records else None
-        outputs = Outputs(run.folder / OUTPUTS)
-        stack.callback(outputs.close)
-        seen = _Seen(plan, reader, outputs)
+        seen = _seen(plan, run, reader, stack)
         told: Told = {"schema": SCHEMA, "examples": [seen.told(split, example) for split, example in found]}
     if as_json:
         output.emit_json(told)
     else:
         output.emit("\n".join(line for example in told["examples"] for line in _lines(example)))
+
+
+def _seen(plan: Plan, run: StoredRun, reader: Reader | None, stack: ExitStack) -> "_Seen":
+    if any(map(defined_of, plan.specs)):
+        from optimize_eval.cli.printed.show_sample import SeenTask  # noqa: PLC0415  most runs have no task in YAML
+
+        return SeenTask(plan, reader, stack)
+    outputs = Outputs(run.folder / OUTPUTS)
+    stack.callback(outputs.close)
+    return _SeenPrompt(plan, reader, outputs)
 
 
 def _examples(plan: Plan, wanted: str) -> list[tuple[str, PlannedExample]]:
@@ -55,80 +67,65 @@ def _examples(plan: Plan, wanted: str) -> list[tuple[str, PlannedExample]]:
     return by_id or [(split, one) for split, one in every if wanted in {str(one.line), f"{split}:{one.line}"}]
 
 
-class _Seen:
+class _Seen(Protocol):
     """What a run has of its examples."""
 
+    def told(self, split: str, example: PlannedExample) -> Told: ...
+
+
+class _SeenPrompt:
+    """Prompts as they were sent, and what was replied."""
+
     def __init__(self, plan: Plan, reader: Reader | None, outputs: Outputs) -> None:
-        self._plan = plan
-        self._reader = reader
+        self._records = Places(plan, reader)
         self._outputs = outputs
         target = prompted_of(plan.specs[0])
         self._extract = target.extract if target else ""
 
     def told(self, split: str, example: PlannedExample) -> Told:
-        axes = product(self._plan.candidates, self._plan.models, range(1, self._plan.layout.repeats + 1))
-        return {
-            "id": id_of(fields_of(example.raw)),
-            "split": split,
-            "line": example.line,
-            "example": fields_of(example.raw),
-            "replies": [
-                self._reply(split, example, candidate.name, candidate.text, model.name, model.sha256, repeat)
-                for candidate, model, repeat in axes
-            ],
-        }
+        return self._records.told(split, example, self._steps)
 
-    def _reply(
-        self, split: str, example: PlannedExample, name: str, text: str, model: str, sha256: str, repeat: int
-    ) -> Told:
-        prompt = prompt_for(Payload(candidate=text, example=example.raw, line=example.line, repeat=repeat))
-        reply = self._outputs.find(key_of(sha256, prompt))
-        where = {"candidate": name, "task_model": model, "split": split, "line": example.line}
-        records = {
-            evaluator: self._record({**where, "evaluator": evaluator, "repeat": repeat})
-            for evaluator in self._plan.layout.evaluators
-        }
+    def _steps(self, payload: Payload) -> Told:
+        prompt = prompt_for(payload)
+        digests = {model.name: model.sha256 for model in self._records.plan.models}
+        reply = self._outputs.find(key_of(digests[payload.task_model or ""], prompt))
         steps: Told = {"reply": reply.text, "thoughts": reply.reasoning or None} if reply else {"reply": None}
         if reply and self._extract:
             with suppress(EvaluationError):  # then the scores say so
                 steps["extracted"] = extraction_of(self._extract)(reply.text)
-        return {
-            "prompt": name,
-            "model": model,
-            "repeat": repeat,
-            "messages": prompt.messages,
-            **steps,
-            "scores": {evaluator: _score(record) for evaluator, record in records.items()},
-        }
-
-    def _record(self, where: Mapping[str, Any]) -> JournalRecord | None:
-        number = self._plan.layout.number(where)
-        return None if self._reader is None or number is None else self._reader.record(number)
-
-
-def _score(record: JournalRecord | None) -> Told:
-    if record is None:
-        return {"outcome": "owed"}
-    if record["outcome"] == "scored":
-        return {"outcome": "scored", "score": record["score"], "side_info": record["side_info"]}
-    return {key: record[key] for key in ("outcome", "kind", "message") if key in record}
+        return {"messages": prompt.messages, **steps}
 
 
 def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told['id'] or 'example'}  {told['split']}:{told['line']}"
     for reply in told["replies"]:
         again = f", repeat {reply['repeat']}" if reply["repeat"] > 1 else ""
-        yield from ("", f"{reply['prompt']} → {reply['model']}{again}")
+        model = f" → {reply['model']}" if reply["model"] else ""
+        yield from ("", f"{reply['prompt']}{model}{again}")
         for message in reply["messages"]:
-            yield from block(message["role"], message["content"])
+            yield from _said(message)
+        if "not_shown" in reply:
+            yield f"  the conversation is not known: {reply['not_shown']}"
         if reply.get("thoughts"):
             yield from block("thoughts", reply["thoughts"])
-        if reply["reply"] is not None:
+        if reply["reply"] is not None and "type" not in reply["messages"][0]:
             yield from block("reply", reply["reply"])
         if "extracted" in reply:
             yield from block("extracted", reply["extracted"])
         for evaluator, score in reply["scores"].items():
             yield _scored(evaluator, score)
+
+
+def _said(item: Mapping[str, Any]) -> list[str]:
+    """Lay out a message, a call of a function, or what it gave back; who calls may say nothing."""
+    match item:
+        case {"type": "message", "role": "assistant", "content": ""}:
+            return []
+        case {"type": "function_call", "name": name, "arguments": arguments}:
+            return [*block("calls", f"{name} {strict_json.dumps(arguments).decode()}")]
+        case {"type": "function_call_output", "output": output}:
+            return [*block("gave", output if isinstance(output, str) else strict_json.dumps(output).decode())]
+    return [*block(item["role"], item["content"])]
 
 
 def _scored(evaluator: str, score: Mapping[str, Any]) -> str:
@@ -138,5 +135,26 @@ def _scored(evaluator: str, score: Mapping[str, Any]) -> str:
         return f"  {evaluator}: skipped, {score.get('message', '')}"
     if score["outcome"] != "scored":
         return f"  {evaluator}: {score['outcome']}, {score.get('kind', '')}: {score.get('message', '')}"
-    reason = reason_of(score["side_info"])
-    return f"  {evaluator}: {score['score']:g}" + (f" ({' '.join(reason.split())})" if reason else "")
+    side_info = score["side_info"]
+    reason = _fields(side_info) if _is_of_task(side_info) else reason_of(side_info)
+    number = _number_of(score)
+    return f"  {evaluator}: {number}" + (f" ({' '.join(reason.split())})" if reason else "")
+
+
+def _is_of_task(side_info: Mapping[str, Any]) -> bool:
+    """Return True if these are the fields of a scorer of a task."""
+    return isinstance(side_info.get("scores"), dict)
+
+
+def _fields(side_info: Mapping[str, Any]) -> str:
+    """List what a scorer says, but for what was spent on it."""
+    metadata = side_info.get("metadata") or {}
+    fields = {**side_info["scores"], **{key: one for key, one in metadata.items() if key != _SPENT}}
+    texts = {
+        key: one if isinstance(one, str) else strict_json.dumps(one).decode() for key, one in fields.items()
+    }
+    return " · ".join(f"{key}: {text}" for key, text in texts.items())
+
+
+def _number_of(score: Mapping[str, Any]) -> str:
+    return "no number" if score["score"] is None else f"{score['score']:g}"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # a file that is only named is not read
     from optimize_eval.tasks.definitions.task import TaskDefinition
 
 SUFFIXES = (".yaml", ".yml")
+DIALECT = "task_yaml"  # what files of these are called beside those of tasks in JSONL
 
 
 @frozen

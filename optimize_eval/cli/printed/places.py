@@ -1,0 +1,81 @@
+"""The places of an example in a run, candidate by candidate and model by model, with the scores there."""
+
+from collections.abc import Callable, Mapping
+from itertools import product
+from typing import Any
+
+from optimize_eval.candidates import Candidate
+from optimize_eval.prompts.prompt import fields_of
+from optimize_eval.protocol import Payload
+from optimize_eval.run.plan import Plan, PlannedExample
+from optimize_eval.store.view import JournalRecord, Reader
+from optimize_eval.tasks.prompted import id_of
+
+Told = dict[str, Any]
+
+
+class Places:
+    """What is told of every example: each of its places with the scores that are recorded there."""
+
+    def __init__(self, plan: Plan, reader: Reader | None) -> None:
+        self.plan = plan
+        self._reader = reader
+
+    def told(self, split: str, example: PlannedExample, steps: Callable[[Payload], Told]) -> Told:
+        layout, fields = self.plan.layout, fields_of(example.raw)
+        axes = product(self.plan.candidates, layout.task_models, range(1, layout.repeats + 1))
+        return {
+            "id": id_of(fields),
+            "split": split,
+            "line": example.line,
+            "example": fields,
+            "replies": [self._reply(split, example, *place, steps) for place in axes],
+        }
+
+    def _reply(
+        self,
+        split: str,
+        example: PlannedExample,
+        candidate: Candidate,
+        model: str | None,
+        repeat: int,
+        steps: Callable[[Payload], Told],
+    ) -> Told:
+        payload = Payload(
+            candidate=candidate.text,
+            example=example.raw,
+            task_model=model,
+            split=split,
+            line=example.line,
+            repeat=repeat,
+        )
+        where = {
+            "candidate": candidate.name,
+            "task_model": model,
+            "split": split,
+            "line": example.line,
+            "repeat": repeat,
+        }
+        layout = self.plan.layout
+        scorers = [
+            name for name in layout.evaluators if split in {one.name for one in layout.splits_for(name)}
+        ]
+        return {
+            "prompt": candidate.name,
+            "model": model,
+            "repeat": repeat,
+            **steps(payload),
+            "scores": {name: _score(self._record({**where, "evaluator": name})) for name in scorers},
+        }
+
+    def _record(self, where: Mapping[str, Any]) -> JournalRecord | None:
+        number = self.plan.layout.number(where)
+        return None if self._reader is None or number is None else self._reader.record(number)
+
+
+def _score(record: JournalRecord | None) -> Told:
+    if record is None:
+        return {"outcome": "owed"}
+    if record["outcome"] == "scored":
+        return {"outcome": "scored", "score": record["score"], "side_info": record["side_info"]}
+    return {key: record[key] for key in ("outcome", "kind", "message") if key in record}

@@ -1,0 +1,58 @@
+"""`--show ID` of tasks in YAML: conversations, made again of the replies that are written down."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+
+from optimize_eval.cli.printed.places import Places, Told
+from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.prompts.messages import ASSISTANT
+from optimize_eval.prompts.prompt import fields_of
+from optimize_eval.protocol import Payload
+from optimize_eval.run.plan import Plan, PlannedExample
+from optimize_eval.store.view import Reader
+from optimize_eval.tasks.definitions.solve.parts import Solver
+from optimize_eval.tasks.definitions.solving import Solving
+from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
+from optimize_eval.tasks.lives import Lives
+
+_LONGEST = 60.0  # seconds for code of a task that makes its conversation again
+
+
+class SeenTask:
+    """Conversations of tasks in YAML."""
+
+    def __init__(self, plan: Plan, reader: Reader | None, stack: ExitStack) -> None:
+        self._records = Places(plan, reader)
+        self._solving: dict[str, Solving] = {}
+        for spec in plan.specs:
+            target = defined_of(spec)
+            solver = target.task.solver if target else None
+            if target and solver:
+                self._add(plan, spec, replace(target, is_stored=True), solver, stack)
+
+    def told(self, split: str, example: PlannedExample) -> Told:
+        return self._records.told(split, example, self._steps)
+
+    def _add(
+        self, plan: Plan, spec: EvaluatorSpec, target: DefinedScorer, solver: Solver, stack: ExitStack
+    ) -> None:
+        new = [one.name for one in plan.layout.splits_for(spec.name) if one.name not in self._solving]
+        if not new:
+            return
+        lives = Lives()
+        solving = Solving(target, solver, lives)
+        stack.callback(lives.close)
+        stack.callback(solving.close)
+        self._solving |= dict.fromkeys(new, solving)
+
+    def _steps(self, payload: Payload) -> Told:
+        solving = self._solving.get(payload.split)
+        if solving is None:  # of a dataset
+            return {"messages": [], "reply": None}
+        try:
+            trace = solving.trace(payload, fields_of(payload.example), time.monotonic() + _LONGEST)
+        except EvaluationError as error:
+            return {"messages": [], "reply": None, "not_shown": error.message}
+        return {"messages": list(trace.items), "reply": trace.last_text(ASSISTANT)}

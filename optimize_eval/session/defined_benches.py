@@ -1,0 +1,185 @@
+"""Tasks in YAML as a bench: models over tasks, or datasets that are scored without a model."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.board.demands import read_before_calls
+from optimize_eval.findings.board.document import expected_board
+from optimize_eval.findings.demands import NO_GATES, GateOptions
+from optimize_eval.run.described import manifest_of
+from optimize_eval.run.resume import look_at
+from optimize_eval.session.benches import Benchmark, PreparedBench, bench_plan, check_models, prepare_bench
+from optimize_eval.session.host import Say
+from optimize_eval.session.inputs import Examples, stored_paths
+from optimize_eval.session.opening import folder_of, note_changes
+from optimize_eval.session.replying.defining import THE_TASK
+from optimize_eval.session.replying.prompting import writing_to
+from optimize_eval.session.settings import Handling
+from optimize_eval.session.sweeps import Prepared, SweepInputs, prepare
+from optimize_eval.store.folder import refuse_foreign
+from optimize_eval.store.manifest import BENCH
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks.definitions.target import DIALECT, SUFFIXES, defined_of
+
+if TYPE_CHECKING:  # most benches have tasks in JSONL
+    from optimize_eval.session.defined_tasks import BenchedTask
+
+
+def prepare_any(
+    benchmark: Benchmark,
+    handling: Handling,
+    say: Say,
+    *,
+    out: str | None = None,
+    gates: GateOptions = NO_GATES,
+) -> PreparedBench | Prepared:
+    """Prepare a bench of task files in either form; one that calls no model is a run without a board."""
+    paths = defined_files(benchmark.files)
+    if not paths:
+        return prepare_bench(benchmark, handling, say, out=out, gates=gates)
+    from optimize_eval.session.defined_tasks import Part, load_defined  # noqa: PLC0415  it loads templates
+
+    _check(benchmark)
+    part = Part(
+        selection=benchmark.selection,
+        limit=benchmark.limit,
+        sample=benchmark.sample,
+        seed=benchmark.seed,
+    )
+    tasks = load_defined(paths, benchmark.how, benchmark.given, part, say)
+    if _calls_models(tasks):
+        return _prepare_models(benchmark, tasks, handling, say, out=out, gates=gates)
+    if benchmark.models:
+        raise UsageError(f"the task {tasks[0].definition.key} calls no model", hint="omit --model")
+    return _prepare_datasets(benchmark, tasks, handling, say, out=out, gates=gates)
+
+
+def defined_files(paths: Sequence[str]) -> list[str]:
+    """List the tasks in YAML among files, and those of a folder; raises UsageError where forms are mixed."""
+    found = [name for path in paths for name in _in(path)]
+    others = [path for path in paths if not path.endswith(SUFFIXES) and not _in(path)]
+    if found and others:
+        raise UsageError(
+            f"{found[0]} is a task in YAML, and {others[0]} is none",
+            hint="bench tasks in YAML and in JSONL apart",
+        )
+    return found
+
+
+def _in(path: str) -> list[str]:
+    """Give a task's file as it is, and the tasks of a folder, which may hold other YAML, too."""
+    if path.endswith(SUFFIXES):
+        return [path]
+    if not Path(path).is_dir() or any(Path(path).glob("*.jsonl")):
+        return []
+    files = sorted(one for one in Path(path).iterdir() if one.suffix in SUFFIXES)
+    return [str(one) for one in files]
+
+
+def _check(benchmark: Benchmark) -> None:
+    """Refuse options that are for tasks in JSONL alone."""
+    foreign = {
+        "-e": benchmark.evaluators,
+        "--format": benchmark.format not in {None, DIALECT},
+        "--allow-bad-tasks": benchmark.allow_bad_tasks,
+        "--batch-size": benchmark.batch_size,
+    }
+    for option, is_given in foreign.items():
+        if is_given:
+            raise UsageError(
+                f"{option} is for tasks in JSONL", hint="omit it: a task in YAML names its own scorers"
+            )
+
+
+def _calls_models(tasks: "Sequence[BenchedTask]") -> bool:
+    """Tell whether tasks call models; those that do and those that do not are not one bench."""
+    calling = [task for task in tasks if (solver := task.definition.solver) and solver.calls_model]
+    if calling and len(calling) < len(tasks):
+        other = next(task for task in tasks if task not in calling)
+        raise UsageError(
+            f"the task {calling[0].definition.key} calls a model, and {other.definition.key} calls none",
+            hint="bench them apart",
+        )
+    return bool(calling)
+
+
+def _prepare_models(
+    benchmark: Benchmark,
+    tasks: "Sequence[BenchedTask]",
+    handling: Handling,
+    say: Say,
+    *,
+    out: str | None,
+    gates: GateOptions,
+) -> PreparedBench:
+    check_models(benchmark)
+    models = benchmark.model_specs()
+    scorers = {task.definition.key: [_calling(spec, models) for spec in task.scorers] for task in tasks}
+    sources = [task.source for task in tasks]
+    plan = bench_plan(scorers, models, sources, repeats=benchmark.repeats, seed=benchmark.seed)
+    handling.check(plan)
+    folder = folder_of("bench", plan, benchmark.files, out, say)
+    plan = replace(plan, specs=writing_to(folder, plan.specs))
+    paths = {source.name: source.file for source in sources}
+    settings = {**benchmark.settings, "format": DIALECT}
+    kept = {**settings, "paths": stored_paths(paths, ()), **gates.kept()}
+    refuse_foreign(folder)
+    files = tuple(task.file for task in tasks)
+    return PreparedBench(
+        plan=plan,
+        own=(),
+        files=files,
+        folder=folder,
+        manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH),
+        handling=handling,
+        settings=settings,
+        demands=read_before_calls(expected_board(files, plan.layout), gates, []),
+    )
+
+
+def _calling(spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
+    target = defined_of(spec)
+    assert target, "tasks have scorers of theirs"  # noqa: S101  for the checker
+    return replace(spec, target=replace(target, models=models))
+
+
+def _prepare_datasets(
+    benchmark: Benchmark,
+    tasks: "Sequence[BenchedTask]",
+    handling: Handling,
+    say: Say,
+    *,
+    out: str | None,
+    gates: GateOptions,
+) -> Prepared:
+    sources = tuple(task.source for task in tasks)
+    examples = Examples(
+        files={source.name: source.file for source in sources},
+        paths=tuple(benchmark.files),
+        limit=benchmark.limit,
+        sample=benchmark.sample,
+        selection=benchmark.selection,
+        sources=sources,
+    )
+    several = {spec.name: (task.source.name,) for task in tasks for spec in task.scorers}
+    comparison = SweepInputs(
+        specs=tuple(spec for task in tasks for spec in task.scorers),
+        candidates=(THE_TASK,),
+        examples=examples,
+        repeats=benchmark.repeats,
+        seed=benchmark.seed,
+        splits_of=several if len(tasks) > 1 else {},
+    )
+    return prepare(comparison, handling, say, out=out, stem="bench", gates=gates)
+
+
+def look_at_bench(prepared: PreparedBench, say: Say) -> StoredRun:
+    """Find what a bench has scored, as it is to be; writes nothing."""
+    how = prepared.handling
+    run = look_at(prepared.folder, prepared.plan, prepared.manifest, fresh=how.fresh, replace=how.replace)
+    note_changes(run, say)
+    return run

@@ -1,0 +1,148 @@
+"""What a bench of tasks in YAML loads before the first call: the tasks, and their datasets."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from optimize_eval.errors import DataError, OptimizeEvalError, Problem, UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
+from optimize_eval.reading import strict_json
+from optimize_eval.rows.datasets import Example, load_examples
+from optimize_eval.rows.selection import Selection
+from optimize_eval.run.splits import SplitSource, choose
+from optimize_eval.session.host import Say
+from optimize_eval.session.replying.defining import read_task, scorers_of, with_samples
+from optimize_eval.tasks import Task, TaskFile
+from optimize_eval.tasks.definitions.datasets import dataset_of, left_out
+from optimize_eval.tasks.definitions.target import DIALECT, Given, defined_of
+from optimize_eval.tasks.definitions.task import Entity, TaskDefinition
+
+
+@frozen
+class Part:
+    """How much of each dataset takes part."""
+
+    selection: Selection
+    limit: int | None
+    sample: int | None
+    seed: int
+
+
+@frozen
+class BenchedTask:
+    """A task with its samples, the evaluators of its scorers, and what a board knows of it."""
+
+    definition: TaskDefinition
+    source: SplitSource
+    scorers: tuple[EvaluatorSpec, ...]  # the first is the one that ranks
+    file: TaskFile
+
+
+def load_defined(
+    paths: Sequence[str], how: EvaluatorSpec, given: Given, part: Part, say: Say
+) -> list[BenchedTask]:
+    """Load tasks with their samples; raises DataError with what is wrong with any of them."""
+    problems: list[Problem] = []
+    tasks: list[TaskDefinition] = []
+    for path in paths:
+        try:
+            tasks.append(read_task(Path(path), given))
+        except DataError as error:
+            problems += error.problems
+    if problems:
+        raise DataError(problems)
+    _check_keys(tasks)
+    for task in tasks:
+        _check_benched(task)
+    return [_benched(task, how, given, part, say) for task in tasks]
+
+
+def _check_keys(tasks: Sequence[TaskDefinition]) -> None:
+    seen: dict[str, str] = {}
+    for task in tasks:
+        if (first := seen.setdefault(task.key, task.path)) != task.path:
+            raise UsageError(
+                f"{task.path} and {first} are both called {task.key}", hint="give each task a key of its own"
+            )
+
+
+def _check_benched(task: TaskDefinition) -> None:
+    from optimize_eval.tasks.definitions.solve.texts import names_candidate  # noqa: PLC0415  it loads templates
+
+    if task.solver is not None and names_candidate(task.solver):
+        raise UsageError(
+            f"the task {task.key} holds {{{{ candidate }}}}: it compares candidates, not models",
+            hint=f"optimize-eval run -e task:{task.path} --candidate FILE --model MODEL --dataset FILE",
+        )
+    if task.entity is Entity.SYSTEM:
+        raise UsageError(f"{task.path}: system tasks cannot be run yet", hint="bench the other tasks")
+
+
+def _benched(task: TaskDefinition, how: EvaluatorSpec, given: Given, part: Part, say: Say) -> BenchedTask:
+    source = _source(task, given, part, say)
+    specs = scorers_of(task, replace(how, name=task.key, text=f"task:{task.path}"), given, say)
+    scorers = with_samples(specs, [source])
+    return BenchedTask(definition=task, source=source, scorers=scorers, file=_file(task, source, scorers[0]))
+
+
+def _source(task: TaskDefinition, given: Given, part: Part, say: Say) -> SplitSource:
+    """Read a task's samples, without those that its dataset's filters leave out, and choose among them."""
+    try:
+        dataset = dataset_of(task, given.data)
+        every = load_examples([str(dataset.path)], most=None)[0]
+    except DataError:
+        raise
+    except OptimizeEvalError as error:
+        raise UsageError(f"{task.path}: {error.message}", hint=error.hint) from None
+    out = left_out(dataset, every)
+    if out:
+        say(f"note: {dataset.path}: {len(out):,} of {len(every):,} rows are left out by {_filters_of(out)}")
+    there = {task.key: [example for example in every if example.line not in out]}
+    selected = part.selection.of(there)
+    for note in part.selection.notes({task.key: str(dataset.path)}, there, selected):
+        say(f"note: {note}")
+    taken = choose(selected[task.key], split=task.key, limit=part.limit, sample=part.sample, seed=part.seed)
+    if not taken:
+        raise UsageError(f"{dataset.path}: no row takes part", hint="see the filters of the dataset")
+    return SplitSource(name=task.key, file=str(dataset.path), examples=taken)
+
+
+def _filters_of(out: dict[int, str]) -> str:
+    return ", ".join(dict.fromkeys(out.values()))
+
+
+def _file(task: TaskDefinition, source: SplitSource, scorer: EvaluatorSpec) -> TaskFile:
+    """Give what a board and --show know of a task: its samples stand where others have prompts."""
+    data = Path(task.path).read_bytes()
+    return TaskFile(
+        path=task.path,
+        name=task.key,
+        dialect=DIALECT,
+        sha256=hashlib.sha256(data).hexdigest(),
+        tasks=tuple(_samples(source, scorer)),
+        errors=(),
+    )
+
+
+def _samples(source: SplitSource, scorer: EvaluatorSpec) -> Iterator[Task]:
+    target = defined_of(scorer)
+    metric = target.scorer.key if target else ""
+    for example in source.examples:
+        yield Task(
+            id=_id_of(example),
+            line=example.line,
+            prompt="",
+            targets=(),
+            metric=metric,
+            evaluator="",
+            post_process="none",
+            category=None,
+            raw=example.raw,
+        )
+
+
+def _id_of(example: Example) -> str:
+    value = example.value.get("id", example.line)
+    return value if isinstance(value, str) else strict_json.dumps(value).decode()

@@ -1,0 +1,113 @@
+"""`bench` of tasks in YAML: boards of models, datasets without a model, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from optimize_eval import bench
+from optimize_eval.findings.rederive.__main__ import main as rederive
+from tests.cli.benches import board_in, model
+from tests.cli.defined import SAMPLES, SNIPPET, TASK, task
+from tests.cli.prompted import COUNTED, calls
+from tests.front_door import Cli
+from tests.paths import ROOT
+
+SHIPPED = ROOT / "datasets" / "yaml-tasks"
+MODELS = ("--model", "m=cmd:./m", "--model", "w=cmd:./w")
+
+
+def two_models(folder: Path, text: str = TASK) -> None:
+    task(folder, text)
+    model(folder / "w", "'I do not know'")
+
+
+def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_replies(
+    cli: Cli, tmp_path: Path
+) -> None:
+    two_models(
+        tmp_path,
+        TASK.replace("{key: right,", "{key: right, purpose: qa,").replace("qa, ground", "score, ground"),
+    )
+    done = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
+    assert done.status == 0, done.stderr
+    board = board_in(tmp_path / "r")
+    assert [(one["adapter"], one["overall_score"]) for one in board["models"]] == [("m", 1.0), ("w", 0.0)]
+    assert calls(tmp_path) == 2 * SAMPLES
+    (tmp_path / "sums.yaml").write_text(TASK + SNIPPET)
+    again = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
+    assert (again.status, calls(tmp_path)) == (0, 2 * SAMPLES), again.stderr
+    assert rederive(tmp_path / "r") == 0
+    for format_ in ("terminal", "md", "csv", "jsonl", "junit", "json", "html"):
+        assert cli("report", "r", "--format", format_).status == 0, format_
+
+
+def test_several_tasks_make_one_board_and_each_is_scored_by_its_own(cli: Cli, tmp_path: Path) -> None:
+    two_models(tmp_path)
+    (tmp_path / "more.yaml").write_text(TASK.replace("key: sums\n", "key: more\n"))
+    done = cli(
+        "bench", "sums.yaml", "more.yaml", *MODELS, "--out", "r", "--json", "--limit", "3", env=COUNTED
+    )
+    assert [one["task"] for one in done.json["tasks"]] == ["sums", "more"]
+    assert calls(tmp_path) == 2 * 3, "equal samples are sent once"
+    assert rederive(tmp_path / "r") == 0
+
+
+def test_what_ships_runs_as_its_numbers_say(cli: Cli, tmp_path: Path) -> None:
+    toy = cli("bench", SHIPPED / "sums.yaml", "--model", "toy", "--out", "sums", "--json")
+    assert toy.json["overall_score"] == 0.75
+    tools = cli("bench", SHIPPED / "tools.yaml", "--out", "tools", "--json")
+    means = {row["evaluator"]: row["splits"]["tools"]["mean"] for row in tools.json["summary"]["rows"]}
+    assert means == {"tools.calls": 0.75, "tools.closes": 1.0}
+    (tmp_path / "rows.csv").write_text("id,mail\n1,a@x\n2,b@x\n3,a@x\n")
+    given = ("--data", "dataset=rows.csv", "--config", "field=mail", "--out", "rows", "--json")
+    unique = cli("bench", SHIPPED / "uniqueness.yaml", *given)
+    assert unique.json["summary"]["rows"][0]["splits"]["uniqueness"]["mean"] == 1 / 3
+
+
+def test_a_dataset_beside_a_task_may_have_filters(cli: Cli, tmp_path: Path) -> None:
+    two_models(tmp_path)
+    (tmp_path / "rows.jsonl").write_bytes((tmp_path / "sums.jsonl").read_bytes())
+    (tmp_path / "sums.jsonl").unlink()
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "sums.yaml").write_text(
+        "key: sums\ndisplay_name: Sums\ndescription: Sums.\n"
+        "source:\n  type: local\n  file_path: ../rows.jsonl\n"
+        "  filters:\n    - {op: in, expression: '{{ id }}', values: [s1, s4]}\n"
+    )
+    done = cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--json", env=COUNTED)
+    assert done.status == 0, done.stderr
+    assert (done.json["tasks"][0]["total"], calls(tmp_path)) == (2, 2)
+    assert "4 of 6 rows are left out" in " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "further", "words"),
+    [
+        (TASK, (), "no model is named"),
+        (
+            TASK.replace("{{ sample.question }}", "{{ candidate }}"),
+            MODELS,
+            "it compares candidates, not models",
+        ),
+        (TASK, (*MODELS, "-e", "@f1"), "-e is for tasks in JSONL"),
+        (TASK, (*MODELS, "tasks.jsonl"), "bench tasks in YAML and in JSONL apart"),
+        (TASK.replace("{key: sums}", "{key: sum}"), MODELS, "did you mean sums?"),
+        (TASK, (*MODELS, str(SHIPPED / "tools.yaml")), "bench them apart"),
+    ],
+    ids=["no model", "candidate", "an evaluator", "jsonl", "no dataset", "no model in one"],
+)
+def test_what_does_not_fit_is_refused_before_any_call(
+    cli: Cli, tmp_path: Path, text: str, further: tuple[str, ...], words: str
+) -> None:
+    two_models(tmp_path, text)
+    told = cli("bench", "sums.yaml", *further, "--out", "r", env=COUNTED)
+    assert (told.status, words in " ".join(told.stderr.split())) == (2, True), told.stderr
+    assert not (tmp_path / "r").exists()
+    assert calls(tmp_path) == 0
+
+
+def test_a_program_benches_tasks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    two_models(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    run = bench("sums.yaml", ["m=cmd:./m"], out="r")
+    assert run.boards[""]["overall_score"] == 1.0
