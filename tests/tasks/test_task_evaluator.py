@@ -15,9 +15,10 @@ import pytest
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.table import connect, has_changed, identify, parse_evaluator
-from optimize_eval.kinds.task import task_spec
+from optimize_eval.kinds.task import stored_spec, task_spec
 from optimize_eval.programs.targets import argv_of
 from optimize_eval.protocol import Answer, Answered, Payload
+from optimize_eval.session.replying.models import identified
 from optimize_eval.tasks import load_tasks
 from optimize_eval.tasks.target import Tasks, tasks_of
 from tests.fake_model import served_model
@@ -38,6 +39,13 @@ def record(prompt: str, target: str, **more: Any) -> bytes:
 
 def spec_of(model: str, *, metrics: tuple[str, ...] = (EXACT,), **task: Any) -> EvaluatorSpec:
     return task_spec(model, metrics, DEFAULTS, Tasks(**task))
+
+
+def over(spec: EvaluatorSpec, outputs: str, *, is_stored: bool = False) -> EvaluatorSpec:
+    """Make of a model's evaluator one of models by name, whose replies are written down."""
+    task = tasks_of(spec)
+    model = identified(replace(spec, name="m", target=replace(task, metrics=(), outputs=outputs)))
+    return replace(spec, target=replace(task, model="", models=(model,), is_stored=is_stored))
 
 
 @contextmanager
@@ -145,14 +153,21 @@ def test_a_failure_says_at_which_stage() -> None:
 def test_a_batch_is_answered_as_single_calls_are(tmp_path: Path) -> None:
     examples = [record(f"say {word}", word) for word in ("a", "b", "refuse", "c", "d", "e")]
     examples.insert(3, b'{"input": 1}')
-    payloads = [Payload(candidate="", example=example) for example in examples]
-    for outputs in ("", str(tmp_path / "outputs.jsonl")):
-        with live(spec_of(f"{MODEL} batch", outputs=outputs)) as evaluator:
+    payloads = [Payload(candidate="", example=example, task_model="m") for example in examples]
+    batching, single = spec_of(f"{MODEL} batch"), list[object]()
+    for spec in (batching, over(batching, str(tmp_path / "outputs.jsonl"))):
+        with live(spec) as evaluator:
             single = [_outcome(evaluator, payload) for payload in payloads]
             assert evaluator.capacity.batch == 4
             many = evaluator.call_many(payloads, 10)
         assert [_told(one) for one in many] == single
         assert next(told for told in single if not isinstance(told, float)) == "model: no comment"
+    with live(over(batching, str(tmp_path / "new.jsonl"))) as evaluator:
+        ask(evaluator, examples[0], task_model="m")  # who declares that it takes batches
+        many = evaluator.call_many([*payloads, payloads[1], payloads[2]], 10)
+        assert [_told(one) for one in many] == [*single, single[1], single[2]]
+    lines = (tmp_path / "new.jsonl").read_bytes().splitlines()[1:]
+    assert sorted(orjson.loads(line)["output"] for line in lines) == ["A", "B", "C", "D", "E"]
     with live(spec_of(f"{MODEL} batch", batch_size=2)) as evaluator:
         ask(evaluator, examples[0])
         assert evaluator.capacity.batch == 2
@@ -173,12 +188,13 @@ def _told(one: Answered | EvaluationError) -> object:
 
 def test_an_output_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None:
     seen, outputs = tmp_path / "seen", str(tmp_path / "outputs.jsonl")
-    spec = spec_of(f"{MODEL} counts {seen}", outputs=outputs)
-    spec = replace(spec, environment={})
-    with live(spec) as evaluator:
-        first = ask(evaluator, record("say a", "a"))
-        assert ask(evaluator, record("say a", "b")).score == 0.0  # another target, the same output
-        assert failure(evaluator, record("refuse", "x"))[0] == "reported"
+    spec = replace(over(spec_of(f"{MODEL} counts {seen}"), outputs), environment={})
+    with live(spec) as evaluator, live(replace(spec, name="other")) as other:
+        first = ask(evaluator, record("say a", "a"), task_model="m")
+        again = ask(other, record("say a", "b"), task_model="m")  # another target, the same output
+        assert (again.score, again.output) == (0.0, first.output)
+        assert failure(evaluator, record("refuse", "x"), task_model="m")[0] == "reported"
+        assert failure(other, record("refuse", "x"), task_model="m") == ("reported", "model: no comment")
     asked = len(seen.read_text().splitlines())
     assert asked == 2
     assert first.score == 1.0
@@ -187,21 +203,29 @@ def test_an_output_that_is_stored_is_not_asked_for_again(tmp_path: Path) -> None
 def test_what_was_written_down_is_scored_by_another_and_the_model_is_never_started(tmp_path: Path) -> None:
     outputs = str(tmp_path / "outputs.jsonl")
     model = write_program(tmp_path / "m.sh", ["#!/bin/sh", 'echo started >> log; echo \'{"text": "A"}\''])
-    spec = replace(spec_of(f"cmd:{model}", outputs=outputs), cwd=str(tmp_path))
+    spec = over(replace(spec_of(f"cmd:{model}"), cwd=str(tmp_path)), outputs)
     with live(spec) as evaluator:
-        ask(evaluator, record("say a", "A"), line=7)
-        ask(evaluator, record("say a", "A"), line=7, repeat=2)
+        ask(evaluator, record("say a", "A"), line=7, task_model="m")
+        ask(evaluator, record("say a", "A"), line=7, repeat=2, task_model="m")
     model.unlink()
     scorer = parse_evaluator("@length_limit --max 0", EvaluatorSpec())
-    stored = spec_of(f"replay:{outputs}#cmd:m.sh", scorer=scorer)
-    with live(stored) as evaluator:
-        told = ask(evaluator, record("say a", "A"), line=7)
-        assert (told.score, told.side_info["metric"], told.side_info["output"]) == (0.0, "length_limit", "A")
-        assert ask(evaluator, record("say a", "A"), line=7, repeat=2) == told
-        assert failure(evaluator, record("say a", "A"), line=7, repeat=3)[0] == "model_error"
-        assert "no output of 'ex-8'" in failure(evaluator, record("say a", "A"), line=8)[1]
-        many = [Payload(candidate="", example=record("say a", "A"), line=line) for line in (7, 8)]
-        assert [isinstance(one, Answer) for one in evaluator.call_many(many, 5)] == [True, False]
+    former = spec_of(f"replay:{outputs}#cmd:m.sh", scorer=scorer)
+    for stored, missing in (
+        (former, "no output of 'ex-8'"),
+        (stored_spec(scorer, tasks_of(spec).models), "no reply of m is stored"),
+    ):
+        with live(stored) as evaluator:
+            told = ask(evaluator, record("say a", "A"), line=7, task_model="m")
+            assert (told.score, told.side_info["metric"]) == (0.0, "length_limit")
+            assert told.side_info["output"] == "A"
+            again = ask(evaluator, record("say a", "A"), line=7, repeat=2, task_model="m")
+            assert replace(again, output="") == replace(told, output="")
+            lacking = failure(evaluator, record("say a", "A"), line=7, repeat=3, task_model="m")
+            assert lacking[0] == "model_error"
+            assert missing in failure(evaluator, record("say a", "A"), line=8, task_model="m")[1]
+            examples = [(record("say a", "A"), line) for line in (7, 8)]
+            many = [Payload(candidate="", example=one, line=line, task_model="m") for one, line in examples]
+            assert [isinstance(one, Answer) for one in evaluator.call_many(many, 5)] == [True, False]
     assert (tmp_path / "log").read_text() == "started\nstarted\n"
 
 

@@ -90,19 +90,25 @@ class SharedModel:
         """Answer several; what has to be made is made in one call of the model."""
         if self._live is None or len(prompts) == 1:
             return call_singly(prompts, timeout, self.generate)
-        keys, outputs = [self.key(prompt) for prompt in prompts], self._outputs or self._opened()
-        known = {key: self._taken_over(key, output) for key in keys if (output := outputs.find(key))}
-        mine: dict[bytes, tuple[Flight, Prompt]] = {}
-        others: dict[bytes, Flight] = {}
+        keys = [self.key(prompt) for prompt in prompts]
+        known = [self._found(key) for key in keys]
+        missing = {
+            key: prompt for key, prompt, output in zip(keys, prompts, known, strict=True) if not output
+        }
         with self._lock:
-            for key, prompt in zip(keys, prompts, strict=True):
-                if key in self._flights and key not in mine:
-                    others[key] = self._flights[key]
-                elif key not in known and key not in mine:
-                    flight = self._flights[key] = Flight()
-                    mine[key] = flight, prompt
-        made = self._made_together(mine, timeout)
-        return [known.get(key) or made.get(key) or result_of(others[key]) for key in keys]
+            mine = {key: Flight() for key in missing if key not in self._flights}
+            self._flights.update(mine)
+            flights = {key: self._flights[key] for key in missing}
+        made = self._made_together({key: (flight, missing[key]) for key, flight in mine.items()}, timeout)
+        # who made a reply has it with what it took; all others, also those with an equal prompt, without
+        return [
+            output or made.pop(key, None) or result_of(flights[key])
+            for key, output in zip(keys, known, strict=True)
+        ]
+
+    def _found(self, key: bytes) -> Output | None:
+        output = (self._outputs or self._opened()).find(key)
+        return output and self._taken_over(key, output)
 
     def owe(self, key: bytes) -> None:
         """Take back what a reply took, as no record will say it; who takes the reply over will."""
@@ -185,16 +191,19 @@ class SharedModel:
     def _called_together(
         self, mine: Mapping[bytes, tuple[Flight, Prompt]], timeout: float
     ) -> dict[bytes, Output | EvaluationError]:
+        known = {key: output for key in mine if (output := self._known(key))}  # by now
+        prompts = {key: prompt for key, (_, prompt) in mine.items() if key not in known}
         live = self._live
-        if live is None or not mine:
-            return {}
+        if live is None or not prompts:
+            return {**known}
         started = time.monotonic()
-        replies = live.generate_many([prompt for _, prompt in mine.values()], timeout)
+        replies = live.generate_many([*prompts.values()], timeout)
         seconds = (time.monotonic() - started) / len(replies)
-        return {
+        made = {
             key: reply if isinstance(reply, EvaluationError) else self._kept(key, prompt, reply, seconds)
-            for (key, (_, prompt)), reply in zip(mine.items(), replies, strict=True)
+            for (key, prompt), reply in zip(prompts.items(), replies, strict=True)
         }
+        return {**known, **made}
 
     def _retried(self, key: bytes, prompt: Prompt, error: EvaluationError) -> Output | EvaluationError:
         """Call once more about what failed in a batch, as if it had been called alone."""
