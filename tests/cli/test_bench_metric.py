@@ -137,6 +137,7 @@ def test_a_board_of_an_own_metric_that_is_outdated_is_not_reported(cli: Cli, tmp
     assert cli(*bench, "-e", SHORT).status == 0
     assert cli(*bench).status == 0
     assert "boards" in cli("report", "run", "--json").json  # nothing was called that would change it
+    assert cli("report", "run", "--check").status == 0
     (tmp_path / "broken").unlink()
     assert cli(*bench).status == 0
     assert "boards" not in cli("report", "run", "--json").json

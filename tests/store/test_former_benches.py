@@ -97,6 +97,16 @@ def test_it_is_finished_where_it_was_not(cli: Cli, former: Path) -> None:
     assert cli("report", "benched", "--check").status == 0
 
 
+def test_a_task_may_have_the_name_of_a_model(cli: Cli, former: Path) -> None:
+    (former.parent / "tasks.jsonl").rename(former.parent / "toy.jsonl")
+    done = cli("bench", "toy.jsonl", "--model", "toy", "--out", "benched", "--json")
+    assert done.status == 0, done.stderr
+    assert (done.json["overall_score"], done.json["tasks"][0]["task"]) == (1.0, "toy")
+    assert cli("report", "benched", "--check").status == 0
+    again = cli("bench", "toy.jsonl", "--model", "toy", "--out", "benched")
+    assert (again.status, "called" in again.stderr) == (0, False), again.stderr
+
+
 def test_its_replies_are_reused(cli: Cli, former: Path) -> None:
     done = cli(*BENCH, "--out", "now", "--reuse", "benched")
     assert done.status == 0, done.stderr

@@ -27,12 +27,16 @@ class BoardTask:
 
 
 def expected_boards(folder: Path, run: JournaledRun) -> dict[str, Told]:
-    """Compute the board of a bench, and those of its rescorings, by their files."""
+    """Compute the board of a bench, and those of its rescorings, by their files.
+
+    That of a scorer which the last command did not name is of an earlier one, and left out.
+    """
     found = {}
     for path in sorted(folder.glob("leaderboard*.json")):
         stored = json.loads(path.read_bytes())
         scorer = path.name.removeprefix("leaderboard").removesuffix(".json")  # as in ".f1"
-        found[path.name] = _board(stored, run, scorer)
+        if places := _places(stored, run, scorer):
+            found[path.name] = _board(stored, run, places)
     return found
 
 
@@ -51,6 +55,8 @@ def _places(stored: Told, run: JournaledRun, scorer: str) -> list[_Place]:
     if run.task_models == [None]:  # an earlier version: models are evaluators
         there = [one for one in run.evaluators if any(one == f"{name}{scorer}" for name in names)]
         return [_former(run, one, one.removesuffix(scorer) if scorer else one) for one in there]
+    if scorer and scorer[1:] not in run.evaluators:
+        return []
     by_split = {
         split: scorer[1:] or next(one for one in run.evaluators if split in run.own_splits.get(one, ()))
         for split in run.splits
@@ -70,9 +76,8 @@ def _place(run: JournaledRun, model: str | None, by_split: dict[str, str]) -> _P
     return _Place(str(model), cells, evaluators, changed=is_changed)
 
 
-def _board(stored: Told, run: JournaledRun, scorer: str) -> Told:
+def _board(stored: Told, run: JournaledRun, places: list[_Place]) -> Told:
     tasks = list(_tasks(stored, run))
-    places = _places(stored, run, scorer)
     models = [_model(run, place, tasks) for place in places]
     pairs = pairs_of(models, run.seed)
     for model in models:

@@ -50,7 +50,7 @@ class Growth:
             "settings": self.wanted["settings"],
         }
         _check_names(grown)
-        if self.known["kind"] == BENCH and None in self.known["selection"]["task_models"]:
+        if self._takes_over:
             self.notes.append(_TAKEN_OVER)
         return {**grown, "cells": self._cells(grown)}
 
@@ -66,13 +66,18 @@ class Growth:
             elif _is_same_evaluator(old, evaluator) and not self._is_to_be_called_anew(name):
                 if self._is_replaced(name):
                     self.notes.append(f"{name} is what the run has already: --replace calls none of it again")
-            elif self._is_replaced(name) or self.past().is_unused(name):
+            elif self._is_replaced(name) or self._takes_over or self.past().is_unused(name):
                 entries = self._with_evaluator(entries, old, evaluator)
             else:
                 refused[name] = f"evaluator {name} {evaluator_change(old, evaluator)}"
         if refused:
             raise _contradiction(refused)
         return entries
+
+    @property
+    def _takes_over(self) -> bool:
+        """Return True if a bench was begun by an earlier version, whose evaluators were its models."""
+        return self.known["kind"] == BENCH and None in self.known["selection"]["task_models"]
 
     def _is_replaced(self, name: str) -> bool:
         return name in self.replace or f"evaluator:{name}" in self.replace
