@@ -17,7 +17,7 @@ from optimize_eval.tasks.definitions.fields.evaluators import Evaluator
 from optimize_eval.tasks.definitions.fields.metrics import METRIC, check_metrics
 from optimize_eval.tasks.definitions.fields.nodes import Spot
 from optimize_eval.tasks.definitions.fields.snippets import Snippet
-from optimize_eval.tasks.definitions.fields.templates import SCORER, Template
+from optimize_eval.tasks.definitions.fields.templates import SCORER, ListText, Template
 from optimize_eval.tasks.definitions.fields.values import (
     Boolean,
     Choice,
@@ -49,6 +49,7 @@ _EMITTED: Mapping[str, Sequence[str]] = {  # what is not here may give anything
     "function_call_coverage": COVERAGE,
 }
 _TEMPLATE = Template(names=SCORER)
+_LISTED = ListText(template=_TEMPLATE)
 _LABEL = Text(least=1)
 
 
@@ -130,7 +131,7 @@ _ENTITIES: Mapping[str, Any] = {
     "string_equals": _scorer(_GROUND_TRUTH, _VALUE, between=(_has_value,)),
     "string_equals_mcqa": _scorer(
         field("ground_truth_choice", _TEMPLATE),
-        field("choices", Choice(text=_TEMPLATE, other=ListOf(what=_TEMPLATE, least=1))),
+        field("choices", Choice(text=_LISTED, other=ListOf(what=_TEMPLATE, least=1))),
         between=(_needs_output,),
     ),
     "model_as_a_judge_classifier": _judge(
@@ -154,7 +155,7 @@ _ENTITIES: Mapping[str, Any] = {
         between=(_needs_output,),
     ),
     "function_call_coverage": _scorer(
-        field("function_calls", Choice(text=_TEMPLATE, other=ListOf(what=_CALL))),
+        field("function_calls", Choice(text=_LISTED, other=ListOf(what=_CALL))),
         field("mode", OneOf(choices=("any_order", "in_order")), "any_order"),
         between=(_needs_output,),
     ),

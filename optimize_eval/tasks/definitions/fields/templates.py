@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from optimize_eval.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
-from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
-from optimize_eval.tasks.definitions.fields.values import Text
+from optimize_eval.tasks.definitions.fields.nodes import Spot
+from optimize_eval.tasks.definitions.fields.values import Text, bad_type
 from optimize_eval.templates.fault import TemplateFault
 from optimize_eval.templates.template import task_template_of
 
@@ -67,5 +67,14 @@ class Template:
         return f"there is no {name!r} here{meant(name, known)}"
 
 
-def is_template_text(spot: Spot) -> bool:
-    return spot.node.kind is Kind.TEXT and "{{" in spot.node.value
+@frozen
+class ListText:
+    """A text that becomes a list: a template, or the list itself as JSON or Python have it."""
+
+    template: Template
+
+    def read(self, spot: Spot, context: Context) -> str | NotKnown:
+        text = self.template.read(spot, context)
+        if isinstance(text, str) and not text.lstrip().startswith(("[", "(", "{")):
+            return bad_type(spot, context, "a list, or a template of one")
+        return text

@@ -43,6 +43,8 @@ def note_what_is_missing(root: Spot, context: Context, has_dataset: Callable[[st
     definition = root.child("definition")
     if definition is None:
         return
+    if is_there(definition, "dataset") and not definition.child("scorers"):
+        context.note(definition.path, definition.mark, "the task has no scorers: it cannot be run")
     dataset = definition.child("dataset")
     key = dataset.child("key") if dataset else None
     if key and _is_text(key) and not has_dataset(key.node.value):

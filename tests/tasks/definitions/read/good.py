@@ -68,6 +68,7 @@ scorers:
      value: "{{ solver_output.output.choices[0].message.content }}", metrics: []}
   - {type: string_equals_mcqa, ground_truth_choice: A, choices: "{{ sample.choices }}"}
   - {type: string_equals_mcqa, ground_truth_choice: A, choices: [A, B]}
+  - {type: string_equals_mcqa, ground_truth_choice: A, choices: "['A', 'B']"}
   - {type: labeler_via_model, model_key: openai$gpt-4-1-nano, user_prompt: x, valid_labels: []}
   - {type: rag_checker, judge_model_key: m}
   - {type: rag_checker, judge_model_key: m, query_column: q, target_column: t,

@@ -22,7 +22,7 @@ NOTED = {
     "fast subset": ["definition.dataset.key", "definition.dataset.fast_subset_size"],
     "a dollar": ["definition.dataset.key"],
     "judge": ["definition.dataset.key", "definition.scorers[0].model_key"],
-    "neither": ["definition.dataset.key"],
+    "neither": ["definition", "definition.dataset.key"],
     "dataset": [],
     "parameters": [],
 }

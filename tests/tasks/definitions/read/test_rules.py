@@ -332,6 +332,18 @@ BAD = {  # what is wrong → the file, its rule, its field, words of the detail
         f"{S0}.choices",
         "",
     ),
+    "choices in a text": (
+        scorer("type: string_equals_mcqa\nground_truth_choice: A\nchoices: A or B"),
+        "bad_type",
+        f"{S0}.choices",
+        "a list, or a template of one",
+    ),
+    "calls in a text": (
+        scorer("type: function_call_coverage\nfunction_calls: search"),
+        "bad_type",
+        f"{S0}.function_calls",
+        "a list, or a template of one",
+    ),
     "no labels": (
         scorer(f"type: model_as_a_judge_classifier\n{JUDGE}correct_labels: []\nincorrect_labels: [b]"),
         "bad_value",
