@@ -139,7 +139,11 @@ def test_what_is_nested_too_deeply_or_has_too_much_in_a_row_is_a_fault_of_the_te
 
 @pytest.mark.parametrize(
     ("template", "reason"),
-    [("{{ " + "9" * 5000 + " }}", "ValueError"), ("{{ t }}" * 20_000, "more than 20,000 parts")],
+    [
+        ("{{ " + "9" * 5000 + " }}", "ValueError"),
+        ("{{ [" + "1," * 22_000 + "] }}", "more than 20,000 parts"),
+        ("{{ t }}" * 20_000, "more than 50,000 letters between braces"),
+    ],
 )
 def test_what_cannot_be_parsed_for_its_size_is_a_fault_of_the_template(template: str, reason: str) -> None:
     with pytest.raises(TemplateFault, match=reason):
