@@ -8,11 +8,15 @@ from optimize_eval.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule, meant
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Node, Spot, plain
 
+Values = Mapping[str, Any]
+
 KEY_PATTERN = re.compile(r"[a-zA-Z0-9_\-]+")
 LONGEST_KEY = 250
 
 _SHOWN = 60
 _UNQUOTED = frozenset({Kind.BOOLEAN, Kind.NUMBER, Kind.DATE, Kind.SIXTIES})
+_TEXTS_ELSEWHERE = frozenset({Kind.DATE, Kind.SIXTIES})  # nothing here takes them for what they are
+_SCALARS = frozenset({Kind.TEXT, Kind.NUMBER, Kind.BOOLEAN})
 _FOREIGN_WORDS = frozenset({"yes", "no", "on", "off", "y", "n"})  # which YAML 1.1 makes booleans
 
 
@@ -26,12 +30,12 @@ class What(Protocol):
 
 @frozen
 class Text:
-    """A text; the key path's value is what is written."""
+    """A text."""
 
     least: int = 0  # characters, blanks around them aside
 
     def read(self, spot: Spot, context: Context) -> str | NotKnown:
-        text = _text(spot, context)
+        text = text_of(spot, context)
         if isinstance(text, str) and len(text.strip()) < self.least:
             context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, "must not be empty")
             return NOT_KNOWN
@@ -43,7 +47,7 @@ class Key:
     """A name of a task, a scorer, a parameter, a rule."""
 
     def read(self, spot: Spot, context: Context) -> str | NotKnown:
-        text = _text(spot, context)
+        text = text_of(spot, context)
         if not isinstance(text, str) or spot.node.is_partial:
             return NOT_KNOWN if spot.node.is_partial else text
         if not KEY_PATTERN.fullmatch(text) or len(text) > LONGEST_KEY:
@@ -55,12 +59,12 @@ class Key:
 
 @frozen
 class OneOf:
-    """A text of a list; some are known, and not built."""
+    """One of these texts."""
 
     choices: Sequence[str]
 
     def read(self, spot: Spot, context: Context) -> str | NotKnown:
-        text = _text(spot, context)
+        text = text_of(spot, context)
         if not isinstance(text, str) or spot.node.is_partial:
             return NOT_KNOWN
         if text not in self.choices:
@@ -78,7 +82,7 @@ class Boolean:
 
     def read(self, spot: Spot, context: Context) -> bool | NotKnown:
         if spot.node.kind is not Kind.BOOLEAN:
-            return _bad_type(spot, context, "true or false")
+            return bad_type(spot, context, "true or false")
         return bool(spot.node.value)
 
 
@@ -93,7 +97,7 @@ class Number:
         what = "a whole number" if self.is_whole else "a number"
         value = spot.node.value
         if spot.node.kind is not Kind.NUMBER or (self.is_whole and not isinstance(value, int)):
-            return _bad_type(spot, context, what)
+            return bad_type(spot, context, what)
         if self.least is not None and value < self.least:
             reason = f"must be {what} from {self.least:g}, this is {spot.node.raw}"
             context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, reason)
@@ -105,14 +109,11 @@ class Number:
 class Scalar:
     """A text, a number, true or false."""
 
-    has_booleans: bool = True
-
     def read(self, spot: Spot, context: Context) -> Any:
         node = spot.node
-        is_fine = node.kind in {Kind.TEXT, Kind.NUMBER} or (node.kind is Kind.BOOLEAN and self.has_booleans)
-        if is_fine and not _is_foreign(node):
+        if node.kind in _SCALARS and not _is_foreign(node):
             return NOT_KNOWN if node.is_partial else node.value
-        return _bad_type(spot, context, f"a text, a number{', true or false' * self.has_booleans}")
+        return bad_type(spot, context, "a text, a number, true or false")
 
 
 @frozen
@@ -124,7 +125,7 @@ class ListOf:
 
     def read(self, spot: Spot, context: Context) -> Any:
         if spot.node.kind is not Kind.LIST:
-            return _bad_type(spot, context, "a list")
+            return bad_type(spot, context, "a list")
         if len(spot.node.value) < self.least:
             context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, f"must have at least {self.least} in it")
             return NOT_KNOWN
@@ -153,47 +154,35 @@ class Choice:
 
 
 def _check_json(spot: Spot, context: Context) -> None:
-    if spot.node.kind in {Kind.DATE, Kind.SIXTIES} or _is_foreign(spot.node):
-        _bad_type(spot, context, "JSON")
+    if spot.node.kind in _TEXTS_ELSEWHERE or _is_foreign(spot.node):
+        bad_type(spot, context, "JSON")
     for one in (*spot.children(), *spot.items()):
         _check_json(one, context)
 
 
-def _text(spot: Spot, context: Context) -> str | NotKnown:
+def text_of(spot: Spot, context: Context) -> str | NotKnown:
     """Read a text; one in which a parameter has no value has a name in its place."""
     if spot.node.kind is Kind.TEXT:
         return str(spot.node.value)
-    return _bad_type(spot, context, "a text")
+    return bad_type(spot, context, "a text")
 
 
-def text_of(spot: Spot, context: Context) -> str | NotKnown:
-    return _text(spot, context)
-
-
-def _bad_type(spot: Spot, context: Context, what: str) -> NotKnown:
+def bad_type(spot: Spot, context: Context, what: str) -> NotKnown:
+    """Tell what a value is, unless it has yet to come, or that it is wrong is told already."""
     if spot.node.kind is not Kind.UNKNOWN:
-        context.wrong(
-            Rule.BAD_TYPE, spot.path, spot.mark, f"must be {what}, this is {describe(spot.node, what)}"
-        )
+        reason = f"must be {what}, this is {_described(spot.node, what)}"
+        context.wrong(Rule.BAD_TYPE, spot.path, spot.mark, reason)
     return NOT_KNOWN
 
 
-def describe(node: Node, wanted: str = "") -> str:
-    """Say what a value is, and how it is written as what is wanted."""
-    shown = _quoted(node.raw)
-    if (
-        node.kind in _UNQUOTED
-        and node.is_plain
-        and ("text" in wanted or node.kind in {Kind.DATE, Kind.SIXTIES})
-    ):
-        return f"{node.kind} in YAML: quote it: {shown}"
-    if node.kind is Kind.BOOLEAN and _is_foreign(node):
-        return f"{node.kind} in YAML: quote it: {shown}"
-    if node.kind is Kind.TEXT and wanted != "a text":
-        return f"the text {shown}"
-    if node.kind is Kind.NUMBER and "whole" in wanted:
-        return f"{node.raw}"
-    return str(node.kind)
+def _described(node: Node, wanted: str) -> str:
+    """Say what a value is, and how it is written if it is meant as a text."""
+    is_meant_as_text = node.is_plain and (node.kind in _TEXTS_ELSEWHERE or "text" in wanted)
+    if _is_foreign(node) or (node.kind in _UNQUOTED and is_meant_as_text):
+        return f"{node.kind} in YAML: quote it: {_quoted(node.raw)}"
+    if node.kind is Kind.TEXT:
+        return f"the text {_quoted(node.raw)}"
+    return node.raw if node.kind is Kind.NUMBER and "whole" in wanted else str(node.kind)
 
 
 def _is_foreign(node: Node) -> bool:
@@ -203,10 +192,3 @@ def _is_foreign(node: Node) -> bool:
 def _quoted(text: str) -> str:
     cut = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     return '"' + cut.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
-
-
-def bad_type(spot: Spot, context: Context, what: str) -> NotKnown:
-    return _bad_type(spot, context, what)
-
-
-Values = Mapping[str, Any]
