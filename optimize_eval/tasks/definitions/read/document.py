@@ -4,6 +4,7 @@
 what stands beside. Both are relative to the file they stand in, and never leave the task's folder.
 """
 
+import re
 from typing import Any, Never
 
 import yaml
@@ -19,6 +20,7 @@ DEEPEST = 200
 
 _INCLUDE, _REFERENCE = "!include", "$ref"
 _MERGE = "tag:yaml.org,2002:merge"
+_NOT_IN_KEY = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST_FILES = 200
 
 
@@ -162,8 +164,8 @@ class _Document:
         return _whole(node, [one.node for one in entries.values()])
 
     def _add(self, entries: dict[str, Entry], key: Any, value: Any, path: str) -> None:
-        if not isinstance(key, yaml.ScalarNode):
-            self._wrong(Rule.BAD_YAML, "a key must be a text", key, path)
+        if not isinstance(key, yaml.ScalarNode) or _NOT_IN_KEY.search(key.value):
+            self._wrong(Rule.BAD_YAML, "a key must be a text without control characters", key, path)
             return
         where = f"{path}.{key.value}" if path else key.value
         if key.value in entries:

@@ -1,6 +1,7 @@
 """YAML 1.1's scalars as values; what only looks like a text is known as what it is."""
 
 import math
+import re
 from typing import Any
 
 import yaml
@@ -8,6 +9,7 @@ import yaml
 from optimize_eval.tasks.definitions.fields.nodes import Kind
 
 _PREFIX = "tag:yaml.org,2002:"
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAKER = yaml.constructor.SafeConstructor()
 
 
@@ -22,6 +24,8 @@ class BadScalar(ValueError):
 
 def scalar(node: Any) -> tuple[Kind, Any]:
     """Read a scalar by its tag, which YAML gives to those without one by how they look."""
+    if _SURROGATE.search(node.value):
+        raise BadScalar("half of a pair \\ud83d\\ude00 is no sign: write the sign itself")
     match node.tag.removeprefix(_PREFIX):
         case "str" | "value" | "merge":
             return Kind.TEXT, node.value

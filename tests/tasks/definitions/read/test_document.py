@@ -146,6 +146,8 @@ HOSTILE: dict[str, tuple[str | bytes, str]] = {  # what it is → the file, its 
     "a tag": (f"{task()}tags: [!secret x]\n", "bad_yaml"),
     "a set": (f"{task()}tags: !!set {{a}}\n", "bad_yaml"),
     "bytes": (f"{task()}long_description: !!binary aGFsbG8=\n", "bad_yaml"),
+    "half a sign": (f'{task()}tags: ["\\ud800"]\n', "bad_yaml"),
+    "a key that moves the cursor": (f'{task()}"\\e[2J": x\n', "bad_yaml"),
     "a key of a list": (f"{task()}[a]: b\n", "bad_yaml"),
     "a list": ("- a\n", "bad_type"),
     "a text": ("hello\n", "bad_type"),
