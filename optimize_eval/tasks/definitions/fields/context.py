@@ -54,6 +54,10 @@ class Context:
     def wrong(self, rule: Rule, path: str, mark: Mark, reason: str) -> None:
         self.problems.append(_problem(rule, path, mark, reason))
 
+    def names_placeholder(self, text: str) -> bool:
+        """Return True if a text has a name that stands for a parameter without a value."""
+        return any(name in text for name in self.placeholders)
+
     def note(self, path: str, mark: Mark, reason: str) -> None:
         self.notes.append(_problem("note", path, mark, reason))
 

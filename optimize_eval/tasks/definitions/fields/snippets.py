@@ -60,6 +60,8 @@ def _compiled(code: str, spot: Spot, context: Context) -> ast.Module | None:
             tree = ast.parse(code)
             compile(tree, "snippet", "exec", dont_inherit=True)
     except SyntaxError as error:
+        if context.names_placeholder(error.text or ""):
+            return None  # it may be an operator: its value will tell
         mark = _at(spot, error.lineno, error.offset)
         context.wrong(Rule.BAD_SNIPPET, spot.path, mark, f"not Python: {error.msg}")
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:

@@ -41,6 +41,8 @@ class Template:
         try:
             lines = task_template_of(text).lines
         except TemplateFault as fault:
+            if context.names_placeholder(fault.reason):
+                return NOT_KNOWN  # it may be an operator or a filter: its value will tell
             context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.node.at(fault.line), fault.reason)
             return NOT_KNOWN
         unknown = [] if self.names is ROW else [name for name in lines if name not in self._known(context)]

@@ -156,6 +156,14 @@ GOOD = {
         "type: system_task\ncompute_evidence_snippet: 'async def compute_evidence(): return {}'\n"
     ),
     "parameters": definition(USED, head=HEAD + PARAMETERS),
+    "operators": task(
+        head=f"{HEAD}config_spec: [{{type: string, key: op, display_name: O}}]\n",
+        scorers="""\
+scorers:
+  - {type: bleu, ground_truth: "{{ sample.a << config.op >> 3 }}", value: "{{ sample.b | << config.op >> }}"}
+  - {type: python, compute_scores_snippet: "def compute_scores(sample): return 1 << config.op >> 2"}
+""",
+    ),
     "scorers": task(scorers=SCORERS),
     "judge": scorer(f"type: model_as_a_judge_classifier\n{CLASSES}"),
     "judge's range": scorer(f"type: model_as_a_judge_scorer\n{JUDGE}score_min: -1\nscore_max: 100"),

@@ -666,6 +666,12 @@ BAD = {  # what is wrong → the file, its rule, its field, words of the detail
         f"{SOLVE}.input_builder.input_messages[0].content",
         "is not supported",
     ),
+    "open beside a parameter": (
+        parameter("type: int").replace("{{ sample.question }}", "{{ sample.<< config.p >> "),
+        "bad_template",
+        f"{SOLVE}.input_builder.input_messages[0].content",
+        "",
+    ),
     "secret in code": (
         code("def compute_scores(sample):\n    return {'a': '<< secrets.key >>'}"),
         "bad_template",
