@@ -198,7 +198,8 @@ if len(open("called").readlines()) == {after} and not os.path.exists("killed"):
     assert re.search(rf" r +unfinished +{after - 1}/200 ", listed.stdout)
     assert listed.stdout.splitlines()[-2:] == ["   to resume:", f"     {resumes}"]
 
-    done = in_this_process(folder)(*WITH_VAL, "--budget", "200", "--json")
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "200", "--json", "--view")
+    assert "to be seen at http://127.0.0.1:" in done.stderr
 
     assert [one["candidate"] for one in done.json["candidates"]] == [
         one["candidate"] for one in found[1].json["candidates"]

@@ -43,7 +43,7 @@ def test_a_run_that_goes_on_is_followed_and_no_row_moves_until_it_is_wanted(
         browser.open(f"{server.url}#tab=examples&sort=line")
         browser.ready()
         assert "token" not in browser.run("return location.href")
-        assert browser.text(".live").startswith("It died 999 of 2,000 calls")
+        assert browser.text(".live").startswith("Killed after 999 of 2,000 calls")
         assert "no verdict" not in browser.text(".live")
         browser.wait("document.querySelectorAll('.grid-body .grid-row').length > 10")
         browser.run("document.querySelector('.grid').scrollTop = 520")
@@ -53,7 +53,7 @@ def test_a_run_that_goes_on_is_followed_and_no_row_moves_until_it_is_wanted(
             journal.write(b"".join(lines[1000:1312]))
         browser.wait("!document.querySelector('.pill-news').hidden")
         assert browser.text(".pill-news") == "312 new results: show"
-        assert browser.text(".live").startswith("It died 1,311 of 2,000 calls")
+        assert browser.text(".live").startswith("Killed after 1,311 of 2,000 calls")
         assert browser.run("return document.querySelector('.grid').scrollTop") == 520
         assert browser.text("#row-30") == before
         browser.click(".pill-news")

@@ -167,6 +167,10 @@ def test_ctrl_c_during_the_run_ends_it_as_ever(project: Path) -> None:
     ("arguments", "words"),
     [
         ((*ASK, "--dry-run"), "--view is for calls, and --dry-run makes none"),
+        (
+            ("optimize", "v.txt", "-e", "e=sh e.sh", "--proposer", "cat", "--dry-run", "--view"),
+            "--view is for",
+        ),
         (("bench", "t.jsonl", "--model", "toy", "--show", "a", "--view"), "--view is for calls, and --show"),
     ],
 )

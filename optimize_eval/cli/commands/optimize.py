@@ -15,6 +15,7 @@ from optimize_eval.cli.ending import kept_command
 from optimize_eval.cli.options.evaluators import evaluators_of
 from optimize_eval.cli.options.sweep_file import SearchedCandidates, SpecFile, is_flag, is_said, sweep_of
 from optimize_eval.cli.printed.search_ending import carry_out
+from optimize_eval.cli.viewing import viewed
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options import search
@@ -27,7 +28,7 @@ from optimize_eval.options.calling import (
 )
 from optimize_eval.options.compared import TaskModelOption
 from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
-from optimize_eval.options.output import RunPlanOptions, ShownOptions
+from optimize_eval.options.output import RunPlanOptions, ShownOptions, ViewOptions
 from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.session.settings import handling_of
@@ -74,6 +75,7 @@ def optimize(
     accepted: search.IgnoredOptions,
     planned: RunPlanOptions,
     shown: ShownOptions,
+    seen: ViewOptions,
     candidate: SearchedCandidates = None,
     _spec_file: SpecFile = None,
 ) -> None:
@@ -83,6 +85,8 @@ def optimize(
 
     if planned.like is not None and not planned.dry_run:
         raise UsageError("--like is for planning a search", hint="add --dry-run, or omit --like")
+    if seen.view and planned.dry_run:
+        raise UsageError("--view is for calls, and --dry-run makes none", hint="give one of the two")
     if accepted.cache:
         output.say("note: --cache is always on: the journal is the cache, and nothing in it is called again")
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
@@ -117,14 +121,15 @@ def optimize(
     if planned.dry_run:
         _show_plan(task, planned.like, shown)
         return
-    carry_out(
-        task,
-        written.output,
-        fresh=place.fresh,
-        quiet=shown.quiet,
-        as_json=shown.as_json,
-        require_better=written.require_better,
-    )
+    with viewed(folder, is_wanted=seen.view):
+        carry_out(
+            task,
+            written.output,
+            fresh=place.fresh,
+            quiet=shown.quiet,
+            as_json=shown.as_json,
+            require_better=written.require_better,
+        )
 
 
 def _show_plan(task: "SearchTask", like: str | None, shown: ShownOptions) -> None:

@@ -166,6 +166,11 @@ function runsCard(server, main, runs) {
     runs.length ? h("table", { class: "runs" }, h("thead", null, h("tr", null, heads)), h("tbody", null, runs.map(line))) : h("p", { class: "note" }, "No run is here yet: `optimize-eval run` makes them."));
 }
 
+const STANDS = {
+  running: "Running:", unfinished: "Killed after", interrupted: "Interrupted after", too_many_failures: "Too many failures: stopped after",
+  out_of_time: "Time was over (--max-time): stopped after", over_budget: "Money was spent (--max-cost): stopped after",
+};
+
 /** How a run stands that is followed; nothing of one that is over. */
 function progressOf(app) {
   const { data } = app;
@@ -174,7 +179,7 @@ function progressOf(app) {
   const { units } = data.summary;
   const done = units.total - units.owed;
   const share = units.total ? done / units.total : 1;
-  const text = { running: "Running", unfinished: "It died", interrupted: "It was interrupted", too_many_failures: "It stopped: too many failures" }[live.state] || "";
+  const text = STANDS[live.state] || "";
   if (!text && !app.lost) return null;
   const bar = h("span", { class: "progress", role: "progressbar", "aria-valuenow": Math.round(share * 100), "aria-valuemin": 0, "aria-valuemax": 100, "aria-label": "calls done" }, h("span", { class: "progress-done" }));
   /** @type {HTMLElement} */ (bar.firstElementChild).style.setProperty("width", `${round(share * 100)}%`);
