@@ -20,6 +20,8 @@ def _browser() -> Iterator[Browser]:
 @pytest.fixture
 def browser(_browser: Browser) -> Browser:
     """Give the browser, as wide and as light as most people have it."""
+    _browser.call("url", {"url": "about:blank"})  # the page of another test may still ask its server
+    _browser.log("browser")
     _browser.resize(1440, 900)
     _browser.colours("light")
     return _browser

@@ -303,6 +303,12 @@ def test_a_bench_has_its_boards_numbers_and_every_tab(browser: Browser, tmp_path
     browser.open(tmp_path / "models" / "report.html", "tab=compare")
     browser.ready()
     assert number(abs(board["pairs"][0]["diff"])) in browser.text(".versus .headline")
+    browser.open(tmp_path / "models" / "report.html", "tab=examples&row=0&ev=1")
+    browser.wait("document.querySelectorAll('.all-replies .reply').length === 2")
+    names = [row[0].strip() for row in cells(browser, ".scores tbody tr")]
+    assert names == list(models)
+    browser.open(tmp_path / "models" / "report.html", "tab=side-info&ev=1")
+    assert cells(browser, ".sides thead tr")[0][-1].strip() == "right"
 
 
 def test_what_was_skipped_stands_apart_and_says_why(browser: Browser, tmp_path: Path, axe: str) -> None:

@@ -12,6 +12,7 @@ import typer
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.reports.page.benched import on_a_page
 from optimize_eval.reports.page.document import MOST, pieces
 from optimize_eval.reports.page.head import commands_of
 from optimize_eval.reports.page.source import PageSource, source_of
@@ -78,7 +79,8 @@ def write_page(
 ) -> Path:
     """Write the page of a run and return where it is; `chosen` are the options that chose some examples."""
     place = str(stored.folder)
-    source = source_of(stored, summary=summary.to_dict() if summary else None, boards=boards)
+    given = summary.to_dict() if summary else None
+    source = on_a_page(stored, source_of(stored, summary=given, boards=boards))
     if chosen:
         source = replace(source, more={"commands": commands_of(source.run, place, chosen)})
     usual = stored.folder / (SOME_FILE if chosen else FILE)

@@ -14,6 +14,7 @@ from optimize_eval.findings.board.examples import own_boards, stored_board
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.page import head
+from optimize_eval.reports.page.benched import on_a_page
 from optimize_eval.reports.page.columns import AxisNames
 from optimize_eval.reports.page.details import block_of
 from optimize_eval.reports.page.source import Examples, PageSource, examples_of, source_of
@@ -118,7 +119,7 @@ def _source(folder: Path, *, is_running: bool) -> PageSource:
     boards = None
     if is_bench(stored.manifest) and (board := stored_board(stored)):
         boards = {"": board, **own_boards(stored)}
-    source = source_of(stored, boards=boards)
+    source = on_a_page(stored, source_of(stored, boards=boards))
     if search and source.search is None:  # its final sweep goes on
         return replace(source, search=unfinished_on_a_page(search, is_running=True))
     return source

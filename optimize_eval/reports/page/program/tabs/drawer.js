@@ -86,23 +86,26 @@ function recordsOf(data, told, by, state) {
 /** What a model replied, once for all evaluators that were shown it. */
 function repliesOf(data, records) {
   const replies = new Map(records.filter(({ record }) => record.reply !== undefined).map((one) => [one.repeat, one]));
-  return [...replies.values()].map(({ repeat, record, model }) => h("section", { class: "inset reply" },
-    h("h3", null, said(data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`), h("p", { class: "reason" }, said(record.reply))));
+  return [...replies.values()].map(({ repeat, record, model, evaluator }) => h("section", { class: "inset reply" },
+    h("h3", null, said(data.isBench ? data.axes.evaluators[evaluator] : data.axes.task_models[model] ?? "The model"), ` replied${data.axes.repeats > 1 ? `, repeat ${repeat}` : ""}`), h("p", { class: "reason" }, said(record.reply))));
 }
 
 /** What all candidates and models replied to this example, with the score of the evaluator in focus. */
 function otherReplies(app, told, example) {
   const { data, state } = app;
   const known = new Map();
-  for (const [, candidate, model, repeat, record] of told.records) {
-    if (record.reply !== undefined && repeat === 1) known.set(`${candidate} ${model}`, { candidate, model, reply: record.reply });
+  const isModel = (evaluator) => data.run.models?.some((one) => one.name === data.axes.evaluators[evaluator]);
+  for (const [evaluator, candidate, model, repeat, record] of told.records) {
+    if (record.reply === undefined || repeat !== 1 || (data.isBench && !isModel(evaluator))) continue;
+    const at = data.isBench ? evaluator : candidate;
+    known.set(`${at} ${model}`, { at, evaluator: data.isBench ? evaluator : state.ev, candidate, model, reply: record.reply });
   }
   if (known.size < 2) return null;
-  const value = ({ candidate, model }) => data.value({ name: "", evaluator: state.ev, candidate }, model, example);
+  const value = ({ evaluator, candidate, model }) => data.value({ name: "", evaluator, candidate }, model, example);
   const item = (one) => h("section", { class: "inset reply" },
-    h("p", { class: "said-head" }, named(data, one.candidate), h("span", { class: "quiet" }, " with ", said(data.axes.task_models[one.model] ?? "the model"), " "), h("b", null, plainValue(value(one)))),
+    h("p", { class: "said-head" }, named(data, one.at), " ", !data.isBench && h("span", { class: "quiet" }, "with ", said(data.axes.task_models[one.model] ?? "the model"), " "), h("b", null, plainValue(value(one)))),
     h("p", { class: "reason" }, said(one.reply)));
-  return h("details", { class: "all-replies" }, h("summary", null, `All ${whole(known.size)} replies to this example, with the score of `, said(data.axes.evaluators[state.ev])), [...known.values()].map(item));
+  return h("details", { class: "all-replies" }, h("summary", null, `All ${whole(known.size)} replies to this example`, !data.isBench && [", with the score of ", said(data.axes.evaluators[state.ev])]), [...known.values()].map(item));
 }
 
 /** How the text of the candidate differs from that which it is compared with. */

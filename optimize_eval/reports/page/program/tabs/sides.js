@@ -18,7 +18,7 @@ function sidesTab(app) {
   const legend = train ? `bars, line and bold: ${split} · dashed: ${train} · drift: a shift from train to val beyond 3 standard errors` : "";
   const more = data.isDiff ? 0 : data.axes.candidates.length - columns.length;
   return [
-    h("div", { class: "toolbar" }, data.isDiff && pairChooser(app), usualControls(app, { both: false }), h("span", { class: "legend" }, legend)),
+    h("div", { class: "toolbar" }, data.isDiff && pairChooser(app), data.isBench && segments("Model", data.axes.evaluators, state.ev, (ev) => app.set({ ev })), usualControls(app, { both: false }), h("span", { class: "legend" }, legend)),
     keys.length
       ? h("section", { class: "card" }, sidesTable(app, keys, columns, data.axes.splits.indexOf(split)), more > 0 && h("p", { class: "note" }, `… and ${count(more, "more candidate")}: see summary.json`))
       : h("p", { class: "note" }, said(evaluator), ` said nothing beside its scores on ${split}.`),
@@ -28,7 +28,7 @@ function sidesTab(app) {
 
 function sidesTable(app, keys, columns, split) {
   const { data } = app;
-  const heads = columns.map(({ place }) => h("th", { scope: "col" }, named(data, place)));
+  const heads = columns.map(({ place }) => h("th", { scope: "col" }, named(data, data.isBench ? app.state.ev : place)));
   const hasDrift = data.axes.splits.includes("train") && data.axes.splits.includes("val");
   const rows = keys.map((key) => {
     const values = columns.map(({ here }) => here[key]).filter(Boolean);
@@ -38,7 +38,7 @@ function sidesTable(app, keys, columns, split) {
     return h("tr", null,
       h("th", { scope: "row" }, h("code", null, said(key)), below(`${kindOf(values[0])}, ${count(values.reduce((sum, one) => sum + one.n, 0), "value")}`), hasDrift && h("span", { class: "in-narrow" }, driftOf(app, key))),
       hasDrift && h("td", { class: "w3" }, driftOf(app, key)),
-      columns.map(({ here, there, place }) => h("td", null, keyCell(here[key], there[key], domain, lookOf(data, place).colour, countsOf(place)))));
+      columns.map(({ here, there, place }) => h("td", null, keyCell(here[key], there[key], domain, lookOf(data, data.isBench ? app.state.ev : place).colour, countsOf(place)))));
   });
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Side info" },
     h("table", { class: "sides" }, h("thead", null, h("tr", null, h("th", { scope: "col" }, "Key"), hasDrift && h("th", { scope: "col", class: "w3" }, "Drift"), heads)), h("tbody", null, rows)));
