@@ -7,11 +7,9 @@ scores vary is either measured (`like_of`) or guessed; which of the two is told 
 import math
 from collections import Counter
 from collections.abc import Sequence
-from statistics import median
+from typing import TYPE_CHECKING
 
 from optimize_eval.findings.claims.duplicates import with_copies_joined
-from optimize_eval.findings.shapes.row import Row
-from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics.components import Components, components_of
 from optimize_eval.statistics.families import fewest_units
@@ -22,6 +20,10 @@ from optimize_eval.statistics.power import (
     examples_needed_for_shares,
 )
 from optimize_eval.store.layout import Layout, Split
+
+if TYPE_CHECKING:  # a plan without an earlier run takes none of their dozens of shapes
+    from optimize_eval.findings.shapes.row import Row
+    from optimize_eval.findings.shapes.summary import Summary
 
 GUESSED_SD = 0.3  # of paired differences of graded scores
 GUESSED_DISCORDANCE = 0.25  # the share of pairs that differ, of scores of 0 and 1
@@ -92,8 +94,10 @@ def forecast(layout: Layout, like: Like | None = None) -> Forecast | None:
     )
 
 
-def like_of(summary: Summary, layout: Layout, planned: Layout, run: str) -> Like | None:
+def like_of(summary: "Summary", layout: Layout, planned: Layout, run: str) -> Like | None:
     """Read off a summary how scores vary; None where too few were scored to tell."""
+    from statistics import median  # noqa: PLC0415  only for --like: it loads fractions and decimals
+
     evaluator = next((one for one in planned.evaluators if one in layout.evaluators), layout.evaluators[0])
     names = [split.name for split in layout.splits]
     split = planned.deciding if planned.deciding in names else layout.deciding
@@ -126,7 +130,7 @@ class _Varied:
     noise: float | None = None
 
 
-def _varied(row: Row, rows: Sequence[Row], split: str, summary: Summary) -> _Varied | None:
+def _varied(row: "Row", rows: Sequence["Row"], split: str, summary: "Summary") -> _Varied | None:
     """Read off a comparison with the baseline; None where there is none, or nothing varied."""
     d = row.against_baseline(split)
     if not d or not d.se:
@@ -145,7 +149,7 @@ def _varied(row: Row, rows: Sequence[Row], split: str, summary: Summary) -> _Var
     )
 
 
-def _scattered(row: Row, split: str, summary: Summary) -> _Varied | None:
+def _scattered(row: "Row", split: str, summary: "Summary") -> _Varied | None:
     """Let a candidate's scores stand in for differences."""
     s = row.splits[split]
     units = summary.clusters.get(split, s.n)
@@ -201,7 +205,7 @@ def _gain(like: Like | None, repeats: int) -> float | None:
     return Components(noise=noise, examples=1 - like.noise).gain_of_repeats
 
 
-def _seconds(summary: Summary, evaluator: str) -> float | None:
+def _seconds(summary: "Summary", evaluator: str) -> float | None:
     there = [one for one in summary.latency if one.evaluator == evaluator]
     calls = sum(one.n for one in there)
     return sum(one.total for one in there) / calls if calls else None

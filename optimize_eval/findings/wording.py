@@ -1,8 +1,10 @@
 """Numbers as words of a verdict: the same digits everywhere."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from optimize_eval.findings.shapes.difference import ScoreDifference
+if TYPE_CHECKING:
+    from optimize_eval.findings.shapes.difference import ScoreDifference
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -47,7 +49,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
-def evidence(d: ScoreDifference) -> str:
+def evidence(d: "ScoreDifference") -> str:
     """Write what stands behind a difference; where all pairs differ alike, that there is no interval."""
     p = p_value(d.p if d.p_holm is None else d.p_holm)
     if d.ci is None:

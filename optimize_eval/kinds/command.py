@@ -18,7 +18,6 @@ from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name
 from optimize_eval.programs.codec import evaluating
-from optimize_eval.programs.command import Command
 from optimize_eval.programs.not_started import (
     INTERPRETERS,
     exists,
@@ -31,6 +30,8 @@ from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.secrets import for_shell, masked
 
 if TYPE_CHECKING:
+    from optimize_eval.programs.codec import Contract
+    from optimize_eval.programs.command import Command
     from optimize_eval.programs.identity import Identity
 
 _LAUNCHER = re.compile(r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$")
@@ -97,8 +98,14 @@ def _targets() -> dict[str, TargetKey]:
     return {"command": TargetKey(checks.command, _of_words), "use": TargetKey(checks.metric, _of_shipped)}
 
 
+def _speak(spec: EvaluatorSpec, contract: "Contract[Any, Any]") -> "Command[Any, Any]":
+    from optimize_eval.programs.command import Command
+
+    return Command(spec, contract)
+
+
 def _connect(spec: EvaluatorSpec) -> Evaluator:
-    return Command(spec, evaluating(spec.score_range))
+    return _speak(spec, evaluating(spec.score_range))
 
 
 def _identify(spec: EvaluatorSpec) -> "Identity":
@@ -142,7 +149,7 @@ KIND = Kind(
     targets=_targets,
     uses=frozenset({"cwd"}),
     connect=_connect,
-    speak=Command,
+    speak=_speak,
     identify=_identify,
     has_changed=_has_changed,
     shell=_shell,

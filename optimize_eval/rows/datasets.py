@@ -6,13 +6,13 @@ Knows no evaluator, no model and no network; what an example means is the evalua
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.reading import files
-from optimize_eval.rows import delimited, json_list, jsonl
+from optimize_eval.rows import jsonl
 from optimize_eval.rows.example import Example, ParsedFile, within
 from optimize_eval.rows.foreign import NOT_JSONL
 from optimize_eval.rows.jsonl import parse_line
@@ -122,10 +122,16 @@ def _parse(name: str, data: bytes) -> list[Example | Problem]:
     return _READERS.get(_suffix(name), jsonl.parse)(name, data)
 
 
-def _of_parquet(name: str, data: bytes) -> list[Example | Problem]:
-    from optimize_eval.rows import parquet  # noqa: PLC0415  most datasets are none
+def _reader(module: str, **settings: str) -> Callable[[str, bytes], list[Example | Problem]]:
+    """Load a reader when there is a file for it: most datasets are JSONL."""
 
-    return parquet.parse(name, data)
+    def parse(name: str, data: bytes) -> list[Example | Problem]:
+        parsed: list[Example | Problem] = import_module(f"optimize_eval.rows.{module}").parse(
+            name, data, **settings
+        )
+        return parsed
+
+    return parse
 
 
 def _suffix(path: str | Path) -> str:
@@ -133,10 +139,10 @@ def _suffix(path: str | Path) -> str:
 
 
 _READERS: Mapping[str, Callable[[str, bytes], list[Example | Problem]]] = {
-    ".csv": partial(delimited.parse, delimiter=","),
-    ".tsv": partial(delimited.parse, delimiter="\t"),
-    ".json": json_list.parse,
-    ".parquet": _of_parquet,
+    ".csv": _reader("delimited", delimiter=","),
+    ".tsv": _reader("delimited", delimiter="\t"),
+    ".json": _reader("json_list"),
+    ".parquet": _reader("parquet"),
 }
 
 

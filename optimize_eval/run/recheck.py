@@ -5,7 +5,6 @@ informs. Whether an answer has changed is decided by its score; side information
 """
 
 import contextlib
-import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -88,7 +87,9 @@ def chosen_again(layout: Layout, part: View, wanted: int) -> list[list[int]]:
     """Choose scored units by the run's seed, as many of each evaluator as there are enough of."""
     scored = [part.scored(layout.units_of(name)) for name in layout.evaluators]
     shares = _shares([len(units) for units in scored], wanted)
-    draw = random.Random(f"{layout.seed} recheck")  # noqa: S311  a sample, no secret
+    from random import Random  # noqa: PLC0415  most runs recheck nothing
+
+    draw = Random(f"{layout.seed} recheck")  # noqa: S311  a sample, no secret
     return [
         [units[place] for place in sorted(draw.sample(range(len(units)), share))]
         for units, share in zip(scored, shares, strict=True)

@@ -53,7 +53,8 @@ def look_at(
     """Find what of a plan is known, and write nothing."""
     _check_named(plan, replace)
     document = None if fresh else read_document(folder)
-    return look(folder, document, manifest, plan.about.describe, replace=replace)
+    describe = plan.about.describe if document or plan.about.has_candidates else None  # else nobody reads it
+    return look(folder, document, manifest, describe, replace=replace)
 
 
 def _check_named(plan: Plan, replace: Collection[str]) -> None:

@@ -48,6 +48,11 @@ class PlanExamples:
         self._sources = tuple(sources)
         self._fields = {candidate.name: candidate.field for candidate in candidates if candidate.field}
 
+    @property
+    def has_candidates(self) -> bool:
+        """Return True if candidates are in the examples, so that keys need their texts."""
+        return bool(self._fields)
+
     def describe(self) -> ExampleTexts:
         """Name the examples, give the starts of their inputs, and digest the candidates that are in them."""
         hidden = {part for field in self._fields.values() for part in (field, field.partition(".")[0])}

@@ -32,6 +32,7 @@ _MOST_SUMMED = (
 _TAIL = 8.0  # standard deviations of a binomial that are summed
 _TINY = 1e-250  # from where a float has few digits left to lose
 _MOST_EXAMPLES = 1_000_000_000
+_MANY_EXAMPLES = 1_000_000
 
 
 def detectable(*, se: float, units: int, comparisons: int = 1) -> float | None:
@@ -81,7 +82,13 @@ def examples_needed(difference: float, *, sd: float, comparisons: int = 1) -> in
 
     least = fewest_units(comparisons)
     beyond = max(least, MOST_FLIPPED_EXACTLY + 1)  # where no simulation is needed
-    return _fewest(is_found, least if is_found(beyond) else beyond)
+    if is_found(beyond):
+        return _fewest(is_found, least)
+    tails = (student.quantile(share, math.inf) for share in (1 - ALPHA / comparisons / 2, POWER))
+    too_few = math.floor((sum(tails) * sd / difference) ** 2) - 1  # a normal distribution's tails are thinner
+    if beyond < too_few < _MANY_EXAMPLES:
+        return _fewest(is_found, too_few, step=1)
+    return _fewest(is_found, beyond)
 
 
 @lru_cache(maxsize=1024)
@@ -149,11 +156,11 @@ def _normal_power(pairs: int, difference: float, discordance: float, comparisons
     return 0.5 * math.erfc((needed - difference) / sd / math.sqrt(2)) if sd else float(difference > needed)
 
 
-def _fewest(is_found_with: Callable[[int], bool], start: int) -> int:
-    """Find the smallest number of examples that is enough, by doubling and halving."""
-    low, high = start - 1, start
+def _fewest(is_found_with: Callable[[int], bool], start: int, step: int = 0) -> int:
+    """Find the smallest number of examples that is enough, from a start on by doubling and halving."""
+    low, high, step = start - 1, start, step or start
     while not is_found_with(high) and high < _MOST_EXAMPLES:
-        low, high = high, high * 2
+        low, high, step = high, high + step, step * 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_found_with(middle) else (middle, high)

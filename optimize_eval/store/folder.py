@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import re
-import secrets
 import shlex
 import time
 from collections.abc import Iterator
@@ -195,7 +194,7 @@ def write_manifest(folder: Path, document: Document) -> None:
 
 def _written(document: Document) -> bytes:
     """Write a document for people, but each long list on one line."""
-    mark, long = secrets.token_hex(8), []
+    mark, long = os.urandom(8).hex(), []
 
     def shortened(value: Any) -> Any:
         if isinstance(value, dict):

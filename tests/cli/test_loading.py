@@ -156,3 +156,14 @@ def test_an_evaluator_behind_a_url_loads_the_client_and_nothing_else_that_is_dea
 def test_importing_the_package_imports_nothing_of_it() -> None:
     code = "import sys, optimize_eval; print([m for m in sys.modules if m.startswith('optimize_eval.')])"
     assert subprocess.check_output([sys.executable, "-c", code]) == b"[]\n"
+
+
+def test_a_dry_run_loads_nothing_that_calls_or_summarises(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(name)
+    (tmp_path / "d.jsonl").write_text('{"input": "x"}\n' * 9)
+    wanted = ["--candidate", "a.txt", "--candidate", "b.txt", "--dataset", "d.jsonl", "--dry-run"]
+    found = loaded(tmp_path, ["run", "-e", GOOD, *wanted])
+    needless = ("findings.shapes", "programs.command", "programs.process", "rows.delimited", "cli.ending")
+    assert not {f"optimize_eval.{name}" for name in needless} & found
+    assert not {"csv", "fractions", "random", "statistics"} & found

@@ -20,6 +20,7 @@ from optimize_eval.options.prompts import PromptingOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 
 if TYPE_CHECKING:
+    from optimize_eval.session.settings import Handling
     from optimize_eval.session.sweeps import Prepared
 
 EXAMPLES = """\b
@@ -55,17 +56,13 @@ def run(
     sweep: SweepFile = None,
 ) -> None:
     """Compare candidates over a dataset and a valset; an interrupted run resumes."""
-    from optimize_eval.cli import ending
-    from optimize_eval.cli.host import Terminal
-    from optimize_eval.cli.options import gates
     from optimize_eval.cli.options.prompts import compared_of
-    from optimize_eval.cli.viewing import viewed
     from optimize_eval.session.replying.defining import scorers_among
     from optimize_eval.session.settings import gates_of, handling_of
-    from optimize_eval.session.sweeps import carry_out, load_comparison, prepare
+    from optimize_eval.session.sweeps import load_comparison, prepare
 
     _check(what, place, planned, seen)
-    handling = replace(handling_of(calls), command=ending.kept_command())
+    handling = handling_of(calls) if planned.dry_run else _kept(handling_of(calls))
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
     named, has_tasks = scorers_among(evaluators_of(context, scoring, defaults), given_of(defined), output.say)
@@ -90,11 +87,24 @@ def run(
     if planned.show is not None:
         _show_row(prepared, planned.show, shown)
         return
+    from optimize_eval.cli import ending
+    from optimize_eval.cli.host import Terminal
+    from optimize_eval.cli.options import gates
+    from optimize_eval.cli.viewing import viewed
+    from optimize_eval.session.sweeps import carry_out
+
     with viewed(prepared.folder, is_wanted=seen.view):
         finished = carry_out(prepared, Terminal(quiet=shown.quiet), recheck=again.recheck)
         ending.show(finished, quiet=shown.quiet, as_json=shown.as_json)
         ending.end(finished, folder=prepared.folder, out=place.out)
         gates.end(finished.gates)
+
+
+def _kept(handling: "Handling") -> "Handling":
+    """Keep the command's line with the run."""
+    from optimize_eval.cli import ending
+
+    return replace(handling, command=ending.kept_command())
 
 
 def _check(what: ComparisonOptions, place: FolderOptions, planned: RunPlanOptions, seen: ViewOptions) -> None:
