@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from optimize_eval.errors import EvaluationError
+from optimize_eval.spent import NOTHING, Spent
 
 FIRST_PAUSE = 0.1  # seconds before the second attempt; each further pause is twice as long
 
@@ -19,21 +20,21 @@ class GivenUp(Exception):
 
 def until_answered(
     call: Callable[[float], _Answer], deadline: float, retries: int, pause: Pause = time.sleep
-) -> _Answer:
+) -> tuple[_Answer, Spent]:
     """Call until there is an answer, a failure that another call cannot fix, or no time or attempt left.
 
     `call` is given the deadline, which seconds of waiting put off: for a turn at a server, or for what is
-    scored.
+    scored. Beside the answer stands what was spent in vain before; a failure has it in its `spent`.
     """
-    for number in range(retries):
+    number, in_vain = 0, NOTHING
+    while True:
         try:
-            return call(deadline)
+            return call(deadline), in_vain
         except EvaluationError as error:
-            if error.retry_after is None:
-                raise
             deadline += error.spent.waited + error.before
-            wait = max(FIRST_PAUSE * 2**number, error.retry_after)
-            if time.monotonic() + wait >= deadline:
+            in_vain = error.spent = in_vain + error.spent
+            wait = max(FIRST_PAUSE * 2**number, error.retry_after or 0.0)
+            number += 1
+            if number > retries or error.retry_after is None or time.monotonic() + wait >= deadline:
                 raise
         pause(wait)
-    return call(deadline)

@@ -43,4 +43,7 @@ def chat(
     spec = replace(model if isinstance(model, ModelSpec) else ModelSpec(name=model), **given)
     deadline = time.monotonic() + timeout
     with closing(Model(spec, Manners(patience=patience))) as live:
-        return until_answered(lambda until: live.chat(messages, until, schema=schema), deadline, retries)
+        reply, in_vain = until_answered(
+            lambda until: live.chat(messages, until, schema=schema), deadline, retries
+        )
+    return replace(reply, spent=in_vain + reply.spent)

@@ -22,25 +22,20 @@ def attempt(
 ) -> Outcome:
     """Call the evaluator; `timeout` seconds include all attempts and the pauses between them."""
     started = time.monotonic()
-    calls, in_vain = 0, NOTHING
+    calls = 0
 
     def call(deadline: float) -> Answered:
-        nonlocal calls, in_vain
+        nonlocal calls
         calls += 1
-        try:
-            return evaluator.call(payload, deadline)
-        except EvaluationError as error:
-            in_vain = error.spent = in_vain + error.spent
-            raise
+        return evaluator.call(payload, deadline)
 
     answer: Answered | EvaluationError
     try:
-        answer = until_answered(call, started + timeout, retries, pause)
+        found, in_vain = until_answered(call, started + timeout, retries, pause)
     except EvaluationError as error:
         answer = error
     else:
-        if in_vain is not NOTHING:
-            answer = replace(answer, spent=in_vain + answer.spent)
+        answer = found if in_vain is NOTHING else replace(found, spent=in_vain + found.spent)
     return _outcome(answer, time.monotonic() - started - answer.spent.waited, calls)
 
 
@@ -91,7 +86,8 @@ def call_with_retries(
     pause: Pause = time.sleep,
 ) -> Answered:
     """Call until there is an answer, a failure that no retry can fix, or no time or attempt left."""
-    return until_answered(lambda until: call(payload, until), deadline, retries, pause)
+    answer, _ = until_answered(lambda until: call(payload, until), deadline, retries, pause)
+    return answer
 
 
 def _outcome(answer: Answered | EvaluationError, seconds: float, attempts: int) -> Outcome:

@@ -569,6 +569,38 @@ def test_what_a_reply_took_is_counted_once_also_after_a_kill_before_it_was_score
     assert reused.json["summary"]["spent"] is None, "it is counted where it was spent"
 
 
+def test_tries_of_a_model_that_failed_count_also_where_the_next_one_replied(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    """One reply comes with its second try, the other one never, in three tries."""
+    examples(tmp_path, train=2, val=1)
+    prompts(tmp_path, plain="{{question}}")
+    usage = {"prompt_tokens": 7, "completion_tokens": 2}
+    empty = {"body": json.dumps({"choices": [], "usage": usage})}
+    first = {**empty, "when": {"user": "^0 plus"}, "times": 1}
+    served = fake_model(
+        [
+            first,
+            {**empty, "when": {"user": "^1 plus"}},
+            {"text": "1", "usage": {**usage, "prompt_tokens": 50}},
+        ]
+    )
+    (tmp_path / "prices.toml").write_text('[prices]\n"openai/m" = {input = 1.0, output = 4.0}\n')
+    data = ("--valset", "train.jsonl", "--prices", "prices.toml", "--concurrency", "1", "--no-preflight")
+    run = command("-e", "@tokens", "-e", "@f1", *data, models=(f"m=openai/m@{served.base}",))
+    first_run = cli(*run, "--json").json["summary"]
+    assert len(served.bodies()) == 5
+    total = first_run["spent"]["run"]
+    assert (total["calls"], total["prompt_tokens"], total["cost"]) == (5, 78, pytest.approx(118e-6))
+    assert {one.get("score") for one in scored(tmp_path / "r") if one["evaluator"] == "tokens"} == {-52, None}
+    header, *_ = (tmp_path / "r" / "journal.jsonl").read_bytes().splitlines(keepends=True)
+    (tmp_path / "r" / "journal.jsonl").write_bytes(header)  # as a kill before the first score leaves it
+    resumed = cli(*run, "--json").json["summary"]
+    assert len(served.bodies()) == 8, "what never replied is called again"
+    assert resumed["spent"]["run"]["calls"] == 5
+    assert cli("report", "r", "--check").status == 0
+
+
 def test_what_replies_took_is_no_evaluators_and_what_a_judge_took_is_its_own(
     cli: Cli, fake_model: StartModel, tmp_path: Path
 ) -> None:

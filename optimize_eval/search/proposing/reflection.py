@@ -6,16 +6,16 @@ The text is what stands between the first and the last fence of the reply; one t
 import json
 import re
 from collections.abc import Mapping
+from functools import partial
 from itertools import count
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.models import Manners, Model, ModelSpec, Reply
+from optimize_eval.models import Manners, Model, ModelSpec
 from optimize_eval.retrying import until_answered
 from optimize_eval.search.components import ONLY, is_plain
 from optimize_eval.search.proposing.proposals import Proposal, ProposalRequest
 from optimize_eval.search.proposing.records import PROMPT, fitted
-from optimize_eval.spent import NOTHING
 
 RETRIES = 2
 
@@ -34,17 +34,8 @@ class Reflection:
 
     def propose(self, request: ProposalRequest, deadline: float) -> Proposal:
         messages = [{"role": "user", "content": prompt_of(request)}]
-        in_vain = NOTHING
-
-        def once(until: float) -> Reply:
-            nonlocal in_vain
-            try:
-                return self._model.chat(messages, until)
-            except EvaluationError as error:
-                in_vain = error.spent = in_vain + error.spent
-                raise
-
-        reply = until_answered(once, deadline, RETRIES)
+        once = partial(self._model.chat, messages)
+        reply, in_vain = until_answered(once, deadline, RETRIES)
         text, is_whole = between_fences(reply.text)
         counts = [count for count in (reply.prompt_tokens, reply.completion_tokens) if count is not None]
         return Proposal(

@@ -66,6 +66,7 @@ class Output:
     spent: Spent = NOTHING  # nothing where it was written down before
     seconds: float | None = None  # that its call took, where that is known
     usage: Sequence[Mapping[str, Any]] = ()  # of its call, also where it was written down before
+    in_vain: Sequence[Mapping[str, Any]] = ()  # of the tries before that one, which failed
     tool_calls: Sequence[Mapping[str, Any]] = ()  # as chat completions have them
     completion: Mapping[str, Any] = field(default_factory=dict)  # as its server sent it, where that is kept
 

@@ -92,6 +92,7 @@ class Outputs:
             reasoning=record.get("reasoning") or "",
             seconds=record.get("seconds"),
             usage=record.get("usage") or (),
+            in_vain=record.get("in_vain") or (),
             tool_calls=record.get("tool_calls") or (),
             completion=record.get("completion") or {},
         )
@@ -111,7 +112,9 @@ class Outputs:
             **({"completion": output.completion} if output.completion else {}),
             **({"side": output.side} if output.side else {}),
             **({"seconds": output.seconds} if output.seconds is not None else {}),
-            **({"usage": output.usage, OWN: True} if output.usage else {}),
+            **({"usage": output.usage} if output.usage else {}),
+            **({"in_vain": output.in_vain} if output.in_vain else {}),
+            **({OWN: True} if output.usage or output.in_vain else {}),
         }
         line = journal.sealed(record)
         with self._lock:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeGuard
 
@@ -22,7 +23,7 @@ from optimize_eval.evaluator import Capacity, EvaluatorSpec, Waits
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.programs.identity import Identity
 from optimize_eval.retrying import FIRST_PAUSE, GivenUp, until_answered
-from optimize_eval.spent import Spent, Usage
+from optimize_eval.spent import NOTHING, Spent, Usage
 from optimize_eval.tasks.identity import identify_model
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.flights import Flight, result_of, stays
@@ -150,7 +151,7 @@ class SharedModel:
             if key.hex() not in self._unpaid:
                 return output
             self._unpaid.remove(key.hex())
-        usages = tuple(map(Usage.from_dict, output.usage))
+        usages = tuple(map(Usage.from_dict, (*output.in_vain, *output.usage)))
         return replace(output, spent=Spent(usages=usages).of_reply)
 
     def _made(self, flight: Flight, key: bytes, prompt: Prompt) -> Output:
@@ -211,42 +212,42 @@ class SharedModel:
             return error
         self._pause(max(FIRST_PAUSE, error.retry_after))
         try:
-            output = self._called(key, prompt, self._spec.retries - 1)
+            return self._called(key, prompt, self._spec.retries - 1, error.spent)
         except EvaluationError as again:
             again.spent = error.spent + again.spent
             return again
-        return replace(output, spent=error.spent + output.spent)
 
     def _known(self, key: bytes) -> Output | None:
         """Look once more: another may have been faster than this call was made."""
         return self._outputs.find(key) if self._outputs else None
 
-    def _called(self, key: bytes, prompt: Prompt, retries: int | None = None) -> Output:
+    def _called(
+        self, key: bytes, prompt: Prompt, retries: int | None = None, earlier: Spent = NOTHING
+    ) -> Output:
         live = self._live
         if live is None:
             raise _not_stored(self._spec.name)
         started, again = time.monotonic(), self._spec.retries if retries is None else retries
-        deadline = started + self._spec.timeout
-        if again:
-            output = until_answered(lambda until: live.generate(prompt, until), deadline, again, self._pause)
-        else:
-            output = live.generate(prompt, deadline)
-        return self._kept(key, prompt, output, time.monotonic() - started - output.spent.waited)
+        output, in_vain = until_answered(
+            partial(live.generate, prompt), started + self._spec.timeout, again or 0, self._pause
+        )
+        seconds = time.monotonic() - started - in_vain.waited - output.spent.waited
+        return self._kept(key, prompt, output, seconds, earlier + in_vain)
 
-    def _kept(self, key: bytes, prompt: Prompt, output: Output, seconds: float) -> Output:
-        """Write a reply down, with what its call took."""
-        usages = output.spent.usages
-        usage = [used.to_dict() for used in usages]
-        spent = output.spent.of_reply if usages else output.spent
+    def _kept(
+        self, key: bytes, prompt: Prompt, output: Output, seconds: float, in_vain: Spent = NOTHING
+    ) -> Output:
+        """Write a reply down, with what its call took and what was spent in vain before."""
         kept = Output(  # no replace, which takes three times as long
             text=output.text,
             side=output.side,
             capabilities=output.capabilities,
             stderr=output.stderr,
             reasoning=output.reasoning,
-            spent=spent,
+            spent=(in_vain + output.spent).of_reply,
             seconds=round(seconds, 6),
-            usage=usage,
+            usage=[used.to_dict() for used in output.spent.usages],
+            in_vain=[used.to_dict() for used in in_vain.usages],
             tool_calls=output.tool_calls,
             completion=output.completion,
         )
