@@ -5,6 +5,7 @@ from typing import Any
 
 from optimize_eval.http import headers
 from optimize_eval.models import Manners, Model, ModelSpec
+from optimize_eval.models.providers import base_of_variable, split
 
 _BY_ITSELF = frozenset({"name", "api_base", "temperature", "max_tokens", "seed", "keep_thoughts"})
 
@@ -28,3 +29,9 @@ def essence(spec: ModelSpec | None) -> dict[str, Any]:
     usual = ModelSpec(name=spec.name)
     names = [one.name for one in fields(ModelSpec) if one.name not in _BY_ITSELF]
     return {key: getattr(spec, key) for key in names if getattr(spec, key) != getattr(usual, key)}
+
+
+def base_around(spec: ModelSpec) -> list[dict[str, str]]:
+    """Give the base that the environment alone names; without one a model is the one that it was before."""
+    base = "" if spec.api_base else base_of_variable(split(spec.name)[0])
+    return [{"base": base}] if base else []

@@ -110,17 +110,11 @@ def identify_model(text: str, spec: EvaluatorSpec) -> Identity:
         return _identity(shown, [REPLAY, file[1], chosen, *([version] if version else [])], (file,))
     if named.kind:
         return _identity(named.kind, [named.kind], ())
+    from optimize_eval.models.from_spec import base_around  # noqa: PLC0415  see _settings
+
     task = tasks_of(spec)
-    return _identity(named.rest, ["", named.rest, *_settings(task), *_base_around(named.rest, task)], ())
-
-
-def _base_around(name: str, task: Tasks) -> list[dict[str, str]]:
-    """Give the base that the environment alone names; without one a model is the one that it was before."""
-    from optimize_eval.models.providers import base_of_variable, split  # noqa: PLC0415  see _settings
-
-    model = model_spec(name, task)
-    base = "" if model.api_base else base_of_variable(split(model.name)[0])
-    return [{"base": base}] if base else []
+    around = base_around(model_spec(named.rest, task))
+    return _identity(named.rest, ["", named.rest, *_settings(task), *around], ())
 
 
 def _settings(task: Tasks) -> list[Any]:

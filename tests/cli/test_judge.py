@@ -50,6 +50,19 @@ def test_a_judge_is_told_all_and_its_answer_is_the_score(cli: Cli, fake_model: S
     ]
 
 
+def test_a_judge_at_another_base_of_the_environment_is_another_one(
+    cli: Cli, fake_model: StartModel, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("Hello dear Ada")
+    (tmp_path / "d.jsonl").write_text('{"q": 1}\n{"q": 2}\n')
+    base, run = fake_model(WARM).base, ("run", *JUDGE, "--candidate", "a.txt", "--dataset", "d.jsonl")
+    there = {**KEY, "OPENAI_BASE_URL": base}
+    assert cli(*run, "--limit", "1", "--no-preflight", "--out", "r", env=there).status == 0
+    other = cli(*run, "--out", "r", env={**KEY, "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"})
+    assert (other.status, "evaluator m has changed" in other.stderr) == (2, True)
+    assert cli(*run, "--no-preflight", "--out", "r", env={**KEY, "OPENAI_API_BASE": base}).status == 0
+
+
 RUBRIC = """\
 objective = "It greets warmly"
 temperature = 0

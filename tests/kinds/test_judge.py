@@ -412,6 +412,20 @@ def test_what_a_judge_is_and_how_it_is_asked_is_its_identity() -> None:
     assert len({identify(spec).sha256 for spec in specs}) == len(specs)
 
 
+def test_a_base_that_the_environment_alone_names_is_part_of_a_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    judges = [JudgeSpec(objective="o"), JudgeSpec(objective="o", api_base="http://127.0.0.1:1/v1")]
+    alone, named = (parse_evaluator("judge:openai/m", EvaluatorSpec(target=judge)) for judge in judges)
+    without = [identify(alone), identify(named)]
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:2/v1")
+    assert identify(named) == without[1], "what is written down wins"
+    there = identify(alone)
+    assert there.judge == without[0].judge
+    assert len({there.sha256, *(one.sha256 for one in without)}) == 3
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:2/v1")
+    assert identify(alone) == there, "the same base, whoever names it"
+
+
 @pytest.mark.parametrize("text", ["judge:openai/m", "judge:", "judge: ", "x=judge:m"])
 def test_a_judge_needs_a_model_and_an_objective(text: str) -> None:
     with pytest.raises(UsageError) as caught:

@@ -6,9 +6,10 @@ from dataclasses import asdict, replace
 import orjson
 
 from optimize_eval.http.client import shown
+from optimize_eval.kinds.judge.live import model_of
 from optimize_eval.kinds.judge.prompt import instructions
 from optimize_eval.kinds.judge.rubric import JudgeSpec
-from optimize_eval.models.from_spec import essence
+from optimize_eval.models.from_spec import base_around, essence
 from optimize_eval.programs.identity import Identity
 from optimize_eval.secrets import masked
 
@@ -27,7 +28,7 @@ def identify(name: str, judge: JudgeSpec) -> Identity:
     document = {**known, "rubric": {key: value for key, value in known["rubric"].items() if value}}
     document |= {"human": judge.human} if judge.human else {}
     table = essence(judge.table)  # without it a judge is the one that it was in older runs
-    parts = [known, instructions(judge), *([table] if table else [])]
+    parts = [known, instructions(judge), *([table] if table else []), *base_around(model_of(judge))]
     digest = hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
     return Identity(
         name=name, text=masked(f"judge:{judge.model}"), files=(), sha256=digest.hexdigest(), judge=document
