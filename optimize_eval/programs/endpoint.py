@@ -34,9 +34,9 @@ class Endpoint(Generic[QuestionT, AnswerT]):
     def __init__(self, spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> None:
         self._spec = spec
         self._contract = contract
-        url = url_of(spec)
+        url, sent = url_of(spec), headers.expand(spec.headers)
         self._secrets = headers.secrets(spec.headers, url)
-        self._connections = Connections(url, headers.expand(spec.headers))
+        self._connections = Connections(url, sent)
         self.capacity = Capacity()
         self._room = threading.Condition()
         self._in_flight = 0
