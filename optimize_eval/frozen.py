@@ -5,7 +5,7 @@ class: that took two fifths of the time of a command that loads a hundred of the
 `__init__`, and all classes share the others.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
 from functools import cache
 from operator import attrgetter
@@ -44,6 +44,13 @@ def _init_of(made: Any) -> Callable[..., None]:
     has_default = (one for one in given if one.default is not MISSING or one.default_factory is not MISSING)
     init.__kwdefaults__ = {one.name: one.default for one in has_default}
     return init  # type: ignore[no-any-return]
+
+
+def changed(one: Made, **values: Any) -> Made:
+    """Do what dataclasses.replace does, in a third of its time, for what is made many times."""
+    made: Any = type(one)
+    names, read = _parts(made)
+    return made(**{**dict(zip(names, read(one), strict=True)), **values})  # type: ignore[no-any-return]
 
 
 class _Shared:
@@ -87,3 +94,10 @@ def _compared(instance: object) -> Any:
 def _reader(made: Any) -> Callable[[Any], Any]:
     names = [one.name for one in fields(made) if one.compare]
     return attrgetter(*names) if names else type
+
+
+@cache
+def _parts(made: Any) -> tuple[Sequence[str], Callable[[Any], Any]]:
+    """Name the fields of a class that has several, and read them all."""
+    names = [one.name for one in fields(made)]
+    return names, attrgetter(*names)

@@ -5,10 +5,9 @@ records of a run say, those that newer ones have taken the place of included.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Self
 
-from optimize_eval.frozen import frozen
+from optimize_eval.frozen import changed, frozen
 
 
 @frozen
@@ -56,7 +55,8 @@ class Spent:
     @property
     def of_reply(self) -> "Spent":
         """The same, as what a reply took that evaluators score."""
-        return replace(self, usages=tuple(replace(one, is_of_reply=True) for one in self.usages))
+        usages = tuple(changed(one, is_of_reply=True) for one in self.usages)
+        return Spent(waited=self.waited, usages=usages) if usages else self
 
 
 NOTHING = Spent()

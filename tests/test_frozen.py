@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from optimize_eval.frozen import frozen
+from optimize_eval.frozen import changed, frozen
 
 SLOW = dataclass(frozen=True, slots=True, kw_only=True)
 
@@ -123,3 +123,11 @@ def test_one_within_itself_is_shown() -> None:
     one = made_by(frozen)(name="a", notes=notes)
     notes["me"] = one
     assert "notes={'me': ...}" in repr(one)
+
+
+def test_a_changed_one_is_what_replace_makes() -> None:
+    one = Larger(name="a", sizes=(1,))
+    assert changed(one, weight=2.0) == replace(one, weight=2.0) != one
+    assert changed(one) == one
+    with pytest.raises(TypeError, match="wait"):
+        changed(one, wait=2.0)

@@ -7,14 +7,16 @@ Read from what judges leave in a score's side information (`usage`, `clamped_fro
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from optimize_eval.findings.board.shapes import ModelScores
 from optimize_eval.findings.shapes.measured import RepliesEntry, ReplyCounts
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import percent
 from optimize_eval.store.manifest import Manifest, evaluators_of
 from optimize_eval.store.view import JournalRecord
+
+if TYPE_CHECKING:  # most runs have no board
+    from optimize_eval.findings.board.shapes import ModelScores
 
 MOST_OFF_SCALE = 0.1  # of an evaluator's scored replies: beyond that its scores say nothing
 
@@ -139,7 +141,7 @@ def doubts(summary: Summary) -> Iterator[str]:
     yield from _answering(_by_row(summary.replies), _called_models(summary))
 
 
-def doubts_of_models(models: Sequence[ModelScores], written: Mapping[str, str]) -> Iterator[str]:
+def doubts_of_models(models: "Sequence[ModelScores]", written: Mapping[str, str]) -> Iterator[str]:
     """Say the same of the models of a board; `written` is how each is written."""
     for model in models:
         if model.cut_off:

@@ -90,38 +90,39 @@ class _Path:
     def take(self, value: Any, score: float | None, order: int, line: int | None) -> None:
         self.n += order != self.last
         self.last = order
-        match value:
-            case bool():
-                self.truths[value] += 1
-            case int() | float():
-                self._take_number(value)
-            case str():
-                self._take_text(value, score, order, line)
-            case list():
-                self.items.append(len(value))
-                for item in value:
-                    if isinstance(item, str) and len(item) <= LONGEST_SHORT:
-                        self._count(item)
-            case None:
-                self.nulls += 1
-            case _:
-                self.objects += 1
+        kind = type(value)  # exactly, as JSON decodes to
+        if kind is float:
+            self.numbers.append(value)
+        elif kind is int:
+            self._take_integer(value)
+        elif kind is str:
+            self._take_text(value, score, order, line)
+        elif kind is bool:
+            self.truths[value] += 1
+        elif kind is list:
+            self.items.append(len(value))
+            for item in value:
+                if isinstance(item, str) and len(item) <= LONGEST_SHORT:
+                    self._count(item)
+        elif value is None:
+            self.nulls += 1
+        else:
+            self.objects += 1
 
-    def _take_number(self, value: float) -> None:
+    def _take_integer(self, value: int) -> None:
         try:
             self.numbers.append(value)
         except OverflowError:
             self.objects += 1
 
     def _take_text(self, text: str, score: float | None, order: int, line: int | None) -> None:
-        reason = _as_reason(text)
-        if reason is None:
+        if len(text) <= LONGEST_SHORT:
             self._count(text)
             return
         self.long_texts += 1
         if score is None:
             return
-        entry = (-score, -order, line, reason)
+        entry = (-score, -order, line, text[:LONGEST_KEPT])
         if len(self.worst) < WORST_KEPT:
             heapq.heappush(self.worst, entry)
         elif entry > self.worst[0]:
@@ -197,10 +198,6 @@ class SideInfo:
             values_left_out=self._left_out,
             errors=ErrorsBeside(n=self._errors, first=self._first_error) if self._errors else None,
         )
-
-
-def _as_reason(text: str) -> str | None:
-    return text[:LONGEST_KEPT] if len(text) > LONGEST_SHORT else None
 
 
 def flat(side_info: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

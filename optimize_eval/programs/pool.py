@@ -5,8 +5,7 @@ The second one is started a moment after calls found the first one busy: many ru
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from optimize_eval.programs.worker import FAREWELL, MakeLine, WorkerBroken, WorkerReply
@@ -45,7 +44,8 @@ class Pool:
         self._size = size
         self._window = window
         self._most_patience = patience
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._busy: dict[WorkerLike, int] = {}  # worker → calls in flight
         self._starting = 0
         self._grows_at: float | None = None  # an instant of time.monotonic; None: one worker was enough yet
@@ -54,19 +54,21 @@ class Pool:
 
     def call(self, make_line: MakeLine, seconds: float) -> WorkerReply:
         """Call a worker, which then has so many seconds; the time until one is free does not count."""
-        with self._worker() as worker:
-            try:
-                reply = worker.call(make_line, time.monotonic() + seconds)
-            except WorkerBroken:
-                self._count_break(worker)
-                raise
+        worker = self._take() or self._start_another()
+        try:
+            reply = worker.call(make_line, time.monotonic() + seconds)
             if worker.is_dead and self._count_break(worker):
                 self._note(WorkerBroken(worker.reason))
-            return reply
+        except WorkerBroken:
+            self._count_break(worker)
+            raise
+        finally:
+            self._give_back(worker)
+        return reply
 
     def close(self) -> None:
         """End all workers at the same time; calls in flight are broken off, and their slots clean up."""
-        with self._changed:
+        with self._lock:
             self._is_closed = True
             idle = [worker for worker, calls in self._busy.items() if calls == 0]
             called = [worker for worker, calls in self._busy.items() if calls > 0]
@@ -76,20 +78,12 @@ class Pool:
         for worker in called:
             worker.interrupt()
         _end(idle)
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: not self._busy and not self._starting, timeout=FAREWELL)
-
-    @contextmanager
-    def _worker(self) -> Iterator[WorkerLike]:
-        worker = self._take() or self._start_another()
-        try:
-            yield worker
-        finally:
-            self._give_back(worker)
 
     def _take(self) -> WorkerLike | None:
         """Take a worker that has room; None is the right to start another."""
-        with self._changed:
+        with self._lock:
             while True:
                 if self._is_closed:
                     raise WorkerBroken(CLOSED)
@@ -121,7 +115,7 @@ class Pool:
             worker = self._start()
             return worker
         finally:
-            with self._changed:
+            with self._lock:
                 self._starting -= 1
                 if worker is not None:
                     self._busy[worker] = 1  # also when closed meanwhile: who called gives it back
@@ -129,13 +123,13 @@ class Pool:
 
     def _count_break(self, worker: WorkerLike) -> bool:
         """Count a worker that broke, once; return True if it was not counted before."""
-        with self._changed:
+        with self._lock:
             is_new = self._busy.pop(worker, None) is not None
             self.breaks += is_new
             return is_new
 
     def _give_back(self, worker: WorkerLike) -> None:
-        with self._changed:
+        with self._lock:
             if worker in self._busy:
                 self._busy[worker] -= 1
             is_last = worker.is_dead or (self._is_closed and self._busy.get(worker) == 0)

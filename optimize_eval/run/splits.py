@@ -197,7 +197,8 @@ def name_of(example: Mapping[str, Any], fields: Container[str]) -> str:
     for key in _NAMES:
         if text := _short(example.get(key)):
             return text
-    others = (key for key in example if key not in fields and key != _input_key(example, fields))
+    chosen = _input_key(example, fields)
+    others = (key for key in example if key not in fields and key != chosen)
     named = (f"{key}={text}" for key in others if (text := _short(example[key])))
     return next((name for name in named if len(name) <= LONGEST_NAME), "")
 

@@ -35,6 +35,8 @@ class Lives:
     def capacity(self) -> Capacity:
         """What the models can take, in batches as large as each of them takes."""
         capacities = [model.capacity for model in tuple(self._models.values())]
+        if len(capacities) == 1:
+            return capacities[0]
         calls = [capacity.calls for capacity in capacities if capacity.calls is not None]
         return Capacity(
             calls=sum(calls) if calls and len(calls) == len(capacities) else None,
@@ -78,12 +80,17 @@ def stage(name: str) -> Iterator[None]:
 def failing_as_model(name: str = "model") -> Iterator[None]:
     """Let whatever goes wrong be the model's failure, not the evaluator's."""
     try:
-        with stage(name):
-            yield
+        yield
     except EvaluationError as error:
-        if error.kind is not FailureKind.INTERNAL:
-            error.kind = FailureKind.MODEL_ERROR
-        error.stage = "model"
-        error.spent = error.spent.of_reply
-        error.retry_after = None  # it was called again already, as often as it may be
+        be_the_models(error, name)
         raise
+
+
+def be_the_models(error: EvaluationError, name: str = "model") -> None:
+    """Say of a failure that it is the model's."""
+    error.message = f"{name}: {error.message}"
+    if error.kind is not FailureKind.INTERNAL:
+        error.kind = FailureKind.MODEL_ERROR
+    error.stage = "model"
+    error.spent = error.spent.of_reply
+    error.retry_after = None  # it was called again already, as often as it may be

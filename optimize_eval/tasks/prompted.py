@@ -13,6 +13,7 @@ from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
+from optimize_eval.frozen import changed
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.prompts.messages import is_plain, joined
 from optimize_eval.prompts.prompt import fields_of, prompt_of
@@ -20,7 +21,7 @@ from optimize_eval.protocol import Answered, Payload
 from optimize_eval.reading import strict_json
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.extract import extraction_of
-from optimize_eval.tasks.lives import Lives, failing_as_model
+from optimize_eval.tasks.lives import Lives, be_the_models
 from optimize_eval.tasks.measures import Measure, ReplyMeasure
 from optimize_eval.tasks.target import Prompted
 from optimize_eval.tasks.under_test.model import Output, Prompt
@@ -60,13 +61,17 @@ class PromptedEvaluator:
 
     @property
     def capacity(self) -> Capacity:
-        return self._lives.capacity._replace(batch=1)
+        capacity = self._lives.capacity
+        return capacity if capacity.batch == 1 else capacity._replace(batch=1)
 
     def call(self, payload: Payload, deadline: float) -> Answered:
         prompt, began = prompt_for(payload), time.monotonic()
-        with failing_as_model():
+        try:
             model = self._model(payload.task_model or "")
             output = model.generate(prompt, deadline)
+        except EvaluationError as error:
+            be_the_models(error)
+            raise
         before = time.monotonic() - began
         key = model.key(prompt)
         try:
@@ -79,7 +84,7 @@ class PromptedEvaluator:
             error.before = before - output.spent.waited
             raise
         spent = output.spent if answer.spent is NOTHING else output.spent + answer.spent
-        return replace(answer, spent=spent, output=key.hex())
+        return changed(answer, spent=spent, output=key.hex())
 
     def call_many(self, payloads: Sequence[Payload], timeout: float) -> list[Answered | EvaluationError]:
         return call_singly(payloads, timeout, self.call)
@@ -92,7 +97,7 @@ class PromptedEvaluator:
         self._held.close()
 
     def _scored(self, scorer: Evaluator, payload: Payload, output: Output) -> Answered:
-        question = replace(payload, candidate=self._extract(output.text))
+        question = changed(payload, candidate=self._extract(output.text))
         return scorer.call(question, time.monotonic() + self._timeout)
 
     def _model(self, name: str) -> SharedModel:
