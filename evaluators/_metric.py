@@ -47,16 +47,19 @@ class Asked:
         self.options = options
         self._fields = (options["target_field"],) if options["target_field"] else fields
 
-    def find(self, *fields: str, hint: str = "--target-field") -> Any:
-        """Give the value of the first of the fields that is there; a Fault lists what fields there are."""
-        return self._found(fields or self._fields, hint)[1]
+    def find(self, *fields: str, option: str = "--target-field", instead: str = "") -> Any:
+        """Give the value of the first of the fields that is there; a Fault lists what fields there are.
+
+        It says with which option another field is read, or which one is given `instead` of a field.
+        """
+        return self._found(fields or self._fields, option, instead)[1]
 
     def texts(self, *, least: int = 1) -> list[str]:
         """Give the targets: a text, or a list of them; `targets` that are an empty text are none.
 
         A whole number, as tables have them, counts as its digits.
         """
-        field, value = self._found(self._fields, "--target-field")
+        field, value = self._found(self._fields)
         listed = value if isinstance(value, list) else [value] * ((field, value) != (TARGETS[0], ""))
         listed = [str(one) if type(one) is int else one for one in listed]
         wrong = [one for one in listed if not isinstance(one, str)]
@@ -65,13 +68,15 @@ class Asked:
             raise Fault(f'"{field}" must be a text or a list of texts; it {holds}')
         return listed
 
-    def _found(self, fields: tuple[str, ...], hint: str) -> tuple[str, Any]:
+    def _found(
+        self, fields: tuple[str, ...], option: str = "--target-field", instead: str = ""
+    ) -> tuple[str, Any]:
         found = [(field, value) for field in fields if (value := look_up(self.example, field)) is not ABSENT]
         if not found:
             names = " or ".join(f'"{field}"' for field in fields)
-            raise Fault(
-                f"the example has no field {names}; {self._fields_there()} ({hint} NAME reads another)"
-            )
+            another = f"-e '@{_name()} {option} NAME' reads another"
+            sets = f"-e '@{_name()} {instead}' sets one; " if instead else ""
+            raise Fault(f"the example has no field {names}; {self._fields_there()} ({sets}{another})")
         gives_way = len(found) > 1 and found[0][0] == TARGETS[0] and not found[0][1]  # to `target`
         return found[gives_way]
 
@@ -81,6 +86,11 @@ class Asked:
         names = [f'"{shortened(name)}"' for name in _names_in(self.example)]
         more = f" and {len(names) - _SHOWN_FIELDS} more" if len(names) > _SHOWN_FIELDS else ""
         return f"it has {', '.join(names[:_SHOWN_FIELDS])}{more}" if names else "it has none"
+
+
+def _name() -> str:
+    """Give the name that this metric has as an evaluator."""
+    return sys.argv[0].rpartition("/")[2].removesuffix(".py")
 
 
 def run(

@@ -23,7 +23,7 @@ def limit_of(asked: Asked) -> int | None:
     if asked.options["max"] is not None or asked.options["min"] is not None:
         most: int | None = asked.options["max"]
         return most
-    limit = asked.find(hint="--max N sets one; --target-field")
+    limit = asked.find(instead="--max N")
     if isinstance(limit, bool) or not isinstance(limit, int):
         raise Fault(f"the limit is no whole number but {kind(limit)}; --max N sets one for all examples")
     return limit

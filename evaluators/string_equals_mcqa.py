@@ -30,7 +30,7 @@ def _read_list(text: str) -> object:
 
 def string_equals_mcqa(asked: Asked) -> Answer:
     field = asked.options["choices_field"]
-    choices = read_choices(asked.find(field, hint="--choices-field"))
+    choices = read_choices(asked.find(field, option="--choices-field"))
     letter = asked.candidate[:1]
     is_correct = letter != "" and letter in asked.texts()
     return {

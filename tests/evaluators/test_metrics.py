@@ -237,7 +237,7 @@ def test_a_wrong_field_is_an_error_that_lists_the_fields_there_are(metric: str) 
     assert found["error"].startswith(
         'the example has no field "expected"; it has "input", "meta.gold", "meta.of.deep"'
     )
-    assert "--target-field NAME" in found["error"]
+    assert f"-e '@{metric} --target-field NAME' reads another" in found["error"], "what to write then"
 
 
 @pytest.mark.parametrize("metric", sorted({*METRICS} - {"json_valid"}))
