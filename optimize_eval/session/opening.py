@@ -49,7 +49,8 @@ def reusable(run: StoredRun) -> str:
     if elsewhere is None:
         return ""
     folder = shlex.quote(str(elsewhere.folder))
-    many = f"{'' if elsewhere.is_exact else 'up to '}{elsewhere.calls:,} of {calls:,}"
+    least = f"{elsewhere.least:,} to " if elsewhere.least else "up to "
+    many = f"{least if elsewhere.least < elsewhere.calls else ''}{elsewhere.calls:,} of {calls:,}"
     return f"{many} calls are already scored in {elsewhere.folder}: --reuse {folder}"
 
 

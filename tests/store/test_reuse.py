@@ -202,6 +202,23 @@ def test_python_can_say_it(done: Project, monkeypatch: pytest.MonkeyPatch) -> No
     assert "note: 20 scored calls of r reused" in run.notes
 
 
+@pytest.mark.parametrize(("limit", "many"), [(6, "4 of 6"), (5, "3 to 4 of 5"), (2, "up to 2 of 2")])
+def test_where_some_of_a_run_is_scored_it_is_said_how_much_of_it_can_be_reused(
+    cli: Cli, tmp_path: Path, limit: int, many: str
+) -> None:
+    """The other run has scored four of six, and run.json does not say which."""
+    fails = "#!/bin/sh\ncase $(cat) in *fails*) exit 1;; esac\necho '{\"score\": 1}'\n"
+    (tmp_path / "e.sh").write_text(fails)
+    (tmp_path / "e.sh").chmod(0o755)
+    (tmp_path / "a.txt").write_text("a")
+    rows = [f'{{"q": "{n} fails"}}' if n > 4 else f'{{"q": {n}}}' for n in range(1, 7)]
+    (tmp_path / "d.jsonl").write_text("\n".join(rows))
+    command = ("run", "-e", "./e.sh", "--candidate", "a.txt", "--dataset", "d.jsonl")
+    assert cli(*command, "--out", "one").status == 0
+    dry = cli(*command, "--out", "two", "--limit", str(limit), "--dry-run")
+    assert f" {many} calls are already scored in one: --reuse one\n" in dry.stdout
+
+
 def test_a_sweep_file_can_say_it(cli: Cli, done: Project) -> None:
     sweep = '[run]\ndataset = "d.jsonl"\ncandidates = ["a.txt", "b.txt"]\nreuse = ["r"]\nout = "new"\n'
     program = COUNTS.partition("=")

@@ -32,11 +32,14 @@ class OwedCell(NamedTuple):
 
 
 class Elsewhere(NamedTuple):
-    """A run that has scored what is owed here; at most so many calls where it has some of a cell only."""
+    """A run that has scored what is owed here: at least and at most so many calls.
+
+    The two differ where it has scored some of a cell only, and some of that cell is owed here.
+    """
 
     folder: Path
+    least: int
     calls: int
-    is_exact: bool
 
 
 def runs_beside(own: Path) -> list[Path]:
@@ -88,21 +91,21 @@ def _by_content(document: Document, owed: Owed) -> Iterator[OwedCell]:
         yield OwedCell(_content(*what, split), split, lines)
 
 
-def _known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[int, bool]:
-    """Count calls that are scored there and owed here, and say whether the cells there are all scored."""
+def _known(there: Document, here: Document, owed: Sequence[OwedCell]) -> tuple[int, int]:
+    """Count calls that are scored there and owed here: at least and at most."""
     try:
         scored = _scored(there)
         both = [cell for cell in owed if cell.content in scored]
         shared, repeats = _shared(there, here) if both else {}, there["repeats"]
         sizes = {split["name"]: len(split["lines"]) * repeats for split in there["splits"]}
-        calls, is_exact = 0, True
+        least = most = 0
         for content, split, needed in both:
             common = sum(len(needed[repeat] & shared[split]) for repeat in needed if repeat <= repeats)
-            calls += min(common, scored[content])
-            is_exact = is_exact and (not common or scored[content] == sizes[split])
+            least += max(0, common - (sizes[split] - scored[content])) if common else 0
+            most += min(common, scored[content])
     except _EDITED:
-        return 0, True
-    return calls, is_exact
+        return 0, 0
+    return least, most
 
 
 def _scored(document: Document) -> dict[Content, int]:
