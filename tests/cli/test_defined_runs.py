@@ -136,7 +136,7 @@ def test_a_row_shows_the_conversation_and_why_each_score_is_what_it_is(cli: Cli,
     assert told.stdout.splitlines()[:-1] == [
         "s1  train:2",
         "",
-        "the task → m",
+        "m",
         "  user      │ 1 plus 2",
         "  assistant │ It is 3",
         "  sums.right: 0 (is_correct: false · answer_gt: 3 · answer_pred: It is 3)",

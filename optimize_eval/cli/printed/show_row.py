@@ -3,7 +3,7 @@
 Of a task in YAML the conversation is made again of the replies that are written down; nothing is called.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ SCHEMA = "optimize-eval.row.v1"
 
 _NOT_CALLED = "not called yet"
 _SPENT = "usage"
+_NO_CANDIDATES = ("the task", "the prompt")  # stand where a task has no candidates
 
 
 def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
@@ -100,10 +101,9 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
     yield f"{told['id'] or 'example'}  {told['split']}:{told['line']}"
     for reply in told["replies"]:
         again = f", repeat {reply['repeat']}" if reply["repeat"] > 1 else ""
-        model = f" → {reply['model']}" if reply["model"] else ""
-        yield from ("", f"{reply['prompt']}{model}{again}")
-        for message in reply["messages"]:
-            yield from _said(message)
+        named = [name for name in (reply["prompt"], reply["model"]) if name and name not in _NO_CANDIDATES]
+        yield from ("", f"{' → '.join(named) or reply['prompt']}{again}")
+        yield from _conversation(reply["messages"])
         if "not_shown" in reply:
             yield f"  the conversation is not known: {reply['not_shown']}"
         if reply.get("thoughts"):
@@ -116,11 +116,16 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
             yield _scored(evaluator, score)
 
 
+def _conversation(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Lay out a conversation; who calls functions may say nothing beside."""
+    for item, following in zip(items, [*items[1:], {}], strict=True):
+        if item.get("content") != "" or following.get("type") != "function_call":
+            yield from _said(item)
+
+
 def _said(item: Mapping[str, Any]) -> list[str]:
-    """Lay out a message, a call of a function, or what it gave back; who calls may say nothing."""
+    """Lay out a message, a call of a function, or what it gave back."""
     match item:
-        case {"type": "message", "role": "assistant", "content": ""}:
-            return []
         case {"type": "function_call", "name": name, "arguments": arguments}:
             return [*block("calls", f"{name} {strict_json.dumps(arguments).decode()}")]
         case {"type": "function_call_output", "output": output}:
