@@ -304,6 +304,16 @@ def test_the_page_of_a_bench_has_its_boards(cli: Cli, tmp_path: Path) -> None:
     assert (done.status, done.stdout) == (0, "models/report.html\n"), done.stderr
     head = json.loads(parts((tmp_path / "models" / "report.html").read_bytes())["head"])
     assert head["boards"][""] == orjson.loads((tmp_path / "models" / "leaderboard.json").read_bytes())
+    assert (head["axes"]["evaluators"], head["axes"]["task_models"]) == (["toy"], [None])
+    assert {one["evaluator"] for one in head["summary"]["side_info"]} == {"toy"}
+    assert cli("rescore", "models", "-e", "@f1").status == 0
+    assert cli("report", "models", "--format", "html").status == 0
+    head = json.loads(parts((tmp_path / "models" / "report.html").read_bytes())["head"])
+    assert head["axes"]["evaluators"] == ["toy", "toy.f1"]
+    assert {(one["evaluator"], len(one["splits"])) for one in head["summary"]["rows"]} == {
+        ("toy", 1),
+        ("toy.f1", 1),
+    }
 
 
 def test_the_program_and_the_style_have_no_file_that_the_page_leaves_out() -> None:
