@@ -1,6 +1,5 @@
 """Files that are something else than their name says: what they are, and how they become what can be read."""
 
-import csv
 import json
 import shlex
 from pathlib import Path
@@ -88,6 +87,8 @@ def _spans(text: str) -> int:
 
 def _delimiter(text: str) -> str:
     """Find what separates the columns of the first rows; empty when they are no table."""
+    import csv  # noqa: PLC0415  most data are what their name says
+
     for delimiter in ",\t;":
         try:
             widths = {len(row) for row in csv.reader(text.split("\n", 5)[:5], delimiter=delimiter) if row}

@@ -14,7 +14,6 @@ All results are on the scale of the scores, for the mean difference of two candi
 """
 
 import math
-import random
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -174,7 +173,9 @@ def _detectable_by_flips(units: int, comparisons: int) -> float:
     For each draw the smallest such shift is enclosed ever more closely; those that are seen to be smaller or
     larger than the one that is 80 of 100 are left as they are.
     """
-    draw = random.Random(units)  # noqa: S311  a simulation, no secret
+    from random import Random  # noqa: PLC0415  most plans have more units
+
+    draw = Random(units)  # noqa: S311  a simulation, no secret
     draws = [[draw.gauss(0, 1) for _ in range(units)] for _ in range(_DRAWS)]
     enclosed = [(0.0, 2 + max(map(abs, noise)), noise) for noise in draws]
     place = math.ceil(POWER * _DRAWS) - 1

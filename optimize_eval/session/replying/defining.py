@@ -12,7 +12,6 @@ from optimize_eval.kinds.kind import SERVED_RETRIES
 from optimize_eval.kinds.table import named_apart
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
-from optimize_eval.session.replying.models import model_specs
 from optimize_eval.tasks.definitions.target import DefinedScorer, Given, Sample, WrittenTask, defined_of
 from optimize_eval.tasks.target import Tasks
 
@@ -114,6 +113,7 @@ def _keyed(
     task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say
 ) -> Mapping[str, EvaluatorSpec]:
     """Make the models that a task names by keys."""
+    from optimize_eval.session.replying.models import model_specs  # noqa: PLC0415  see read_task
     from optimize_eval.tasks.definitions.models import model_text  # noqa: PLC0415  see read_task
     from optimize_eval.tasks.definitions.plain import model_keys  # noqa: PLC0415
 
