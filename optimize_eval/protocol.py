@@ -81,6 +81,8 @@ class Capabilities:
     def from_json(cls, declared: Any) -> "Capabilities":
         """Read a declaration; what is unknown or of the wrong type is as if it were not there."""
         keys = declared if isinstance(declared, dict) else {}
+        if len(keys) == 1 and keys.get("persistent") is True:  # what most say, with each answer
+            return _PERSISTENT
         return cls(
             persistent=keys.get("persistent") is True,
             concurrency=_count(keys.get("concurrency")),
@@ -89,6 +91,7 @@ class Capabilities:
 
 
 NO_CAPABILITIES = Capabilities()
+_PERSISTENT = Capabilities(persistent=True)
 
 
 @frozen

@@ -64,16 +64,16 @@ class PromptedEvaluator:
         capacity = self._lives.capacity
         return capacity if capacity.batch == 1 else capacity._replace(batch=1)
 
-    def call(self, payload: Payload, deadline: float) -> Answered:
+    def call(self, payload: Payload, _deadline: float) -> Answered:
         prompt, began = prompt_for(payload), time.monotonic()
         try:
             model = self._model(payload.task_model or "")
-            output = model.generate(prompt, deadline)
+            key = model.key(prompt)
+            output = model.reply(prompt, key)
         except EvaluationError as error:
             be_the_models(error)
             raise
         before = time.monotonic() - began
-        key = model.key(prompt)
         try:
             answer = self._score(replace(payload, prompt=prompt.text) if self._shows else payload, output)
         except EvaluationError as error:
