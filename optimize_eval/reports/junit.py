@@ -7,6 +7,7 @@ properties in full, and the calls that failed are errors, by their kind.
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from optimize_eval.findings.metrics.shape import ScorerMetrics
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.row import Row, SplitScores
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
@@ -67,6 +68,9 @@ def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) ->
         if row.evaluator == evaluator:
             for split in row.splits:
                 _add_row(suite, row, split, summary)
+    for metrics in summary.metrics:
+        if metrics.evaluator == evaluator:
+            _add_metrics(suite, metrics)
     for entry in summary.failures:
         if entry.evaluator == evaluator:
             _add_failures(suite, entry)
@@ -121,6 +125,22 @@ def _numbers(row: Row, split: str) -> Iterator[tuple[str, Property]]:
 def interval_properties(name: str, ends: Sequence[float | None] | None) -> Iterator[tuple[str, Property]]:
     if ends is not None:
         yield from zip((f"{name}.low", f"{name}.high"), ends, strict=True)
+
+
+def _add_metrics(suite: Element, one: ScorerMetrics) -> None:
+    """Add a scorer's metrics, and how many rows they are of; one that has no numbers is an error."""
+    label, table = evaluator_label(one.evaluator, one.task_model), one.table
+    case = add_case(suite, label, one.candidate, one.split, "metrics")
+    counts = {"n_total": table.n_total, "n_scored": table.n_scored, "n_failed": table.n_failed}
+    excluded = {f"excluded_by.{rule}": many for rule, many in table.excluded_by.items()}
+    values = {name: value for measured in table.metrics for name, value in measured.values.items()}
+    add_properties(
+        case, [*counts.items(), ("n_excluded", table.n_excluded), *excluded.items(), *values.items()]
+    )
+    problems = [one.problem, *(measured.problem for measured in table.metrics)]
+    problems += [f"{fault.rule}: {fault.message}" for fault in one.rule_faults]
+    if said := [problem for problem in problems if problem]:
+        add_outcome(case, "error", "metric", said[0], "\n".join(said))
 
 
 def _add_failures(suite: Element, entry: FailureGroup) -> None:

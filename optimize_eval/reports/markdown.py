@@ -29,17 +29,20 @@ from optimize_eval.reports.cells import (
     worst_of,
 )
 from optimize_eval.reports.inert import inert_code, inert_markdown
+from optimize_eval.reports.metrics.lines import MetricsBlock, blocks_of
 
 LONGEST = 65_000  # letters; GitHub takes 65,536 in a comment
 
 _NAME = 100
 SENTENCE = 600
+_MOST_METRICS = 50
 _LEFT_OUT = "_More than a comment can hold; the rest is in summary.json._"
 _OF_TEXTS = {
     "candidate",
     "model",
     "task",
     "metric",
+    "of",
     "overfit?",
     "kind",
     "evaluator",
@@ -90,6 +93,8 @@ def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     tables = tables_of(summary)
     for rows in tables:
         yield _table(rows, summary)
+    for block in blocks_of(summary):
+        yield _metrics(block)
     if summary.failures:
         yield _failures(summary)
     if summary.skips:
@@ -130,6 +135,16 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
         }
     )
     return f"**{where}: {split}**{how}\n\n{table}{more(len(rows) - len(shown), 'candidate')}"
+
+
+def _metrics(block: MetricsBlock) -> str:
+    """Lay out a scorer's metrics, and how many rows they are of."""
+    lines = block.lines[:_MOST_METRICS]
+    cells = {title: [name_cell(text) for text in texts[:_MOST_METRICS]] for title, texts in block.columns}
+    title = f"**{inert_markdown(block.title, SENTENCE)}**"
+    table = layout({"metric": [name_cell(line.name) for line in lines], **cells}) if lines else ""
+    rest = more(len(block.lines) - len(lines), "number")
+    return "\n\n".join(filter(None, (title, table + rest, listed(("·", one) for one in block.remarks))))
 
 
 def more(many: int, what: str) -> str:

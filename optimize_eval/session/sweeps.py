@@ -21,6 +21,7 @@ from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
 from optimize_eval.session.replying.defining import THE_TASK, check_definitions, with_samples
+from optimize_eval.session.replying.examining import examine, kept_in
 from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.document import current
@@ -230,6 +231,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     ):
         settings = handling.settings(plan)
         called = call(plan, stored, settings, host, again=recheck, connecting=connecting)
+        examine(stored, lambda: plan, host.say)
         summary = summarise(stored)
     gates = prepared.demands.judge(stored, summary)
     off = off_scale(summary, plan.layout.evaluators)
@@ -248,6 +250,7 @@ def _kept(comparison: SweepInputs, handling: Handling, plan: Plan, gates: GateOp
         **examples.selection.to_dict(),
         **({"extract": prompting.extract} if prompting and prompting.extract else {}),
         **({"margins": dict(margins)} if margins else {}),
+        **kept_in(plan.specs),
         **gates.kept(),
     }
 

@@ -65,6 +65,7 @@ class Ledger:
         self.changed_models: set[str] = set()  # and models
         self._has_header = False
         self.end = 0  # where the last whole line of the journal ends
+        self.computed: list[Mapping[str, Any]] = []  # what code made of rows: see findings.metrics
         self.spending = Spending()  # of all records, those that do not count any more included
         for cell in table.cells:
             self.start(cell)
@@ -175,6 +176,8 @@ class Ledger:
         if record.get("plan", self.table.run) != self.table.run:
             raise self._foreign(path, entry)
         self._has_header = self._has_header or "plan" in record
+        if is_computed(record):
+            self.computed.append(record)
         for usage in record["usage"] if _is_usage(record.get("usage")) else ():  # of a recheck
             self.spending.take(usage, [usage])
         self.changed.update(
@@ -199,6 +202,16 @@ class Ledger:
 def is_unranked(record: Mapping[str, Any]) -> bool:
     """Return True if what was answered is no number, and never was to be one."""
     return record["score"] is None and record.get("unranked") is True
+
+
+def is_computed(note: Mapping[str, Any]) -> bool:
+    """Return True if a line is of what code made of rows, and is as it was written."""
+    match note:
+        case {"rules": str(), "rows": str(), "excluded_by": dict(excluded)}:
+            return all(isinstance(places, list) for places in excluded.values())
+        case {"metric": str(), "snippet": str(), "rows": str()}:
+            return "error" in note or "value" in note
+    return False
 
 
 def _names_in(record: Mapping[str, Any], key: str) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any
 
-from optimize_eval.findings.documents import IF_ANY
+from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.frozen import frozen
 
 Row = Mapping[str, Any]  # a scorer's fields for one sample
@@ -49,3 +49,31 @@ class Sampled:
 
 class MetricFault(ValueError):
     """Why a metric cannot be computed of these rows."""
+
+
+@frozen
+class RuleFaults:
+    """The rows that a rule could not be applied to; they are left in."""
+
+    rule: str
+    count: int
+    line: int | None  # of the first of them
+    repeat: int
+    message: str
+
+
+@frozen
+class ScorerMetrics:
+    """The metrics of one scorer of a task, for one candidate and model, on one split."""
+
+    evaluator: str
+    task: str
+    scorer: str
+    display_name: Annotated[str, IF_ANY] = ""  # what people call the scorer, and the task before it
+    purpose: str = "score"
+    candidate: str
+    task_model: str | None
+    split: str
+    table: Annotated[MetricsTable, FLAT]
+    rule_faults: Annotated[tuple[RuleFaults, ...], IF_ANY] = ()
+    problem: Annotated[str, IF_ANY] = ""  # why there are no metrics

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from optimize_eval.findings import documents
 from optimize_eval.findings.documents import IF_ANY, Key, from_dict, value_at
+from optimize_eval.findings.metrics.shape import ScorerMetrics
 from optimize_eval.findings.shapes.measured import (
     BleuEntry,
     CalibrationEntry,
@@ -224,6 +225,7 @@ class Summary:
     replies: tuple[RepliesEntry, ...]
     spent: SpendingTotals | None = None  # None where no model was called
     selected: Annotated[Selected | None, IF_ANY] = None
+    metrics: Annotated[tuple[ScorerMetrics, ...], IF_ANY] = ()  # of tasks in YAML
     models: Annotated[tuple[ModelPair, ...], IF_ANY] = ()  # those that replied to prompts, with the first
 
     def to_dict(self) -> dict[str, Any]:

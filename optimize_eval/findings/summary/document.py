@@ -16,6 +16,7 @@ from optimize_eval.findings.claims.duplicates import copies_in, leaked_between
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.winner import claims_of
 from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.metrics import metrics_of
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.replies import judges_of
 from optimize_eval.findings.scores import Scores, known, worst_places
@@ -87,7 +88,8 @@ def summarise_stored(run: StoredRun) -> Summary:
     with run.reader() as reader:
         summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
     spent = run.ledger.ledger.spending.to_dict()
-    return replace(summary, spent=from_dict(SpendingTotals, spent) if spent else None)
+    totals = from_dict(SpendingTotals, spent) if spent else None
+    return replace(summary, spent=totals, metrics=metrics_of(run, layout))
 
 
 class _Summing:

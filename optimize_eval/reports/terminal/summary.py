@@ -35,6 +35,7 @@ from optimize_eval.reports.cells import (
 )
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
+from optimize_eval.reports.metrics import terminal as metrics
 from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
 from optimize_eval.reports.terminal import measures, spending
 from optimize_eval.reports.terminal.table import Column, layout_table
@@ -70,6 +71,8 @@ def render(
     tables = tables_of(summary)
     for rows in tables:
         lines += _table(rows, summary, width, paint)
+    if summary.metrics:
+        lines += metrics.lines_of(summary, width, paint)
     if tables:
         lines += _groups(tables[0][0], summary, width)
     lines += [*_failures(summary, width, paint), *_skips(summary, width)]

@@ -1,0 +1,1 @@
+"""Metrics of tasks in YAML as people read them: what each report lays out in its own way."""

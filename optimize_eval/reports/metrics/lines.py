@@ -1,0 +1,131 @@
+"""The metrics of a summary as lines of tables: a table for each scorer, with what its numbers are of."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from optimize_eval.findings.metrics.shape import Measured, ScorerMetrics
+from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.wording import count, number
+from optimize_eval.frozen import frozen
+
+NOT_DEFINED = "not defined"
+
+
+@frozen
+class MetricLine:
+    """One number of a metric; a metric without numbers says why."""
+
+    name: str
+    who: str  # candidate and model, where there are several
+    value: str
+    n: int
+    missing: int
+    left_out: int
+
+
+@frozen
+class MetricsBlock:
+    """The metrics of one scorer on one split."""
+
+    evaluator: str
+    display_name: str
+    split: str
+    lines: Sequence[MetricLine]
+    remarks: Sequence[str]  # how many rows the numbers are of, and what went wrong
+
+    @property
+    def title(self) -> str:
+        return f"{self.display_name} ({self.evaluator}): metrics on {self.split}"
+
+    @property
+    def has_several(self) -> bool:
+        return any(line.who for line in self.lines)
+
+    @property
+    def columns(self) -> Iterator[tuple[str, list[str]]]:
+        """Give the columns after the metric's name; those without anything to tell are omitted."""
+        lines = self.lines
+        if self.has_several:
+            yield "of", [line.who for line in lines]
+        yield "value", [line.value for line in lines]
+        yield "rows", [f"{line.n:,}" for line in lines]
+        for name, counts in (
+            ("missing", [line.missing for line in lines]),
+            ("left out", [line.left_out for line in lines]),
+        ):
+            if any(counts):
+                yield name, [f"{one:,}" for one in counts]
+
+
+def blocks_of(summary: Summary) -> list[MetricsBlock]:
+    """Lay out the metrics of the split that decides; of a scorer that is for others, of these."""
+    found: dict[tuple[str, str], list[ScorerMetrics]] = {}
+    deciding = {one.evaluator for one in summary.metrics if one.split == summary.decided_on}
+    for one in summary.metrics:
+        if one.split == summary.decided_on or one.evaluator not in deciding:
+            found.setdefault((one.evaluator, one.split), []).append(one)
+    return [_block(entries) for entries in found.values()]
+
+
+def of_rows(one: ScorerMetrics) -> str:
+    """Say how many rows the numbers are of, and where the others are."""
+    table = one.table
+    excluded = ", ".join(f"{rule} {many:,}" for rule, many in table.excluded_by.items())
+    rest = [
+        f"{table.n_excluded:,} excluded ({excluded})" if table.n_excluded else "",
+        f"{table.n_failed:,} failed" if table.n_failed else "",
+    ]
+    others = ", ".join(filter(None, rest))
+    return f"{table.n_scored:,} of {count(table.n_total, 'row')} count" + f": {others}" * bool(others)
+
+
+def label_of(one: ScorerMetrics, among: Iterable[ScorerMetrics]) -> str:
+    """Name candidate and model where there are others; empty where there is one of each."""
+    entries = list(among)
+    has_candidates = len({other.candidate for other in entries}) > 1
+    has_models = len({other.task_model for other in entries}) > 1
+    parts = [one.candidate if has_candidates else "", (one.task_model or "") if has_models else ""]
+    return " with ".join(filter(None, parts))
+
+
+def _block(entries: Sequence[ScorerMetrics]) -> MetricsBlock:
+    first = entries[0]
+    return MetricsBlock(
+        evaluator=first.evaluator,
+        display_name=first.display_name,
+        split=first.split,
+        lines=[line for one in entries for line in _lines(one, label_of(one, entries))],
+        remarks=[remark for one in entries for remark in _remarks(one, label_of(one, entries))],
+    )
+
+
+def _lines(one: ScorerMetrics, who: str) -> Iterator[MetricLine]:
+    for measured in one.table.metrics:
+        for name, value in measured.values.items():
+            text = NOT_DEFINED if value is None else number(value)
+            yield MetricLine(
+                name=name,
+                who=who,
+                value=text,
+                n=measured.n,
+                missing=measured.missing,
+                left_out=measured.left_out,
+            )
+
+
+def _remarks(one: ScorerMetrics, who: str) -> Iterator[str]:
+    about = f"{who}: " if who else ""
+    table = one.table
+    if who or table.n_excluded or table.n_failed:
+        yield about + of_rows(one)
+    if one.problem:
+        yield about + one.problem
+    yield from (f"{about}{_problem(measured)}" for measured in table.metrics if measured.problem)
+    for fault in one.rule_faults:
+        at = one.split if fault.line is None else f"{one.split} {fault.line}"
+        left_in = f"{fault.rule} left {count(fault.count, 'row')} in, to which it cannot be applied"
+        yield f"{about}{left_in}; the first is {at}: {fault.message}"
+
+
+def _problem(measured: Measured) -> str:
+    said = measured.problem
+    return said if said.startswith("metric ") else f"metric {measured.type}: {said}"

@@ -1,0 +1,191 @@
+"""What tasks' own code makes of a run's rows once all calls are over, written down for reports.
+
+Rules say which rows metrics leave out, and code computes metrics of the others. Neither calls a model. What
+the journal has for just these rows is not done again.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.run.plan import Plan
+from optimize_eval.session.host import Say
+from optimize_eval.store import journal
+from optimize_eval.store.folder import JOURNAL
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks.definitions.target import defined_of
+
+if TYPE_CHECKING:  # most runs have no task in YAML
+    from optimize_eval.findings.metrics.rows import Excluded, TaskRow, TaskRows
+    from optimize_eval.session.replying.samples import Samples
+    from optimize_eval.tasks.definitions.score.kept import KeptScorer
+    from optimize_eval.tasks.definitions.score.metrics import PythonMetric
+    from optimize_eval.tasks.definitions.task import Action
+
+Made = dict[str, Any]  # a line for the journal
+
+_LONGEST_MESSAGE = 500
+
+
+def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
+    """Make what run.json keeps of tasks: their metrics and rules, which are no part of what is called."""
+    named = [spec for spec in specs if defined_of(spec)]
+    if not named:
+        return {}
+    from optimize_eval.tasks.definitions.score.kept import TASKS, kept_tasks, to_dict  # noqa: PLC0415
+
+    return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
+
+
+def examine(
+    stored: StoredRun, planned: Callable[[], Plan], say: Say, *, timeout: float = DEFAULT_TIMEOUT
+) -> None:
+    """Apply tasks' rules, and run the code of their metrics, where that was not done; the folder is locked.
+
+    `planned` gives samples, where a rule looks at them.
+    """
+    if "tasks" not in stored.manifest.get("settings", {}) or stored.owed:
+        return
+    from optimize_eval.session.replying.samples import Samples  # noqa: PLC0415  see above
+
+    with contextlib.closing(Samples(stored, planned)) as samples:
+        made = list(_Examination(stored, samples, say, timeout).made())
+    if made:
+        _write(stored, made)
+
+
+def _write(stored: StoredRun, made: list[Made]) -> None:
+    """Append to the journal, whose last line says again how the last session ended."""
+    path, ledger = stored.folder / JOURNAL, stored.ledger.ledger
+    line = journal.last_line(path)
+    last = journal.decode(line) if line else {}
+    ends: list[Made] = [
+        {key: last[key] for key in ("ended_at", "status") if key in last} or {"status": "done"}
+    ]
+    with contextlib.closing(journal.Journal(path, ledger.end)) as written:
+        written.append(b"".join(map(journal.sealed, (*made, *ends))))
+    ledger.end = written.end
+
+
+class _Examination:
+    """Goes over the rows of all tasks of a run."""
+
+    def __init__(self, stored: StoredRun, samples: "Samples", say: Say, timeout: float) -> None:
+        self._stored = stored
+        self._computed = stored.ledger.ledger.computed
+        self._samples = samples
+        self._say = say
+        self._timeout = timeout
+
+    def made(self) -> Iterator[Made]:
+        from optimize_eval.findings.metrics.rows import excluded_in, rows_in  # noqa: PLC0415  see above
+        from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415
+
+        with self._stored.reader() as reader:
+            for task in tasks_in(self._stored.manifest["settings"]):
+                for rows in rows_in(self._stored, self._stored.layout, task, reader):
+                    if (excluded := excluded_in(self._computed, rows)) is None:
+                        yield self._kept(self._applied(rows))
+                        excluded = excluded_in(self._computed, rows)
+                    for scorer in task.scorers if excluded else ():
+                        yield from map(self._kept, self._of_code(rows, scorer, excluded))
+
+    def _kept(self, record: Made) -> Made:
+        self._computed.append(record)
+        return record
+
+    def _applied(self, rows: "TaskRows") -> Made:
+        """Find the rows that rules leave out; one that cannot be applied to a row leaves it in."""
+        where, excluded, failed = rows.where, dict[str, list[Any]](), dict[str, Made]()
+        for action in rows.task.actions:
+            try:
+                excluded[action.key] = list(self._by(action, rows, failed))
+            except ValueError as error:  # its expression is no template
+                first = rows.rows[0] if rows.rows else None
+                failed[action.key] = _fault(first, str(error), len(rows.rows))
+        for key, fault in failed.items():
+            self._say(f"note: {_told(rows, key, fault)}")
+        return {
+            "rules": rows.task.digest,
+            "task": rows.task.key,
+            "candidate": where.candidate,
+            "model": where.task_model,
+            "split": where.split,
+            "rows": rows.digest,
+            "excluded_by": {key: places for key, places in excluded.items() if places},
+            **({"failed": failed} if failed else {}),
+        }
+
+    def _by(self, action: "Action", rows: "TaskRows", failed: dict[str, Made]) -> Iterator[list[int | None]]:
+        from optimize_eval.tasks.definitions.examining import Actions  # noqa: PLC0415  see above
+
+        rule = Actions([action])
+        for row in rows.rows:
+            if not (scores := row.scores):
+                continue  # it failed, and is in no metric
+            try:
+                sample, trace = self._samples.of(rows, row, action)
+                if rule.excluded_by(sample, trace, scores):
+                    yield [row.line, row.repeat]
+            except EvaluationError as error:
+                message = error.message.removeprefix(f"action {action.key}: ")
+                fault = failed.setdefault(action.key, _fault(row, message, 0))
+                fault["count"] += 1
+
+    def _of_code(self, rows: "TaskRows", scorer: "KeptScorer", excluded: "Excluded | None") -> Iterator[Made]:
+        """Run the code of a scorer's metrics that was not run for the rows that count."""
+        from optimize_eval.findings.metrics.of_run import code_values  # noqa: PLC0415  see above
+        from optimize_eval.findings.metrics.rows import counted, sampled  # noqa: PLC0415
+        from optimize_eval.tasks.definitions.score.metrics import (  # noqa: PLC0415
+            PythonMetric,
+            digest_of,
+            digest_of_code,
+        )
+
+        metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]
+        if not metrics or excluded is None or scorer.key not in rows.cells:
+            return
+        said = counted(sampled(rows, scorer, excluded))
+        digest, known = digest_of(said), code_values(self._computed)
+        for metric in metrics:
+            code = digest_of_code(metric)
+            if isinstance(known.get((code, digest), ""), str):
+                about = {
+                    "metric": metric.key or "python",
+                    "task": rows.task.key,
+                    "scorer": scorer.key,
+                    "model": rows.where.task_model,
+                }
+                for result in self._results(metric, said, rows):
+                    yield {**about, **result, "rows": digest, "snippet": code}
+
+    def _results(self, metric: "PythonMetric", said: list[Any], rows: "TaskRows") -> Iterator[Made]:
+        from optimize_eval.tasks.definitions.score.of_code import computed  # noqa: PLC0415  see above
+
+        deadline = time.monotonic() + self._timeout
+        try:
+            values = computed(metric, said, self._samples.snippets, deadline)
+        except EvaluationError as error:
+            message = error.message[:_LONGEST_MESSAGE]
+            self._say(f"note: {rows.task.key}: {message}")
+            yield {"name": None, "value": None, "error": message}
+            return
+        if not values:
+            yield {"name": None, "value": None}
+        for name, value in values.items():
+            yield {"name": name, "value": value}
+
+
+def _fault(row: "TaskRow | None", message: str, count: int) -> Made:
+    line, repeat = (row.line, row.repeat) if row else (None, 1)
+    return {"count": count, "line": line, "repeat": repeat, "message": message[:_LONGEST_MESSAGE]}
+
+
+def _told(rows: "TaskRows", rule: str, fault: Made) -> str:
+    many, split = f"{fault['count']:,} row{'s' * (fault['count'] != 1)}", rows.where.split
+    at = split if fault["line"] is None else f"{split} {fault['line']}"
+    left = f"{rows.task.key}: the action {rule} cannot be applied to {many}, which metrics do not leave out"
+    return f"{left}; the first is {at}: {fault['message']}"

@@ -1,0 +1,119 @@
+"""Metrics and rules of tasks in YAML: numbers made by hand, what the journal keeps of them, and reports."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from optimize_eval.findings.rederive.__main__ import main as rederive
+from tests.cli import defined
+from tests.cli.measured import TASK, VALUES, command, metrics_of, values_of, write
+from tests.cli.prompted import COUNTED, calls
+from tests.front_door import Cli
+
+FORMATS = ("terminal", "json", "md", "junit", "csv", "jsonl")
+
+
+def journal(folder: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (folder / "r" / "journal.jsonl").read_text().splitlines()]
+
+
+def test_metrics_are_those_computed_by_hand_and_say_which_rows_they_are_of(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path)
+    ran = cli(*command())
+    assert ran.status == 0, ran.stderr
+    assert "huge cannot be applied to 1 row" in ran.stderr
+    assert "train 3: {{ scores.fields.n }} is null, and greater_than wants a number" in ran.stderr
+    told = metrics_of(cli)
+    assert values_of(told) == pytest.approx(VALUES)
+    assert told["excluded_by"] == {"huge": 1}
+    counts = [told[name] for name in ("n_total", "n_scored", "n_excluded", "n_failed")]
+    assert counts == [6, 4, 1, 1]
+    assert [one.get("missing", 0) for one in told["metrics"]] == [1, 1, 0, 0, 0]
+    (fault,) = told["rule_faults"]
+    assert (fault["rule"], fault["count"], fault["line"]) == ("huge", 1, 3)
+    assert "Answers: All fields (answers.fields): metrics on train" in ran.stdout
+    assert "4 of 6 rows count: 1 excluded (huge 1), 1 failed" in ran.stdout
+    assert rederive(tmp_path / "r") == 0
+    assert "done" in cli("runs", ".").stdout, "what follows on the end of a session is no new session"
+
+
+def test_a_report_needs_neither_the_task_nor_its_rows_nor_its_code(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path)
+    assert cli(*command()).status == 0
+    before = {name: cli("report", "r", "--format", name).stdout for name in FORMATS}
+    (tmp_path / "answers.yaml").unlink()
+    (tmp_path / "rows.jsonl").unlink()
+    assert {name: cli("report", "r", "--format", name).stdout for name in FORMATS} == before
+    assert json.loads(before["json"]) == json.loads((tmp_path / "r" / "summary.json").read_bytes())
+    assert "| Mean n | 4.000 | 3 | 1 |" in before["md"]
+    assert 'name="excluded_by.huge" value="1"' in before["junit"]
+
+
+def test_what_code_made_of_rows_is_written_down_once_and_again_only_for_other_rows(
+    cli: Cli, tmp_path: Path
+) -> None:
+    write(tmp_path, TASK.replace("def compute_metrics(scores):", TRACED))
+    assert cli(*command()).status == 0
+    records = [one for one in journal(tmp_path) if "metric" in one]
+    assert [(one["metric"], one["task"], one["scorer"], one["model"], one["name"]) for one in records] == [
+        ("own", "answers", "fields", None, "largest"),
+        ("own", "answers", "fields", None, "rows"),
+    ]
+    assert {len(str(one[name])) for one in records for name in ("rows", "snippet")} == {64}
+    assert runs(tmp_path) == 1
+    assert cli(*command()).status == 0
+    assert runs(tmp_path) == 1, "the rows and the code are the same"
+    (tmp_path / "answers.yaml").write_text(
+        TASK.replace("def compute_metrics(scores):", TRACED).replace("value: 50", "value: 5")
+    )
+    scored = sum(one.get("outcome") == "scored" for one in journal(tmp_path))
+    assert cli(*command()).status == 0
+    assert runs(tmp_path) == 2, "another rule leaves other rows"
+    assert sum(one.get("outcome") == "scored" for one in journal(tmp_path)) == scored, "nothing was called"
+    assert metrics_of(cli)["excluded_by"] == {"huge": 2}
+    assert values_of(metrics_of(cli))["Mean n"] == 3.0
+
+
+TRACED = """def compute_metrics(scores):
+                open("ran", "a").write("x")"""
+
+
+def runs(folder: Path) -> int:
+    return len((folder / "ran").read_text())
+
+
+def test_code_of_a_metric_that_fails_is_told_and_stops_nothing_else(cli: Cli, tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        TASK.replace('return {"largest"', 'raise ValueError("no idea")\n                return {"largest"'),
+    )
+    ran = cli(*command())
+    assert ran.status == 0
+    assert "metric own: compute_metrics" in ran.stderr
+    assert "no idea" in ran.stderr
+    told = metrics_of(cli)
+    assert values_of(told) == pytest.approx({k: v for k, v in VALUES.items() if k not in {"largest", "rows"}})
+    assert "no idea" in told["metrics"][-1]["problem"]
+    write(tmp_path)
+    assert cli(*command()).status == 0
+    assert values_of(metrics_of(cli)) == pytest.approx(VALUES)
+
+
+def test_a_rule_sees_what_a_model_replied_without_calling_it(cli: Cli, tmp_path: Path) -> None:
+    rule = """\
+  actions:
+    - key: is_five
+      action: exclude_from_metrics
+      filter: {op: equals, expression: "{{ solver_output.output }}", value: 5}
+    - key: first
+      action: exclude_from_metrics
+      filter: {op: in, expression: "{{ sample.id }}", values: [s0, s1]}
+"""
+    defined.task(tmp_path, defined.TASK + rule)
+    ran = cli(*defined.command("--out", "r", "--json"), env=COUNTED)
+    assert ran.status == 0, ran.stderr
+    assert calls(tmp_path) == defined.SAMPLES
+    for told in ran.json["summary"]["metrics"]:
+        assert (told["n_scored"], told["excluded_by"]) == (3, {"is_five": 1, "first": 2})
+    assert rederive(tmp_path / "r") == 0
