@@ -3,7 +3,7 @@
 What a gate is, and whether one is met, is decided in gates and regression_gates.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from optimize_eval.store.manifest import Manifest, additions_of, is_bench, layou
 from optimize_eval.store.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
+    from optimize_eval.findings.metrics.gates import MetricBound
     from optimize_eval.findings.shapes.summary import Summary
     from optimize_eval.findings.summary.gates import Bound, Gate
 
@@ -41,6 +42,7 @@ class Demands:
     """What a run has to reach."""
 
     bounds: "tuple[Bound, ...]" = ()
+    metrics: "tuple[MetricBound, ...]" = ()
     max_gap: float | None = None
     before: StoredRun | None = None
 
@@ -52,10 +54,14 @@ class Demands:
         from optimize_eval.findings.diff.runs import compare_runs  # noqa: PLC0415
         from optimize_eval.findings.summary.gates import completeness, gates_of  # noqa: PLC0415  a plain --help judges nothing
 
-        found: Iterable[Gate] = ()
+        found: list[Gate] = []
+        if self.metrics:
+            from optimize_eval.findings.metrics.gates import metric_gates  # noqa: PLC0415
+
+            found += metric_gates(summary, self.metrics)
         if self.before:
             added = {one["name"] for one in additions_of(self.before.manifest)}
-            found = regression_gates(compare_runs(self.before, run, force=False), added)
+            found += regression_gates(compare_runs(self.before, run, force=False), added)
         return (*completeness(summary), *gates_of(summary, self.bounds, self.max_gap), *found)
 
 
@@ -86,8 +92,20 @@ def read_demands(
         check_comparable(before, manifest, folder)
     if before and is_before_calls:
         check_can_decide(before.layout, layout if margins is None else replace(layout, margins=margins))
-    bounds = tuple(parse_bound(text, layout) for text in fail_under or ())
-    return Demands(bounds=bounds, max_gap=max_gap, before=before)
+    metrics = _of_metrics(fail_under or (), manifest, layout)
+    bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in metrics)
+    return Demands(bounds=bounds, metrics=tuple(metrics.values()), max_gap=max_gap, before=before)
+
+
+def _of_metrics(texts: Sequence[str], manifest: Manifest, layout: Layout) -> "dict[str, MetricBound]":
+    """Find the bounds that are of metrics, which only tasks in YAML have."""
+    settings = manifest.get("settings", {})
+    if "tasks" not in settings:
+        return {}
+    from optimize_eval.findings.metrics.gates import metric_bound  # noqa: PLC0415  see Demands
+
+    found = {text: metric_bound(text, settings, layout) for text in texts}
+    return {text: bound for text, bound in found.items() if bound}
 
 
 def margins_of(texts: Sequence[str] | None, layout: Layout) -> dict[str, float]:

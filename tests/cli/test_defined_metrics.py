@@ -117,3 +117,52 @@ def test_a_rule_sees_what_a_model_replied_without_calling_it(cli: Cli, tmp_path:
     for told in ran.json["summary"]["metrics"]:
         assert (told["n_scored"], told["excluded_by"]) == (3, {"is_five": 1, "first": 2})
     assert rederive(tmp_path / "r") == 0
+
+
+def test_a_gate_on_a_metric_is_met_or_missed_on_run_report_and_diff(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, WHOLE)
+    met = cli(*command("--fail-under", "answers.fields.Mean n=3"))
+    assert (
+        met.status,
+        "answers.fields.Mean n on the task, train: 3 (2 rows) is at least 3" in met.stderr,
+    ) == (
+        0,
+        True,
+    ), met.stderr
+    missed = cli("report", "r", "--fail-under", "answers.fields.recall=0.51", "--json")
+    assert missed.status == 1
+    (gate,) = missed.json["gates"]
+    assert (gate["met"], gate["text"]) == (
+        False,
+        "answers.fields.recall on the task, train: 0.5 (2 rows) is below 0.51",
+    )
+    assert cli("diff", "r", "r", "--fail-under", "answers.fields.recall=0.51").status == 1
+    assert cli("report", "r", "--fail-under", "answers.fields.largest@the task=4").status == 0
+    unknown = cli(*command("--fail-under", "answers.fields.nothing=1"))
+    assert (unknown.status, "there is no such metric; there are Mean n, n_max" in unknown.stderr) == (1, True)
+
+
+# the first two rows alone, which are those of English with a number
+WHOLE = (
+    TASK.replace("op: greater_than", "op: not_in")
+    .replace("{{ scores.fields.n }}", "{{ sample.id }}")
+    .replace("value: 50", "values: [a, b]")
+    .replace("sample[key] for", "sample.get(key) for")
+)
+
+
+def test_a_gate_on_a_metric_is_missed_where_rows_failed_and_refused_where_it_cannot_be(
+    cli: Cli, tmp_path: Path
+) -> None:
+    write(tmp_path)
+    told = cli(*command("--fail-under", "answers.fields.recall=0.1"))
+    assert (told.status, "0.500 leaves out 1 row that failed: 0.1 is not shown to be met" in told.stderr) == (
+        1,
+        True,
+    )
+    plain = TASK.split("      metrics:")[0] + "      metrics: [{type: mean, field: n}]\n"
+    write(tmp_path, plain)
+    refused = cli(
+        "run", "-e", "task:answers.yaml", "--dataset", "rows.jsonl", "--fail-under", "answers.fields.m=1"
+    )
+    assert (refused.status, "its metrics are n_mean" in refused.stderr) == (2, True)
