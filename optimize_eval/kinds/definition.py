@@ -40,19 +40,19 @@ def _parse(target: str, _defaults: EvaluatorSpec) -> Never:
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
-    from optimize_eval.tasks.definitions.evaluator import DefinedEvaluator
+    from optimize_eval.tasks.definitions.evaluating.evaluator import DefinedEvaluator
 
     return DefinedEvaluator(spec, _target(spec), table.connect)
 
 
 def _identify(spec: EvaluatorSpec) -> Identity:
-    from optimize_eval.tasks.definitions.identity import identify
+    from optimize_eval.tasks.definitions.evaluating.identity import identify
 
     return identify(spec, _target(spec), table.identify)
 
 
 def _has_changed(spec: EvaluatorSpec, known: Identity) -> bool:
-    from optimize_eval.tasks.definitions.identity import has_changed
+    from optimize_eval.tasks.definitions.evaluating.identity import has_changed
 
     return has_changed(_target(spec), known, table.has_changed)
 

@@ -33,9 +33,9 @@ from optimize_eval.session.arguments import (
     texts_of,
 )
 from optimize_eval.session.background import ProgramHost, Show, beside
-from optimize_eval.session.benches import benchmark_of, carry_out_bench
+from optimize_eval.session.benching.benches import benchmark_of, carry_out_bench
+from optimize_eval.session.benching.defined import prepare_any
 from optimize_eval.session.calling import Finished
-from optimize_eval.session.defined_benches import prepare_any
 from optimize_eval.session.ending import changed, exit_code, explained
 from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.replying.prompting import Prompting, load_prompting

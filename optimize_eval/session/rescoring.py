@@ -17,11 +17,11 @@ from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import Settled, WantedEvaluator, add, humans_in, is_owed, settle
 from optimize_eval.run.runner import SessionEnd, Status
 from optimize_eval.run.splits import humans_of
+from optimize_eval.session.benching.rescored import Bench
 from optimize_eval.session.calling import CallSpan, Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
 from optimize_eval.session.replying.prompting import of_stored
-from optimize_eval.session.rescore_bench import Bench
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench

@@ -13,7 +13,7 @@ from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, Settings
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.run.stop import Stop
-from optimize_eval.session.benches import bench_plan
+from optimize_eval.session.benching.benches import bench_plan
 from optimize_eval.session.replying.identities import with_outputs_in
 from optimize_eval.session.replying.models import identified
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, locked

@@ -16,10 +16,10 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.resume import open_run
 from optimize_eval.run.runner import Runner, SessionEnd, Settings
 from optimize_eval.run.stop import Stop
-from optimize_eval.session.benches import bench_plan
+from optimize_eval.session.benching.benches import bench_plan
+from optimize_eval.session.benching.task_files import chosen, load_task_files
 from optimize_eval.session.replying.identities import with_outputs_in
 from optimize_eval.session.replying.models import identified, model_specs
-from optimize_eval.session.task_files import chosen, load_task_files
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.manifest import BENCH
 from optimize_eval.store.stored import StoredRun, open_stored

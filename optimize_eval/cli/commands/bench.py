@@ -8,7 +8,9 @@ import typer
 from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.options import gates
-from optimize_eval.cli.printed import leaderboards, show_row, show_task
+from optimize_eval.cli.printed import leaderboards
+from optimize_eval.cli.printed.shown import row as show_row
+from optimize_eval.cli.printed.shown import task as show_task
 from optimize_eval.cli.viewing import viewed
 from optimize_eval.errors import UsageError
 from optimize_eval.options.bench import BenchOptions, BoardOptions, OneTaskOptions
@@ -17,11 +19,11 @@ from optimize_eval.options.definitions import DefinedDataOptions, given_of
 from optimize_eval.options.gates import BoardGateOptions
 from optimize_eval.options.output import ShownOptions, ViewOptions
 from optimize_eval.options.reached import manners_of, starting_spec
-from optimize_eval.session.benches import benchmark_of, carry_out_bench
-from optimize_eval.session.defined_benches import look_at_bench, prepare_any
+from optimize_eval.session.benching.benches import benchmark_of, carry_out_bench
+from optimize_eval.session.benching.defined import look_at_bench, prepare_any
+from optimize_eval.session.benching.task_files import find_task
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import Prepared, carry_out, look
-from optimize_eval.session.task_files import find_task
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS
 from optimize_eval.tasks.definitions.target import defined_of
 

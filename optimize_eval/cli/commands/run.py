@@ -134,7 +134,7 @@ def _show_row(prepared: "Prepared", wanted: str, shown: ShownOptions) -> None:
         raise UsageError(
             "--show is for prompts", hint="a run of candidates: optimize-eval report RUN --format jsonl"
         )
-    from optimize_eval.cli.printed import show_row
+    from optimize_eval.cli.printed.shown import row as show_row
     from optimize_eval.session.sweeps import look_as_recorded
 
     plan, recorded = look_as_recorded(prepared, output.say)

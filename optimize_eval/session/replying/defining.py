@@ -114,8 +114,8 @@ def _keyed(
 ) -> Mapping[str, EvaluatorSpec]:
     """Make the models that a task names by keys."""
     from optimize_eval.session.replying.models import model_specs  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.definitions.evaluating.plain import model_keys  # noqa: PLC0415
     from optimize_eval.tasks.definitions.models import model_text  # noqa: PLC0415  see read_task
-    from optimize_eval.tasks.definitions.plain import model_keys  # noqa: PLC0415
 
     found = {}
     for key in dict.fromkeys((*model_keys(task.solver), *model_keys(task.scorers))):

@@ -36,6 +36,7 @@ class Prompting:
     models: tuple[EvaluatorSpec, ...]
     extract: str = ""
     system: str | None = None
+    is_of_tasks: bool = False  # tasks in YAML say what models are sent; other evaluators score no replies
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -63,7 +64,7 @@ class Prompting:
     def _around(self, spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...]) -> EvaluatorSpec:
         if task := defined_of(spec):
             return replace(spec, target=replace(task, models=models))
-        if not self.prompts:
+        if self.is_of_tasks:
             return spec
         from optimize_eval.kinds.prompted import around  # noqa: PLC0415  most runs call no model
 
@@ -121,6 +122,7 @@ def load_prompting(
         models=tuple(map(identified, specs)),
         extract=options.extract or "",
         system=options.system,
+        is_of_tasks=not prompts,
     )
 
 

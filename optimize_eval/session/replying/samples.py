@@ -15,9 +15,9 @@ from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.replying.prompting import of_stored, writing_to
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks.definitions.evaluating.solving import Solving
 from optimize_eval.tasks.definitions.snippets import HostedSnippets, close_snippets, open_snippets
 from optimize_eval.tasks.definitions.solve.trace import Trace
-from optimize_eval.tasks.definitions.solving import Solving
 from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.definitions.task import Action
 from optimize_eval.tasks.lives import Lives

@@ -10,10 +10,10 @@ from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Answer, Answered, Payload, Skip
+from optimize_eval.tasks.definitions.evaluating.scoring import Scoring
+from optimize_eval.tasks.definitions.evaluating.solving import Solving
 from optimize_eval.tasks.definitions.score.scored import Scored
-from optimize_eval.tasks.definitions.scoring import Scoring
 from optimize_eval.tasks.definitions.solve.trace import Trace
-from optimize_eval.tasks.definitions.solving import Solving
 from optimize_eval.tasks.definitions.target import DefinedScorer
 from optimize_eval.tasks.lives import Lives
 
@@ -37,6 +37,9 @@ class DefinedEvaluator:
     @property
     def capacity(self) -> Capacity:
         return self._lives.capacity._replace(batch=1)
+
+    def capacity_of(self, task_model: str) -> Capacity:
+        return self._solving.capacity_of(task_model) if self._solving else self.capacity
 
     def call(self, payload: Payload, deadline: float) -> Answered:
         sample = fields_of(payload.example)

@@ -8,7 +8,7 @@ from contextlib import ExitStack, suppress
 from typing import Any, Protocol
 
 from optimize_eval.cli import output
-from optimize_eval.cli.printed.places import Places, Told
+from optimize_eval.cli.printed.shown.places import Places, Told
 from optimize_eval.cli.printed.steps import block
 from optimize_eval.errors import EvaluationError, UsageError
 from optimize_eval.findings.reasons import reason_of
@@ -52,7 +52,7 @@ def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
 
 def _seen(plan: Plan, run: StoredRun, reader: Reader | None, stack: ExitStack) -> "_Seen":
     if any(map(defined_of, plan.specs)):
-        from optimize_eval.cli.printed.show_sample import SeenTask  # noqa: PLC0415  most runs have no task in YAML
+        from optimize_eval.cli.printed.shown.sample import SeenTask  # noqa: PLC0415  most runs have no task in YAML
 
         return SeenTask(plan, reader, stack)
     outputs = Outputs(run.folder / OUTPUTS)

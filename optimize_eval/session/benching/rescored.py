@@ -17,11 +17,11 @@ from optimize_eval.rows.datasets import ParsedFile
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again
 from optimize_eval.run.rescore import WantedEvaluator
-from optimize_eval.session.boards import make_board, path_of
+from optimize_eval.session.benching.boards import make_board, path_of
+from optimize_eval.session.benching.task_files import files_again, readings_of
 from optimize_eval.session.host import Say
 from optimize_eval.session.replying.former_bench import FormerScorers
 from optimize_eval.session.replying.identities import stored_models
-from optimize_eval.session.task_files import files_again, readings_of
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 

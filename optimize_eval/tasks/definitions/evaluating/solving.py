@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.protocol import Payload
 from optimize_eval.tasks.definitions.snippets import close_snippets, open_snippets
 from optimize_eval.tasks.definitions.solve.calling import SharedModels
@@ -53,6 +53,10 @@ class Solving:
             payload.repeat,
         )
         return self._traces.of(key, partial(self._solved, payload, sample, deadline))
+
+    def capacity_of(self, name: str) -> Capacity:
+        """Say what a model under test can take at the moment."""
+        return Capacity(calls=self._model(name).capacity.calls) if name in self._specs else Capacity()
 
     def close(self) -> None:
         hosted.release()

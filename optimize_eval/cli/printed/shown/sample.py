@@ -4,7 +4,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-from optimize_eval.cli.printed.places import Places, Told
+from optimize_eval.cli.printed.shown.places import Places, Told
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.prompts.messages import ASSISTANT
@@ -12,8 +12,8 @@ from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Payload
 from optimize_eval.run.plan import Plan, PlannedExample
 from optimize_eval.store.view import Reader
+from optimize_eval.tasks.definitions.evaluating.solving import Solving
 from optimize_eval.tasks.definitions.solve.parts import Solver
-from optimize_eval.tasks.definitions.solving import Solving
 from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
 from optimize_eval.tasks.lives import Lives
 

@@ -26,7 +26,8 @@ from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
-from optimize_eval.session.boards import drop_outdated, make_board, path_of
+from optimize_eval.session.benching.boards import drop_outdated, make_board, path_of
+from optimize_eval.session.benching.task_files import chosen, load_task_files
 from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
@@ -35,7 +36,6 @@ from optimize_eval.session.replying.identities import identity_of, with_outputs_
 from optimize_eval.session.replying.models import identified, model_specs
 from optimize_eval.session.rescoring import score_by
 from optimize_eval.session.settings import Handling
-from optimize_eval.session.task_files import chosen, load_task_files
 from optimize_eval.store.folder import LEADERBOARD, OUTPUTS, refuse_foreign
 from optimize_eval.store.manifest import BENCH, Manifest
 from optimize_eval.store.stored import StoredRun

@@ -14,7 +14,7 @@ import orjson
 
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.programs.identity import Identity
-from optimize_eval.tasks.definitions.plain import model_keys, plain
+from optimize_eval.tasks.definitions.evaluating.plain import model_keys, plain
 from optimize_eval.tasks.definitions.target import DefinedScorer, Sample
 from optimize_eval.tasks.identity import identify_model, model_has_changed
 from optimize_eval.tasks.target import tasks_of

@@ -12,7 +12,13 @@ from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import look_at
-from optimize_eval.session.benches import Benchmark, PreparedBench, bench_plan, check_models, prepare_bench
+from optimize_eval.session.benching.benches import (
+    Benchmark,
+    PreparedBench,
+    bench_plan,
+    check_models,
+    prepare_bench,
+)
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import Examples, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes
@@ -26,7 +32,7 @@ from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import DIALECT, SUFFIXES, defined_of
 
 if TYPE_CHECKING:  # most benches have tasks in JSONL
-    from optimize_eval.session.defined_tasks import BenchedTask
+    from optimize_eval.session.benching.defined_tasks import BenchedTask
 
 
 def prepare_any(
@@ -41,7 +47,7 @@ def prepare_any(
     paths = defined_files(benchmark.files)
     if not paths:
         return prepare_bench(benchmark, handling, say, out=out, gates=gates)
-    from optimize_eval.session.defined_tasks import Part, load_defined  # noqa: PLC0415  it loads templates
+    from optimize_eval.session.benching.defined_tasks import Part, load_defined  # noqa: PLC0415  it loads templates
 
     _check(benchmark)
     part = Part(

@@ -1,0 +1,1 @@
+"""`--show`: one example or task step by step."""

@@ -1,0 +1,1 @@
+"""A scorer of a task as an evaluator: made live, called, and known again."""
