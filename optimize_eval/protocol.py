@@ -83,11 +83,8 @@ class Capabilities:
         keys = declared if isinstance(declared, dict) else {}
         if len(keys) == 1 and keys.get("persistent") is True:  # what most say, with each answer
             return _PERSISTENT
-        return cls(
-            persistent=keys.get("persistent") is True,
-            concurrency=_count(keys.get("concurrency")),
-            batch=_count(keys.get("batch")) or 1,
-        )
+        lanes, batch = _count(keys.get("concurrency")), _count(keys.get("batch")) or 1
+        return cls(persistent=keys.get("persistent") is True, concurrency=lanes, batch=batch)
 
 
 NO_CAPABILITIES = Capabilities()
@@ -96,18 +93,15 @@ _PERSISTENT = Capabilities(persistent=True)
 
 @frozen
 class Answer:
-    """A score, everything else in the answer, and what the evaluator declared of itself.
+    """A score, everything else in the answer, and what the evaluator declared of itself."""
 
-    No answer of a program is without a number; a scorer of a task may say something that is none, as a label.
-    """
-
-    score: float  # NaN where there is none
+    score: float  # NaN where a scorer of a task said something that is none, as a label
     side_info: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""  # only where the user keeps it
     spent: Spent = NOTHING
     output: str = ""  # the key of the model's reply that was scored, where one was
-    is_unranked: bool = False  # there is no number
+    is_unranked: bool = False  # that is so
 
 
 @frozen

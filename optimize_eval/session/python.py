@@ -33,7 +33,8 @@ from optimize_eval.session.arguments import (
     texts_of,
 )
 from optimize_eval.session.background import ProgramHost, Show, beside
-from optimize_eval.session.benching.benches import benchmark_of, carry_out_bench
+from optimize_eval.session.benching.benches import carry_out_bench
+from optimize_eval.session.benching.benchmark import benchmark_of
 from optimize_eval.session.benching.defined import prepare_any
 from optimize_eval.session.calling import Finished
 from optimize_eval.session.ending import changed, exit_code, explained

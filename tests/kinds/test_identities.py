@@ -15,7 +15,7 @@ import pytest
 from optimize_eval import shipped
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import identify
-from optimize_eval.session.benching.benches import Benchmark
+from optimize_eval.session.benching.benchmark import Benchmark
 from optimize_eval.session.replying.identities import identity_of
 from optimize_eval.sweepfile import spec_of
 from optimize_eval.sweepfile.reading import read_evaluator

@@ -18,7 +18,7 @@ from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.search.plan import TOP
 from optimize_eval.search.proposing.proposers import TIMEOUT
 from optimize_eval.search.stopping import EarlyStop
-from optimize_eval.session.benching.benches import benchmark_of
+from optimize_eval.session.benching.benchmark import benchmark_of
 from optimize_eval.session.settings import Handling, gates_of, handling_of
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
 from tests.front_door import Cli

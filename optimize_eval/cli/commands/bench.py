@@ -19,7 +19,8 @@ from optimize_eval.options.definitions import DefinedDataOptions, given_of
 from optimize_eval.options.gates import BoardGateOptions
 from optimize_eval.options.output import ShownOptions, ViewOptions
 from optimize_eval.options.reached import manners_of, starting_spec
-from optimize_eval.session.benching.benches import benchmark_of, carry_out_bench
+from optimize_eval.session.benching.benches import carry_out_bench
+from optimize_eval.session.benching.benchmark import benchmark_of
 from optimize_eval.session.benching.defined import look_at_bench, prepare_any
 from optimize_eval.session.benching.task_files import find_task
 from optimize_eval.session.settings import gates_of, handling_of

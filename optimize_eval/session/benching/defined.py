@@ -12,13 +12,8 @@ from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.demands import NO_GATES, GateOptions
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import look_at
-from optimize_eval.session.benching.benches import (
-    Benchmark,
-    PreparedBench,
-    bench_plan,
-    check_models,
-    prepare_bench,
-)
+from optimize_eval.session.benching.benches import PreparedBench, bench_plan, prepare_bench
+from optimize_eval.session.benching.benchmark import Benchmark, check_models
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import Examples, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes

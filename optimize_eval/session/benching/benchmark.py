@@ -1,0 +1,102 @@
+"""What is benched, by the names of options: models, task files, and how they are called."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from typing import Any
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
+from optimize_eval.kinds.task import scorer_spec
+from optimize_eval.options.bench import BenchOptions
+from optimize_eval.rows.selection import EVERYTHING, Selection, parse_selection
+from optimize_eval.session.replying.models import identified, model_specs
+from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks.definitions.target import NOTHING_GIVEN, Given
+from optimize_eval.tasks.target import Tasks
+
+
+@frozen
+class Benchmark:
+    """What is benched, by the names of options."""
+
+    files: Sequence[str]
+    models: Sequence[str]
+    evaluators: Sequence[str] = ()
+    how: EvaluatorSpec  # timeout and the like, of models and own evaluators
+    format: str | None = None
+    allow_bad_tasks: bool = False
+    selection: Selection = EVERYTHING
+    limit: int | None = None
+    sample: int | None = None
+    seed: int = 0
+    repeats: int = 1
+    batch_size: int | None = None
+    api_base: str | None = None
+    temperature: float | None = None
+    max_tokens: int | None = None
+    keep_thoughts: bool = False
+    sandbox: str | None = None
+    given: Given = NOTHING_GIVEN  # to tasks in YAML
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Give what a board says of how it came about."""
+        return {
+            "format": self.format,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "limit": self.limit,
+            "sample": self.sample,
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+            "batch_size": self.batch_size,
+            **({"keep_thoughts": True} if self.keep_thoughts else {}),
+            "sandbox": self.sandbox,
+            "timeout": self.how.timeout,
+            "retries": self.how.retries,
+            **self.selection.to_dict(),
+        }
+
+    def model_specs(self) -> tuple[EvaluatorSpec, ...]:
+        """Make the models that are called, by names of their own."""
+        task = Tasks(
+            api_base=self.api_base or "",
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            keep_thoughts=self.keep_thoughts,
+        )
+        return tuple(map(identified, model_specs(self.models, self.how, task)))
+
+    def scorers(self, files: Iterable[TaskFile], models: Sequence[EvaluatorSpec]) -> list[EvaluatorSpec]:
+        """Make the evaluator of each file, which is called after it."""
+        return [
+            scorer_spec(
+                file.name,
+                file.path,
+                [task.evaluator for task in file.tasks],
+                Tasks(models=tuple(models), batch_size=self.batch_size),
+                self.how,
+                sandbox=self.sandbox or "",
+            )
+            for file in files
+        ]
+
+
+def benchmark_of(
+    files: Sequence[str],
+    models: Sequence[str],
+    how: EvaluatorSpec,
+    what: BenchOptions,
+    given: Given = NOTHING_GIVEN,
+) -> Benchmark:
+    """Make of options what is benched."""
+    named = {one.name: getattr(what, one.name) for one in fields(Benchmark) if hasattr(what, one.name)}
+    named |= {"files": files, "models": models, "how": how, "given": given}
+    return Benchmark(**named, selection=parse_selection(what.filters, what.ids))
+
+
+def check_models(benchmark: Benchmark) -> None:
+    """Refuse a bench without a model."""
+    if not benchmark.models:
+        raise UsageError("no model is named", hint='name one: toy, "cmd:./model", "openai/gpt-4o-mini"')
