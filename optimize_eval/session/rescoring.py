@@ -22,6 +22,7 @@ from optimize_eval.session.calling import CallSpan, Finished, call, off_scale, r
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
 from optimize_eval.session.replying.prompting import of_stored
+from optimize_eval.session.replying.remeasuring import with_tasks_of
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench
@@ -93,6 +94,7 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
         stored, called = _called(stored, settled, planned, handling, host)
         if called.plan is None:
             _note_done(settled, host.say)
+        stored = with_tasks_of(stored, settled.specs, planned, host.say)
         summary = summarise(stored)
         board = bench.board(stored, [spec.name for spec in settled.specs]) if bench else None
     return Finished(

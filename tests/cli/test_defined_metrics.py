@@ -166,3 +166,65 @@ def test_a_gate_on_a_metric_is_missed_where_rows_failed_and_refused_where_it_can
         "run", "-e", "task:answers.yaml", "--dataset", "rows.jsonl", "--fail-under", "answers.fields.m=1"
     )
     assert (refused.status, "its metrics are n_mean" in refused.stderr) == (2, True)
+
+
+def test_changed_metrics_of_a_stored_run_call_nothing(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path)
+    assert cli(*command()).status == 0
+    scored = [one for one in journal(tmp_path) if "outcome" in one]
+    changed = TASK.replace("value: 50", "value: 5").replace("{type: max, field: n}", "{type: min, field: n}")
+    (tmp_path / "answers.yaml").write_text(changed)
+    (tmp_path / "rows.jsonl").unlink()
+    told = cli("rescore", "r", "--metrics", "answers.yaml", "--json")
+    assert told.status == 0, told.stderr
+    (entry,) = told.json["summary"]["metrics"]
+    assert entry["excluded_by"] == {"huge": 2}
+    assert {name: values_of(entry)[name] for name in ("Mean n", "n_min", "largest", "rows")} == {
+        "Mean n": 3.0,  # of a and b; c has none
+        "n_min": 2.0,
+        "largest": 4.0,
+        "rows": 3.0,
+    }
+    assert [one for one in journal(tmp_path) if "outcome" in one] == scored
+    assert metrics_of(cli) == entry
+    assert rederive(tmp_path / "r") == 0
+
+
+def test_rules_that_look_at_samples_say_where_these_are_missing(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path)
+    assert cli(*command()).status == 0
+    (tmp_path / "answers.yaml").write_text(WHOLE)
+    (tmp_path / "rows.jsonl").rename(tmp_path / "moved.jsonl")
+    lost = cli("rescore", "r", "--metrics", "answers.yaml")
+    assert lost.status == 2
+    assert "--dataset" in lost.stderr
+    found = cli("rescore", "r", "--metrics", "answers.yaml", "--dataset", "moved.jsonl", "--json")
+    assert found.status == 0, found.stderr
+    assert found.json["summary"]["metrics"][0]["n_scored"] == 2
+    both = cli("rescore", "r", "--metrics", "answers.yaml", "-e", "@exact_match")
+    assert (both.status, "give one of the two" in both.stderr) == (2, True)
+
+
+def test_what_a_model_replied_is_there_for_changed_rules_and_for_scorers_that_are_added(
+    cli: Cli, tmp_path: Path
+) -> None:
+    rule = """\
+  actions:
+    - key: is_five
+      action: exclude_from_metrics
+      filter: {op: equals, expression: "{{ solver_output.output }}", value: 5}
+"""
+    defined.task(tmp_path)
+    assert cli(*defined.command("--out", "r"), env=COUNTED).status == 0
+    (tmp_path / "m").unlink()
+    (tmp_path / "sums.yaml").write_text(defined.TASK + rule)
+    told = cli("rescore", "r", "--metrics", "sums.yaml", "--json")
+    assert [one["excluded_by"] for one in told.json["summary"]["metrics"]] == 2 * [{"is_five": 1}]
+    (tmp_path / "sums.yaml").write_text(defined.TASK + defined.SNIPPET + rule)
+    added = cli("rescore", "r", "-e", "task:sums.yaml", "--json")
+    assert added.status == 0, added.stderr
+    assert {one["scorer"]: one["n_scored"] for one in added.json["summary"]["metrics"]} == {
+        "right": 5,
+        "wording": 5,
+        "long": 5,
+    }

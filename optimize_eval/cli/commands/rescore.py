@@ -9,6 +9,7 @@ from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.options.evaluators import check_meant, texts_of
 from optimize_eval.cli.printed import leaderboards
+from optimize_eval.errors import UsageError
 from optimize_eval.kinds.table import given_name, parse_evaluator
 from optimize_eval.options.calling import (
     CallOptions,
@@ -22,7 +23,8 @@ from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.output import ShownOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
-from optimize_eval.session.replying.defining import named_scorers
+from optimize_eval.session.replying.defining import expanded, named_scorers
+from optimize_eval.session.replying.remeasuring import remeasure
 from optimize_eval.session.rescoring import carry_out_rescoring, prepare_rescoring
 from optimize_eval.session.settings import handling_of
 
@@ -30,6 +32,7 @@ EXAMPLES = """\b
 Examples:
   optimize-eval rescore runs/run-1f3a9c02 -e 'python3 second_judge.py'
   optimize-eval rescore runs/run-1f3a9c02 -e strict=./judge.sh --dataset moved/train.jsonl
+  optimize-eval rescore runs/run-1f3a9c02 --metrics task.yaml
 
 \b
 The run's own evaluators are not called, and may be gone. The same command again goes on.
@@ -52,8 +55,20 @@ def rescore(
     spending: SpendingOptions,
     noted: NoteOptions,
     shown: ShownOptions,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--metrics",
+            metavar="TASK.yaml",
+            help="Change metrics and rules; calls nothing.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Score an existing run with another evaluator; its scores join the run's."""
+    if metrics:
+        _remeasure(run, metrics, candidates, splits, scoring, defined, shown)
+        return
     handling = replace(handling_of(calls, stopping, spending, noted), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
@@ -78,3 +93,31 @@ def rescore(
     else:
         ending.show(finished, quiet=shown.quiet, as_json=shown.as_json, has_out=False)
     ending.end(finished, again=_AGAIN)
+
+
+def _remeasure(
+    run: str,
+    files: list[str],
+    candidates: MovedCandidateOptions,
+    splits: MovedSplitOptions,
+    scoring: ScoringOptions,
+    defined: DefinitionOptions,
+    shown: ShownOptions,
+) -> None:
+    """Take metrics and rules of tasks as they are now for the scores that the run has."""
+    if scoring.evaluators or scoring.judge_models:
+        raise UsageError(
+            "--metrics calls nothing, and -e names who is called",
+            hint="give one of the two: -e keeps changed metrics, too",
+        )
+    defaults = starting_spec(scoring, judge_of(scoring), None)
+    named = [parse_evaluator(f"task:{file}", defaults) for file in files]
+    finished = remeasure(
+        run,
+        expanded(named, given_of(defined), output.say),
+        output.say,
+        splits=splits.files,
+        candidates=candidates.candidate,
+        lists=candidates.candidates,
+    )
+    ending.show(finished, quiet=shown.quiet, as_json=shown.as_json, has_out=False)

@@ -101,11 +101,7 @@ class _Examination:
         """Find the rows that rules leave out; one that cannot be applied to a row leaves it in."""
         where, excluded, failed = rows.where, dict[str, list[Any]](), dict[str, Made]()
         for action in rows.task.actions:
-            try:
-                excluded[action.key] = list(self._by(action, rows, failed))
-            except ValueError as error:  # its expression is no template
-                first = rows.rows[0] if rows.rows else None
-                failed[action.key] = _fault(first, str(error), len(rows.rows))
+            excluded[action.key] = list(self._by(action, rows, failed))
         for key, fault in failed.items():
             self._say(f"note: {_told(rows, key, fault)}")
         return {
@@ -120,9 +116,14 @@ class _Examination:
         }
 
     def _by(self, action: "Action", rows: "TaskRows", failed: dict[str, Made]) -> Iterator[list[int | None]]:
-        from optimize_eval.tasks.definitions.examining import Actions  # noqa: PLC0415  see above
+        from optimize_eval.tasks.definitions.examining import Actions, RuleFault  # noqa: PLC0415  see above
 
-        rule = Actions([action])
+        try:
+            rule = Actions([action])
+        except RuleFault as error:
+            first = rows.rows[0] if rows.rows else None
+            failed[action.key] = _fault(first, str(error), len(rows.rows))
+            return
         for row in rows.rows:
             if not (scores := row.scores):
                 continue  # it failed, and is in no metric

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.findings.metrics.rows import TaskRow, TaskRows
 from optimize_eval.prompts.prompt import fields_of
@@ -40,7 +41,11 @@ class Samples:
         wants_trace = any(name in expression for name in _OF_A_TRACE)
         if not wants_trace and "sample" not in expression:
             return {}, None
-        plan, where = self._plan, rows.where
+        plan = self._plan
+        where = next((one for one in rows.cells.values() if one.evaluator in plan.layout.evaluators), None)
+        if where is None:
+            message = "its samples are not at hand: run the command of the run again"
+            raise EvaluationError(FailureKind.REPORTED, message)
         payload = plan.unit(plan.layout.start(where) + row.place).payload
         sample = fields_of(payload.example)
         solving = self._solving_of(where.evaluator) if wants_trace else None

@@ -70,6 +70,16 @@ def to_dict(task: KeptTask) -> dict[str, Any]:
     }
 
 
+def joined(known: Iterable[Mapping[str, Any]], told: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Put tasks as they are now in the place of those that were, whose other scorers stay."""
+    tasks = {one["key"]: one for one in known}
+    for one in told:
+        before = tasks.get(one["key"], {"scorers": ()})
+        scorers = {scorer["evaluator"]: scorer for scorer in (*before["scorers"], *one["scorers"])}
+        tasks[one["key"]] = {**one, "scorers": [*scorers.values()]}
+    return [*tasks.values()]
+
+
 def _kept(named: Sequence[tuple[str, DefinedScorer]]) -> KeptTask:
     task = named[0][1].task
     scorers = [
