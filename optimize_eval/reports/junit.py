@@ -70,7 +70,7 @@ def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) ->
                 _add_row(suite, row, split, summary)
     for metrics in summary.metrics:
         if metrics.evaluator == evaluator:
-            _add_metrics(suite, metrics)
+            add_metrics(suite, metrics)
     for entry in summary.failures:
         if entry.evaluator == evaluator:
             _add_failures(suite, entry)
@@ -127,7 +127,7 @@ def interval_properties(name: str, ends: Sequence[float | None] | None) -> Itera
         yield from zip((f"{name}.low", f"{name}.high"), ends, strict=True)
 
 
-def _add_metrics(suite: Element, one: ScorerMetrics) -> None:
+def add_metrics(suite: Element, one: ScorerMetrics) -> None:
     """Add a scorer's metrics, and how many rows they are of; one that has no numbers is an error."""
     label, table = evaluator_label(one.evaluator, one.task_model), one.table
     case = add_case(suite, label, one.candidate, one.split, "metrics")

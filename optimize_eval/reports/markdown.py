@@ -93,8 +93,7 @@ def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
     tables = tables_of(summary)
     for rows in tables:
         yield _table(rows, summary)
-    for block in blocks_of(summary):
-        yield _metrics(block)
+    yield from metrics_of_tasks(summary)
     if summary.failures:
         yield _failures(summary)
     if summary.skips:
@@ -135,6 +134,11 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
         }
     )
     return f"**{where}: {split}**{how}\n\n{table}{more(len(rows) - len(shown), 'candidate')}"
+
+
+def metrics_of_tasks(summary: Summary | None) -> Iterator[str]:
+    """Lay out the metrics of tasks in YAML; most runs have none."""
+    yield from map(_metrics, blocks_of(summary) if summary else ())
 
 
 def _metrics(block: MetricsBlock) -> str:

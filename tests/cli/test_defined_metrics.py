@@ -7,6 +7,7 @@ import pytest
 
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli import defined
+from tests.cli.benches import model
 from tests.cli.measured import TASK, VALUES, command, metrics_of, values_of, write
 from tests.cli.prompted import COUNTED, calls
 from tests.front_door import Cli
@@ -228,3 +229,23 @@ def test_what_a_model_replied_is_there_for_changed_rules_and_for_scorers_that_ar
         "wording": 5,
         "long": 5,
     }
+
+
+def test_a_bench_shows_the_metrics_of_its_tasks_by_model(cli: Cli, tmp_path: Path) -> None:
+    counted = """\
+      metrics:
+        - {type: mean, field: letters, name: Letters}
+        - {type: max, field: letters}
+"""
+    defined.task(tmp_path, defined.TASK + defined.SNIPPET + counted)
+    model(tmp_path / "w", "'I do not know'")
+    ran = cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--model", "w=cmd:./w", "--out", "r")
+    assert ran.status == 0, ran.stderr
+    assert "Sums: long (sums.long): metrics on sums" in ran.stdout
+    told = cli("report", "r", "--json").json["metrics"]
+    values = {(one["scorer"], one["task_model"]): values_of(one) for one in told}
+    assert values["long", "m"] == {"Letters": 7 / 6, "letters_max": 2}  # 1 3 5 7 9 11
+    assert values["long", "w"] == {"Letters": 13, "letters_max": 13}
+    assert "| Letters | w | 13.000 | 6 |" in cli("report", "r", "--format", "md").stdout
+    assert 'name="Letters" value="13.0"' in cli("report", "r", "--format", "junit").stdout
+    assert rederive(tmp_path / "r") == 0

@@ -89,6 +89,7 @@ def bench(
             quiet=shown.quiet,
             as_json=shown.as_json,
             beside=gates.to_dict(finished.gates),
+            summary=finished.summary,
         )
         ending.end(finished, folder=prepared.folder, out=place.out)
         gates.end(finished.gates)

@@ -15,6 +15,7 @@ def of_run(run: RunReport) -> None:
 def of_bench(bench: BenchReport) -> None:
     if bench.boards:
         boards = leaderboards.to_dict(bench.boards)
-        output.emit_json({**boards, **bench.noted, **gates.to_dict(bench.gates)})
+        metrics = leaderboards.metrics_in(bench.summary)
+        output.emit_json({**boards, **metrics, **bench.noted, **gates.to_dict(bench.gates)})
     else:
         of_run(bench.as_run())

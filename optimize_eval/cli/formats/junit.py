@@ -12,6 +12,6 @@ def of_run(run: RunReport) -> None:
 
 def of_bench(bench: BenchReport) -> None:
     if bench.boards:
-        output.emit_document(board_junit.render(bench.boards, bench.gates, bench.name))
+        output.emit_document(board_junit.render(bench.boards, bench.gates, bench.name, bench.summary))
     else:
         of_run(bench.as_run())

@@ -12,6 +12,8 @@ def of_run(run: RunReport) -> None:
 
 def of_bench(bench: BenchReport) -> None:
     if bench.boards:
-        output.emit_document(board_markdown.render(bench.boards, bench.gates, bench.name, bench.note))
+        output.emit_document(
+            board_markdown.render(bench.boards, bench.gates, bench.name, bench.note, bench.summary)
+        )
     else:
         of_run(bench.as_run())

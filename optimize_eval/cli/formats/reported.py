@@ -123,6 +123,12 @@ class BenchReport(Reported):
         others = {**self.boards}
         return self.judged or board_demands.recalled(self.stored, others.pop(""), others)
 
+    @cached_property
+    def summary(self) -> Summary | None:
+        """Give the summary where a task in YAML has metrics; other boards say all that there is."""
+        settings = self.stored.manifest.get("settings", {})
+        return summarise_stored(self.stored) if "tasks" in settings else None
+
     def as_run(self) -> RunReport:
         """Look at it as at a run, which it is while it has no board."""
         return RunReport(stored=self.stored, page=self.page, records=self.records, of_a_bench=self.judged)

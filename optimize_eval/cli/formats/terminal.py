@@ -28,6 +28,6 @@ def of_run(run: RunReport) -> None:
 
 def of_bench(bench: BenchReport) -> None:
     if bench.boards:
-        leaderboards.emit(bench.boards, bench.note)
+        leaderboards.emit(bench.boards, bench.note, bench.summary)
     else:
         of_run(bench.as_run())

@@ -6,7 +6,10 @@ from types import MappingProxyType
 from typing import Any
 
 from optimize_eval.cli import output
+from optimize_eval.findings import documents
 from optimize_eval.findings.board.shapes import SCHEMA, Board
+from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.reports.metrics import terminal as metrics
 from optimize_eval.reports.terminal import leaderboard
 from optimize_eval.reports.terminal.summary import head
 
@@ -19,22 +22,32 @@ def tell(
     quiet: bool,
     as_json: bool,
     beside: Mapping[str, Any] = MappingProxyType({}),
+    summary: Summary | None = None,
 ) -> None:
     """Print boards by their metrics' names, the bench's own without one, which is in `path`.
 
-    Without any only JSON has something to say on stdout; it has `beside`, too.
+    Without any only JSON has something to say on stdout; it has `beside`, too. `summary` has the metrics of
+    tasks in YAML.
     """
     if as_json:
-        output.emit_json({**to_dict(boards), "run": str(path.parent), "status": status, **beside})
+        output.emit_json(
+            {**to_dict(boards), "run": str(path.parent), "status": status, **metrics_in(summary), **beside}
+        )
     elif boards and quiet:
         verdicts = [f"{f'by {name}: ' * bool(name)}{board.verdict.text}" for name, board in boards.items()]
         output.emit("\n".join([*verdicts, str(path.parent)]))
     elif boards:
-        emit(boards)
+        emit(boards, summary=summary)
         output.say(f"the board is {path}")
 
 
-def emit(boards: Mapping[str, Board], note: str | None = None) -> None:
+def metrics_in(summary: Summary | None) -> dict[str, Any]:
+    """Give what JSON has of the metrics of tasks; most benches have none."""
+    entries = summary.metrics if summary else ()
+    return {"metrics": [documents.to_dict(one) for one in entries]} if entries else {}
+
+
+def emit(boards: Mapping[str, Board], note: str | None = None, summary: Summary | None = None) -> None:
     """Write boards for people, those of own metrics below their names, all below the run's note."""
     if note:
         output.emit("\n".join(head(output.fitted(note), output.width())))
@@ -42,6 +55,8 @@ def emit(boards: Mapping[str, Board], note: str | None = None) -> None:
         if name:
             output.emit(f"\n by {name}")
         output.emit(leaderboard.render(output.fitted(board), width=output.width()))
+    if summary and (lines := [*metrics.lines_of(output.fitted(summary), output.width(), output.paint())]):
+        output.emit("\n".join(["", *lines]))
 
 
 def to_dict(boards: Mapping[str, Board]) -> dict[str, Any]:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement
 
 from optimize_eval.findings.board.shapes import Board, ModelScores, TaskScores
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count
 from optimize_eval.reports.inert import inert_xml
 from optimize_eval.reports.junit import (
     add_case,
+    add_metrics,
     add_outcome,
     add_properties,
     add_text,
@@ -26,12 +28,18 @@ _NUMBERS = (
 )
 
 
-def render(boards: Mapping[str, Board], gates: Sequence[Gate], run: str) -> str:
+def render(
+    boards: Mapping[str, Board], gates: Sequence[Gate], run: str, summary: Summary | None = None
+) -> str:
     """Write the document: boards by their metrics' names, the bench's own without one."""
     root = begun(gates)
     for metric, board in boards.items():
         for model in board.models:
             _add_model(root, f"{model.adapter}{f'.{metric}' * bool(metric)}", model, board, run)
+    if summary and summary.metrics:
+        suite = SubElement(root, "testsuite", name="metrics")
+        for one in summary.metrics:
+            add_metrics(suite, one)
     return written(root)
 
 

@@ -8,6 +8,7 @@ from itertools import chain
 
 from optimize_eval.findings.board.shapes import Board, ModelPair, ModelScores
 from optimize_eval.findings.board.verdict import seen_from
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, number, signed
 from optimize_eval.reports.board.leads import lead
@@ -22,6 +23,7 @@ from optimize_eval.reports.markdown import (
     interval_cell,
     layout,
     listed,
+    metrics_of_tasks,
     more,
     name_cell,
     share_cell,
@@ -32,10 +34,26 @@ _MOST_ROWS = 30
 _MOST_MODELS = 8  # beside each other
 
 
-def render(boards: Mapping[str, Board], gates: Sequence[Gate], run: str, note: str | None = None) -> str:
-    """Write the comment: the run's note, then boards by their metrics' names, the bench's own without one."""
+def render(
+    boards: Mapping[str, Board],
+    gates: Sequence[Gate],
+    run: str,
+    note: str | None = None,
+    summary: Summary | None = None,
+) -> str:
+    """Write the comment: the run's note, then boards by their metrics' names, the bench's own without one.
+
+    `summary` has the metrics of tasks in YAML.
+    """
     end = f"The whole result: {inert_code(f'optimize-eval report {run}')}"
-    return "\n\n".join([*fitting(chain(head(note), _blocks(boards, gates)), LONGEST - len(end)), end])
+    return "\n\n".join(
+        [
+            *fitting(
+                chain(head(note), _blocks(boards, gates), metrics_of_tasks(summary)), LONGEST - len(end)
+            ),
+            end,
+        ]
+    )
 
 
 def _blocks(boards: Mapping[str, Board], gates: Sequence[Gate]) -> Iterator[str]:

@@ -1,8 +1,10 @@
 """The metrics of a summary as lines of tables: a table for each scorer, with what its numbers are of."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 
 from optimize_eval.findings.metrics.shape import Measured, ScorerMetrics
+from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import count, number
 from optimize_eval.frozen import frozen
@@ -63,7 +65,13 @@ def blocks_of(summary: Summary) -> list[MetricsBlock]:
     for one in summary.metrics:
         if one.split == summary.decided_on or one.evaluator not in deciding:
             found.setdefault((one.evaluator, one.split), []).append(one)
-    return [_block(entries) for entries in found.values()]
+    means = {(row.evaluator, row.candidate, row.task_model): row for row in summary.rows}
+
+    def is_known(one: ScorerMetrics) -> bool:
+        row = means.get((one.evaluator, one.candidate, one.task_model))
+        return row is not None and _is_mean(one, row)
+
+    return [_block(entries) for entries in found.values() if not all(map(is_known, entries))]
 
 
 def of_rows(one: ScorerMetrics) -> str:
@@ -85,6 +93,16 @@ def label_of(one: ScorerMetrics, among: Iterable[ScorerMetrics]) -> str:
     has_models = len({other.task_model for other in entries}) > 1
     parts = [one.candidate if has_candidates else "", (one.task_model or "") if has_models else ""]
     return " with ".join(filter(None, parts))
+
+
+def _is_mean(one: ScorerMetrics, row: Row) -> bool:
+    """Return True if all there is to tell is the mean that a table above has."""
+    table, means = one.table, row.splits[one.split].mean
+    numbers = [value for measured in table.metrics for value in measured.values.values()]
+    has_more = one.problem or one.rule_faults or table.n_excluded or any(m.problem for m in table.metrics)
+    if has_more or means is None or len(numbers) != 1 or numbers[0] is None:
+        return False
+    return math.isclose(numbers[0], means, rel_tol=1e-9)
 
 
 def _block(entries: Sequence[ScorerMetrics]) -> MetricsBlock:

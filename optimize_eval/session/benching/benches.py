@@ -30,6 +30,7 @@ from optimize_eval.session.calling import CallSpan, Finished, call, reachable, s
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
 from optimize_eval.session.opening import folder_of, opened
+from optimize_eval.session.replying.examining import examine
 from optimize_eval.session.replying.identities import identity_of, with_outputs_in
 from optimize_eval.session.rescoring import score_by
 from optimize_eval.session.settings import Handling
@@ -152,6 +153,7 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
         _drop_boards(prepared)
         called = _call(prepared, stored, host)
+        examine(stored, lambda: plan, host.say)
         summary = summarise(stored)
         board = _board(prepared, stored, include_per_example=include_per_example)
         metrics = prepared.own if board else ()

@@ -18,6 +18,7 @@ from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import Examples, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes
 from optimize_eval.session.replying.defining import THE_TASK
+from optimize_eval.session.replying.examining import kept_in
 from optimize_eval.session.replying.prompting import writing_to
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import Prepared, SweepInputs, prepare
@@ -127,7 +128,7 @@ def _prepare_models(
     plan = replace(plan, specs=writing_to(folder, plan.specs))
     paths = {source.name: source.file for source in sources}
     settings = {**benchmark.settings, "format": DIALECT}
-    kept = {**settings, "paths": stored_paths(paths, ()), **gates.kept()}
+    kept = {**settings, "paths": stored_paths(paths, ()), **kept_in(plan.specs), **gates.kept()}
     refuse_foreign(folder)
     files = tuple(task.file for task in tasks)
     return PreparedBench(
