@@ -34,7 +34,9 @@ def test_metrics_are_those_computed_by_hand_and_say_which_rows_they_are_of(cli: 
     (fault,) = told["rule_faults"]
     assert (fault["rule"], fault["count"], fault["line"]) == ("huge", 1, 3)
     assert "Answers: All fields (answers.fields): metrics on train" in ran.stdout
-    assert "4 of 6 rows count: 1 excluded (huge 1), 1 failed" in ran.stdout
+    assert (
+        "4 of 6 rows count: 1 excluded (huge 1), 1 failed; the tables of means have all of them" in ran.stdout
+    )
     assert rederive(tmp_path / "r") == 0
     assert "done" in cli("runs", ".").stdout, "what follows on the end of a session is no new session"
 
