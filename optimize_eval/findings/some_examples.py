@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optimize_eval.findings.additions import left_out_of, without
+from optimize_eval.findings.metrics import counts_as
 from optimize_eval.findings.shapes.summary import Selected, Summary
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.frozen import frozen
@@ -37,7 +38,7 @@ class SomeExamples:
         left_out = left_out_of(run)
         whole = without(run.layout, left_out)
         layout = self.cut(whole)
-        with run.ledger.of(layout).reader(run.folder / JOURNAL) as reader:
+        with run.ledger.of(layout).reader(run.folder / JOURNAL, counts_as(run)) as reader:
             changed = run.ledger.changed.intersection(layout.evaluators)
             summary = summarise(layout, reader.records, changed, left_out)
         text = f"over {self._counts(whole)} ({self.why}): {summary.verdict.text}"

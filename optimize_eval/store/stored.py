@@ -39,7 +39,7 @@ from optimize_eval.store.keys import CellName
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.ledger import OWED, Ledger, UnitTable
 from optimize_eval.store.manifest import MISSHAPEN, Manifest, NotARun, edited, layout_of
-from optimize_eval.store.view import Reader, View
+from optimize_eval.store.view import CountsAs, Reader, View
 
 
 @frozen
@@ -70,9 +70,9 @@ class StoredRun:
         return self.ledger.ledger.is_unused(evaluator)
 
     @contextmanager
-    def reader(self) -> Iterator[Reader]:
-        """Open the journal for reading the records of one cell after the other."""
-        with self.ledger.reader(self.folder / JOURNAL) as reader:
+    def reader(self, counts_as: CountsAs | None = None) -> Iterator[Reader]:
+        """Open the journal for reading the records of one cell after the other, or what they count as."""
+        with self.ledger.reader(self.folder / JOURNAL, counts_as) as reader:
             yield reader
 
     @property

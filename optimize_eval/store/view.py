@@ -44,6 +44,9 @@ class JournalRecord(TypedDict, total=False):
     crc: str
 
 
+CountsAs = Callable[[JournalRecord], JournalRecord]
+
+
 class View:
     """The newest records of a layout's units; `enter` passes on to the ledger behind it."""
 
@@ -98,14 +101,14 @@ class View:
         return self.ledger.stretch(self._numbers[number])
 
     @contextmanager
-    def reader(self, path: Path) -> Iterator["Reader"]:
-        """Open the journal for reading records by cell, in the order of units."""
+    def reader(self, path: Path, counts_as: "CountsAs | None" = None) -> Iterator["Reader"]:
+        """Open the journal for reading records by cell, in the order of units, or what these count as."""
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise _changed(path) from None
         try:
-            yield Reader(self, path, descriptor)
+            yield Reader(self, path, descriptor, counts_as)
         finally:
             os.close(descriptor)
 
@@ -141,15 +144,18 @@ def _numbers(ledger: Ledger, layout: Layout) -> Sequence[int]:
 class Reader:
     """Records of an open journal."""
 
-    def __init__(self, view: View, path: Path, descriptor: int) -> None:
+    def __init__(self, view: View, path: Path, descriptor: int, counts_as: "CountsAs | None" = None) -> None:
         self._view = view
         self._path = path
         self._descriptor = descriptor
+        self._counts_as = counts_as
 
     def records(self, cell: Cell, places: Iterable[int] | None = None) -> Iterator[tuple[int, JournalRecord]]:
         """Read the newest records of a cell's units, in their order, each with its place in the cell."""
+        counts_as = self._counts_as
         for place, line in self.lines(cell, places):
-            yield place, self._read(line, journal.decode)
+            record = self._read(line, journal.decode)
+            yield place, counts_as(record) if counts_as else record
 
     def glances(self, cell: Cell) -> Iterator[tuple[int, JournalRecord]]:
         """Read the same in less time, for numbers alone: integers beyond 64 bits come as floats."""

@@ -34,9 +34,7 @@ def test_metrics_are_those_computed_by_hand_and_say_which_rows_they_are_of(cli: 
     (fault,) = told["rule_faults"]
     assert (fault["rule"], fault["count"], fault["line"]) == ("huge", 1, 3)
     assert "Answers: All fields (answers.fields): metrics on train" in ran.stdout
-    assert (
-        "4 of 6 rows count: 1 excluded (huge 1), 1 failed; the tables of means have all of them" in ran.stdout
-    )
+    assert "4 of 6 rows count: 1 excluded (huge 1), 1 failed" in ran.stdout
     assert rederive(tmp_path / "r") == 0
     assert "done" in cli("runs", ".").stdout, "what follows on the end of a session is no new session"
 
@@ -251,3 +249,27 @@ def test_a_bench_shows_the_metrics_of_its_tasks_by_model(cli: Cli, tmp_path: Pat
     assert "| Letters | w | 13.000 | 6 |" in cli("report", "r", "--format", "md").stdout
     assert 'name="Letters" value="13.0"' in cli("report", "r", "--format", "junit").stdout
     assert rederive(tmp_path / "r") == 0
+
+
+def test_means_verdicts_and_boards_leave_out_the_rows_that_rules_do(cli: Cli, tmp_path: Path) -> None:
+    rule = """\
+  actions:
+    - key: small
+      action: exclude_from_metrics
+      filter: {op: in, expression: "{{ sample.target }}", values: [1, 3]}
+"""
+    defined.task(tmp_path, defined.TASK + rule)
+    model(tmp_path / "w", "'5' if '2 plus' in asked['prompt'] else 'no'")
+    ran = cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--model", "w=cmd:./w", "--out", "r", "--json")
+    assert ran.status == 0, ran.stderr
+    scores = {one["adapter"]: (one["overall_score"], one["tasks"][0]["total"]) for one in ran.json["models"]}
+    assert scores == {"m": (1.0, 6), "w": (0.25, 6)}, "one of the four that count"
+    assert rederive(tmp_path / "r") == 0
+    assert cli(*defined.command("--out", "s"), env=COUNTED).status == 0
+    row = cli("report", "s", "--json").json["rows"][0]["splits"]["train"]
+    assert (row["n"], row["scored"], row["skipped"]) == (4, 4, 2)
+    assert rederive(tmp_path / "s") == 0
+    told = cli("diff", "s", "s", "--json").json
+    assert {one["n_pairs"] for one in told["rows"]} == {4}
+    kept = [json.loads(line) for line in cli("report", "s", "--format", "jsonl").stdout.splitlines()]
+    assert all(one["outcome"] == "scored" for one in kept), "records stay what they are"

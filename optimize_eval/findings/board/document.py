@@ -18,6 +18,7 @@ from optimize_eval.findings.board.outcomes import CountedTask, read_outcomes, ta
 from optimize_eval.findings.board.shapes import SCHEMA, Board, ModelPair, ScoredFile
 from optimize_eval.findings.board.verdict import judge
 from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.metrics import counts_as
 from optimize_eval.findings.replies import doubts_of_models
 from optimize_eval.findings.shapes.summary import SpendingTotals
 from optimize_eval.findings.shaping import score_difference
@@ -82,7 +83,7 @@ def _models(
     with_examples: bool,
 ) -> Iterator[RankedModel]:
     layout = run.layout
-    with run.reader() as reader:
+    with run.reader(counts_as(run)) as reader:
         for model in models:
             files = {
                 split: read_outcomes(reader, cell, layout, with_records=with_examples)

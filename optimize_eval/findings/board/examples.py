@@ -12,6 +12,7 @@ from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_
 from optimize_eval.findings.board.outcomes import FileOutcomes, example_of, read_outcomes
 from optimize_eval.findings.board.shapes import Board, BoardExample, ModelScores, ScoredFile
 from optimize_eval.findings.board.stored import ANEW, is_bench_folder, load_board, load_own_board
+from optimize_eval.findings.metrics import counts_as
 from optimize_eval.store.folder import BOARDS, LEADERBOARD
 from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun, open_stored
@@ -55,7 +56,7 @@ def _with_examples(
     model: ModelScores, run: StoredRun, benched: BenchedModel, places: list[_TaskPlace]
 ) -> ModelScores:
     layout = run.layout
-    with run.reader() as reader:
+    with run.reader(counts_as(run)) as reader:
         files = {
             split: read_outcomes(reader, cell, layout, with_records=True)
             for split, cell in benched.cells.items()

@@ -12,6 +12,7 @@ from optimize_eval.findings.diff.cells import ComparedCells, OpenRun, compare_ce
 from optimize_eval.findings.diff.regressions import REGRESSIONS
 from optimize_eval.findings.diff.shapes import RUNS_SCHEMA, LowerDifference, RowDiff, RunDiff, RunOfDiff
 from optimize_eval.findings.diff.verdict import judge
+from optimize_eval.findings.metrics import counts_as
 from optimize_eval.findings.shapes.difference import Margin
 from optimize_eval.findings.shaping import margin_of, score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
@@ -24,7 +25,10 @@ def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
     """Compare two runs on disk, a before and b after; raises UsageError where they cannot be compared."""
     paired = _with_copies_joined(pair(a, b, force=force), b)
     with ExitStack() as stack:
-        sides = [OpenRun(layout=run.layout, reader=stack.enter_context(run.reader())) for run in (a, b)]
+        sides = [
+            OpenRun(layout=run.layout, reader=stack.enter_context(run.reader(counts_as(run))))
+            for run in (a, b)
+        ]
         pairs = list(paired.cells(a, b))
         may_flip = len(pairs) <= MOST_FLIPPED_PAIRS
         cells = [compare_cells(sides[0], sides[1], both, may_flip=may_flip) for both in pairs]

@@ -5,6 +5,7 @@ in the journal beside a digest of these rows, so that it is found again without 
 for others.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from hashlib import sha256
@@ -12,8 +13,8 @@ from typing import Any
 
 from optimize_eval.findings.metrics.shape import RuleFaults, Sampled
 from optimize_eval.frozen import frozen
-from optimize_eval.reading import strict_json
 from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.manifest import evaluators_of
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord, Reader
 from optimize_eval.tasks.definitions.score.kept import KeptScorer, KeptTask
@@ -66,7 +67,7 @@ class Excluded:
 def rows_in(run: StoredRun, layout: Layout, task: KeptTask, reader: Reader) -> Iterator[TaskRows]:
     """Read the rows of a task, of all candidates, models and splits."""
     names = {scorer.evaluator: scorer.key for scorer in task.scorers}
-    programs = {one["name"]: one.get("sha256") for one in run.document["evaluators"]}
+    programs = {one["name"]: one.get("sha256") for one in evaluators_of(run.manifest)}
     places: dict[tuple[str, str | None, str], dict[str, Cell]] = {}
     for cell in layout.cells:
         if cell.evaluator in names:
@@ -135,10 +136,15 @@ def _said(record: JournalRecord) -> dict[str, Any]:
 
 def _digest(about: Sequence[Any], samples: Sequence[str], rows: Sequence[TaskRow]) -> str:
     """Digest all that a rule may look at: samples, replies and scores."""
-    digest = sha256(strict_json.dumps([about, list(samples)]))
+    digest = sha256(_json([about, samples]))
     for row in rows:
         told = {
             key: [one["outcome"], one.get("output"), one.get("side_info")] for key, one in row.records.items()
         }
-        digest.update(strict_json.dumps([row.line, row.repeat, told]))
+        digest.update(_json([row.line, row.repeat, told]))
     return digest.hexdigest()
+
+
+def _json(value: Any) -> bytes:
+    """Write as the standard library does, so that anybody can digest it again."""
+    return json.dumps(value, separators=(",", ":")).encode()

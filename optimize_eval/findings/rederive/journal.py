@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from optimize_eval.findings.rederive.axes import read_axes
-from optimize_eval.findings.rederive.numerics import Labels, average
+from optimize_eval.findings.rederive.excluded import skip_excluded
+from optimize_eval.findings.rederive.numerics import Labels, average, joined
 from optimize_eval.findings.rederive.replies import told_of
 
 Values = list[float | None]  # by example
@@ -90,7 +91,7 @@ class JournaledSplit:
             *([self.sha256] if has_copies else []),
             *([self.own_clusters] if self.own_clusters else []),
         ]:
-            self.labels = _joined(self.labels, texts)
+            self.labels = joined(self.labels, texts)
 
     @property
     def copies(self) -> int:
@@ -158,10 +159,12 @@ def read(folder: Path) -> JournaledRun:
     manifest = read_axes(folder / "run.json")
     entries = [*manifest["evaluators"], *manifest["additions"]]
     calls: list[dict[str, Any]] = []
+    rules: list[dict[str, Any]] = []
     models = [one for one in manifest.get("models", ()) if not one.get("superseded")]
     records, changed, changed_models = _records(
-        folder / "journal.jsonl", entries, models, manifest.get("counts"), calls
+        folder / "journal.jsonl", entries, models, manifest.get("counts"), calls, rules
     )
+    skip_excluded(records, manifest, rules)
     changed_models.intersection_update(manifest["task_models"])
     splits = [_split(one) for one in manifest["splits"]]
     axes = (
@@ -225,6 +228,7 @@ def _records(
     models: list[dict[str, Any]],
     counts: Callable[[dict[str, Any]], bool] | None,
     calls: list[dict[str, Any]],
+    rules: list[dict[str, Any]],
 ) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str], set[str]]:
     """Give the newest record of each unit, and which evaluators and models changed; a torn line is none."""
     since = {one["name"]: one.get("since", 0) for one in entries}
@@ -239,6 +243,7 @@ def _records(
             record = json.loads(line) if line.endswith(b"\n") else {}
             axes = {key: record.get(key) for key in ("evaluator", "candidate")}
             calls += [{**axes, **call} for call in record.get("usage", ())]
+            rules += [record] if "rules" in record else []
             if "outcome" not in record:
                 told = record.get("changed", [])
                 changed.update(name for name in told if offset >= max(since.get(name, 0), sound.get(name, 0)))
@@ -281,20 +286,3 @@ def _count_replies(
     where = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
     if told := told_of(where, scored):
         run.replies.append(told)
-
-
-def _joined(labels: list[Any], texts: list[str]) -> list[Any]:
-    """Give one label to all that are linked by an equal text, however many steps away."""
-    group = {label: label for label in labels}
-
-    def head(label: Any) -> Any:
-        while group[label] != label:
-            label = group[label]
-        return label
-
-    first: dict[str, Any] = {}
-    for label, text in zip(labels, texts, strict=True):
-        other = head(first.setdefault(text, label))
-        mine = head(label)
-        group[max(mine, other)] = min(mine, other)
-    return [head(label) for label in labels]

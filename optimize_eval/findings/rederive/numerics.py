@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from itertools import accumulate
 from statistics import NormalDist
+from typing import Any
 
 Labels = Sequence[Hashable]
 Pair = tuple[float, float]
@@ -217,3 +218,20 @@ def fieller(
         return None
     root = math.sqrt(max(0.0, (gain * kept) ** 2 - a * c))
     return kept / gain, ((gain * kept - root) / a, (gain * kept + root) / a)
+
+
+def joined(labels: list[Any], texts: list[str]) -> list[Any]:
+    """Give one label to all that are linked by an equal text, however many steps away."""
+    group = {label: label for label in labels}
+
+    def head(label: Any) -> Any:
+        while group[label] != label:
+            label = group[label]
+        return label
+
+    first: dict[str, Any] = {}
+    for label, text in zip(labels, texts, strict=True):
+        other = head(first.setdefault(text, label))
+        mine = head(label)
+        group[max(mine, other)] = min(mine, other)
+    return [head(label) for label in labels]

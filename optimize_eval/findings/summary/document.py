@@ -16,7 +16,7 @@ from optimize_eval.findings.claims.duplicates import copies_in, leaked_between
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.winner import claims_of
 from optimize_eval.findings.documents import from_dict
-from optimize_eval.findings.metrics import metrics_of
+from optimize_eval.findings.metrics import counts_as, metrics_of
 from optimize_eval.findings.reasons import reason_of_lowest
 from optimize_eval.findings.replies import judges_of
 from optimize_eval.findings.scores import Scores, known, worst_places
@@ -85,7 +85,7 @@ def summarise_stored(run: StoredRun) -> Summary:
     left_out = left_out_of(run)
     layout = without(run.layout, left_out)
     changed = run.ledger.of(layout).changed
-    with run.reader() as reader:
+    with run.reader(counts_as(run)) as reader:
         summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
     spent = run.ledger.ledger.spending.to_dict()
     totals = from_dict(SpendingTotals, spent) if spent else None

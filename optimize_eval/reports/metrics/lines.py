@@ -83,9 +83,8 @@ def of_rows(one: ScorerMetrics) -> str:
         f"{table.n_failed:,} failed" if table.n_failed else "",
     ]
     others = ", ".join(filter(None, rest))
-    means = "; the tables of means have all of them" * bool(excluded)
     told = f"{table.n_scored:,} of {count(table.n_total, 'row')} count"
-    return f"{told}: {others}{means}" if others else told
+    return f"{told}: {others}" if others else told
 
 
 def label_of(one: ScorerMetrics, among: Iterable[ScorerMetrics]) -> str:

@@ -1,10 +1,9 @@
 """A task as run.json keeps it: the metrics of its scorers, and its rules, so that a report needs no YAML."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
-
-import orjson
 
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
@@ -40,7 +39,8 @@ class KeptTask:
     @property
     def digest(self) -> str:
         """Digest the rules, by which it is known which rows were examined by them."""
-        return sha256(orjson.dumps([_of_action(one) for one in self.actions])).hexdigest()
+        written = json.dumps([_of_action(one) for one in self.actions], separators=(",", ":"))
+        return sha256(written.encode()).hexdigest()
 
 
 def kept_tasks(specs: Iterable[EvaluatorSpec]) -> list[KeptTask]:
