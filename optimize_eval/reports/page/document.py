@@ -24,7 +24,15 @@ MOST = 25  # MB
 PROGRAM = (
     *("dom", "format", "data", "state"),
     *("parts/controls", "parts/marks", "parts/charts", "parts/scatter", "parts/grid", "parts/diff"),
-    *("tabs/overview", "tabs/carry", "tabs/search", "tabs/compare", "tabs/examples", "tabs/drawer"),
+    *(
+        "tabs/overview",
+        "tabs/metrics",
+        "tabs/carry",
+        "tabs/search",
+        "tabs/compare",
+        "tabs/examples",
+        "tabs/drawer",
+    ),
     *("tabs/sides", "tabs/failures", "tabs/reproduce", "tabs/bench", "tabs/diff", "tabs/boards"),
     *("header", "main", "served", "start"),
 )

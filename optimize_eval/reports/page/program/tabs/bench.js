@@ -8,13 +8,13 @@ function benchOverview(app) {
   const { data } = app;
   const boards = Object.entries(data.head.boards);
   if (!boards.length) return [verdictOf(data.summary.verdict, app), h("p", { class: "note" }, "There is no leaderboard until every call is done.")];
-  return boards.map(([metric, board]) => [
+  return [...boards.map(([metric, board]) => [
     metric && h("h2", null, "By ", said(metric)),
     verdictOf(board.verdict, app),
     modelsTable(app, board),
     heatTable(app, board),
     pairwise(app, board),
-  ]);
+  ]), metricsCards(app)];
 }
 
 function modelsTable(app, board) {

@@ -14,6 +14,7 @@ function overview(app) {
     verdictOf(data.summary.verdict, app),
     rows.length > 0 && leaderboard(app, rows),
     modelsMatrix(app),
+    metricsCards(app),
     data.head.search && searchCards(app),
     h("div", { class: "two" }, hasOthers && carryOver(app, rows), data.isWhole && worstOf(app, rows)),
   ];
