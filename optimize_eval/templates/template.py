@@ -4,6 +4,7 @@ A text without {{ is itself, and loads nothing. Names alone are put in as they a
 computed here where that is bounded, else by the host.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -17,6 +18,7 @@ if TYPE_CHECKING:  # most texts are no templates
 
 _OPENS = "{{"
 _OPENS_ANY = (_OPENS, "{%", "{#")
+_LAST_NEWLINE = re.compile(r"(\r\n|\r|\n)\Z")
 _SHORT = 1 << 18  # letters that cannot be more bytes than a text may have
 
 
@@ -44,7 +46,11 @@ def template_of(text: str) -> Template:
 
 
 def task_template_of(text: str) -> Template:
-    """Parse a text of a task, which is a template where it has blocks or comments alone, too."""
+    """Parse a text of a task, which is a template where it has blocks or comments alone, too.
+
+    As Jinja does, it drops one newline at the end: the one that `|` of YAML leaves there.
+    """
+    text = _LAST_NEWLINE.sub("", text)
     return _parsed(text) if any(mark in text for mark in _OPENS_ANY) else template_of(text)
 
 

@@ -44,6 +44,20 @@ def test_all_scorers_share_one_reply_and_what_is_added_or_changed_calls_only_wha
     assert rederive(tmp_path / "r") == 0
 
 
+def test_a_block_of_text_equals_a_reply_of_one_line(cli: Cli, tmp_path: Path) -> None:
+    block = "\n      ground_truth: |\n        {{ sample.target }}\n"
+    task(
+        tmp_path,
+        TASK.replace(
+            '{key: right, type: string_equals, ground_truth: "{{ sample.target }}"}',
+            f"key: right\n      type: string_equals{block}",
+        ),
+    )
+    told = cli(*command("--json"))
+    means = {row["evaluator"]: row["splits"]["train"]["mean"] for row in told.json["summary"]["rows"]}
+    assert means["sums.right"] == 1.0
+
+
 def test_a_task_compares_candidates_where_it_names_them(cli: Cli, tmp_path: Path) -> None:
     task(tmp_path, CANDIDATE)
     model(tmp_path / "m", "'5' if 'Add' in asked['prompt'] else 'no'")

@@ -210,6 +210,17 @@ def test_a_text_of_a_task_is_a_template_where_it_has_blocks_alone() -> None:
     assert task_template_of("{ a }").render({}) == "{ a }"
 
 
+@pytest.mark.parametrize(
+    "text", ["{{ a }}", "{% if a %}1{% endif %}", "{% for b in [a] %}{{ b }}{% endfor %}", "1"]
+)
+def test_a_text_of_a_task_loses_one_newline_at_its_end_and_a_prompt_none(text: str) -> None:
+    for end, left in (("\n", ""), ("\r\n", ""), ("\n\n", "\n"), (" ", " ")):
+        assert task_template_of(text + end).render({"a": 1}) == f"1{left}"
+    assert task_template_of("{{ a }}\n").render({"a": "1\n"}) == "1\n", "of the text, not of what is put in"
+    assert template_of("{{ a }}\n").render({"a": 1}) == "1\n"
+    assert template_of("1\n").render({}) == "1\n"
+
+
 CONVERSATION = {
     "items": [
         {"type": "message", "role": "system", "content": "Be brief."},

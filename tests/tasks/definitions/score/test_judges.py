@@ -133,7 +133,7 @@ def test_a_structured_output_is_held_to_a_schema_and_nothing_is_added(echo: Fake
     schema = body["response_format"]["json_schema"]["schema"]
     assert schema["properties"]["prediction"] == {"type": "string", "enum": ["correct", "incorrect"]}
     assert schema["required"] == ["reasoning", "prediction", "confidence"]
-    assert [one["content"] for one in body["messages"]] == ["Rate it.\n", "say: correct"]
+    assert [one["content"] for one in body["messages"]] == ["Rate it.", "say: correct"]
 
 
 def test_the_second_call_says_why_and_what_is_wanted(echo: FakeModel) -> None:
