@@ -113,12 +113,15 @@ def rendered(template: Template, fields: Mapping[str, Any]) -> str:
     """Render within the bound, or raise TemplateFault."""
     try:
         return "".join(_bounded(template.generate(dict(fields))))
-    except TemplateFault:
-        raise
-    except RecursionError:
-        raise _too_deep() from None
     except Exception as error:  # noqa: BLE001  any operation on foreign values
-        raise TemplateFault(_words_of(error)) from None
+        raise fault_of(error) from None
+
+
+def fault_of(error: Exception) -> TemplateFault:
+    """Say in a fault's words what went wrong with foreign values."""
+    if isinstance(error, TemplateFault):
+        return error
+    return _too_deep() if isinstance(error, RecursionError) else TemplateFault(_words_of(error))
 
 
 def _bounded(chunks: Iterator[str]) -> Iterator[str]:

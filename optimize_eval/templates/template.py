@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from optimize_eval.templates.fault import TemplateFault
 
 if TYPE_CHECKING:  # most texts are no templates
+    from jinja2.nodes import Node
     from jinja2.nodes import Template as Tree
 
     from optimize_eval.templates.environment import Environment
+
+_Path = tuple[str, ...]  # a field's name, and those within it
 
 _OPENS = "{{"
 _OPENS_ANY = (_OPENS, "{%", "{#")
@@ -65,7 +68,7 @@ def _parsed(text: str) -> Template:
     check_known(tree, environment)
     lines = _lines(tree)
     if (pieces := _pieces(tree)) is not None:
-        return Template(lines, partial(_joined, pieces, jinja.text_of))
+        return Template(lines, partial(_joined, pieces))
     if is_bounded(tree):
         return Template(lines, partial(jinja.rendered, jinja.compiled(environment, tree)))
     from optimize_eval.templates.hosted import render  # noqa: PLC0415  few templates have loops
@@ -93,38 +96,66 @@ def _lines(tree: "Tree") -> dict[str, int]:
     return lines
 
 
-def _pieces(tree: "Tree") -> tuple[Sequence[str], Sequence[str]] | None:
+def _pieces(tree: "Tree") -> tuple[Sequence[str], Sequence[_Path]] | None:
     """Take texts and names apart: texts stand around the names; None where there is more than these."""
-    from jinja2.nodes import Name, Output, TemplateData  # noqa: PLC0415  see above
+    from jinja2.nodes import Output, TemplateData  # noqa: PLC0415  see above
 
-    texts, names = [""], list[str]()
+    texts, paths = [""], list[_Path]()
     for output in tree.body:
         for node in output.nodes if isinstance(output, Output) else (output,):
             if isinstance(node, TemplateData):
                 texts[-1] += node.data
-            elif isinstance(node, Name) and node.name != "range":
-                names.append(node.name)
+            elif path := _path(node):
+                paths.append(path)
                 texts.append("")
             else:
                 return None
-    return texts, names
+    return texts, paths
 
 
-def _joined(pieces: tuple[Sequence[str], Sequence[str]], written: Any, fields: Mapping[str, Any]) -> str:
+def _path(node: "Node") -> _Path | None:
+    """Give the names of {{ a }} and {{ a.b.c }}."""
+    from jinja2.nodes import Getattr, Name  # noqa: PLC0415  see above
+
+    inner: list[str] = []
+    while isinstance(node, Getattr):
+        inner.append(node.attr)
+        node = node.node
+    return (node.name, *inner[::-1]) if isinstance(node, Name) and node.name != "range" else None
+
+
+def _joined(pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, Any]) -> str:
     """Put values between texts; most are texts themselves."""
-    texts, names = pieces
+    texts, paths = pieces
     parts = [*texts, *texts][: 2 * len(texts) - 1]
     parts[::2] = texts
-    try:
-        values = [fields[name] for name in names]
-    except KeyError as error:
-        name = str(error.args[0])
-        raise TemplateFault(f"there is no field {name!r}", name=name) from None
-    parts[1::2] = [value if type(value) is str else written(value) for value in values]
+    values = [_value(path, fields) for path in paths]
+    parts[1::2] = [value if type(value) is str else _written(value) for value in values]
     text = "".join(parts)
     if len(text) > _SHORT:
         _check_length(text)
     return text
+
+
+def _value(path: _Path, fields: Mapping[str, Any]) -> Any:
+    """Follow a path; what is no key of a dictionary is Jinja's to find, or to miss."""
+    try:
+        value = fields[path[0]]
+    except KeyError:
+        raise TemplateFault(f"there is no field {path[0]!r}", name=path[0], is_missing=True) from None
+    for name in path[1:]:
+        value = value[name] if type(value) is dict and name in value else _environment().getattr(value, name)
+    return value
+
+
+def _written(value: Any) -> str:
+    """Write a value that is no text."""
+    from optimize_eval.templates.environment import fault_of, text_of  # noqa: PLC0415  see above
+
+    try:
+        return text_of(value)
+    except Exception as error:  # noqa: BLE001  values are foreign
+        raise fault_of(error) from None
 
 
 def _check_length(text: str) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from tests.benchmarks import (
     data,
+    defined_run,
     endpoint,
     judge,
     kept_alive,
@@ -53,6 +54,7 @@ ROWS: Sequence[Measure] = (
     task_run.bench_cpu_per_task,
     task_run.bench_memory_growth,
     prompt_run.own_cpu_per_row,
+    defined_run.own_cpu_per_sample,
     search_run.own_cpu_per_evaluation,
     search_run.growth,
     whole_run.peers,

@@ -205,6 +205,26 @@ def test_filters_that_go_once_through_their_fields_are_applied_in_our_process() 
         assert not template_of(f"{{{{ {expression} }}}}").is_bounded, expression
 
 
+DEEP: dict[str, Any] = {}
+for _ in range(2000):
+    DEEP = {"d": DEEP}
+FOREIGN = {"sample": {"text": "t", "none": None, "deep": DEEP, "long": 10**5000, "items": [1], "n": 1.5}}
+
+
+PATHS = "n items none nope nope.x none.x text.upper text.__class__ __class__ keys deep long n.real"
+
+
+@pytest.mark.parametrize("path", PATHS.split())
+def test_a_path_of_names_gives_what_jinja_gives(path: str) -> None:
+    def said(text: str) -> str:
+        try:
+            return task_template_of(text).render(FOREIGN)
+        except TemplateFault as fault:
+            return f"{fault.reason} {fault.is_missing}"
+
+    assert said(f"a {{{{ sample.{path} }}}}") == said(f"a {{{{ sample.{path} }}}}{{% if 0 %}}{{% endif %}}")
+
+
 def test_a_text_of_a_task_is_a_template_where_it_has_blocks_alone() -> None:
     assert task_template_of("{% if a %}x{% endif %}{# why #}").render({"a": 1}) == "x"
     assert task_template_of("{ a }").render({}) == "{ a }"

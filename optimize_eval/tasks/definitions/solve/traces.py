@@ -14,7 +14,7 @@ from optimize_eval.retrying import GivenUp
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.definitions.solve.trace import Trace
 
-_MOST = 2048
+_MOST = 1 << 14
 _MOST_LETTERS = 1 << 25  # in messages
 _BESIDE = 1000  # letters that a trace has beside its messages, or so
 
