@@ -136,9 +136,9 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     return f"**{where}: {split}**{how}\n\n{table}{more(len(rows) - len(shown), 'candidate')}"
 
 
-def metrics_of_tasks(summary: Summary | None) -> Iterator[str]:
+def metrics_of_tasks(summary: Summary | None, *, is_bench: bool = False) -> Iterator[str]:
     """Lay out the metrics of tasks in YAML; most runs have none."""
-    yield from map(_metrics, blocks_of(summary) if summary else ())
+    yield from map(_metrics, blocks_of(summary, is_bench=is_bench) if summary else ())
 
 
 def _metrics(block: MetricsBlock) -> str:
@@ -148,7 +148,12 @@ def _metrics(block: MetricsBlock) -> str:
     title = f"**{inert_markdown(block.title, SENTENCE)}**"
     table = layout({"metric": [name_cell(line.name) for line in lines], **cells}) if lines else ""
     rest = more(len(block.lines) - len(lines), "number")
-    return "\n\n".join(filter(None, (title, table + rest, listed(("·", one) for one in block.remarks))))
+    return "\n\n".join(
+        filter(
+            None,
+            (title, table + rest, "\n".join(f"- {inert_markdown(one, SENTENCE)}" for one in block.remarks)),
+        )
+    )
 
 
 def more(many: int, what: str) -> str:

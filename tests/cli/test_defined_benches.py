@@ -32,6 +32,7 @@ def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_
     assert done.status == 0, done.stderr
     board = board_in(tmp_path / "r")
     assert [(one["adapter"], one["overall_score"]) for one in board["models"]] == [("m", 1.0), ("w", 0.0)]
+    assert "Sums: right (sums.right): metrics on sums" in done.stdout, "what the board does not have"
     assert calls(tmp_path) == 2 * SAMPLES
     (tmp_path / "sums.yaml").write_text(TASK + SNIPPET)
     again = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)

@@ -55,7 +55,12 @@ def emit(boards: Mapping[str, Board], note: str | None = None, summary: Summary 
         if name:
             output.emit(f"\n by {name}")
         output.emit(leaderboard.render(output.fitted(board), width=output.width()))
-    if summary and (lines := [*metrics.lines_of(output.fitted(summary), output.width(), output.paint())]):
+    shown = (
+        metrics.lines_of(output.fitted(summary), output.width(), output.paint(), is_bench=True)
+        if summary
+        else ()
+    )
+    if lines := [*shown]:
         output.emit("\n".join(["", *lines]))
 
 

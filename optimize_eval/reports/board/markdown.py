@@ -49,7 +49,8 @@ def render(
     return "\n\n".join(
         [
             *fitting(
-                chain(head(note), _blocks(boards, gates), metrics_of_tasks(summary)), LONGEST - len(end)
+                chain(head(note), _blocks(boards, gates), metrics_of_tasks(summary, is_bench=True)),
+                LONGEST - len(end),
             ),
             end,
         ]

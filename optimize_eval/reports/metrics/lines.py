@@ -58,8 +58,11 @@ class MetricsBlock:
                 yield name, [f"{one:,}" for one in counts]
 
 
-def blocks_of(summary: Summary) -> list[MetricsBlock]:
-    """Lay out the metrics of the split that decides; of a scorer that is for others, of these."""
+def blocks_of(summary: Summary, *, is_bench: bool = False) -> list[MetricsBlock]:
+    """Lay out the metrics of the split that decides; of a scorer that is for others, of these.
+
+    A run's tables have the means of all scorers; a bench's board has those of the first of each task.
+    """
     found: dict[tuple[str, str], list[ScorerMetrics]] = {}
     deciding = {one.evaluator for one in summary.metrics if one.split == summary.decided_on}
     for one in summary.metrics:
@@ -67,7 +70,11 @@ def blocks_of(summary: Summary) -> list[MetricsBlock]:
             found.setdefault((one.evaluator, one.split), []).append(one)
     means = {(row.evaluator, row.candidate, row.task_model): row for row in summary.rows}
 
+    first = {one.task: one.evaluator for one in reversed(summary.metrics)}
+
     def is_known(one: ScorerMetrics) -> bool:
+        if is_bench and one.evaluator != first[one.task]:
+            return False
         row = means.get((one.evaluator, one.candidate, one.task_model))
         return row is not None and _is_mean(one, row)
 
@@ -134,7 +141,7 @@ def _lines(one: ScorerMetrics, who: str) -> Iterator[MetricLine]:
 def _remarks(one: ScorerMetrics, who: str) -> Iterator[str]:
     about = f"{who}: " if who else ""
     table = one.table
-    if who or table.n_excluded or table.n_failed:
+    if table.n_excluded or table.n_failed:
         yield about + of_rows(one)
     if one.problem:
         yield about + one.problem

@@ -12,9 +12,9 @@ from optimize_eval.reports.terminal.table import Column, layout_table
 _MOST = 30  # numbers of a scorer
 
 
-def lines_of(summary: Summary, width: int, paint: Paint) -> Iterator[str]:
+def lines_of(summary: Summary, width: int, paint: Paint, *, is_bench: bool = False) -> Iterator[str]:
     """Lay out the metrics of a run's tasks; nothing for most runs."""
-    for block in blocks_of(summary):
+    for block in blocks_of(summary, is_bench=is_bench):
         yield from _table(block, width, paint)
 
 
