@@ -58,7 +58,7 @@ class Demands:
         if self.metrics:
             from optimize_eval.findings.metrics.gates import metric_gates  # noqa: PLC0415
 
-            found += metric_gates(summary, self.metrics)
+            found += metric_gates(summary.metrics, summary.decided_on, self.metrics)
         if self.before:
             added = {one["name"] for one in additions_of(self.before.manifest)}
             found += regression_gates(compare_runs(self.before, run, force=False), added)
@@ -92,20 +92,20 @@ def read_demands(
         check_comparable(before, manifest, folder)
     if before and is_before_calls:
         check_can_decide(before.layout, layout if margins is None else replace(layout, margins=margins))
-    metrics = _of_metrics(fail_under or (), manifest, layout)
+    metrics = metric_bounds(fail_under or (), manifest.get("settings", {}), layout)
     bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in metrics)
     return Demands(bounds=bounds, metrics=tuple(metrics.values()), max_gap=max_gap, before=before)
 
 
-def _of_metrics(texts: Sequence[str], manifest: Manifest, layout: Layout) -> "dict[str, MetricBound]":
+def metric_bounds(
+    texts: Sequence[str], settings: Mapping[str, Any], layout: Layout
+) -> "dict[str, MetricBound]":
     """Find the bounds that are of metrics, which only tasks in YAML have."""
-    settings = manifest.get("settings", {})
     if "tasks" not in settings:
         return {}
-    from optimize_eval.findings.metrics.gates import metric_bound  # noqa: PLC0415  see Demands
+    from optimize_eval.findings.metrics.gates import bounds_in  # noqa: PLC0415  see Demands
 
-    found = {text: metric_bound(text, settings, layout) for text in texts}
-    return {text: bound for text, bound in found.items() if bound}
+    return bounds_in(texts, settings, layout)
 
 
 def margins_of(texts: Sequence[str] | None, layout: Layout) -> dict[str, float]:

@@ -20,6 +20,7 @@ from optimize_eval.store.layout import Layout
 
 OWED, SCORED, FAILED, SKIPPED = range(4)
 
+_OF_A_ROW = 2  # line and repeat
 _FORMER = -1  # a record that does not count any more
 _NONE: dict[str, Any] = {}
 _NAMES = frozenset({"model", "evaluator", "candidate", "of", "output"})
@@ -208,7 +209,11 @@ def is_computed(note: Mapping[str, Any]) -> bool:
     """Return True if a line is of what code made of rows, and is as it was written."""
     match note:
         case {"rules": str(), "rows": str(), "excluded_by": dict(excluded)}:
-            return all(isinstance(places, list) for places in excluded.values())
+            listed = [places for places in excluded.values() if isinstance(places, list)]
+            is_whole = all(
+                isinstance(one, list) and len(one) == _OF_A_ROW for places in listed for one in places
+            )
+            return is_whole and len(listed) == len(excluded)
         case {"metric": str(), "snippet": str(), "rows": str()}:
             return "error" in note or "value" in note
     return False

@@ -247,6 +247,9 @@ def test_a_bench_shows_the_metrics_of_its_tasks_by_model(cli: Cli, tmp_path: Pat
     assert values["long", "m"] == {"Letters": 7 / 6, "letters_max": 2}  # 1 3 5 7 9 11
     assert values["long", "w"] == {"Letters": 13, "letters_max": 13}
     assert "| Letters | w | 13.000 | 6 |" in cli("report", "r", "--format", "md").stdout
+    gate = cli("report", "r", "--fail-under", "sums.long.letters_max=10", "--fail-under", "m=0.5", "--json")
+    assert (gate.status, [one["met"] for one in gate.json["gates"]]) == (1, [True, False, True])
+    assert "sums.long.letters_max on the prompt with m, sums: 2 (6 rows) is below 10" in gate.stderr
     assert 'name="Letters" value="13.0"' in cli("report", "r", "--format", "junit").stdout
     assert rederive(tmp_path / "r") == 0
 

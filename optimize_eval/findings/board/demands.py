@@ -1,12 +1,13 @@
 """What a leaderboard has to reach, as options say; what runs have to, and how it is kept: demands."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.findings.demands import GateOptions
+from optimize_eval.findings.demands import GateOptions, metric_bounds
+from optimize_eval.findings.metrics import metrics_of
 from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import LEADERBOARD, MANIFEST
 from optimize_eval.store.stored import StoredRun
@@ -14,6 +15,7 @@ from optimize_eval.store.stored import StoredRun
 if TYPE_CHECKING:
     from optimize_eval.findings.board.gates import BoardBound
     from optimize_eval.findings.board.shapes import Board, ModelScores
+    from optimize_eval.findings.metrics.gates import MetricBound
     from optimize_eval.findings.summary.gates import Gate
 
 _NONE: "Mapping[str, Board]" = MappingProxyType({})
@@ -24,6 +26,7 @@ class BoardDemands:
     """What a leaderboard has to reach."""
 
     bounds: "tuple[BoardBound, ...]" = ()
+    metrics: "tuple[MetricBound, ...]" = ()  # of tasks in YAML
     before: "Board | None" = None
     against: str = ""
 
@@ -47,9 +50,16 @@ class BoardDemands:
 
 
 def read_demands(
-    expected: "Board", fail_under: Sequence[str] | None, against: str | None, metrics: Sequence[str] = ()
+    expected: "Board",
+    fail_under: Sequence[str] | None,
+    against: str | None,
+    metrics: Sequence[str] = (),
+    known: "Mapping[str, MetricBound]" = MappingProxyType({}),
 ) -> BoardDemands:
-    """Read the demands, which must fit a board, of which no more has to be known than its names."""
+    """Read the demands, which must fit a board, of which no more has to be known than its names.
+
+    `known` are those that are of metrics of tasks in YAML, by their texts.
+    """
     if not fail_under and against is None:
         return BoardDemands()
     from optimize_eval.findings.board.comparable import by_name  # noqa: PLC0415  see BoardDemands
@@ -59,17 +69,22 @@ def read_demands(
 
     models = [*_models(expected, dict.fromkeys(metrics, expected))]
     tasks = [*by_name(expected.models[0].tasks)]
-    bounds = tuple(parse_bound(text, models, tasks) for text in fail_under or ())
+    bounds = tuple(parse_bound(text, models, tasks) for text in fail_under or () if text not in known)
     if against is None:
-        return BoardDemands(bounds=bounds)
+        return BoardDemands(bounds=bounds, metrics=tuple(known.values()))
     before = load_with_examples(place_of(against))
     check_comparable(before, expected)
-    return BoardDemands(bounds=bounds, before=before, against=against)
+    return BoardDemands(bounds=bounds, metrics=tuple(known.values()), before=before, against=against)
 
 
-def read_before_calls(expected: "Board", options: GateOptions, metrics: Sequence[str]) -> BoardDemands:
+def read_before_calls(
+    expected: "Board",
+    options: GateOptions,
+    metrics: Sequence[str],
+    known: "Mapping[str, MetricBound]" = MappingProxyType({}),
+) -> BoardDemands:
     """Read the demands, and refuse those that cannot be decided."""
-    wanted = read_demands(expected, options.fail_under, options.no_regression_against, metrics)
+    wanted = read_demands(expected, options.fail_under, options.no_regression_against, metrics, known)
     if wanted.before:
         from optimize_eval.findings.board.gates import check_can_decide  # noqa: PLC0415  see BoardDemands
 
@@ -87,7 +102,16 @@ def judged(
         return _incomplete(stored)
     from optimize_eval.findings.board.examples import with_examples  # noqa: PLC0415  see BoardDemands
 
-    return wanted.judge(with_examples(board, stored) if wanted.before else board, others)
+    judged = wanted.judge(with_examples(board, stored) if wanted.before else board, others)
+    return (*judged, *_of_metrics(wanted, stored))
+
+
+def _of_metrics(wanted: BoardDemands, stored: StoredRun) -> "Iterator[Gate]":
+    if wanted.metrics:
+        from optimize_eval.findings.metrics.gates import metric_gates  # noqa: PLC0415  see BoardDemands
+
+        layout = stored.layout
+        yield from metric_gates(metrics_of(stored, layout), layout.deciding, wanted.metrics)
 
 
 def judged_by_options(
@@ -100,7 +124,9 @@ def judged_by_options(
     """Hold a bench on disk against the gates of a command."""
     if board is None:
         return _incomplete(stored) if fail_under or against is not None else ()
-    return judged(read_demands(board, fail_under, against, [*others]), stored, board, others)
+    settings = stored.manifest.get("settings", {})
+    known = metric_bounds(fail_under or (), settings, stored.layout)
+    return judged(read_demands(board, fail_under, against, [*others], known), stored, board, others)
 
 
 def recalled(stored: StoredRun, board: "Board", others: "Mapping[str, Board]") -> "tuple[Gate, ...]":

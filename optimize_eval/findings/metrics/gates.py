@@ -9,7 +9,6 @@ from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.metrics.shape import ScorerMetrics
-from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
 from optimize_eval.findings.wording import count, number
 from optimize_eval.frozen import frozen
@@ -44,12 +43,21 @@ def metric_bound(text: str, settings: Mapping[str, Any], layout: Layout) -> Metr
     return None
 
 
-def metric_gates(summary: Summary, bounds: Sequence[MetricBound]) -> Iterator[Gate]:
-    """Hold the metrics of a summary against bounds, on the split that decides."""
+def bounds_in(texts: Sequence[str], settings: Mapping[str, Any], layout: Layout) -> dict[str, MetricBound]:
+    """Find the bounds that are of metrics, by their texts."""
+    found = {text: metric_bound(text, settings, layout) for text in texts}
+    return {text: bound for text, bound in found.items() if bound}
+
+
+def metric_gates(
+    metrics: Sequence[ScorerMetrics], decided_on: str, bounds: Sequence[MetricBound]
+) -> Iterator[Gate]:
+    """Hold metrics against bounds, on the split that decides; of a scorer that is for others, on these."""
     for bound in bounds:
-        rows = [one for one in summary.metrics if _concerns(bound, one, summary.decided_on)]
+        rows = [one for one in metrics if _concerns(bound, one)]
+        rows = [one for one in rows if one.split == decided_on] or rows
         if not rows:
-            where = f"{bound.evaluator}.{bound.metric}, {summary.decided_on}"
+            where = f"{bound.evaluator}.{bound.metric}, {decided_on}"
             yield _gate(where, None, "its value cannot be known", bound.least)
         for one in rows:
             value, what = _value(one, bound.metric)
@@ -93,8 +101,8 @@ def _where(one: ScorerMetrics, metric: str) -> str:
     return f"{one.evaluator}.{metric} on {one.candidate}{model}, {one.split}"
 
 
-def _concerns(bound: MetricBound, one: ScorerMetrics, split: str) -> bool:
-    return (one.evaluator, one.split) == (bound.evaluator, split) and bound.candidate in {None, one.candidate}
+def _concerns(bound: MetricBound, one: ScorerMetrics) -> bool:
+    return one.evaluator == bound.evaluator and bound.candidate in {None, one.candidate}
 
 
 def _apart(name: str, candidates: Sequence[str]) -> tuple[str, str | None]:

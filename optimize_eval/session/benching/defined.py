@@ -9,7 +9,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.demands import read_before_calls
 from optimize_eval.findings.board.document import expected_board
-from optimize_eval.findings.demands import NO_GATES, GateOptions
+from optimize_eval.findings.demands import NO_GATES, GateOptions, metric_bounds
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import look_at
 from optimize_eval.session.benching.benches import PreparedBench, bench_plan, prepare_bench
@@ -139,7 +139,9 @@ def _prepare_models(
         manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH),
         handling=handling,
         settings=settings,
-        demands=read_before_calls(expected_board(files, plan.layout), gates, []),
+        demands=read_before_calls(
+            expected_board(files, plan.layout), gates, [], metric_bounds(gates.fail_under, kept, plan.layout)
+        ),
     )
 
 
