@@ -55,7 +55,7 @@ def read(path: str | Path, cap: Cap) -> bytes:
     try:
         return load(path, cap)
     except FileNotFoundError:
-        reason = f"no such file{_nearest(Path(path))}"
+        reason = f"no such file{nearest(Path(path))}"
     except Refused as error:
         reason = error.reason
     except ValueError:
@@ -116,9 +116,10 @@ def _too_large(cap: Cap) -> Refused:
     return Refused(f"this is larger than {most}, the most for {cap.what}: {cap.advice}")
 
 
-def _nearest(path: Path) -> str:
+def nearest(path: Path) -> str:
+    """Ask for the name beside it that is most like one that is not there."""
     try:
-        names = [entry.name for entry in path.parent.iterdir()]
+        names = [entry.name for entry in path.parent.iterdir() if entry.name != path.name]
     except OSError:
         return f", nor a folder {path.parent}"
     close = get_close_matches(path.name, names, n=1)

@@ -20,6 +20,7 @@ from optimize_eval.templates.filters import FILTERS
 
 MOST = 1 << 20  # bytes of a rendered text
 
+_FUNCTIONS = ("cycler", "dict", "joiner", "namespace", "range")
 _DEEPEST = 100  # Python's compiler, too, takes few brackets in brackets, and long for them
 _MOST_NODES = 20_000
 
@@ -56,7 +57,7 @@ class Environment(SandboxedEnvironment):
 
 
 def made() -> Environment:
-    """Make the environment; `range` is all that there is besides fields."""
+    """Make the environment; a few functions are all that there is besides fields."""
     environment = Environment(
         undefined=_Missing,
         finalize=_written,
@@ -64,7 +65,7 @@ def made() -> Environment:
         autoescape=False,
         extensions=["jinja2.ext.do", "jinja2.ext.loopcontrols"],
     )
-    environment.globals = {"range": environment.globals["range"]}
+    environment.globals = {name: environment.globals[name] for name in _FUNCTIONS}
     environment.filters |= FILTERS
     environment.filters["tojson"] = environment.filters["json"] = _json
     return environment

@@ -19,9 +19,12 @@ if TYPE_CHECKING:  # most texts are no templates
 
 _Path = tuple[str, ...]  # a field's name, and those within it
 
+_OF_MACROS = frozenset({"caller", "kwargs", "varargs"})
 _OPENS = "{{"
+_OPENS_CODE = re.compile(r"\{[{%]")
 _OPENS_ANY = (_OPENS, "{%", "{#")
 _LAST_NEWLINE = re.compile(r"(\r\n|\r|\n)\Z")
+_MOST_CODE = 50_000  # letters between braces, which take Jinja more than half a second to read
 _SHORT = 1 << 18  # letters that cannot be more bytes than a text may have
 
 
@@ -60,9 +63,9 @@ def task_template_of(text: str) -> Template:
 def _parsed(text: str) -> Template:
     from optimize_eval.templates import environment as jinja  # noqa: PLC0415  see above
     from optimize_eval.templates.bounded import is_bounded  # noqa: PLC0415
-    from optimize_eval.templates.known import check_known, check_length  # noqa: PLC0415
+    from optimize_eval.templates.known import check_known  # noqa: PLC0415
 
-    check_length(text)
+    _check_code(text)
     environment = _environment()
     tree = jinja.parsed(environment, text)
     check_known(tree, environment)
@@ -76,6 +79,22 @@ def _parsed(text: str) -> Template:
     return Template(lines, lambda fields: render(text, fields, lines), is_bounded=False)
 
 
+def code_length(text: str) -> int:
+    """Count the letters between braces, which take Jinja long to read."""
+    return sum(map(_code_of, _OPENS_CODE.split(text)[1:]))
+
+
+def _code_of(part: str) -> int:
+    """Count the letters before the braces that close."""
+    ends = [end for end in (part.find("}}"), part.find("%}")) if end >= 0]
+    return min(ends, default=len(part)) + len("{{}}")
+
+
+def _check_code(text: str) -> None:
+    if code_length(text) > _MOST_CODE:
+        raise TemplateFault(f"it has more than {_MOST_CODE:,} letters between braces")
+
+
 @cache
 def _environment() -> "Environment":
     from optimize_eval.templates.environment import made  # noqa: PLC0415  see above
@@ -85,15 +104,43 @@ def _environment() -> "Environment":
 
 def _lines(tree: "Tree") -> dict[str, int]:
     """Find what a template takes from outside; jinja's own way to find it would work out its constants."""
-    from jinja2.nodes import Name  # noqa: PLC0415  see above
+    from jinja2.nodes import Call, Macro, Name  # noqa: PLC0415  see above
 
-    names = list(tree.find_all(Name))
-    inner = {node.name for node in names if node.ctx != "load"} | _environment().globals.keys() | {"loop"}
+    functions = _environment().globals
+    called = {node.node for node in tree.find_all(Call)}
+    names = [one for one in tree.find_all(Name) if one.name not in functions or one not in called]
+    macros = {node.name for node in tree.find_all(Macro)}
+    inner = {node.name for node in names if node.ctx != "load"} | macros | {"loop"}
+    inner |= _OF_MACROS if macros else frozenset()
     lines: dict[str, int] = {}
     for node in names:
         if node.name not in inner:
             lines.setdefault(node.name, node.lineno)
     return lines
+
+
+def paths_within(text: str, name: str) -> list[tuple[str, ...]]:
+    """List what a text that can be parsed names within a field, as far as that is written out: a.b["c"]."""
+    from jinja2.nodes import Getattr, Getitem  # noqa: PLC0415  see above
+
+    if name not in text or not any(mark in text for mark in _OPENS_ANY):
+        return []
+    found = _environment().parse(text).find_all((Getattr, Getitem))
+    paths = [path for node in found if (path := _path_of(node)) and path[0] == name]
+    return [path[1:] for path in paths if len(path) > 1]
+
+
+def _path_of(node: Any) -> tuple[str, ...]:
+    """Give the names on the way to a value, none where one of them is computed."""
+    from jinja2.nodes import Const, Getattr, Getitem, Name  # noqa: PLC0415  see above
+
+    match node:
+        case Name(name=name):
+            return (name,)
+        case Getattr(node=within, attr=name) | Getitem(node=within, arg=Const(value=str() as name)):
+            within_path = _path_of(within)
+            return (*within_path, name) if within_path else ()
+    return ()
 
 
 def _pieces(tree: "Tree") -> tuple[Sequence[str], Sequence[_Path]] | None:
@@ -121,7 +168,7 @@ def _path(node: "Node") -> _Path | None:
     while isinstance(node, Getattr):
         inner.append(node.attr)
         node = node.node
-    return (node.name, *inner[::-1]) if isinstance(node, Name) and node.name != "range" else None
+    return (node.name, *inner[::-1]) if isinstance(node, Name) else None
 
 
 def _joined(pieces: tuple[Sequence[str], Sequence[_Path]], fields: Mapping[str, Any]) -> str:

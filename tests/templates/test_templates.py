@@ -63,6 +63,11 @@ def test_ways_to_render_write_a_value_alike(value: Any) -> None:
         ("{{ t.split('d') | join('-') }}", "a-a"),
         ("{{ l }} {{ m }} {{ yes }}", '["x", "y"] {"items": 3} true'),
         ("{{ 3 * 7 }}", "21"),
+        (
+            "{% set n = namespace(x=0) %}{% for _ in l %}{% set n.x = n.x + 1 %}{% endfor %}{{ n.x }}{{ t }}",
+            "2ada",
+        ),
+        ("{% macro show(one) %}<{{ one }}>{% endmacro %}{{ show(t) }}{{ dict(a=1) }}", '<ada>{"a": 1}'),
         ("{{ '{{' }}", "{{"),
     ],
 )

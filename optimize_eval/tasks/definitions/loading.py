@@ -27,7 +27,7 @@ from optimize_eval.tasks.definitions.read.unfinished import check_unfinished
 from optimize_eval.tasks.definitions.task import TaskDefinition
 
 _CAP = files.Cap("a task file", 16 << 20, "check the path")
-_TOO_LARGE = "this is larger than 1 MiB, the most for a task: what is long belongs into a dataset"
+_TOO_LARGE = "this is larger than 1 MiB, the most for a task: what is long belongs in a dataset"
 
 
 @frozen
@@ -43,10 +43,10 @@ def check_task(path: str, *, evaluator_keys: Keys | None = None) -> Checked:
     """Check a task file without values for its parameters: what is to come is no problem."""
     context = Context(evaluator_keys=evaluator_keys)
     values, _ = _read(path, None, context)
-    key = values.get("key")
+    key, wrong = values.get("key"), {one.field for one in context.problems}
     return Checked(
         problems=_in_order(path, context.problems),
-        notes=_in_order(path, context.notes),
+        notes=[one for one in _in_order(path, context.notes) if one.field not in wrong],
         key=key if isinstance(key, str) and not context.problems else "",
     )
 
@@ -74,7 +74,8 @@ def _read(
         return {}, {}
     if root.node.kind is not Kind.MAPPING:
         if root.node.kind is not Kind.UNKNOWN:
-            reason = f"a task is a mapping with key, display_name, description, definition: {root.node.kind}"
+            wanted = "a task: a mapping with key, display_name, description, definition"
+            reason = f"must be {wanted}, this is {root.node.kind}"
             context.wrong(Rule.BAD_TYPE, "", root.mark, reason)
         return {}, {}
     check_unfinished(root, context)

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from optimize_eval.checks import Keys
 from optimize_eval.errors import Problem
-from optimize_eval.tasks.definitions.fields.nodes import Mark
+from optimize_eval.tasks.definitions.fields.nodes import Kind, Mark
 
 
 class Rule(StrEnum):
@@ -32,7 +32,10 @@ _SHOWN = 20
 
 
 class NotKnown:
-    """Stands for a value that is wrong, or that a parameter will have."""
+    """Stands for a value that is wrong, or that a parameter will have; what that may be, if known."""
+
+    def __init__(self, may_be: Collection[Kind] = ()) -> None:
+        self.may_be = may_be
 
     def __repr__(self) -> str:
         return "NOT_KNOWN"
@@ -49,6 +52,8 @@ class Context:
     notes: list[Problem] = field(default_factory=list)
     has_output: bool = False  # a solver gives scorers something to score
     placeholders: Collection[str] = ()  # names that stand in templates for parameters without values
+    room: int = 1 << 20  # letters that parameters may put in, all in all
+    room_for_code: int = 50_000  # letters between braces, which templates may have, all in all
     evaluator_keys: Keys | None = None  # of a sweep file's [[evaluator]]; None: they are not checked
 
     def wrong(self, rule: Rule, path: str, mark: Mark, reason: str) -> None:

@@ -9,18 +9,32 @@ from optimize_eval.tasks.definitions.fields.entities import Entity, field
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
 from optimize_eval.tasks.definitions.fields.templates import ACTION
 from optimize_eval.tasks.definitions.fields.templates import Template as TemplateOf
-from optimize_eval.tasks.definitions.fields.values import Key, ListOf, OneOf, Scalar, What, bad_type, text_of
+from optimize_eval.tasks.definitions.fields.values import (
+    Choice,
+    Key,
+    ListOf,
+    Number,
+    OneOf,
+    Scalar,
+    What,
+    bad_type,
+    text_of,
+)
 
-COMPARISONS = ("equals", "not_equals", "greater_than", "less_than", "greater_or_equal", "less_or_equal")
+_EQUALITIES = ("equals", "not_equals")
+_ORDERS = ("greater_than", "less_than", "greater_or_equal", "less_or_equal")
+COMPARISONS = (*_EQUALITIES, *_ORDERS)
 MEMBERSHIPS = ("in", "not_in")
 UNARIES = ("exists", "not_exists", "is_true", "is_false")
+_ORDERED = Choice(text=Number(), other=Scalar())
 OPERATORS = (*COMPARISONS, *MEMBERSHIPS, *UNARIES)
 
 
 def _entities(expression: What) -> Mapping[Sequence[str], Entity]:
     common = (field("op", OneOf(choices=OPERATORS)), field("expression", expression))
     return {
-        COMPARISONS: Entity(noun="a comparison", fields=(*common, field("value", Scalar()))),
+        _EQUALITIES: Entity(noun="a comparison", fields=(*common, field("value", Scalar()))),
+        _ORDERS: Entity(noun="a comparison", fields=(*common, field("value", _ORDERED))),
         MEMBERSHIPS: Entity(noun="a membership", fields=(*common, field("values", ListOf(what=Scalar())))),
         UNARIES: Entity(noun="a filter of a value alone", fields=common),
     }

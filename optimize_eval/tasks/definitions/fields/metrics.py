@@ -73,7 +73,10 @@ def check_metrics(metrics: Sequence[Any], fields: Sequence[str], spot: Spot, con
             _check_fields(metric, fields, item, context)
         for result in _results(metric):
             if result in results:
-                reason = f"{results[result]} has the result {result!r} already: give this one another name"
+                advice = (
+                    "give this one another name" if "name" in metric else "give one of them its own scorer"
+                )
+                reason = f"{results[result]} has the result {result!r} already: {advice}"
                 context.wrong(Rule.BAD_VALUE, _path_of_name(metric, item), item.mark, reason)
                 break
             results[result] = item.path

@@ -56,10 +56,11 @@ _LABEL = Text(least=1)
 def _metrics(values: dict[str, Any], spot: Spot, context: Context) -> None:
     metrics, child = values.get("metrics"), spot.child("metrics")
     if isinstance(metrics, list) and child:
-        check_metrics(metrics, _emitted(values), child, context)
+        check_metrics(metrics, emitted(values), child, context)
 
 
-def _emitted(values: Mapping[str, Any]) -> Sequence[str]:
+def emitted(values: Mapping[str, Any]) -> Sequence[str]:
+    """List the fields that a scorer gives; empty where that is not known."""
     if values["type"] == "rag_checker":
         computed = values["scores_to_compute"]
         is_known = computed is not NOT_KNOWN and not any(one is NOT_KNOWN for one in computed or ())

@@ -3,6 +3,7 @@
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
 from optimize_eval.frozen import frozen
 from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, NotKnown, Rule
@@ -38,7 +39,10 @@ class Snippet:
         wanted = " or ".join(f"{self.function}({', '.join(way)})" for way in ways)
         kind = "async def" if self.is_async else "def"
         if not _is_named(tree, self.function):
-            context.wrong(Rule.BAD_SNIPPET, spot.path, spot.mark, f"must define {kind} {wanted}")
+            defined = [one.name for one in tree.body if isinstance(one, Function)]
+            close = get_close_matches(self.function, defined, n=1)
+            beside = f", this defines {close[0]}" if close else ""
+            context.wrong(Rule.BAD_SNIPPET, spot.path, spot.mark, f"must define {kind} {wanted}{beside}")
         for found in _functions(tree, self.function):
             mark = _at(spot, found.lineno, found.col_offset + 1)
             if not any(_takes(found.args, len(way)) for way in ways):

@@ -8,6 +8,7 @@ from optimize_eval.tasks.definitions.fields.entities import Anything, ByType, En
 from optimize_eval.tasks.definitions.fields.filters import ACTION_RULE
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
 from optimize_eval.tasks.definitions.fields.scorers import SCORER_OF_TASK
+from optimize_eval.tasks.definitions.fields.scores import check_scores
 from optimize_eval.tasks.definitions.fields.snippets import Snippet
 from optimize_eval.tasks.definitions.fields.solvers import SOLVER_OF_TASK
 from optimize_eval.tasks.definitions.fields.values import Choice, Key, ListOf, Number, OneOf, Text
@@ -90,7 +91,7 @@ _BENCHMARK = Entity(
         field("actions", ListOf(what=ACTION_RULE), None),
     ),
     not_built=("trials", "postprocessor"),
-    between=(_distinct,),
+    between=(_distinct, check_scores),
 )
 _SYSTEM = Entity(
     noun="a system_task",

@@ -7,7 +7,7 @@ from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, N
 from optimize_eval.tasks.definitions.fields.nodes import Spot
 from optimize_eval.tasks.definitions.fields.values import Text, bad_type
 from optimize_eval.templates.fault import TemplateFault
-from optimize_eval.templates.template import task_template_of
+from optimize_eval.templates.template import code_length, task_template_of
 
 SOLVER = ("sample", "candidate")
 MESSAGE = (*SOLVER, "messages", "loop_index")
@@ -38,6 +38,8 @@ class Template:
         return text if isinstance(text, NotKnown) else self._checked(text, spot, context)
 
     def _checked(self, text: str, spot: Spot, context: Context) -> str | NotKnown:
+        if not _has_room(text, spot, context):
+            return NOT_KNOWN
         try:
             lines = task_template_of(text).lines
         except TemplateFault as fault:
@@ -80,3 +82,12 @@ class ListText:
         if isinstance(text, str) and not text.lstrip().startswith(("[", "(", "{")):
             return bad_type(spot, context, "a list, or a template of one")
         return text
+
+
+def _has_room(text: str, spot: Spot, context: Context) -> bool:
+    had_any = context.room_for_code >= 0
+    context.room_for_code -= code_length(text)
+    if had_any and context.room_for_code < 0:
+        reason = "with this the task's templates have more than 50,000 letters between braces"
+        context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.mark, reason)
+    return context.room_for_code >= 0

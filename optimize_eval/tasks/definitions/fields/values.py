@@ -14,6 +14,14 @@ KEY_PATTERN = re.compile(r"[a-zA-Z0-9_\-]+")
 LONGEST_KEY = 250
 
 _SHOWN = 60
+_EXPONENT = re.compile(r"([-+]?)(\d+)\.?(\d*)[eE]([-+]?)(\d+)")  # which YAML 1.1 takes for a text
+_WANTED = {
+    "a text": Kind.TEXT,
+    "a list": Kind.LIST,
+    "true or false": Kind.BOOLEAN,
+    "a number": Kind.NUMBER,
+    "a whole number": Kind.NUMBER,
+}
 _UNQUOTED = frozenset({Kind.BOOLEAN, Kind.NUMBER, Kind.DATE, Kind.SIXTIES})
 _TEXTS_ELSEWHERE = frozenset({Kind.DATE, Kind.SIXTIES})  # nothing here takes them for what they are
 _SCALARS = frozenset({Kind.TEXT, Kind.NUMBER, Kind.BOOLEAN})
@@ -127,7 +135,7 @@ class ListOf:
         if spot.node.kind is not Kind.LIST:
             return bad_type(spot, context, "a list")
         if len(spot.node.value) < self.least:
-            context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, f"must have at least {self.least} in it")
+            context.wrong(Rule.BAD_VALUE, spot.path, spot.mark, "must not be empty")
             return NOT_KNOWN
         return [self.what.read(one, context) for one in spot.items()]
 
@@ -150,7 +158,9 @@ class Choice:
     other: What
 
     def read(self, spot: Spot, context: Context) -> Any:
-        return (self.text if spot.node.kind is Kind.TEXT else self.other).read(spot, context)
+        node = spot.node
+        is_text = node.kind is Kind.TEXT or (node.kind is Kind.UNKNOWN and Kind.TEXT in node.value)
+        return (self.text if is_text else self.other).read(spot, context)
 
 
 def _check_json(spot: Spot, context: Context) -> None:
@@ -169,10 +179,21 @@ def text_of(spot: Spot, context: Context) -> str | NotKnown:
 
 def bad_type(spot: Spot, context: Context, what: str) -> NotKnown:
     """Tell what a value is, unless it has yet to come, or that it is wrong is told already."""
-    if spot.node.kind is not Kind.UNKNOWN:
+    if spot.node.kind is Kind.UNKNOWN:
+        _check_what_comes(spot, context, what)
+    else:
         reason = f"must be {what}, this is {_described(spot.node, what)}"
         context.wrong(Rule.BAD_TYPE, spot.path, spot.mark, reason)
     return NOT_KNOWN
+
+
+def _check_what_comes(spot: Spot, context: Context, what: str) -> None:
+    """Check whether a parameter without a value can have one that fits."""
+    wanted = _WANTED.get(what)
+    if wanted and spot.node.value and wanted not in spot.node.value:
+        comes = " or ".join(sorted(spot.node.value))
+        reason = f"must be {what}, and what the parameter will be is {comes}"
+        context.wrong(Rule.BAD_TYPE, spot.path, spot.mark, reason)
 
 
 def _described(node: Node, wanted: str) -> str:
@@ -181,8 +202,16 @@ def _described(node: Node, wanted: str) -> str:
     if _is_foreign(node) or (node.kind in _UNQUOTED and is_meant_as_text):
         return f"{node.kind} in YAML: quote it: {_quoted(node.raw)}"
     if node.kind is Kind.TEXT:
-        return f"the text {_quoted(node.raw)}"
+        return f"the text {_quoted(node.raw)}{_as_number(node) if 'number' in wanted else ''}"
     return node.raw if node.kind is Kind.NUMBER and "whole" in wanted else str(node.kind)
+
+
+def _as_number(node: Node) -> str:
+    found = _EXPONENT.fullmatch(node.value) if node.is_plain and len(node.value) < _SHOWN else None
+    if not found:
+        return ""
+    sign, whole, part, sign_of_exponent, exponent = found.groups()
+    return f" in YAML: write {sign}{whole}.{part or 0}e{sign_of_exponent or '+'}{exponent}"
 
 
 def _is_foreign(node: Node) -> bool:

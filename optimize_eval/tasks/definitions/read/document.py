@@ -12,13 +12,13 @@ import yaml
 from optimize_eval.reading import strict_yaml
 from optimize_eval.tasks.definitions.fields.context import Context, Rule
 from optimize_eval.tasks.definitions.fields.nodes import Entry, Kind, Mark, Node
-from optimize_eval.tasks.definitions.read.paths import BadPath, Folder, read_text
-from optimize_eval.tasks.definitions.read.scalars import BadScalar, scalar
+from optimize_eval.tasks.definitions.read.paths import MOST, BadPath, Folder, read_text
+from optimize_eval.tasks.definitions.read.scalars import INCLUDE, BadScalar, not_taken, scalar
 
 MOST_VALUES = 100_000
 DEEPEST = 200
 
-_INCLUDE, _REFERENCE = "!include", "$ref"
+_REFERENCE = "$ref"
 _MERGE = "tag:yaml.org,2002:merge"
 _NOT_IN_KEY = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST_FILES = 200
@@ -49,6 +49,7 @@ class _Files:
         self.context = context
         self._texts: dict[str, str] = {}
         self._references = 0
+        self._room = MOST  # letters
 
     def root(self, path: str, text: str) -> Node:
         node = _Document(self, path, text, ()).node("")
@@ -58,8 +59,12 @@ class _Files:
         return node
 
     def text(self, path: str) -> str:
+        """Read a file that is named, again where it is named again: all of it has to be checked."""
         if path not in self._texts:
             self._texts[path] = read_text(path)
+        self._room -= len(self._texts[path])
+        if self._room < 0:
+            raise BadPath("with this the files that the task includes and refers to have more than 1 MiB")
         return self._texts[path]
 
     def mapping(self, path: str, within: tuple[str, ...], where: str) -> Node:
@@ -67,6 +72,8 @@ class _Files:
         self._references += 1
         if path in within:
             raise BadPath(f"{path} refers to itself, by way of {' → '.join([*within, path])}")
+        if self._references > _MOST_FILES + 1:  # which is told
+            raise Unreadable
         if self._references > _MOST_FILES:
             raise BadPath(f"there are more than {_MOST_FILES:,} references")
         node = _Document(self, path, self.text(path), within).node(where)
@@ -81,14 +88,15 @@ class _Document:
     def __init__(self, files: _Files, path: str, text: str, within: tuple[str, ...]) -> None:
         self._files = files
         self._path = path
-        self._lines = text
+        self._text = text
+        self._lines = text.split("\n")
         self._within = (*within, path)
         self._made: dict[int, Node] = {}
         self._open: set[int] = set()
 
     def node(self, where: str) -> Node | None:
         try:
-            composed = strict_yaml.compose(self._lines)
+            composed = strict_yaml.compose(self._text)
         except strict_yaml.YamlFault as fault:
             mark = Mark(path=self._path, line=fault.line, column=fault.column)
             self._files.context.wrong(Rule.BAD_YAML, "", mark, fault.reason)
@@ -110,17 +118,12 @@ class _Document:
         return node
 
     def _of_kind(self, found: Any, path: str) -> Node:
-        if found.tag == _INCLUDE:
+        if found.tag == INCLUDE:
             return self._included(found, path)
         if isinstance(found, yaml.ScalarNode):
             return self._scalar(found, path)
         if found.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}:
-            self._wrong(
-                Rule.BAD_YAML,
-                f"the tag {found.tag.replace('tag:yaml.org,2002:', '!!')} is not taken",
-                found,
-                path,
-            )
+            self._wrong(Rule.BAD_YAML, not_taken(found.tag), found, path)
             return self._nothing(found)
         if isinstance(found, yaml.SequenceNode):
             return self._list(found, path)
@@ -146,7 +149,7 @@ class _Document:
         """Find the first line of a text that is written line by line."""
         line = found.start_mark.line + 1
         if found.style == "|":
-            written = self._lines.split("\n")[line : found.end_mark.line]
+            written = self._lines[line : found.end_mark.line]
             indents = [len(one) - len(one.lstrip(" ")) for one in written if one.strip()]
             return Mark(path=self._path, line=line + 1, column=min(indents, default=0) + 1)
         return None
@@ -227,7 +230,7 @@ class _Document:
 
     def _nothing(self, found: Any) -> Node:
         """Stand for what is wrong already."""
-        return Node(Kind.UNKNOWN, None, self._mark(found))
+        return Node(Kind.UNKNOWN, (), self._mark(found))
 
     def _mark(self, found: Any) -> Mark:
         return Mark(path=self._path, line=found.start_mark.line + 1, column=found.start_mark.column + 1)

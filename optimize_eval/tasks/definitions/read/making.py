@@ -5,6 +5,7 @@ from typing import Any
 
 from optimize_eval.tasks.definitions.fields.filters import COMPARISONS, MEMBERSHIPS
 from optimize_eval.tasks.definitions.fields.metrics import NUMBERS
+from optimize_eval.tasks.definitions.fields.scores import keys_of
 from optimize_eval.tasks.definitions.fields.task import SYSTEM
 from optimize_eval.tasks.definitions.filters import Comparison, Filter, Membership, Unary
 from optimize_eval.tasks.definitions.score import metrics, parts
@@ -107,20 +108,7 @@ def _stop(values: Values) -> solving.Stop | None:
 
 
 def _scorers(listed: Sequence[Values]) -> list[parts.Scorer]:
-    taken = {one["key"] for one in listed if one["key"]}
-    made = []
-    for one in listed:
-        key = one["key"] or _unused(one["type"], taken)
-        taken.add(key)
-        made.append(_scorer(key, one))
-    return made
-
-
-def _unused(name: str, taken: set[str]) -> str:
-    """Call a scorer by its type, and the next ones type-2, type-3."""
-    if name not in taken:
-        return name
-    return next(f"{name}-{n}" for n in range(2, len(taken) + 3) if f"{name}-{n}" not in taken)
+    return [_scorer(key, one) for key, one in zip(keys_of(listed), listed, strict=True)]
 
 
 def _scorer(key: str, values: Values) -> parts.Scorer:

@@ -12,7 +12,7 @@ _VARIABLE = re.compile(r"(?<![\w$])\$(?:\{[A-Z_][A-Z0-9_]*\}|[A-Z_][A-Z0-9_]+)")
 
 def note_what_is_old(root: Spot, context: Context) -> None:
     definition = root.child("definition")
-    _note(root, "evaluated_entity_type", "is deprecated: it belongs into definition", context)
+    _note(root, "evaluated_entity_type", "is deprecated: it belongs in definition", context)
     if definition is None:
         return
     kind = definition.child("type")

@@ -1,6 +1,6 @@
 """Parameters of a task: config_spec checked, and the values that hold: given ones, else defaults."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from optimize_eval.errors import Problem
@@ -12,6 +12,8 @@ from optimize_eval.tasks.definitions.fields.values import ListOf
 from optimize_eval.tasks.definitions.read.given import Written, spoken
 
 Parameters = Mapping[str, Mapping[str, Any]]
+
+_KINDS = {"int": Kind.NUMBER, "float": Kind.NUMBER, "boolean": Kind.BOOLEAN, "list": Kind.LIST}
 
 
 def read_parameters(root: Spot, context: Context) -> Parameters:
@@ -62,13 +64,20 @@ def _value(
     if default is not None:
         return _mapped(parameter, default)
     if given is None:
-        return NOT_KNOWN
+        return NotKnown(_kinds_of(parameter))
     if parameter["nullable"] is True:
         return None
     spot: Spot = parameter["spot"]
     reason = f"the parameter {name!r} needs {_words_of(parameter)}: --config {name}=…"
     context.wrong(Rule.MISSING_REQUIRED, f"config.{name}", spot.mark, reason)
     return NOT_KNOWN
+
+
+def _kinds_of(parameter: Mapping[str, Any]) -> Collection[Kind]:
+    """Say what the value will be, nothing where it may be anything."""
+    if parameter["type"] == "categorical":
+        return {Kind.LIST} if parameter["multiple"] is True else ()
+    return {_KINDS.get(parameter["type"], Kind.TEXT)}
 
 
 def _given(name: str, parameter: Mapping[str, Any], value: Any, path: str, context: Context) -> Any:

@@ -30,7 +30,7 @@ class Folder:
         if "://" in named:
             raise BadPath("files are named by their paths, and nothing is fetched")
         if not named.strip() or "\0" in named:
-            raise BadPath("this cannot be a path")
+            raise BadPath("a path must not be empty, or hold a NUL")
         if os.path.isabs(named) or named.startswith("~"):  # noqa: PTH117  as it is written
             raise BadPath("a path is relative to the file it stands in, not absolute")
         path = os.path.normpath(os.path.join(os.path.dirname(beside), named))  # noqa: PTH118, PTH120  it stays as named
@@ -64,7 +64,7 @@ def read_text(path: str) -> str:
     except files.Refused as error:
         raise BadPath(error.reason) from None
     except FileNotFoundError:
-        raise BadPath(f"there is no file {path}") from None
+        raise BadPath(f"there is no file {path}{files.nearest(Path(path))}") from None
     except OSError as error:
         raise BadPath(f"{path} cannot be read: {error.strerror}") from None
     return decoded(data)

@@ -2,11 +2,14 @@
 
 import math
 import re
+from difflib import get_close_matches
 from typing import Any
 
 import yaml
 
 from optimize_eval.tasks.definitions.fields.nodes import Kind
+
+INCLUDE = "!include"
 
 _PREFIX = "tag:yaml.org,2002:"
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -37,7 +40,13 @@ def scalar(node: Any) -> tuple[Kind, Any]:
             return _number(node, tag)
         case "timestamp":
             return Kind.DATE, node.value
-    raise BadScalar(f"the tag {node.tag.replace(_PREFIX, '!!')} is not taken")
+    raise BadScalar(not_taken(node.tag))
+
+
+def not_taken(tag: str) -> str:
+    """Say that a tag means nothing here."""
+    close = f" (did you mean {INCLUDE}?)" if get_close_matches(tag.lower(), [INCLUDE]) else ""
+    return f"the tag {tag.replace(_PREFIX, '!!')} is not taken{close}"
 
 
 def _boolean(node: Any) -> tuple[Kind, Any]:

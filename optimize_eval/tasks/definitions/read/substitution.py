@@ -29,7 +29,7 @@ def substituted(spot: Spot, values: Mapping[str, Any], context: Context) -> Node
     node = spot.node
     if node.kind is Kind.TEXT:
         if TODO in node.value:
-            return Node(Kind.UNKNOWN, None, node.mark)  # that is told, and enough
+            return Node(Kind.UNKNOWN, (), node.mark)  # that is told, and enough
         return _text(spot, values, context) if "<<" in node.value else node
     if node.kind is Kind.LIST:
         return _like(node, [substituted(one, values, context) for one in spot.items()])
@@ -52,17 +52,33 @@ def _text(spot: Spot, values: Mapping[str, Any], context: Context) -> Node:
     whole = _HOLE.fullmatch(node.value)
     if whole and _NAME.fullmatch(whole[1]):
         name = _named(whole, spot, values, context)
-        if not name or isinstance(values[name], NotKnown):
-            return Node(Kind.UNKNOWN, None, node.mark)
-        return node_of(values[name], node.mark)
+        return _whole(spot, values[name], context) if name else Node(Kind.UNKNOWN, (), node.mark)
     return _filled(spot, _filler(spot, values, context, is_code=is_code))
+
+
+def _whole(spot: Spot, value: Any, context: Context) -> Node:
+    mark = spot.mark
+    if isinstance(value, NotKnown):
+        return Node(Kind.UNKNOWN, value.may_be, mark)
+    if isinstance(value, list) and not _has_room(str(value), spot, context):
+        return Node(Kind.UNKNOWN, (), mark)
+    return node_of(value, mark)
+
+
+def _has_room(text: str, spot: Spot, context: Context) -> bool:
+    """Count what parameters put in, of which few letters can make very many."""
+    had_any = context.room >= 0
+    context.room -= len(text)
+    if had_any and context.room < 0:
+        context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.mark, "parameters put more than 1 MiB into the task")
+    return context.room >= 0
 
 
 def _filled(spot: Spot, filler: "_Filler") -> Node:
     node = spot.node
     text = _HOLE.sub(filler, node.value)
     if filler.is_wrong:
-        return Node(Kind.UNKNOWN, None, node.mark)
+        return Node(Kind.UNKNOWN, (), node.mark)
     made = Node(Kind.TEXT, text, node.mark, raw=node.raw, is_plain=node.is_plain, first=node.first)
     made.is_partial = filler.is_partial
     return made
@@ -71,9 +87,15 @@ def _filled(spot: Spot, filler: "_Filler") -> Node:
 class _Filler:
     """Replaces what is found in one text."""
 
-    def __init__(self, values: Mapping[str, Any], named: Callable[[re.Match[str]], str | None]) -> None:
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        named: Callable[[re.Match[str]], str | None],
+        has_room: Callable[[str], bool],
+    ) -> None:
         self._values = values
         self._named = named
+        self._has_room = has_room
         self.is_partial = self.is_wrong = False
 
     def __call__(self, found: re.Match[str]) -> str:
@@ -85,7 +107,9 @@ class _Filler:
         if isinstance(value, NotKnown):
             self.is_partial = True
             return placeholder(name)
-        return str(value)
+        text = str(value)
+        self.is_wrong = not self._has_room(text)
+        return text
 
 
 def _filler(spot: Spot, values: Mapping[str, Any], context: Context, *, is_code: bool) -> _Filler:
@@ -96,7 +120,7 @@ def _filler(spot: Spot, values: Mapping[str, Any], context: Context, *, is_code:
             return None
         return _named(found, spot, values, context)
 
-    return _Filler(values, named)
+    return _Filler(values, named, lambda text: _has_room(text, spot, context))
 
 
 def _named(hole: re.Match[str], spot: Spot, values: Mapping[str, Any], context: Context) -> str:

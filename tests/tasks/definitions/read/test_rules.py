@@ -217,7 +217,7 @@ BAD = {  # what is wrong → the file, its rule, its field, words of the detail
         solver("type: multi_turn_solver\nmessage_builders: []\n"),
         "bad_value",
         f"{SOLVE}.message_builders",
-        "at least 1",
+        "must not be empty",
     ),
     "builder's type": (builders("- {type: generat}\n"), "bad_value", f"{B0}.type", "'generate'?"),
     "load_trace": (builders("- {type: load_trace}\n"), "not_supported", f"{B0}.type", ""),
@@ -225,7 +225,7 @@ BAD = {  # what is wrong → the file, its rule, its field, words of the detail
         builders("- {type: generate_message, model_key: m, extra_input_messages: []}\n"),
         "bad_value",
         f"{B0}.extra_input_messages",
-        "at least 1",
+        "must not be empty",
     ),
     "stop without a text": (
         builders("- {type: generate, terminate_if: {keep_iteration: false}}\n"),
@@ -348,7 +348,7 @@ BAD = {  # what is wrong → the file, its rule, its field, words of the detail
         scorer(f"type: model_as_a_judge_classifier\n{JUDGE}correct_labels: []\nincorrect_labels: [b]"),
         "bad_value",
         f"{S0}.correct_labels",
-        "at least 1",
+        "must not be empty",
     ),
     "labels overlap": (
         scorer(f"type: model_as_a_judge_classifier\n{JUDGE}correct_labels: [a]\nincorrect_labels: [b, a]"),
