@@ -21,6 +21,7 @@ from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
 from optimize_eval.run.outcome import Failed, Progress
 from optimize_eval.run.parts.changes import changed_evaluators, changed_models
 from optimize_eval.run.parts.lanes import lane_of
+from optimize_eval.run.parts.scorers import ScorerFailures
 from optimize_eval.run.parts.shares import Share, place_of, shares_of
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock, Record, Scribe, outcome_name, record_of
@@ -121,6 +122,7 @@ class Runner:
         self._clock = Clock()
         self._shares = shares_of(plan)
         self._progress = tuple(map(self._begin, self._shares))
+        self._scorers = ScorerFailures(plan)
 
     def run(self, path: Path) -> SessionEnd:
         """Call until nothing is owed or there is a reason to stop; `path` is the journal."""
@@ -140,17 +142,17 @@ class Runner:
         return self._ended(status, tuple(notes))
 
     def _ended(self, status: Status, notes: tuple[str, ...]) -> SessionEnd:
-        broken = self._broken()
+        unscored, weak = self._scorers.prevalent(self._scored)
         changed = tuple(name for name in self._plan.layout.evaluators if name in self._ledger.changed)
         changed += tuple(one.name for one in self._plan.models if one.name in self._ledger.changed_models)
         return SessionEnd(
             status=status,
             reason=self._reason,
             progress=self._progress,
-            broken=broken,
+            broken=(*unscored, *self._broken()),
             notes=notes,
             changed=changed,
-            mostly_failed=self._mostly_failed(),
+            mostly_failed=(*weak, *self._mostly_failed()),
             over=self._over,
         )
 
@@ -214,6 +216,9 @@ class Runner:
             owed.extend(self._part.owed(units))
         return array("I", (unit for unit in owed if unit not in self._probed)) if self._probed else owed
 
+    def _scored(self, units: range) -> int:
+        return self._part.count(SCORED, units)
+
     def _count(self, state: int, share: Share) -> int:
         return sum(self._part.count(state, units) for units in share.units)
 
@@ -250,6 +255,7 @@ class Runner:
             self._part.enter(unit.number, outcome_name(outcome), offset, len(line))
             offset += len(line)
             self._progress[place_of(unit, self._plan)].count(outcome, unit.coordinates)
+            self._scorers.count(unit, outcome)
             self._called.add(unit.evaluator)
             for spending in (self._ledger.spending, self.spending) if usages else ():
                 spending.take(unit.coordinates, usages)
@@ -283,7 +289,8 @@ class Runner:
             if self._over:
                 return Status.OVER_BUDGET
             return Status.OUT_OF_TIME if self._stop.is_out_of_time else Status.INTERRUPTED
-        return Status.TOO_MANY_FAILURES if self._broken() or self._mostly_failed() else Status.DONE
+        failed = self._broken() or self._mostly_failed() or any(self._scorers.prevalent(self._scored))
+        return Status.TOO_MANY_FAILURES if failed else Status.DONE
 
     def _begin(self, share: Share) -> Progress:
         skipped = self._count(SKIPPED, share)

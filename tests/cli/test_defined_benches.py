@@ -107,6 +107,24 @@ def test_what_does_not_fit_is_refused_before_any_call(
     assert calls(tmp_path) == 0
 
 
+@pytest.mark.parametrize("broken_for", [SAMPLES, SAMPLES - 1], ids=["all", "most"])
+def test_a_scorer_that_fails_is_told_of_though_the_board_is_about_another(
+    cli: Cli, tmp_path: Path, broken_for: int
+) -> None:
+    fails = f"1 / 0 if sample['id'] < 's{broken_for}' else {{'letters': 1}}"
+    two_models(tmp_path, TASK + SNIPPET.replace('{"letters": len(solver_output.output)}', fails))
+    told = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
+    assert told.status == 4, "as in `run`"
+    words = " ".join(told.stderr.split())
+    often = f"{2 * broken_for} of {2 * SAMPLES} calls, more than half; the last one"
+    share = f"every call ({2 * SAMPLES})" if broken_for == SAMPLES else often
+    assert f"error: sums.long failed on {share}, reported: scorer long: compute_scores: ZeroDivision" in words
+    assert [one["overall_score"] for one in board_in(tmp_path / "r")["models"]] == [1.0, 0.0]
+    again = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
+    assert (again.status, "sums.long failed" in again.stderr, calls(tmp_path)) == (4, True, 2 * SAMPLES)
+    assert rederive(tmp_path / "r") == 0
+
+
 def test_a_program_benches_tasks_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two_models(tmp_path)
     monkeypatch.chdir(tmp_path)
