@@ -25,6 +25,7 @@ class DefinedEvaluator:
 
     def __init__(self, spec: EvaluatorSpec, target: DefinedScorer, connect: Connect) -> None:
         self._timeout = spec.timeout
+        self._is_closed = False
         self._lives = Lives()
         solver = target.task.solver
         self._solving = Solving(target, solver, self._lives) if solver else None
@@ -62,7 +63,11 @@ class DefinedEvaluator:
         self._lives.stop_waiting()
 
     def close(self) -> None:
+        """End what it holds, once: a run that is stopped closes its evaluators more than once."""
         self._lives.close()
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._scoring.close()
         if self._solving:
             self._solving.close()
