@@ -60,7 +60,7 @@ def everything(document: Document) -> Manifest:
     ]
     return {
         **selected(document),
-        "evaluators": [{**entry, "name": name_in_cells(entry)} for entry in document["evaluators"]],
+        "evaluators": [_with_all_splits(entry, document) for entry in document["evaluators"]],
         "additions": [],
         "candidates": [{**entry, "name": name_in_cells(entry)} for entry in document["candidates"]],
         "task_models": list(dict.fromkeys([*document["task_models"], *_former_models(document)])),
@@ -68,6 +68,19 @@ def everything(document: Document) -> Manifest:
         "repeats": document["repeats"],
         "cluster_by": None,
         "group_by": [],
+    }
+
+
+def _with_all_splits(entry: Mapping[str, Any], document: Document) -> dict[str, Any]:
+    """Name a version as its cells do, with the splits of all of them, which one command may not name."""
+    name = name_in_cells(entry)
+    if not any("splits" in one for one in document["evaluators"]):
+        return {**entry, "name": name}
+    there = {cell["split"] for cell in document["cells"] if cell["evaluator"] == name}
+    return {
+        **entry,
+        "name": name,
+        "splits": [one["name"] for one in document["splits"] if one["name"] in there],
     }
 
 

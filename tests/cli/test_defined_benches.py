@@ -1,5 +1,6 @@
 """`bench` of tasks in YAML: boards of models, datasets without a model, and what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,57 @@ def test_a_program_benches_tasks_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     run = bench("sums.yaml", ["m=cmd:./m"], out="r")
     assert run.boards[""]["overall_score"] == 1.0
+
+
+DATASET = """\
+key: first
+display_name: First
+description: Rows that are right.
+definition:
+  evaluated_entity_type: dataset
+  dataset: {key: sums}
+  scorers:
+    - {key: right, type: string_equals, value: "{{ sample.target }}", ground_truth: "{{ sample.target }}"}
+"""
+
+
+def test_a_bench_of_datasets_grows_task_by_task_and_sums_up_as_the_last_command_alone(
+    cli: Cli, tmp_path: Path
+) -> None:
+    task(tmp_path)
+    (tmp_path / "first.yaml").write_text(DATASET)
+    (tmp_path / "second.yaml").write_text(DATASET.replace("first", "second"))
+    for named in (["first.yaml"], ["first.yaml", "second.yaml"], ["second.yaml"], ["first.yaml"]):
+        grown = cli("bench", *named, "--out", "r", "--json")
+        alone = cli("bench", *named, "--out", "alone", "--fresh", "--json")
+        assert grown.json["status"] == "done", grown.stderr
+        assert grown.json["summary"]["rows"] == alone.json["summary"]["rows"]
+        assert rederive(tmp_path / "r") == 0
+    cells = json.loads((tmp_path / "r" / "run.json").read_text())["cells"]
+    assert [(cell["evaluator"], cell["split"]) for cell in cells] == [
+        ("first.right", "first"),
+        ("second.right", "second"),
+    ]
+    everything = cli("report", "r", "--all", "--json").json
+    assert {row["evaluator"]: list(row["splits"]) for row in everything["rows"]} == {
+        "first.right": ["first"],
+        "second.right": ["second"],
+    }
+
+
+def test_a_scorer_is_for_the_datasets_that_the_last_command_names(cli: Cli, tmp_path: Path) -> None:
+    task(tmp_path)
+    (tmp_path / "first.yaml").write_text(DATASET)
+    commands = (
+        ["bench", "first.yaml"],
+        ["run", "-e", "task:first.yaml", "--dataset", "sums.jsonl"],
+        ["bench", "first.yaml"],
+    )
+    for command_ in commands:
+        grown = cli(*command_, "--out", "r", "--json")
+        alone = cli(*command_, "--out", "alone", "--fresh", "--json")
+        assert grown.json["status"] == "done", grown.stderr
+        assert grown.json["summary"]["rows"] == alone.json["summary"]["rows"]
+        assert rederive(tmp_path / "r") == 0
+    everything = cli("report", "r", "--all", "--json").json
+    assert list(everything["rows"][0]["splits"]) == ["first", "train"]

@@ -169,14 +169,13 @@ def _prepare_datasets(
         selection=benchmark.selection,
         sources=sources,
     )
-    several = {spec.name: (task.source.name,) for task in tasks for spec in task.scorers}
     comparison = SweepInputs(
         specs=tuple(spec for task in tasks for spec in task.scorers),
         candidates=(THE_TASK,),
         examples=examples,
         repeats=benchmark.repeats,
         seed=benchmark.seed,
-        splits_of=several if len(tasks) > 1 else {},
+        splits_of={spec.name: (task.source.name,) for task in tasks for spec in task.scorers},
     )
     return prepare(comparison, handling, say, out=out, stem="bench", gates=gates)
 

@@ -66,6 +66,7 @@ class Growth:
             elif _is_same_evaluator(old, evaluator) and not self._is_to_be_called_anew(name):
                 if self._is_replaced(name):
                     self.notes.append(f"{name} is what the run has already: --replace calls none of it again")
+                entries[entries.index(old)] = _for_splits_of(old, evaluator)
             elif self._is_replaced(name) or self._takes_over or self.past().is_unused(name):
                 entries = self._with_evaluator(entries, old, evaluator)
             else:
@@ -103,7 +104,7 @@ class Growth:
             self.renamed["evaluator", shown_as(name, digest)] = name
             if _is_same_evaluator(again, one):
                 self.notes.append(f"{name} is what it was before: its scores from then count again")
-                return [*others, {**_in_force(again), "sound_since": ledger.end}]
+                return [*others, {**_for_splits_of(_in_force(again), one), "sound_since": ledger.end}]
         self.notes.append(_about_evaluator(name, has_scored=has_scored, is_other=is_other))
         return [*others, {**one, ("sound_since" if stays and not again else "since"): ledger.end}]
 
@@ -219,6 +220,12 @@ class Growth:
 
 def _is_same_evaluator(one: Entry, other: Entry) -> bool:
     return (one.get("sha256"), one["score_range"]) == (other.get("sha256"), other["score_range"])
+
+
+def _for_splits_of(old: Entry, one: Entry) -> dict[str, Any]:
+    """Let what is the same be for those splits that were named last; all of them, where none was."""
+    kept = {key: value for key, value in old.items() if key != "splits"}
+    return kept | {key: one[key] for key in ("splits",) if key in one}
 
 
 def _in_force(entry: Entry) -> dict[str, Any]:
