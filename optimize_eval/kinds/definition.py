@@ -28,9 +28,11 @@ def written(file: str, defaults: EvaluatorSpec, given: Given) -> EvaluatorSpec:
 def _target(spec: EvaluatorSpec) -> DefinedScorer:
     target = defined_of(spec)
     if target is None:
+        path = spec.text.removeprefix("task:")
         raise UsageError(
-            f"{spec.text} is a task with scorers of its own",
-            hint="run it over a dataset: optimize-eval run -e, or optimize-eval bench",
+            f"{spec.text} is a task with scorers of its own, and this command calls single evaluators",
+            hint=f"check it: optimize-eval validate {path}; rank models by it: optimize-eval bench {path}; "
+            f"compare candidates or score a dataset: optimize-eval run -e {spec.text}",
         )
     return target
 

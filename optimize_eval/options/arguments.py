@@ -105,6 +105,7 @@ class BenchArguments(
     evaluators: Sequence[str]
     format: str | None
     allow_bad_tasks: bool
+    tags: Sequence[str]
     batch_size: int | None
     temperature: float | None
     max_tokens: int | None

@@ -52,6 +52,10 @@ class TaskOptions(PartOptions):
         bool,
         Option("Omit bad lines; the board says so.", value=values.BOOLEAN),
     ] = False
+    tags: Annotated[
+        tuple[str, ...],
+        Option("Tasks in YAML that have this tag.", "TAG", values.TEXTS, flags=("--tag",)),
+    ] = ()
     limit: Annotated[int | None, Option("The first tasks of each file.", "N", values.COUNT, least=1)] = None
     sample: Annotated[int | None, Option("A random sample of each file.", "N", values.COUNT, least=1)] = None
     repeats: Annotated[int, Option("Calls per task.", "N", values.COUNT, least=1)] = 1

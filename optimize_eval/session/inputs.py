@@ -80,15 +80,15 @@ def load_splits(
         if there
     )
     for source in sources:
-        _check_size(source)
-        _note_copies(source, say)
+        check_size(source)
+        note_copies(source, say)
     paths = (*named.values(),)
     return Examples(
         files=files, paths=paths, limit=limit, sample=sample, selection=selection, sources=sources
     )
 
 
-def _check_size(source: SplitSource) -> None:
+def check_size(source: SplitSource) -> None:
     if (many := len(source.examples)) > MAX_RECORDS:
         raise UsageError(
             f"{source.file}: {many:,} records are too many for one run",
@@ -96,7 +96,7 @@ def _check_size(source: SplitSource) -> None:
         )
 
 
-def _note_copies(source: SplitSource, say: Say) -> None:
+def note_copies(source: SplitSource, say: Say) -> None:
     if copies := copies_of(source.examples):
         say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
 

@@ -30,6 +30,20 @@ SNIPPET = """\
         def compute_scores(sample, solver_output):
             return {"letters": len(solver_output.output)}
 """
+FOUND = '{"metrics": {"days": {"value": 40, "reason": "since boot"}, "ok": {"value": True}}}'
+SYSTEM = f"""\
+key: uptime
+display_name: Up time
+description: Whether it runs.
+tags: [infra]
+definition:
+  type: system_task
+  compute_evidence_snippet: |
+    def compute_evidence():
+        with open("calls", "a") as calls:
+            calls.write("uptime\\n")
+        return {FOUND}
+"""
 
 
 def samples(folder: Path, count: int = SAMPLES) -> None:

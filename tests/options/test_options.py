@@ -174,7 +174,7 @@ def test_the_page_lists_the_keys_of_a_table_and_no_others(name: str, keys: dict[
 def test_a_board_keeps_each_option_that_its_numbers_depend_on() -> None:
     what = of_bench.BenchOptions(models=("toy",), keep_thoughts=True, filters=("a=b",), ids=("1",))
     kept = {*benchmark_of(["t.jsonl"], what.models, starting_spec(what), what).settings}
-    named = {"models", "evaluators", "allow_bad_tasks"}  # the board itself names these
+    named = {"models", "evaluators", "allow_bad_tasks", "tags"}  # the board itself names these
     where = {"api_base", "cwd", "headers", "persistent", "workers"}  # the same reply comes from elsewhere
     assert kept == {KEYS.get(name, name) for name in {*declared(of_bench.BenchOptions)} - named - where}
 

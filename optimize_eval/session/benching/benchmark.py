@@ -26,6 +26,7 @@ class Benchmark:
     how: EvaluatorSpec  # timeout and the like, of models and own evaluators
     format: str | None = None
     allow_bad_tasks: bool = False
+    tags: Sequence[str] = ()
     selection: Selection = EVERYTHING
     limit: int | None = None
     sample: int | None = None

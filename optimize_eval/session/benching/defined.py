@@ -1,6 +1,6 @@
 """Tasks in YAML as a bench: models over tasks, or datasets that are scored without a model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,8 +12,10 @@ from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.demands import NO_GATES, GateOptions, metric_bounds
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import look_at
+from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.benching.benches import PreparedBench, bench_plan, prepare_bench
 from optimize_eval.session.benching.benchmark import Benchmark, check_models
+from optimize_eval.session.benching.defined_files import defined_files
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import Examples, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes
@@ -25,10 +27,13 @@ from optimize_eval.session.sweeps import Prepared, SweepInputs, prepare
 from optimize_eval.store.folder import refuse_foreign
 from optimize_eval.store.manifest import BENCH
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.target import DIALECT, SUFFIXES, defined_of
+from optimize_eval.tasks.definitions.target import DIALECT, defined_of
 
 if TYPE_CHECKING:  # most benches have tasks in JSONL
     from optimize_eval.session.benching.defined_tasks import BenchedTask
+
+_CALLS, _CALLS_NONE, _LOOKS = "calls a model", "calls no model", "is about a system, not a model"
+_MOST_NAMED = 5
 
 
 def prepare_any(
@@ -40,8 +45,9 @@ def prepare_any(
     gates: GateOptions = NO_GATES,
 ) -> PreparedBench | Prepared:
     """Prepare a bench of task files in either form; one that calls no model is a run without a board."""
-    paths = defined_files(benchmark.files)
+    paths = defined_files(benchmark.files, say)
     if not paths:
+        _check_jsonl(benchmark)
         return prepare_bench(benchmark, handling, say, out=out, gates=gates)
     from optimize_eval.session.benching.defined_tasks import Part, load_defined  # noqa: PLC0415  it loads templates
 
@@ -52,34 +58,15 @@ def prepare_any(
         sample=benchmark.sample,
         seed=benchmark.seed,
     )
-    tasks = load_defined(paths, benchmark.how, benchmark.given, part, say)
-    if _calls_models(tasks):
+    tasks = load_defined(paths, benchmark.how, benchmark.given, part, say, tags=benchmark.tags)
+    what = _what_all_do(tasks)
+    if what == _CALLS:
         return _prepare_models(benchmark, tasks, handling, say, out=out, gates=gates)
     if benchmark.models:
-        raise UsageError(f"the task {tasks[0].definition.key} calls no model", hint="omit --model")
-    return _prepare_datasets(benchmark, tasks, handling, say, out=out, gates=gates)
-
-
-def defined_files(paths: Sequence[str]) -> list[str]:
-    """List the tasks in YAML among files, and those of a folder; raises UsageError where forms are mixed."""
-    found = [name for path in paths for name in _in(path)]
-    others = [path for path in paths if not path.endswith(SUFFIXES) and not _in(path)]
-    if found and others:
-        raise UsageError(
-            f"{found[0]} is a task in YAML, and {others[0]} is none",
-            hint="bench tasks in YAML and in JSONL apart",
-        )
-    return found
-
-
-def _in(path: str) -> list[str]:
-    """Give a task's file as it is, and the tasks of a folder, which may hold other YAML, too."""
-    if path.endswith(SUFFIXES):
-        return [path]
-    if not Path(path).is_dir() or any(Path(path).glob("*.jsonl")):
-        return []
-    files = sorted(one for one in Path(path).iterdir() if one.suffix in SUFFIXES)
-    return [str(one) for one in files]
+        raise UsageError(f"the task {tasks[0].definition.key} {what}", hint="omit --model")
+    if what == _LOOKS:
+        _check_without_rows(benchmark, tasks[0].definition.key)
+    return _prepare_others(benchmark, tasks, handling, say, out=out, gates=gates)
 
 
 def _check(benchmark: Benchmark) -> None:
@@ -97,16 +84,47 @@ def _check(benchmark: Benchmark) -> None:
             )
 
 
-def _calls_models(tasks: "Sequence[BenchedTask]") -> bool:
-    """Tell whether tasks call models; those that do and those that do not are not one bench."""
-    calling = [task for task in tasks if (solver := task.definition.solver) and solver.calls_model]
-    if calling and len(calling) < len(tasks):
-        other = next(task for task in tasks if task not in calling)
+def _check_jsonl(benchmark: Benchmark) -> None:
+    if benchmark.tags:
         raise UsageError(
-            f"the task {calling[0].definition.key} calls a model, and {other.definition.key} calls none",
-            hint="bench them apart",
+            "--tag is for tasks in YAML, and none is named", hint="choose others with --filter or --id"
         )
-    return bool(calling)
+
+
+def _check_without_rows(benchmark: Benchmark, key: str) -> None:
+    """Refuse what chooses rows where there are none."""
+    foreign = {
+        "--limit": benchmark.limit,
+        "--sample": benchmark.sample,
+        "--filter or --id": benchmark.selection,
+        "--data": benchmark.given.data,
+    }
+    for option, is_given in foreign.items():
+        if is_given:
+            raise UsageError(f"{option} is about rows, and the task {key} has none", hint="omit it")
+
+
+def _what_all_do(tasks: "Sequence[BenchedTask]") -> str:
+    """Tell whom tasks call; those that do not do the same are not one bench."""
+    found: dict[str, list[BenchedTask]] = {}
+    for task in tasks:
+        found.setdefault(_what_it_does(task), []).append(task)
+    first, *others = found
+    if others:
+        (one, *_), (other, *more) = found[first], found[others[0]]
+        paths = " ".join(task.definition.path for task in (other, *more)[:_MOST_NAMED])
+        raise UsageError(
+            f"the task {one.definition.key} {first}, and {other.definition.key} {others[0]}",
+            hint=f"bench them apart, by their tags (--tag) or files: optimize-eval bench {paths}",
+        )
+    return first
+
+
+def _what_it_does(task: "BenchedTask") -> str:
+    solver = task.definition.solver
+    if solver and solver.calls_model:
+        return _CALLS
+    return _CALLS_NONE if task.source else _LOOKS
 
 
 def _prepare_models(
@@ -121,7 +139,7 @@ def _prepare_models(
     check_models(benchmark)
     models = benchmark.model_specs()
     scorers = {task.definition.key: [_calling(spec, models) for spec in task.scorers] for task in tasks}
-    sources = [task.source for task in tasks]
+    sources = list(_sources(tasks))
     plan = bench_plan(scorers, models, sources, repeats=benchmark.repeats, seed=benchmark.seed)
     handling.check(plan)
     folder = folder_of("bench", plan, benchmark.files, out, say)
@@ -151,7 +169,7 @@ def _calling(spec: EvaluatorSpec, models: tuple[EvaluatorSpec, ...]) -> Evaluato
     return replace(spec, target=replace(target, models=models))
 
 
-def _prepare_datasets(
+def _prepare_others(
     benchmark: Benchmark,
     tasks: "Sequence[BenchedTask]",
     handling: Handling,
@@ -160,7 +178,7 @@ def _prepare_datasets(
     out: str | None,
     gates: GateOptions,
 ) -> Prepared:
-    sources = tuple(task.source for task in tasks)
+    sources = tuple(_sources(tasks))
     examples = Examples(
         files={source.name: source.file for source in sources},
         paths=tuple(benchmark.files),
@@ -175,9 +193,13 @@ def _prepare_datasets(
         examples=examples,
         repeats=benchmark.repeats,
         seed=benchmark.seed,
-        splits_of={spec.name: (task.source.name,) for task in tasks for spec in task.scorers},
+        splits_of={spec.name: (task.source.name,) for task in tasks if task.source for spec in task.scorers},
     )
     return prepare(comparison, handling, say, out=out, stem="bench", gates=gates)
+
+
+def _sources(tasks: "Iterable[BenchedTask]") -> Iterable[SplitSource]:
+    return (task.source for task in tasks if task.source)
 
 
 def look_at_bench(prepared: PreparedBench, say: Say) -> StoredRun:

@@ -5,15 +5,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from optimize_eval.errors import DataError, OptimizeEvalError, Problem, UsageError
+from optimize_eval.errors import DataError, OptimizeEvalError, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example, load_examples
 from optimize_eval.rows.selection import Selection
 from optimize_eval.run.splits import SplitSource, choose
+from optimize_eval.session.benching.suites import read_suite
 from optimize_eval.session.host import Say
-from optimize_eval.session.replying.defining import read_task, scorers_of, with_samples
+from optimize_eval.session.inputs import check_size, note_copies
+from optimize_eval.session.replying.defining import scorers_of, with_samples
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.definitions.datasets import dataset_of, left_out
 from optimize_eval.tasks.definitions.target import DIALECT, Given, defined_of
@@ -35,24 +37,22 @@ class BenchedTask:
     """A task with its samples, the evaluators of its scorers, and what a board knows of it."""
 
     definition: TaskDefinition
-    source: SplitSource
+    source: SplitSource | None  # None: of a system, which has no rows
     scorers: tuple[EvaluatorSpec, ...]  # the first is the one that ranks
     file: TaskFile
 
 
 def load_defined(
-    paths: Sequence[str], how: EvaluatorSpec, given: Given, part: Part, say: Say
+    paths: Sequence[str],
+    how: EvaluatorSpec,
+    given: Given,
+    part: Part,
+    say: Say,
+    *,
+    tags: Sequence[str] = (),
 ) -> list[BenchedTask]:
-    """Load tasks with their samples; raises DataError with what is wrong with any of them."""
-    problems: list[Problem] = []
-    tasks: list[TaskDefinition] = []
-    for path in paths:
-        try:
-            tasks.append(read_task(Path(path), given))
-        except DataError as error:
-            problems += error.problems
-    if problems:
-        raise DataError(problems)
+    """Load tasks with their samples, or those that have one of the tags; raises DataError with all faults."""
+    tasks = read_suite(paths, given, tags)
     _check_keys(tasks)
     for task in tasks:
         _check_benched(task)
@@ -76,14 +76,12 @@ def _check_benched(task: TaskDefinition) -> None:
             f"the task {task.key} holds {{{{ candidate }}}}: it compares candidates, not models",
             hint=f"optimize-eval run -e task:{task.path} --candidate FILE --model MODEL --dataset FILE",
         )
-    if task.entity is Entity.SYSTEM:
-        raise UsageError(f"{task.path}: system tasks cannot be run yet", hint="bench the other tasks")
 
 
 def _benched(task: TaskDefinition, how: EvaluatorSpec, given: Given, part: Part, say: Say) -> BenchedTask:
-    source = _source(task, given, part, say)
+    source = None if task.entity is Entity.SYSTEM else _source(task, given, part, say)
     specs = scorers_of(task, replace(how, name=task.key, text=f"task:{task.path}"), given, say)
-    scorers = with_samples(specs, [source])
+    scorers = with_samples(specs, [source] if source else [])
     return BenchedTask(definition=task, source=source, scorers=scorers, file=_file(task, source, scorers[0]))
 
 
@@ -106,14 +104,17 @@ def _source(task: TaskDefinition, given: Given, part: Part, say: Say) -> SplitSo
     taken = choose(selected[task.key], split=task.key, limit=part.limit, sample=part.sample, seed=part.seed)
     if not taken:
         raise UsageError(f"{dataset.path}: no row takes part", hint="see the filters of the dataset")
-    return SplitSource(name=task.key, file=str(dataset.path), examples=taken)
+    source = SplitSource(name=task.key, file=str(dataset.path), examples=taken)
+    check_size(source)
+    note_copies(source, say)
+    return source
 
 
 def _filters_of(out: dict[int, str]) -> str:
     return ", ".join(dict.fromkeys(out.values()))
 
 
-def _file(task: TaskDefinition, source: SplitSource, scorer: EvaluatorSpec) -> TaskFile:
+def _file(task: TaskDefinition, source: SplitSource | None, scorer: EvaluatorSpec) -> TaskFile:
     """Give what a board and --show know of a task: its samples stand where others have prompts."""
     data = Path(task.path).read_bytes()
     return TaskFile(
@@ -121,7 +122,7 @@ def _file(task: TaskDefinition, source: SplitSource, scorer: EvaluatorSpec) -> T
         name=task.key,
         dialect=DIALECT,
         sha256=hashlib.sha256(data).hexdigest(),
-        tasks=tuple(_samples(source, scorer)),
+        tasks=tuple(_samples(source, scorer)) if source else (),
         errors=(),
     )
 

@@ -28,6 +28,7 @@ _DESCRIBED = (".yaml", ".yml")
 _ROWS = (".jsonl", ".json", ".csv")
 _FOLDERS = ("", "datasets")
 _DEFINITION = re.compile(rb"^(definition|['\"]definition['\"])\s*:", re.MULTILINE)
+_SOURCE = re.compile(rb"^(source|['\"]source['\"])\s*:", re.MULTILINE)
 _CAP = files.Cap("the description of a dataset", MOST, "rows belong into a file of their own")
 
 
@@ -113,15 +114,20 @@ def _beside(task: str, key: str) -> Iterator[Path]:
         for folder in _FOLDERS:
             for suffix in suffixes:
                 path = parent / folder / f"{key}{suffix}"
-                if path.is_file() and not _is_task(path) and _is_within(path, task):
+                if path.is_file() and not is_task(path) and _is_within(path, task):
                     yield path
 
 
-def _is_task(path: Path) -> bool:
-    """Return True if a file describes no dataset: a task's key may be a dataset's, too."""
+def is_task(path: Path) -> bool:
+    """Return True if a file of YAML has a definition; datasets' descriptions and parts of tasks have none."""
     if path.suffix not in _DESCRIBED:
         return False
     return _DEFINITION.search(files.read(path, _CAP)) is not None
+
+
+def describes_dataset(path: Path) -> bool:
+    """Return True if a file of YAML says where rows are."""
+    return _SOURCE.search(files.read(path, _CAP)) is not None
 
 
 def _is_within(path: Path, task: str) -> bool:
@@ -166,7 +172,7 @@ def _read(path: str, folder: Folder, key: str | None, context: Context) -> Datas
 
 def _not_found(task: str, key: str, given: Mapping[str, str]) -> UsageError:
     files_there = [path for folder in _FOLDERS for path in (Path(task).parent / folder).glob("*")]
-    there = {path.stem for path in files_there if path.suffix in (*_DESCRIBED, *_ROWS) and not _is_task(path)}
+    there = {path.stem for path in files_there if path.suffix in (*_DESCRIBED, *_ROWS) and not is_task(path)}
     close = get_close_matches(key, [*given, *sorted(there)], n=1)
     meant = f"did you mean {close[0]}? " if close else ""
     return UsageError(

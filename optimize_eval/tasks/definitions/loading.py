@@ -37,17 +37,22 @@ class Checked:
     problems: Sequence[Problem]
     notes: Sequence[Problem]
     key: str = ""  # of the task, where nothing is wrong
+    tags: Sequence[str] = ()
+    parameters: Sequence[str] = ()  # their keys
 
 
 def check_task(path: str, *, evaluator_keys: Keys | None = None) -> Checked:
     """Check a task file without values for its parameters: what is to come is no problem."""
     context = Context(evaluator_keys=evaluator_keys)
-    values, _ = _read(path, None, context)
-    key, wrong = values.get("key"), {one.field for one in context.problems}
+    values, config = _read(path, None, context)
+    key, tags = values.get("key"), values.get("tags")
+    wrong = {one.field for one in context.problems}
     return Checked(
         problems=_in_order(path, context.problems),
         notes=[one for one in _in_order(path, context.notes) if one.field not in wrong],
         key=key if isinstance(key, str) and not context.problems else "",
+        tags=tuple(tags) if isinstance(tags, Sequence) and not context.problems else (),
+        parameters=tuple(config),
     )
 
 

@@ -42,7 +42,6 @@ class TaskDefinition:
     solver: Solver | None = None
     scorers: Sequence[Scorer] = ()
     actions: Sequence[Action] = ()
-    evidence: str = ""  # the snippet of a system task
     config: Mapping[str, Any] = field(
         default_factory=dict
     )  # the parameters' values, which are in all texts already

@@ -32,7 +32,9 @@ def task_of(values: Values, path: str, config: Values) -> TaskDefinition:
 
 
 def _of_system(definition: Values) -> dict[str, Any]:
-    return {"entity": Entity.SYSTEM, "evidence": definition["compute_evidence_snippet"]}
+    """Make the code of a system task its only scorer, which is given no sample."""
+    how = parts.Evidence(snippet=definition["compute_evidence_snippet"])
+    return {"entity": Entity.SYSTEM, "scorers": [parts.Scorer(key="evidence", type=SYSTEM, how=how)]}
 
 
 def _of_benchmark(values: Values, definition: Values) -> dict[str, Any]:

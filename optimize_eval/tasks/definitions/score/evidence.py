@@ -3,11 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
+from optimize_eval.tasks.definitions.score.fields import Case
+from optimize_eval.tasks.definitions.score.parts import Evidence
 from optimize_eval.tasks.definitions.score.scored import Scored, kind, number, unusable
+from optimize_eval.tasks.definitions.score.shipped import Scoring
+from optimize_eval.tasks.definitions.score.tools import Tools
 from optimize_eval.tasks.definitions.snippets import Snippets
 
 _FUNCTION = "compute_evidence"
 _SHAPE = '{"metrics": {"NAME": {"value": 1, "reason": "…"}}}'
+
+
+def of_system(how: Evidence, tools: Tools) -> Scoring:
+    def score(_case: Case, deadline: float) -> Scored:
+        return computed_evidence(how.snippet, tools.snippets, deadline)
+
+    return score
 
 
 def computed_evidence(snippet: str, snippets: Snippets, deadline: float) -> Scored:

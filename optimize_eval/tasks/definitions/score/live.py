@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from optimize_eval.protocol import Skip
-from optimize_eval.tasks.definitions.score import code, judges, parts, shipped
+from optimize_eval.tasks.definitions.score import code, evidence, judges, parts, shipped
 from optimize_eval.tasks.definitions.score.fields import Case, case_of
 from optimize_eval.tasks.definitions.score.rag.scorer import rag_checker
 from optimize_eval.tasks.definitions.score.scored import Scored, failing
@@ -24,6 +24,7 @@ _KINDS: Mapping[type, Callable[[Any, Tools], Callable[[Case, float], Scored | Sk
     parts.RagChecker: rag_checker,
     parts.PythonScorer: code.python,
     parts.AllSamplesScorer: code.all_samples,
+    parts.Evidence: evidence.of_system,
 }
 
 

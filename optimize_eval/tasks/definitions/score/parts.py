@@ -115,6 +115,13 @@ class FunctionCalls:
 
 
 @frozen
+class Evidence:
+    """Code of a system task, which looks at what it likes: `compute_evidence()`."""
+
+    snippet: str
+
+
+@frozen
 class Program:
     """Any evaluator: keys as a sweep file's [[evaluator]] has them."""
 
@@ -133,6 +140,7 @@ How = (
     | AllSamplesScorer
     | RagChecker
     | FunctionCalls
+    | Evidence
     | Program
 )
 

@@ -54,7 +54,7 @@ def model_keys(how: parts.How) -> Iterator[str]:
 def score_range(how: parts.How) -> ScoreRange:
     """Tell which numbers a scorer's may be: code, and programs that say so, may return any."""
     match how:
-        case parts.PythonScorer() | parts.AllSamplesScorer():
+        case parts.PythonScorer() | parts.AllSamplesScorer() | parts.Evidence():
             return ScoreRange.ANY
         case parts.Program(keys=keys):
             return ScoreRange(keys.get("score_range", ScoreRange.UNIT))
