@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.protocol import Answer, Answered, Payload, Skip
-from optimize_eval.spent import NOTHING
+from optimize_eval.spent import NOTHING, Spent
 from optimize_eval.tasks.jsonl.faults import TaskError
 from optimize_eval.tasks.jsonl.files import Task, read_record
 from optimize_eval.tasks.jsonl.processing import post_process
-from optimize_eval.tasks.lives import Lives
+from optimize_eval.tasks.lives import Lives, closing_if_failed
 from optimize_eval.tasks.target import tasks_of
 from optimize_eval.tasks.under_test.model import ModelUnderTest, Output, Prompt
 from optimize_eval.tasks.under_test.shared import SharedModel, shared_model
@@ -50,8 +50,9 @@ class TaskEvaluator:
         self._specs = {scorer.name: scorer for scorer in self._task.scorers}
         self._models = {model.name: model for model in self._task.models}
         self._lives = Lives()
-        for model in [self._task.model] if self._task.model else self._models:
-            self._model(model)  # what is wrong with it is to be known before any call
+        with closing_if_failed(self._lives):
+            for model in [self._task.model] if self._task.model else self._models:
+                self._model(model)  # what is wrong with it is to be known before any call
 
     @property
     def note(self) -> str:
@@ -157,7 +158,7 @@ class TaskEvaluator:
         except EvaluationError as error:
             error.message = f"metric: {error.message}"
             error.side_info = self._side_info(error.side_info, metric, output, prediction)
-            error.spent, error.output = output.spent + error.spent, called.key.hex()
+            error.spent, error.output = self._told(error, called, output) + error.spent, called.key.hex()
             raise
         side_info = self._side_info(scored.side_info, metric, output, prediction)
         spent = output.spent if scored.spent is NOTHING else output.spent + scored.spent
@@ -165,6 +166,14 @@ class TaskEvaluator:
         if isinstance(scored, Skip):
             return Skip(why=scored.why, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
         return Answer(score=scored.score, side_info=side_info, stderr=output.stderr, spent=spent, output=key)
+
+    def _told(self, error: EvaluationError, called: _TaskCall, output: Output) -> Spent:
+        """Give what a reply took; nothing where no record will say it, as this machine had no room."""
+        model = self._model(called.model)
+        if not (error.no_room and output.spent.usages and isinstance(model, SharedModel)):
+            return output.spent
+        model.owe(called.key)
+        return NOTHING
 
     def _side_info(
         self, side_info: Mapping[str, Any], metric: str, output: Output, prediction: str

@@ -21,7 +21,7 @@ from optimize_eval.protocol import Answered, Payload
 from optimize_eval.reading import strict_json
 from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.extract import extraction_of
-from optimize_eval.tasks.lives import Lives, be_the_models
+from optimize_eval.tasks.lives import Lives, be_the_models, closing_if_failed
 from optimize_eval.tasks.measures import Measure, ReplyMeasure
 from optimize_eval.tasks.target import Prompted
 from optimize_eval.tasks.under_test.model import Output, Prompt
@@ -45,14 +45,15 @@ class PromptedEvaluator:
         self._specs = {model.name: model for model in target.models}
         self._lives = Lives()
         scorer, measure = replace(target.scorer, keep_stderr=spec.keep_stderr), target.scorer.target
-        self._score = (
-            ReplyMeasure(measure).of_payload
-            if isinstance(measure, Measure)
-            else partial(self._scored, self._lives.scorer(spec.name, lambda _name: connect(scorer)))
-        )
         self._held = ExitStack()
-        for name in self._specs:
-            self._model(name)  # what is wrong with it is to be known before any call
+        with closing_if_failed(self._lives):
+            self._score = (
+                ReplyMeasure(measure).of_payload
+                if isinstance(measure, Measure)
+                else partial(self._scored, self._lives.scorer(spec.name, lambda _name: connect(scorer)))
+            )
+            for name in self._specs:
+                self._model(name)  # what is wrong with it is to be known before any call
         self._held.enter_context(hosted.held())
 
     @property

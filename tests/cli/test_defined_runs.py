@@ -150,6 +150,32 @@ def test_a_judge_is_called_by_its_key_and_labels_have_no_mean(cli: Cli, tmp_path
         assert cli("report", "r", "--format", format_).status == 0, format_
 
 
+def test_a_judge_is_another_model_than_one_under_test_of_the_same_name(cli: Cli, tmp_path: Path) -> None:
+    judged = """\
+    - key: same
+      type: model_as_a_judge_classifier
+      model_key: m
+      user_prompt: "{{ model_output }}"
+      correct_labels: [correct]
+      incorrect_labels: [incorrect]
+"""
+    task(tmp_path, TASK + judged)
+    model(tmp_path / "judge", "'correct'")
+    told = cli(*command("--model-key", "m=cmd:./judge", "--out", "r", "--json"))
+    assert told.status == 0, told.stderr
+    means = {row["evaluator"]: row["splits"]["train"]["mean"] for row in told.json["summary"]["rows"]}
+    assert means["sums.same"] == 1
+
+
+def test_a_scorer_that_gives_labels_alone_is_said_to_have_no_numbers(cli: Cli, tmp_path: Path) -> None:
+    labels = SNIPPET.replace('{"letters": len(solver_output.output)}', '{"label": solver_output.output}')
+    head, _, _ = TASK.partition("    - {key: right")
+    task(tmp_path, head + labels)
+    told = cli(*command("--out", "r"))
+    assert "sums.long has no mean: none of its answers is a number" in told.stdout
+    assert rederive(tmp_path / "r") == 0
+
+
 def test_a_row_shows_the_conversation_and_why_each_score_is_what_it_is(cli: Cli, tmp_path: Path) -> None:
     task(tmp_path)
     model(tmp_path / "m", "'It is 3'")

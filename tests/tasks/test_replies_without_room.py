@@ -1,16 +1,24 @@
 """What a reply took, where this machine has no room to score it."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import Capacity, EvaluatorSpec
+from optimize_eval.evaluator import Capacity, Evaluator, EvaluatorSpec
 from optimize_eval.programs.batch import call_singly
 from optimize_eval.protocol import Answer, Answered, Payload
+from optimize_eval.tasks.definitions.evaluating.evaluator import DefinedEvaluator
+from optimize_eval.tasks.definitions.score.parts import Program, Scorer
+from optimize_eval.tasks.definitions.solve.parts import ChatCompletion, Said, SingleTurn
+from optimize_eval.tasks.definitions.target import DefinedScorer
+from optimize_eval.tasks.definitions.task import Entity, TaskDefinition
+from optimize_eval.tasks.evaluator import TaskEvaluator
 from optimize_eval.tasks.prompted import PromptedEvaluator
 from optimize_eval.tasks.target import Prompted, Tasks
+from optimize_eval.templates import hosted
 from tests.fake_model import StartModel
 
 
@@ -38,18 +46,67 @@ class _Crowded:
         pass
 
 
-def test_the_next_call_says_what_the_reply_took(tmp_path: Path, fake_model: StartModel) -> None:
+def prompted(model: EvaluatorSpec) -> Evaluator:
+    target = Prompted(scorer=EvaluatorSpec(name="e"), models=(model,))
+    return PromptedEvaluator(EvaluatorSpec(name="e", target=target), target, _crowded())
+
+
+def of_task(model: EvaluatorSpec) -> Evaluator:
+    target = Tasks(
+        models=(model,), metrics=(EvaluatorSpec(name="@exact_match"),), scorer=EvaluatorSpec(name="e")
+    )
+    return TaskEvaluator(EvaluatorSpec(name="e", target=target), _crowded())
+
+
+def defined(model: EvaluatorSpec) -> Evaluator:
+    solver = SingleTurn(builder=ChatCompletion(messages=[Said(role="user", content="{{ sample.id }}")]))
+    scorer = Scorer(key="s", type="program", how=Program(keys={}))
+    task = TaskDefinition(
+        key="t",
+        display_name="T",
+        description="d",
+        path="t.yaml",
+        entity=Entity.MODEL,
+        solver=solver,
+        scorers=[scorer],
+    )
+    target = DefinedScorer(task=task, scorer=scorer, program=EvaluatorSpec(name="e"), models=(model,))
+    return DefinedEvaluator(EvaluatorSpec(name="t.s", target=target), target, _crowded())
+
+
+def _crowded() -> Callable[[EvaluatorSpec], Evaluator]:
+    return lambda _spec: _Crowded()
+
+
+@pytest.mark.parametrize("made", [prompted, of_task, defined])
+def test_the_next_call_says_what_the_reply_took(
+    tmp_path: Path, fake_model: StartModel, made: Callable[[EvaluatorSpec], Evaluator]
+) -> None:
     served = fake_model([{"text": "1", "usage": {"prompt_tokens": 7, "completion_tokens": 2}}])
     task = Tasks(model=f"openai/m@{served.base}", outputs=str(tmp_path / "outputs.jsonl"))
-    target = Prompted(scorer=EvaluatorSpec(name="e"), models=(EvaluatorSpec(name="m", target=task),))
-    evaluator = PromptedEvaluator(EvaluatorSpec(name="e", target=target), target, lambda _spec: _Crowded())
-    payload = Payload(candidate="How many?", example=b'{"id": "a"}', task_model="m")
+    evaluator = made(EvaluatorSpec(name="m", target=task))
+    example = b'{"id": "a", "prompt": "How many?", "targets": ["1"], "metric": "exact_match"}'
+    payload = Payload(candidate="How many?", example=example, line=1, task_model="m")
+    later = time.monotonic() + 60
     try:
         with pytest.raises(EvaluationError) as crowded:
-            evaluator.call(payload, 0)
+            evaluator.call(payload, later)
         assert crowded.value.spent.usages == ()
-        tokens = [evaluator.call(payload, 0).spent.usages for _ in range(2)]
+        tokens = [evaluator.call(payload, later).spent.usages for _ in range(2)]
     finally:
         evaluator.close()
     assert [[one.prompt_tokens for one in usages] for usages in tokens] == [[7], []]
     assert len(served.bodies()) == 1
+
+
+@pytest.mark.parametrize("made", [prompted, of_task, defined])
+def test_who_is_closed_twice_as_at_a_forced_end_takes_nothing_from_others(
+    tmp_path: Path, made: Callable[[EvaluatorSpec], Evaluator]
+) -> None:
+    task = Tasks(model="toy", outputs=str(tmp_path / "outputs.jsonl"))
+    other, twice = (made(EvaluatorSpec(name="m", target=task)) for _ in range(2))
+    holders = hosted._holders  # noqa: SLF001
+    twice.close()
+    twice.close()
+    assert holders - hosted._holders <= 2  # noqa: SLF001
+    other.close()

@@ -85,9 +85,11 @@ def _nothing_scored(summary: Summary, layout: Layout) -> str:
     primary = layout.evaluators[0]
     failed = [e for e in summary.failures if (e.evaluator, e.split) == (primary, layout.deciding)]
     if not failed:
-        is_scored = any(row.splits[layout.deciding].scored for row in summary.rows if is_primary(row, layout))
-        if not is_scored:
+        cells = [row.splits[layout.deciding] for row in summary.rows if is_primary(row, layout)]
+        if not any(cell.scored for cell in cells):
             return f"{primary} was not called"
+        if not any(cell.n for cell in cells):
+            return f"{primary} has no mean: none of its answers is a number"
         return f"{primary} has no mean: its scores are too large to be added up"
     most = max(failed, key=lambda entry: entry.count)
     total = sum(entry.count for entry in failed)

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from optimize_eval.errors import EvaluationError
@@ -25,11 +26,16 @@ class DefinedEvaluator:
 
     def __init__(self, spec: EvaluatorSpec, target: DefinedScorer, connect: Connect) -> None:
         self._timeout = spec.timeout
-        self._is_closed = False
         self._lives = Lives()
         solver = target.task.solver
-        self._solving = Solving(target, solver, self._lives) if solver else None
-        self._scoring = Scoring(target, self._lives, connect)
+        with ExitStack() as live:
+            live.callback(self._lives.close)
+            self._solving = Solving(target, solver, self._lives) if solver else None
+            if self._solving:
+                live.callback(self._solving.close)
+            self._scoring = Scoring(target, self._lives, connect)
+            live.callback(self._scoring.close)
+            self._live = live.pop_all()
 
     @property
     def note(self) -> str:
@@ -53,6 +59,7 @@ class DefinedEvaluator:
             scored = self._scoring.score(payload, sample, trace, time.monotonic() + self._timeout)
         except EvaluationError as error:
             error.output, error.spent, error.before = _key(trace), trace.spent + error.spent, before
+            self._solving.take_back(payload, error)
             raise
         return _answer(scored, trace)
 
@@ -64,13 +71,7 @@ class DefinedEvaluator:
 
     def close(self) -> None:
         """End what it holds, once: a run that is stopped closes its evaluators more than once."""
-        self._lives.close()
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self._scoring.close()
-        if self._solving:
-            self._solving.close()
+        self._live.close()
 
 
 def _answer(scored: Scored | Skip, trace: Trace | None) -> Answered:

@@ -1,6 +1,7 @@
 """The scorers of one evaluator, live: one for all splits, or one for each, whose samples it sees together."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -34,8 +35,13 @@ class Scoring:
         self._lives = lives
         self._connect = connect
         self._snippets = open_snippets()
-        splits = [*target.samples] if target.looks_at_all else [_ONE]
-        self._scorers = {split: LiveScorer(target.scorer, self._tools(split)) for split in splits}
+        self._scorers: dict[str, LiveScorer] = {}
+        with ExitStack() as live:
+            live.callback(close_snippets, self._snippets)
+            for split in target.samples if target.looks_at_all else (_ONE,):
+                self._scorers[split] = LiveScorer(target.scorer, self._tools(split))
+                live.callback(self._scorers[split].close)
+            self._live = live.pop_all()
         self._places = {split: _places(samples) for split, samples in target.samples.items()}
 
     def score(
@@ -47,9 +53,7 @@ class Scoring:
         return self._scorers[payload.split].score(sample, trace, deadline, place=place)
 
     def close(self) -> None:
-        for scorer in self._scorers.values():
-            scorer.close()
-        close_snippets(self._snippets)
+        self._live.close()
 
     def _tools(self, split: str) -> Tools:
         return Tools(
@@ -60,7 +64,7 @@ class Scoring:
         )
 
     def _model(self, key: str) -> Chat:
-        return chat_of(self._lives.model(key, self._connected))
+        return chat_of(self._lives.model(f"{key}, who scores", lambda _name: self._connected(key)))
 
     def _connected(self, key: str) -> ModelUnderTest:
         spec = self._target.keyed.get(key)

@@ -2,13 +2,14 @@
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import partial
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Capacity, EvaluatorSpec
 from optimize_eval.protocol import Payload
+from optimize_eval.spent import NOTHING
 from optimize_eval.tasks.definitions.snippets import close_snippets, open_snippets
 from optimize_eval.tasks.definitions.solve.calling import SharedModels
 from optimize_eval.tasks.definitions.solve.parts import Solver
@@ -44,15 +45,17 @@ class Solving:
 
     def trace(self, payload: Payload, sample: Mapping[str, Any], deadline: float) -> Trace:
         """Give a sample's trace, or raise EvaluationError of stage solver or model."""
-        key = (
-            payload.split,
-            payload.line,
-            payload.example,
-            payload.candidate,
-            payload.task_model,
-            payload.repeat,
-        )
-        return self._traces.of(key, partial(self._solved, payload, sample, deadline))
+        try:
+            return self._traces.of(_key(payload), partial(self._solved, payload, sample, deadline))
+        except EvaluationError as error:
+            self.take_back(payload, error)
+            raise
+
+    def take_back(self, payload: Payload, error: EvaluationError) -> None:
+        """Let the next call tell what this one took, where this machine had no room: it has no record."""
+        if error.no_room and error.spent.usages:
+            self._traces.owe(_key(payload), error.spent)
+            error.spent = NOTHING
 
     def capacity_of(self, name: str) -> Capacity:
         """Say what a model under test can take at the moment."""
@@ -93,6 +96,17 @@ class Solving:
 
 def _named(target: DefinedScorer) -> dict[str, EvaluatorSpec]:
     return {spec.name: spec for spec in target.models}
+
+
+def _key(payload: Payload) -> Hashable:
+    return (
+        payload.split,
+        payload.line,
+        payload.example,
+        payload.candidate,
+        payload.task_model,
+        payload.repeat,
+    )
 
 
 def _keyed(key: str) -> str:

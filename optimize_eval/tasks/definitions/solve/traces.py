@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.retrying import GivenUp
-from optimize_eval.spent import NOTHING
+from optimize_eval.spent import NOTHING, Spent
 from optimize_eval.tasks.definitions.solve.trace import Trace
 
 _MOST = 1 << 14
@@ -51,6 +51,7 @@ class Traces:
         self._most = most
         self._lock = threading.Lock()
         self._flights: dict[Hashable, _Flight] = {}
+        self._owed: dict[Hashable, Spent] = {}  # what no record has said yet
         self._size = 0  # of all that are kept
 
     def __len__(self) -> int:
@@ -65,7 +66,14 @@ class Traces:
             flight.wanted -= 1
             if not flight.wanted:
                 self._forget(key, flight)
-        return self._made(key, flight, make) if is_mine else flight.result()
+        trace = self._made(key, flight, make) if is_mine else flight.result()
+        owed = self._owed.pop(key, None)
+        return replace(trace, spent=owed + trace.spent) if owed else trace
+
+    def owe(self, key: Hashable, spent: Spent) -> None:
+        """Take back what was spent on a trace, as no record will say it; who is given it next will."""
+        with self._lock:
+            self._owed[key] = self._owed.get(key, NOTHING) + spent
 
     def _made(self, key: Hashable, flight: _Flight, make: Callable[[], Trace]) -> Trace:
         try:
