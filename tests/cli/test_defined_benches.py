@@ -43,6 +43,17 @@ def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_
         assert cli("report", "r", "--format", format_).status == 0, format_
 
 
+def test_numbers_beyond_0_and_1_rank_nobody(cli: Cli, tmp_path: Path) -> None:
+    two_models(tmp_path, TASK.split("    - {key: right")[0] + SNIPPET)
+    done = cli("bench", "sums.yaml", *MODELS, "--out", "r")
+    assert done.status == 0, done.stderr
+    assert "no model is ranked: sums.long gives no numbers from 0 to 1" in " ".join(done.stderr.split())
+    assert not (tmp_path / "r" / "leaderboard.json").exists()
+    assert "13.000" in done.stdout, "the letters of w's replies"
+    assert cli("report", "r").stdout == done.stdout
+    assert cli("bench", "sums.yaml", *MODELS, "--out", "r", "--json").json["models"] == []
+
+
 def test_several_tasks_make_one_board_and_each_is_scored_by_its_own(cli: Cli, tmp_path: Path) -> None:
     two_models(tmp_path)
     (tmp_path / "more.yaml").write_text(TASK.replace("key: sums\n", "key: more\n"))

@@ -19,6 +19,7 @@ from optimize_eval.options.definitions import DefinedDataOptions, given_of
 from optimize_eval.options.gates import BoardGateOptions
 from optimize_eval.options.output import ShownOptions, ViewOptions
 from optimize_eval.options.reached import manners_of, starting_spec
+from optimize_eval.run.runner import Status
 from optimize_eval.session.benching.benches import carry_out_bench
 from optimize_eval.session.benching.benchmark import benchmark_of
 from optimize_eval.session.benching.defined import look_at_bench, prepare_any
@@ -91,6 +92,8 @@ def bench(
             beside=gates.to_dict(finished.gates),
             summary=finished.summary,
         )
+        if not finished.boards and not shown.as_json and finished.status is Status.DONE:  # nobody is ranked
+            ending.show(finished, quiet=shown.quiet, as_json=False)
         ending.end(finished, folder=prepared.folder, out=place.out)
         gates.end(finished.gates)
 

@@ -9,10 +9,12 @@ MODEL.SCORER.
 from collections.abc import Iterator, Mapping
 
 from optimize_eval.frozen import frozen
+from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
+from optimize_eval.store.view import JournalRecord
 
 
 @frozen
@@ -78,6 +80,28 @@ def former_models(run: StoredRun, names: Mapping[str, str]) -> tuple[BenchedMode
         )
         for evaluator, name in names.items()
     )
+
+
+def unranked_in(run: StoredRun) -> tuple[str, ...]:
+    """List the scorers that a board would be about and that give no numbers from 0 to 1."""
+    layout = run.layout
+    open_ended = {name for name in layout.evaluators if layout.score_range(name) is ScoreRange.ANY}
+    cells = [cell for model in benched_models(run) for cell in model.cells.values()]
+    with run.reader() as reader:
+        found = [
+            cell.evaluator
+            for cell in cells
+            if cell.evaluator in open_ended
+            if any(_is_off(record) for _, record in reader.records(cell))
+        ]
+    return tuple(dict.fromkeys(found))
+
+
+def _is_off(record: JournalRecord) -> bool:
+    if record["outcome"] != "scored":
+        return False
+    score: float | None = record["score"]
+    return score is None or not 0.0 <= score <= 1.0
 
 
 def is_owed(run: StoredRun, model: BenchedModel) -> bool:

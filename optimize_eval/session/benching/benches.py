@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.findings.board.cells import benched_models
+from optimize_eval.findings.board.cells import benched_models, unranked_in
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
@@ -155,7 +155,11 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         called = _call(prepared, stored, host)
         examine(stored, lambda: plan, host.say)
         summary = summarise(stored)
-        board = _board(prepared, stored, include_per_example=include_per_example)
+        board = None
+        if unranked := unranked_in(stored):
+            host.say(f"note: no model is ranked: {', '.join(unranked)} gives no numbers from 0 to 1")
+        else:
+            board = _board(prepared, stored, include_per_example=include_per_example)
         metrics = prepared.own if board else ()
         scored = score_by(metrics, prepared.folder, prepared.files, prepared.handling, host)
     others = {name: own.board for name, own in scored.items() if own.board}

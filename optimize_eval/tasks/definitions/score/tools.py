@@ -52,9 +52,9 @@ def model_keys(how: parts.How) -> Iterator[str]:
 
 
 def score_range(how: parts.How) -> ScoreRange:
-    """Tell which numbers a scorer's may be: code, and programs that say so, may return any."""
+    """Tell which numbers a scorer's may be: any, if code or a program says so; labels are none."""
     match how:
-        case parts.PythonScorer() | parts.AllSamplesScorer() | parts.Evidence():
+        case parts.PythonScorer() | parts.AllSamplesScorer() | parts.Evidence() | parts.Labeler():
             return ScoreRange.ANY
         case parts.Program(keys=keys):
             return ScoreRange(keys.get("score_range", ScoreRange.UNIT))
