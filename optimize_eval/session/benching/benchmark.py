@@ -100,4 +100,6 @@ def benchmark_of(
 def check_models(benchmark: Benchmark) -> None:
     """Refuse a bench without a model."""
     if not benchmark.models:
-        raise UsageError("no model is named", hint='name one: toy, "cmd:./model", "openai/gpt-4o-mini"')
+        raise UsageError(
+            "no model is named", hint="name one with --model: toy, cmd:./model, openai/gpt-4o-mini"
+        )
