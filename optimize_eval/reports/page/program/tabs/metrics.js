@@ -28,7 +28,7 @@ function metricsCard(entries) {
   return h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, "Metrics: ", said(first.display_name || first.evaluator)), h("span", { class: "legend" }, said(`${first.evaluator} · ${first.split}`))),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": `Metrics of ${first.evaluator}` }, h("table", { class: "board" },
-      h("thead", null, h("tr", null, head("Metric", null), entries.length > 1 && head("Of", null), head("Value"), head("Rows"), hasMissing && head("Missing"))),
+      h("thead", null, h("tr", null, head("Metric", ""), entries.length > 1 && head("Of", ""), head("Value"), head("Rows"), hasMissing && head("Missing"))),
       h("tbody", null, lines.slice(0, MOST_METRICS).map(line)))),
     lines.length > MOST_METRICS && h("p", { class: "note" }, `… and ${count(lines.length - MOST_METRICS, "more number")}: see summary.json`),
     entries.flatMap((one) => remarksOn(one, entries)).map((text) => h("p", { class: "note" }, said(text))));
