@@ -4,15 +4,33 @@
 Tokens of 13a, exponential smoothing, effective order; the answer has sacrebleu's signature. Needs sacrebleu.
 """
 
+import sys
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 from _metric import TARGETS, Answer, Asked, library, run
 
+_FOR_DOWNLOADS = ("portalocker", "tabulate", "colorama", "lxml", "lxml.etree")
+
+
+class _Unused(ModuleType):
+    """Stands in for a module of which nothing is used."""
+
+    def __getattr__(self, _: str) -> Any:
+        return self
+
 
 @cache
 def scorer() -> Any:
-    return library("sacrebleu.metrics").BLEU(effective_order=True)
+    """Load sacrebleu's metric without what its downloads of test sets need, which is half of a start."""
+    unused = {name: _Unused(name) for name in _FOR_DOWNLOADS if name not in sys.modules}
+    sys.modules.update(unused)
+    try:
+        return library("sacrebleu.metrics").BLEU(effective_order=True)
+    finally:
+        for name in unused:
+            del sys.modules[name]
 
 
 def bleu(asked: Asked) -> Answer:

@@ -11,11 +11,7 @@ inputs only and compared with nothing; it is a failure, and no 0, where the sand
 
 from __future__ import annotations
 
-import ast
-import builtins
-import json
 import re
-import warnings
 from argparse import ArgumentTypeError
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -24,29 +20,22 @@ from textwrap import dedent
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import _code_inside
+import _code_line
+from _code_cases import Case, called, evaluated, printed, question
 from _code_inside import shown
 from _metric import ABSENT, Answer, Asked, Fault, look_up, run, shortened
-from _sandbox import LAYERS, LEVELS, Limits, Refused, Running, Sandbox, Stopped
+from _running import Refused, Running, Stopped
+from _sandbox import LAYERS, LEVELS, Limits, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import CodeType
 
 PAIRS = ("extras.io_pairs", "io_pairs")
-MODULES = (  # what a target may use of the standard library; the candidate cannot put its own there
-    *("bisect", "cmath", "collections", "copy", "datetime", "decimal", "fractions", "functools", "heapq"),
-    *("itertools", "json", "math", "operator", "random", "re", "statistics", "string"),
-)
 _OPENING = re.compile(r"(?:^([ \t]*)(`{3,}|~{3,})[^`\n]*|(```)\w*[ \t\r]*)\n", re.MULTILINE)
 _CASES_SHOWN = 50
-_NOT_JSON = object()
 
-Case = dict[str, Any]
 _Number = TypeVar("_Number", int, float)
-
-
-class Raised(Exception):
-    """The candidate raised, as it says."""
 
 
 def code_exec(asked: Asked) -> Answer:
@@ -85,7 +74,7 @@ def io_pairs(sources: Sequence[str], asked: Asked) -> Answer:
 
 
 def has_no_pairs(asked: Asked) -> bool:
-    """Tell whether a record of a task file has no pairs, which scores 0; elsewhere the field is missing."""
+    """Return True if a record of a task file has no pairs, which scores 0; elsewhere the field is missing."""
     if asked.options["target_field"] or not {"extras", "metric"} & set(asked.example or ()):
         return False
     return all(look_up(asked.example, field) is ABSENT for field in PAIRS)
@@ -106,129 +95,6 @@ def stdout(sources: Sequence[str], asked: Asked) -> Answer:
     box = sandbox(asked)
     with started(box, "script") as (program,):
         return answered(box, printed(program, sources, targets), 1, program)
-
-
-def called(candidate: Running, sources: Sequence[str], pairs: Sequence[Any], function: str) -> Iterator[Case]:
-    """Ask for the output of each input; what is expected stays here."""
-    load(candidate, sources)
-    for pair in pairs:
-        if not (isinstance(pair, list) and len(pair) == 2):  # noqa: PLR2004  a pair
-            yield {"passed": False, "why": "the pair is no list of an input and an output"}
-            continue
-        given, expected = pair
-        candidate.send(request("answer", function, json.dumps(given)))
-        case = {"input": shown(given), "expected": shown(expected)}
-        yield case | compared(candidate.line(), expected)
-
-
-def compared(line: bytes, expected: Any) -> Case:
-    try:
-        got = plain(value_in(line))
-        equal = got is not _NOT_JSON and bool(got == expected)
-    except (ValueError, LookupError, TypeError, RecursionError):
-        return {"passed": False, "why": f"it answered no value: {shown(line[:100])}"}
-    except Raised as raised:
-        return {"passed": False, "why": f"it raised {raised}"}
-    if got is _NOT_JSON:
-        return {"passed": False, "why": f"the output is no JSON value: {shown(line[:100])}"}
-    return {"passed": equal, "got": shown(got)}
-
-
-def value_in(line: bytes) -> Any:
-    """Read a reply, which may be forged in whatever way; what it raises is caught where it is called."""
-    message = json.loads(line)
-    if message[0] == "=":
-        return message[1]
-    raise Raised(tidy(f"{message[1]}: {message[2]}"))
-
-
-def tidy(text: str) -> str:
-    """Shorten a text of the candidate's and take out what is no Unicode."""
-    return shortened(text.encode(errors="replace").decode())
-
-
-def plain(said: Any) -> Any:
-    """Build a JSON value of what the candidate's side wrote; no set, as it could choose the hashes."""
-    if isinstance(said, list):
-        items = [plain(item) for item in said]
-        return _NOT_JSON if any(item is _NOT_JSON for item in items) else items
-    if not isinstance(said, dict):
-        return said
-    match said:
-        case {"int": str(digits)}:
-            return int(digits, 16)
-        case {"dict": list(items)} if all(isinstance(key, str) for key, _ in items):
-            made = {key: plain(item) for key, item in items}
-            return _NOT_JSON if any(item is _NOT_JSON for item in made.values()) else made
-        case {"object": _, "plain": inner}:
-            return plain(inner)
-    return _NOT_JSON
-
-
-def evaluated(
-    candidate: Running, judging: Running, sources: Sequence[str], questions: Sequence[Answer]
-) -> Iterator[Case]:
-    """Pass lines between the side that has the expressions and the side that has the candidate."""
-    judging.share(candidate.deadline)
-    load(candidate, sources)
-    judging.send(json.dumps(questions).encode())
-    for _ in questions:
-        while not (line := judging.line()).startswith(b'["verdict", '):
-            candidate.send(line)
-            judging.send(candidate.line())
-        _, passed, text = json.loads(line)
-        yield {"passed": passed} | ({"why": tidy(text)} if text and not passed else {})
-
-
-def question(target: str) -> Answer:
-    """Read a target: its parts that are evaluated, and the names that it takes from the candidate."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            (statement,) = ast.parse(target.strip()).body
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise Fault(f"the target {shortened(target)} is not one Python expression: {error}") from error
-    if not isinstance(statement, ast.Assert | ast.Expr):
-        raise Fault(f"the target {shortened(target)} is a statement, not a Python expression")
-    whole = statement.test if isinstance(statement, ast.Assert) else statement.value
-    attributes = [node.value for node in ast.walk(whole) if isinstance(node, ast.Attribute)]
-    owners = [node.id for node in attributes if isinstance(node, ast.Name) and node.id in MODULES]
-    loaded = [node.id for node in ast.walk(whole) if isinstance(node, ast.Name)]
-    modules = {name for name in owners if owners.count(name) == loaded.count(name)}
-    names = {name for name in loaded if not hasattr(builtins, name)} - modules
-    parts = [whole]
-    if isinstance(whole, ast.Compare) and len(whole.ops) == 1 and isinstance(whole.ops[0], ast.Eq):
-        parts = [whole.left, *whole.comparators]
-    return {
-        "parts": [ast.unparse(part) for part in parts],
-        "names": sorted(names),
-        "modules": sorted(modules),
-    }
-
-
-def printed(program: Running, sources: Sequence[str], targets: Sequence[str]) -> Iterator[Case]:
-    program.send(json.dumps(sources).encode())
-    said, status = program.rest()
-    text = said.decode(errors="replace").rstrip()
-    case = {"expected": shown(targets[0]), "got": shown(text)}
-    if status:
-        yield {**case, "passed": False, "why": f"it ended with status {status}"}
-    else:
-        yield {**case, "passed": any(text == target.rstrip() for target in targets)}
-
-
-def load(candidate: Running, sources: Sequence[str]) -> None:
-    candidate.send(request("load", *sources))
-    line = candidate.line()
-    try:
-        value_in(line)
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise Stopped(f"wrote noise instead of loading: {shown(line[:100])}") from error
-    except Raised as raised:
-        raise Stopped(f"does not load: {raised}") from raised
-
-
-def request(operation: str, *values: str) -> bytes:
-    return json.dumps(["?", operation, values, {}]).encode()
 
 
 def answered(box: Sandbox, cases: Iterator[Case], total: int, candidate: Running) -> Answer:
@@ -280,9 +146,10 @@ def _sandbox(level: str, layers: str, seconds: float, memory: int, output: int) 
 
 
 @cache
-def inside() -> CodeType:
-    path = Path(_code_inside.__file__)
-    return compile(path.read_bytes(), path.name, "exec")
+def inside() -> Sequence[tuple[str, CodeType]]:
+    """Compile what is sent into the sandbox."""
+    paths = [Path(module.__file__ or "") for module in (_code_line, _code_inside)]
+    return [(path.stem, compile(path.read_bytes(), path.name, "exec")) for path in paths]
 
 
 def _positive(text: str) -> float:

@@ -29,6 +29,10 @@ class Candidate:
     field: str = ""
 
 
+THE_PROMPT = Candidate(name="the prompt")  # stands before tasks in JSONL, which have prompts of their own
+THE_TASK = Candidate(name="the task")  # stands where a task in YAML names no candidate
+
+
 class CandidatePath(NamedTuple):
     """Where candidates are: a file, a glob of files or - for stdin; or a JSONL list of them."""
 

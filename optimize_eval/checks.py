@@ -18,8 +18,8 @@ HOTTEST = 2.0
 
 _TOO_LARGE = 10**18  # so that it fits everywhere into 64 bits
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-_COUNT_OR_SHARE = re.compile(r"\d+|\d{1,3}(\.\d+)?%")
+_NAME = r"[A-Za-z][A-Za-z0-9_.-]*"
+_COUNT_OR_SHARE = r"\d+|\d{1,3}(\.\d+)?%"
 
 
 def weights(value: Any) -> dict[str, float]:
@@ -118,7 +118,7 @@ def on_failure(value: Any) -> str:
 
 def max_failures(value: Any) -> str:
     said = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    is_known = isinstance(said, str) and _COUNT_OR_SHARE.fullmatch(said)
+    is_known = isinstance(said, str) and re.fullmatch(_COUNT_OR_SHARE, said)
     _demand(is_known, 'write a count, such as 20, or a share, such as "5%"')
     return str(said)
 
@@ -155,7 +155,7 @@ def duration(value: Any) -> str:
 
 
 def name(value: Any) -> str:
-    _demand(_NAME.fullmatch(text(value)), "write a letter, then letters, digits, and _ . -")
+    _demand(re.fullmatch(_NAME, text(value)), "write a letter, then letters, digits, and _ . -")
     return str(value)
 
 

@@ -2,7 +2,7 @@
 
 They are what `@dataclass(frozen=True, slots=True, kw_only=True)` makes, which compiles six methods for each
 class: that took two fifths of the time of a command that loads a hundred of them. Here one is compiled,
-`__init__`, and all classes share the others.
+`__init__`, when the first of a class is made, which a command does with few; all classes share the others.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +18,32 @@ Made = TypeVar("Made")
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def frozen(cls: type[Made]) -> type[Made]:
     """Make a frozen dataclass of a class, whose own methods stay."""
+    cls.__doc__ = cls.__doc__ or cls.__name__  # or dataclass() writes one, slowly
     made: Any = dataclass(init=False, repr=False, eq=False, slots=True, kw_only=True)(cls)
-    for name, method in {"__init__": _init_of(made), **_METHODS}.items():
+    for name, method in {"__init__": _init_in_time(made), "__signature__": _Signature(), **_METHODS}.items():
         if name not in vars(made):
             setattr(made, name, method)
     return made  # type: ignore[no-any-return]
+
+
+def _init_in_time(made: Any) -> Callable[..., None]:
+    """Stand in for `__init__` until the first call writes it."""
+
+    def __init__(self: Any, *values: Any, **named: Any) -> None:  # noqa: N807  its name in messages
+        made.__init__ = written = _init_of(made)
+        written(self, *values, **named)
+
+    return __init__
+
+
+class _Signature:
+    """What `inspect.signature` looks for first: that of the `__init__` which is not written yet."""
+
+    def __get__(self, _: object, made: Any) -> Any:
+        from inspect import signature  # noqa: PLC0415  for help and notebooks alone
+
+        found = signature(_init_of(made))
+        return found.replace(parameters=[*found.parameters.values()][1:])
 
 
 def _init_of(made: Any) -> Callable[..., None]:
@@ -88,6 +109,12 @@ def _compared(instance: object) -> Any:
     """Read the fields that two are compared by."""
     made: Any = type(instance)
     return _reader(made)(instance)
+
+
+class Remembers:
+    """What a frozen class extends that has cached properties, which need a place to be kept."""
+
+    __slots__ = ("__dict__", "__weakref__")
 
 
 @cache

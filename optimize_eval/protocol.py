@@ -87,15 +87,14 @@ class Capabilities:
         return cls(persistent=keys.get("persistent") is True, concurrency=lanes, batch=batch)
 
 
-NO_CAPABILITIES = Capabilities()
-_PERSISTENT = Capabilities(persistent=True)
+NO_CAPABILITIES, _PERSISTENT = Capabilities(), Capabilities(persistent=True)
 
 
 @frozen
 class Answer:
     """A score, everything else in the answer, and what the evaluator declared of itself."""
 
-    score: float  # NaN where a scorer of a task said something that is none, as a label
+    score: float  # NaN where a scorer of a task gave a label instead
     side_info: Mapping[str, Any] = field(default_factory=dict)
     capabilities: Capabilities = NO_CAPABILITIES
     stderr: str = ""  # only where the user keeps it

@@ -12,9 +12,10 @@ from typing import Any
 from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.shapes import Board
+from optimize_eval.findings.metrics import records_of
 from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.frozen import frozen
 from optimize_eval.store.listing.listed import State
 from optimize_eval.store.listing.runs import state_of
@@ -129,4 +130,4 @@ def load_run(path: str | Path) -> Run:
     Needs neither its evaluators nor its data. `summary` has the numbers, `records` each outcome.
     """
     run = open_stored(path)
-    return Run(folder=run.folder, records=Records(run))
+    return Run(folder=run.folder, records=records_of(run))

@@ -39,10 +39,17 @@ _IN_COMMANDS = (
     (r"(https?://)[^/@\s'\"]+@", r"\1***@"),  # user and password of a URL
     (r"(https?://[^\s'\"?]+\?)[^\s'\"]+", r"\1***"),  # its query
     (rf"(?i)({_CONFIDENTIAL_NAME}:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", r"\1***"),  # a header
-    (rf"(?i)({_CONFIDENTIAL_NAME}=)(?!{_ONE_VARIABLE})('[^']*'|\"[^\"]*\"|[^\s'\"]+)", r"\1***"),
-    (rf"(?i)(--?{_CONFIDENTIAL_NAME}\s+)(?!-|\d{{1,6}}\b)('[^']*'|\"[^\"]*\"|[^\s'\"]+)", r"\1***"),
+    (
+        rf"(?i)(?<![\w-])(?!--model-key=)({_CONFIDENTIAL_NAME}=)(?!{_ONE_VARIABLE})('[^']*'|\"[^\"]*\"|[^\s'\"]+)",
+        r"\1***",
+    ),
+    (
+        rf"(?i)(?<![\w-])(?!--model-key\s)(--?{_CONFIDENTIAL_NAME}\s+)(?!-|\d{{1,6}}\b)('[^']*'|\"[^\"]*\"|[^\s'\"]+)",
+        r"\1***",
+    ),
     (rf"(?i)((?:-H|--header)[\s=]+'?[\w-]+:\s*+{_SCHEME_WORD})(?!\$\{{)[^'\"$]+", r"\1***"),
 )
+_MARKED = ("://", "auth", "cred", "key", "passw", "secret", "token", "-h")  # one of which each needs
 _IN_QUOTES = r'([\\"`]|\$(?!\{[A-Za-z_][A-Za-z0-9_]*\}))'
 
 
@@ -79,7 +86,12 @@ def masked(command: str) -> str:
     './judge --api-key *** --max-tokens 500 http://***@host/x?***'
     >>> masked("./judge --header 'Authorization: Bearer ${TOKEN}'")
     "./judge --header 'Authorization: Bearer ${TOKEN}'"
+    >>> masked("bench t.yaml --model-key judge=cmd:./judge --key sk-1")
+    'bench t.yaml --model-key judge=cmd:./judge --key ***'
     """
+    folded = command.casefold()
+    if not any(mark in folded for mark in _MARKED):
+        return command
     for pattern, struck in _IN_COMMANDS:
         command = re.sub(pattern, struck, command)
     return command

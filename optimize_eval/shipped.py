@@ -12,10 +12,10 @@ from optimize_eval.errors import UsageError
 LANGUAGES = {".py": "Python", ".sh": "sh"}  # by suffix, of what `@NAME` can name
 
 _PACKAGE = Path(__file__).resolve().parent
-_SHARED = re.compile(r"^(?:from|import) (_[a-z]\w*)\b", re.MULTILINE)
-_BEFORE_WORDS = re.compile(r'(?:#!.*\n)?[^\w"]*(?:r?""")?')  # the sign of a comment or of a docstring
-_SENTENCE_END = re.compile(r"(?<=[.?!])\s|\n")
-_TITLE = re.compile(r"^[\w ,-]+: ")
+_SHARED = r"(?m)^(?:from|import) (_[a-z]\w*)\b"
+_BEFORE_WORDS = r'(?:#!.*\n)?[^\w"]*(?:r?""")?'  # the sign of a comment or of a docstring
+_SENTENCE_END = r"(?<=[.?!])\s|\n"
+_TITLE = r"^[\w ,-]+: "
 
 
 def path(name: str) -> Path:
@@ -50,7 +50,7 @@ def shared_by(program: Path) -> tuple[Path, ...]:
     files: dict[Path, None] = {}
     unread = [program] if program.suffix == ".py" else []
     while unread:
-        modules = _SHARED.findall(unread.pop(0).read_text(encoding="utf-8"))
+        modules = re.findall(_SHARED, unread.pop(0).read_text(encoding="utf-8"))
         beside = [program.with_name(f"{module}.py") for module in modules]
         unread += (new := [file for file in dict.fromkeys(beside) if file not in files and file.exists()])
         files |= dict.fromkeys(new)
@@ -59,5 +59,5 @@ def shared_by(program: Path) -> tuple[Path, ...]:
 
 def summary_of(program: Path) -> str:
     """Read what a shipped program does: its first sentence, without the title before it."""
-    words = _BEFORE_WORDS.sub("", program.read_text(encoding="utf-8"), count=1)
-    return _TITLE.sub("", _SENTENCE_END.split(words, maxsplit=1)[0]).strip()
+    words = re.sub(_BEFORE_WORDS, "", program.read_text(encoding="utf-8"), count=1)
+    return re.sub(_TITLE, "", re.split(_SENTENCE_END, words, maxsplit=1)[0]).strip()

@@ -104,13 +104,19 @@ def _status_of(entry: Callable[[], None]) -> int:
 @contextmanager
 def _own_environment(environment: Mapping[str, str]) -> Iterator[None]:
     former = dict(os.environ)
-    os.environ.clear()
-    os.environ.update(environment)
+    _make_environment(environment)
     try:
         yield
     finally:
-        os.environ.clear()
-        os.environ.update(former)
+        _make_environment(former)
+
+
+def _make_environment(wanted: Mapping[str, str]) -> None:
+    """Set and take away what differs, which is little."""
+    here = dict(os.environ)
+    for name in here.keys() - wanted.keys():
+        del os.environ[name]
+    os.environ.update({name: value for name, value in wanted.items() if here.get(name) != value})
 
 
 @contextmanager

@@ -15,12 +15,6 @@ import pytest
 from optimize_eval.errors import FailureKind
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
-from optimize_eval.tasks.definitions.fields.context import Rule
-from optimize_eval.tasks.definitions.fields.filters import OPERATORS
-from optimize_eval.tasks.definitions.fields.metrics import METRIC
-from optimize_eval.tasks.definitions.fields.parameters import PARAMETER
-from optimize_eval.tasks.definitions.fields.scorers import SCORER_OF_TASK
-from optimize_eval.tasks.definitions.fields.solvers import SOLVER_OF_TASK
 from optimize_eval.tasks.jsonl.faults import RULES
 from optimize_eval.tasks.jsonl.processing import POST_PROCESS
 from tests.front_door import Cli
@@ -229,14 +223,6 @@ def test_the_commands_of_the_workflow_are_those_that_are_run_on_the_page() -> No
 def test_every_rule_of_task_files_is_documented() -> None:
     page = (ROOT / "datasets" / "README.md").read_text(encoding="utf-8")
     assert all(f"| `{rule}` |" in page for rule in (*RULES, *POST_PROCESS))
-
-
-def test_every_rule_and_type_of_tasks_in_yaml_is_documented() -> None:
-    page = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
-    tables = (SOLVER_OF_TASK, SCORER_OF_TASK, METRIC, PARAMETER)
-    assert all(f"| `{rule}` |" in page for rule in Rule)
-    assert all(f"`{name}`" in page for table in tables for name in table.entities)
-    assert all(f"`{op}`" in page for op in OPERATORS)
 
 
 def test_the_words_of_the_glossary_are_in_order_and_each_has_one_row() -> None:

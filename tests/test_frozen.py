@@ -5,11 +5,12 @@ import inspect
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import pytest
 
-from optimize_eval.frozen import changed, frozen
+from optimize_eval.frozen import Remembers, changed, frozen
 
 SLOW = dataclass(frozen=True, slots=True, kw_only=True)
 
@@ -50,6 +51,22 @@ class Larger(Kept):
     """One that has a field more."""
 
     weight: float = 1.0
+
+
+@frozen
+class Bare:
+    name: str
+
+
+@frozen
+class Counted(Remembers):
+    """One with a property that is computed once."""
+
+    texts: tuple[str, ...]
+
+    @cached_property
+    def count(self) -> int:
+        return len(self.texts)
 
 
 MADE = pytest.mark.parametrize("thing", [made_by(frozen), made_by(SLOW)], ids=["frozen", "dataclass"])
@@ -109,6 +126,27 @@ def test_its_signature_is_that_of_a_dataclass() -> None:
     ]
     assert [one.name for one in quick.values() if one.default is inspect.Parameter.empty] == ["name"]
     assert (quick["size"].default, quick["key"].default) == (1, "")
+
+
+def test_nothing_is_compiled_for_a_class_of_which_none_is_made() -> None:
+    thing = made_by(frozen)
+    before = thing.__init__
+    inspect.signature(thing)
+    assert thing.__init__ is before
+    thing(name="a")
+    assert thing.__init__ is not before
+    assert thing.__doc__ == "A thing."
+    assert Bare.__doc__ == "Bare"
+
+
+def test_one_that_remembers_is_as_it_would_be_without_what_it_remembers() -> None:
+    one, other = Counted(texts=("a", "b")), Counted(texts=("a", "b"))
+    assert one.count == 2
+    assert (vars(one), vars(other)) == ({"count": 2}, {})
+    assert one == other == pickle.loads(pickle.dumps(one))
+    assert hash(one) == hash(other)
+    with pytest.raises(FrozenInstanceError):
+        one.count = 3
 
 
 def test_it_is_copied_and_pickled_and_extended() -> None:

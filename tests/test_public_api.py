@@ -81,7 +81,7 @@ def test_an_unknown_score_range_is_refused() -> None:
 
 def test_one_failure_changes_no_other_outcome() -> None:
     outcomes: dict[int, float | str] = {}
-    with command_evaluator([str(PROGRAMS / "crashes_every_7th.py")]) as evaluator:
+    with command_evaluator([str(PROGRAMS / "crashes_every_7th.pl")]) as evaluator:
 
         def ask(numbers: range) -> None:
             for number in numbers:

@@ -44,4 +44,14 @@ def test_what_a_program_cannot_run_without_is_found() -> None:
     assert shipped.shared_by(shipped.metric_path("routing")) == ()
     assert shipped.shared_by(shipped.metric_path("few_rules")) == ()
     names = [file.name for file in shipped.shared_by(shipped.metric_path("code_exec"))]
-    assert sorted(names) == ["_code_inside.py", "_metric.py", "_sandbox.py", "_seccomp.py"]
+    assert sorted(names) == [
+        "_code_cases.py",
+        "_code_inside.py",
+        "_code_line.py",
+        "_enclosed.py",
+        "_layers.py",
+        "_metric.py",
+        "_running.py",
+        "_sandbox.py",
+        "_seccomp.py",
+    ]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 
 import pytest
 
@@ -35,14 +35,16 @@ def write_program(path: Path, lines: Sequence[str]) -> Path:
 
 @contextmanager
 def behind_http(argv: tuple[str, ...]) -> Iterator[str]:
-    """Put a program behind HTTP: each body is what it reads, each answer what it prints."""
+    """Put a program that stays alive behind HTTP: each body is a line for it, each answer its next line."""
+    one_at_a_time = Lock()
 
     class Bridge(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            answer = subprocess.run(argv, input=body, capture_output=True, check=True).stdout
+            with one_at_a_time:
+                answer = _answer_of(program, body)
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
@@ -51,6 +53,7 @@ def behind_http(argv: tuple[str, ...]) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
+    program = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Bridge)
     server.daemon_threads = True
     thread = Thread(target=server.serve_forever)
@@ -61,3 +64,12 @@ def behind_http(argv: tuple[str, ...]) -> Iterator[str]:
         server.shutdown()
         thread.join()
         server.server_close()
+        program.communicate()
+
+
+def _answer_of(program: subprocess.Popen[bytes], line: bytes) -> bytes:
+    assert program.stdin
+    assert program.stdout
+    program.stdin.write(line.rstrip(b"\n") + b"\n")
+    program.stdin.flush()
+    return program.stdout.readline()

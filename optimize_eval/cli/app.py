@@ -2,9 +2,11 @@
 
 import os
 import traceback
-from typing import Annotated
+from functools import cache
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
 from optimize_eval.cli import interrupts, output, streams
 from optimize_eval.cli.commands.table import Commands
@@ -80,9 +82,14 @@ def _carried_out() -> int:
         return _broken(error)
 
 
+@cache  # for whoever calls it several times in one process, as tests do
+def _command() -> Any:
+    return get_command(app)
+
+
 def _call() -> int:
     try:
-        status: int = app(prog_name=_PROGRAM, standalone_mode=False) or 0
+        status: int = _command()(prog_name=_PROGRAM, standalone_mode=False) or 0
     except interrupts.Interrupted:
         return _INTERRUPTED
     if status == _INTERRUPTED:  # typer makes this of Ctrl-C

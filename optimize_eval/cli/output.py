@@ -4,8 +4,9 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from optimize_eval.errors import DataError, OptimizeEvalError
@@ -80,23 +81,36 @@ def emit_json(value: Any) -> None:
 
 def fitted(value: _T) -> _T:
     """Make all texts of a document what they will be on stdout, so that tables can be laid out."""
-    made: _T = _fitted(value)
+    made: _T = _fitted(value, _shown())
     return made
 
 
-def _fitted(value: Any) -> Any:
+def _shown() -> Callable[[str], str]:
+    """Give what makes a text fit; most texts of a document are keys that come again and again."""
+    ci, encoding, has_marks = under_ci(), sys.stdout.encoding, has_colour()
+
+    @cache
+    def shown(text: str) -> str:
+        safe = encodable(inert(text, ci=ci), encoding)
+        safe = unmarked(safe) if has_marks else safe
+        return safe.encode(encoding, "backslashreplace").decode(encoding)
+
+    return shown
+
+
+def _fitted(value: Any, shown: Callable[[str], str]) -> Any:
     match value:
         case str():
-            shown = unmarked(_inert(value)) if has_colour() else _inert(value)
-            return shown.encode(sys.stdout.encoding, "backslashreplace").decode(sys.stdout.encoding)
+            return shown(value)
         case dict():
-            return {_fitted(key): _fitted(item) for key, item in value.items()}
+            return {_fitted(key, shown): _fitted(item, shown) for key, item in value.items()}
         case list():
-            return [_fitted(item) for item in value]
+            return [_fitted(item, shown) for item in value]
         case tuple():
-            return tuple(map(_fitted, value))
+            return tuple(_fitted(item, shown) for item in value)
     if is_dataclass(value) and not isinstance(value, type):
-        return replace(value, **{one.name: _fitted(getattr(value, one.name)) for one in fields(value)})
+        made = {one.name: _fitted(getattr(value, one.name), shown) for one in fields(value)}
+        return replace(value, **made)
     return value
 
 

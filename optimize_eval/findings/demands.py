@@ -15,7 +15,7 @@ from optimize_eval.store.manifest import Manifest, additions_of, is_bench, layou
 from optimize_eval.store.stored import StoredRun, open_stored
 
 if TYPE_CHECKING:
-    from optimize_eval.findings.metrics.gates import MetricBound
+    from optimize_eval.findings.metrics.gates import TaskBound
     from optimize_eval.findings.shapes.summary import Summary
     from optimize_eval.findings.summary.gates import Bound, Gate
 
@@ -42,7 +42,7 @@ class Demands:
     """What a run has to reach."""
 
     bounds: "tuple[Bound, ...]" = ()
-    metrics: "tuple[MetricBound, ...]" = ()
+    of_tasks: "tuple[TaskBound, ...]" = ()
     max_gap: float | None = None
     before: StoredRun | None = None
 
@@ -55,10 +55,10 @@ class Demands:
         from optimize_eval.findings.summary.gates import completeness, gates_of  # noqa: PLC0415  a plain --help judges nothing
 
         found: list[Gate] = []
-        if self.metrics:
-            from optimize_eval.findings.metrics.gates import metric_gates  # noqa: PLC0415
+        if self.of_tasks:
+            from optimize_eval.findings.metrics.gates import task_gates  # noqa: PLC0415
 
-            found += metric_gates(summary.metrics, summary.decided_on, self.metrics)
+            found += task_gates(summary, self.of_tasks)
         if self.before:
             added = {one["name"] for one in additions_of(self.before.manifest)}
             found += regression_gates(compare_runs(self.before, run, force=False), added)
@@ -92,20 +92,20 @@ def read_demands(
         check_comparable(before, manifest, folder)
     if before and is_before_calls:
         check_can_decide(before.layout, layout if margins is None else replace(layout, margins=margins))
-    metrics = metric_bounds(fail_under or (), manifest.get("settings", {}), layout)
-    bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in metrics)
-    return Demands(bounds=bounds, metrics=tuple(metrics.values()), max_gap=max_gap, before=before)
+    of_tasks = task_bounds(fail_under or (), manifest.get("settings", {}), layout)
+    bounds = tuple(parse_bound(text, layout) for text in fail_under or () if text not in of_tasks)
+    return Demands(bounds=bounds, of_tasks=tuple(of_tasks.values()), max_gap=max_gap, before=before)
 
 
-def metric_bounds(
-    texts: Sequence[str], settings: Mapping[str, Any], layout: Layout
-) -> "dict[str, MetricBound]":
-    """Find the bounds that are of metrics, which only tasks in YAML have."""
+def task_bounds(
+    texts: Sequence[str], settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
+) -> "dict[str, TaskBound]":
+    """Find the bounds that are of metrics, and of a bench's scorers; only tasks in YAML have these."""
     if "tasks" not in settings:
         return {}
     from optimize_eval.findings.metrics.gates import bounds_in  # noqa: PLC0415  see Demands
 
-    return bounds_in(texts, settings, layout)
+    return bounds_in(texts, settings, layout, of_bench=of_bench)
 
 
 def margins_of(texts: Sequence[str] | None, layout: Layout) -> dict[str, float]:

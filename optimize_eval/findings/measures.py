@@ -70,7 +70,7 @@ class Measures:
         self.replies.take(record)
         if score == 1:
             self._passed[example] += 1
-        elif score != 0:  # also where there is no number
+        elif score != 0:  # also where a label stands in its place
             self._graded[example] = True
         if CONFIDENCE in side_info and self._is_unit and score is not None:
             self._take_confidence(side_info[CONFIDENCE], score)

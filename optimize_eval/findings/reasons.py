@@ -6,8 +6,10 @@ from operator import itemgetter
 from typing import Any
 
 from optimize_eval.findings.sideinfo import LONGEST_KEPT, flat
+from optimize_eval.reading import strict_json
 from optimize_eval.store.view import JournalRecord
 
+_SPENT = "usage"  # among the metadata of a scorer that calls a model
 _KEYS = ("reasoning", "reason", "explanation", "message", "feedback")
 
 
@@ -20,6 +22,18 @@ def reason_of(side_info: Mapping[str, Any]) -> str | None:
     named = (text for key in _KEYS if (text := _text(side_info.get(key))))
     texts = (_text(value) for _, value in sorted(flat(side_info), key=itemgetter(0)))
     return next(named, None) or max(texts, key=len, default="") or None
+
+
+def fields_said(side_info: Mapping[str, Any]) -> str:
+    """List the fields that a scorer of a task in YAML gives, without what it spent; others have none."""
+    scores, metadata = side_info.get("scores"), side_info.get("metadata") or {}
+    if not isinstance(scores, dict):
+        return ""
+    fields = {**scores, **{key: one for key, one in metadata.items() if key != _SPENT}}
+    texts = {
+        key: one if isinstance(one, str) else strict_json.dumps(one).decode() for key, one in fields.items()
+    }
+    return " · ".join(f"{key}: {text}" for key, text in texts.items())
 
 
 def reason_of_lowest(records: Sequence[JournalRecord]) -> str | None:

@@ -74,7 +74,7 @@ def _off_scale(clamped: object) -> list[float]:
     return [one for one in numbers if isinstance(one, int | float) and not -_ROUNDING <= one <= 1 + _ROUNDING]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class OfEvaluator:
     """The replies that an evaluator's scores are from, over all cells."""
 

@@ -28,7 +28,7 @@ _LONGEST_SHOWN = 500
 Values = MutableSequence[float]  # by example, UNKNOWN where there is none
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Failures:
     """The failures of one kind at one stage, which is that of the model where there was no reply to score."""
 
@@ -89,7 +89,7 @@ class CellReading:
         outcome = record["outcome"]
         self._outcomes[outcome] += 1
         if outcome == "scored":
-            if record["score"] is not None:  # which may have said something that is no number
+            if record["score"] is not None:  # a label may stand in its place
                 self._scores[example].append(record["score"])
         elif outcome == "failed":
             self._failed[example] += 1

@@ -71,7 +71,7 @@ def _finite(compute: Callable[[], float]) -> float | None:
     return number if math.isfinite(number) else None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Path:
     """All values that stood at one path."""
 

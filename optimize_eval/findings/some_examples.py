@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optimize_eval.findings.additions import left_out_of, without
-from optimize_eval.findings.metrics import counts_as
+from optimize_eval.findings.metrics import counts_as, records_of
 from optimize_eval.findings.shapes.summary import Selected, Summary
 from optimize_eval.findings.summary.document import summarise
 from optimize_eval.frozen import frozen
@@ -53,7 +53,7 @@ class SomeExamples:
         wanted = {
             name: frozenset(lines[name][place] for place in places) for name, places in self.places.items()
         }
-        return RecordsOfSome(Records(run), wanted)
+        return RecordsOfSome(records_of(run), wanted)
 
     def part(self, run: StoredRun) -> StoredRun:
         """Give the run as if it had been about these examples only."""

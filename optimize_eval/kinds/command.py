@@ -10,6 +10,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ from optimize_eval.programs.not_started import (
     explain_refusal,
     script_hint,
 )
-from optimize_eval.programs.targets import CommandLine, argv_of, split_command
+from optimize_eval.programs.targets import CommandLine, argv_of, is_ours, split_command
 from optimize_eval.protocol import TASK_MODEL_VARIABLE, Payload
 from optimize_eval.secrets import for_shell, masked
 
@@ -34,8 +35,9 @@ if TYPE_CHECKING:
     from optimize_eval.programs.command import Command
     from optimize_eval.programs.identity import Identity
 
-_LAUNCHER = re.compile(r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$")
+_LAUNCHER = r"(env|python|pypy|bash|sh|zsh|node|deno|bun|ruby|perl|php|lua|tclsh|Rscript)[\d.]*$"
 _SHIPPED = "@"
+_CODE_EXEC = "@code_exec"
 
 
 def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec, written: str | None = None) -> EvaluatorSpec:
@@ -44,15 +46,29 @@ def command_spec(argv: tuple[str, ...], defaults: EvaluatorSpec, written: str | 
         raise UsageError("the evaluator command is empty", hint="name a program, such as './evaluate'")
     text = defaults.text if written is None else written
     return defaults.at(
-        CommandLine(argv), name=name_of_command(argv), text=text, retries=defaults.retries or 0
+        CommandLine(argv=argv), name=name_of_command(argv), text=text, retries=defaults.retries or 0
     )
+
+
+def runs_code(spec: EvaluatorSpec) -> bool:
+    """Return True if an evaluator is the one that runs code which models wrote."""
+    return spec.text.startswith(_CODE_EXEC)
+
+
+def at_level(spec: EvaluatorSpec, sandbox: str) -> EvaluatorSpec:
+    """Let the one that runs code do so in a sandbox of this level; empty: as it says itself."""
+    if not sandbox or not runs_code(spec):
+        return spec
+    words = ("--sandbox", sandbox)
+    target = CommandLine(argv=(*argv_of(spec), *words), is_ours=is_ours(spec))
+    return replace(spec, text=f"{spec.text} {shlex.join(words)}", target=target)
 
 
 def name_of_command(argv: tuple[str, ...]) -> str:
     """Name a command after its script if an interpreter runs one, else after its program."""
     program = Path(argv[0]).name
     scripts = [word for word in argv[1:] if not word.startswith("-") and _is_script(word)]
-    named_after = Path(scripts[0] if scripts and _LAUNCHER.match(program) else program)
+    named_after = Path(scripts[0] if scripts and re.match(_LAUNCHER, program) else program)
     stem = named_after.stem if _is_script(named_after.name) else named_after.name
     return as_name(stem).strip("-") or "evaluator"
 
@@ -73,7 +89,7 @@ def _parse_shipped(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     program = shipped.metric_path(name)
     launcher = sys.executable if program.suffix == ".py" else "sh"
     chosen = ("--variant", variant) if variant else ()
-    words = CommandLine((launcher, str(program), *chosen, *arguments))
+    words = CommandLine(argv=(launcher, str(program), *chosen, *arguments), is_ours=program.suffix == ".py")
     return defaults.at(words, name=metric[1:], text=target, retries=defaults.retries or 0)
 
 

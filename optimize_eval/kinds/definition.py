@@ -6,12 +6,11 @@ an evaluator of its own, which the table makes.
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Never
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import table
-from optimize_eval.kinds.kind import Kind, as_name
+from optimize_eval.kinds.kind import Checks, Kind, as_name, unwritten
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks.definitions.target import DefinedScorer, Given, WrittenTask, defined_of
 from optimize_eval.tasks.target import tasks_of
@@ -35,10 +34,6 @@ def _target(spec: EvaluatorSpec) -> DefinedScorer:
             f"compare candidates or score a dataset: optimize-eval run -e {spec.text}",
         )
     return target
-
-
-def _parse(target: str, _defaults: EvaluatorSpec) -> Never:
-    raise UsageError(f"{target!r} names no evaluator", hint="name one with -e")
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
@@ -76,11 +71,13 @@ def _texts(target: DefinedScorer) -> list[str]:
 
 KIND = Kind(
     noun="a task in YAML",
-    parse=_parse,
+    parse=unwritten,
     targets=dict,
     connect=_connect,
     identify=_identify,
     has_changed=_has_changed,
     is_served=_is_served,
     models=_models,
+    checks=Checks.TASKS,
+    is_started=False,
 )

@@ -24,7 +24,7 @@ def endpoint_spec(url: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     from optimize_eval.http.client import check_url
 
     name = name_of_url(check_url(url))
-    return defaults.at(Url(url), name=name, text=url, retries=served_retries(defaults))
+    return defaults.at(Url(url=url), name=name, text=url, retries=served_retries(defaults))
 
 
 def name_of_url(url: str) -> str:

@@ -6,8 +6,9 @@ Whoever needs to know looks the kind up in the table: no other code says `if it 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Never
 
+from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.programs.codec import Contract
 from optimize_eval.protocol import Payload
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # only sweep files have values to check
 
 SERVED_RETRIES = 2  # by default, where another call may find the server well
 
-_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_.-]+")
+_NOT_IN_NAME = r"[^A-Za-z0-9_.-]+"
 
 
 class ShellCall(NamedTuple):
@@ -43,6 +44,7 @@ class Checks(StrEnum):
 
     PROGRAMS = "programs"
     MODELS = "models"  # where each call costs money
+    TASKS = "tasks"  # whose scorers share replies
 
 
 def _is_unchanging(_spec: EvaluatorSpec, _known: "Identity") -> bool:
@@ -96,7 +98,12 @@ class Kind(NamedTuple):
 
 def as_name(text: str) -> str:
     """Replace what the name of an evaluator cannot have."""
-    return _NOT_IN_NAME.sub("-", text)
+    return re.sub(_NOT_IN_NAME, "-", text)
+
+
+def unwritten(target: str, _defaults: EvaluatorSpec) -> Never:
+    """Parse the text of a kind that none names."""
+    raise UsageError(f"{target!r} names no evaluator", hint="name one with -e")
 
 
 def served_retries(defaults: EvaluatorSpec) -> int:

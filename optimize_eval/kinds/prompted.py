@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import orjson
 
-from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import table
-from optimize_eval.kinds.kind import Kind
+from optimize_eval.kinds.kind import Kind, unwritten
 from optimize_eval.programs.identity import Identity
 from optimize_eval.tasks import identity
 from optimize_eval.tasks.target import Prompted, prompted_of, tasks_of
@@ -31,10 +30,6 @@ def _target(spec: EvaluatorSpec) -> Prompted:
     target = prompted_of(spec)
     assert target, "the table chose this kind by the target"  # noqa: S101  for the checker
     return target
-
-
-def _parse(target: str, _defaults: EvaluatorSpec) -> EvaluatorSpec:
-    raise UsageError(f"{target!r} names no evaluator", hint="name one with -e")
 
 
 def _connect(spec: EvaluatorSpec) -> Evaluator:
@@ -78,7 +73,7 @@ def _models(spec: EvaluatorSpec, _task_models: Iterable[str | None]) -> list[str
 
 KIND = Kind(
     noun="an evaluator of replies",
-    parse=_parse,
+    parse=unwritten,
     targets=dict,
     connect=_connect,
     identify=_identify,

@@ -44,8 +44,8 @@ KINDS = (
 _COMMAND = KINDS[1]
 _MODULES = {row.kind: row.module for row in KINDS}
 
-_NAMED = re.compile(r"([A-Za-z][A-Za-z0-9_.-]*)=(.*)", re.DOTALL)
-_SCHEME = re.compile(r"([A-Za-z]+):(//)?\S")
+_NAMED = r"(?s)([A-Za-z][A-Za-z0-9_.-]*)=(.*)"
+_SCHEME = r"([A-Za-z]+):(//)?\S"
 _OPTIONS = {  # what only some kinds use → its option, and for whom that is
     "cwd": ("--cwd", "programs"),
     "headers": ("--header", "URLs"),
@@ -76,8 +76,8 @@ def parse_evaluators(texts: Iterable[str], defaults: EvaluatorSpec) -> tuple[Eva
 def parse_evaluator(text: str, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Read one evaluator text, `[NAME=]TARGET`; what the text does not say comes from `defaults`.
 
-    >>> parse_evaluator("style=python3 judge.py --strict", EvaluatorSpec()).target
-    CommandLine(argv=('python3', 'judge.py', '--strict'))
+    >>> parse_evaluator("style=python3 judge.py --strict", EvaluatorSpec()).target.argv
+    ('python3', 'judge.py', '--strict')
     """
     name = given_name(text)
     target = (text if name is None else text[len(name) + 1 :]).strip()
@@ -95,7 +95,7 @@ def given_name(text: str) -> str | None:
     >>> given_name("style=python3 judge.py"), given_name("./style=loud")
     ('style', None)
     """
-    named = _NAMED.match(text)
+    named = re.match(_NAMED, text)
     return named[1] if named else None
 
 
@@ -168,7 +168,7 @@ def _row_of(target: str) -> KindRow:
     for row in KINDS:
         if target.startswith(row.begins):
             return row
-    if scheme := _SCHEME.match(target):
+    if scheme := re.match(_SCHEME, target):
         _refuse_scheme(scheme)
     return _COMMAND
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds import definition, table
-from optimize_eval.kinds.command import name_of_command
+from optimize_eval.kinds.command import at_level, name_of_command
 from optimize_eval.kinds.endpoint import name_of_url
 from optimize_eval.kinds.kind import Kind, TargetKey, as_name
 from optimize_eval.programs.identity import Identity
@@ -98,9 +98,7 @@ def _metric_specs(
 ) -> tuple[EvaluatorSpec, ...]:
     """Describe what scores: in our own folder and environment, whatever the model's are."""
     plain = replace(defaults, environment={}, headers=(), cwd=None, persistent=None, retries=None)
-    level = f" --sandbox {shlex.quote(sandbox)}" if sandbox else ""
-    texts = dict.fromkeys(text + level * text.startswith("@code_exec") for text in metrics)
-    return tuple(table.parse_evaluator(text, plain) for text in texts)
+    return tuple(at_level(table.parse_evaluator(text, plain), sandbox) for text in dict.fromkeys(metrics))
 
 
 def _parse(target: str, defaults: EvaluatorSpec) -> EvaluatorSpec:

@@ -13,8 +13,6 @@ from optimize_eval.spent import NOTHING, Spent
 
 CUT_OFF = "length"  # the finish_reason of a reply that had no room left
 
-CUT_OFF = "length"  # the finish_reason of a reply that had no room left
-
 _NO_SUCH_BASE = "write it as http://HOST:PORT/v1"
 
 

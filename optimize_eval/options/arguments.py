@@ -69,6 +69,7 @@ class DefinitionArguments(TypedDict, total=False):
     config: Mapping[str, Any] | Sequence[str]
     config_file: str | Path | None
     model_key: Mapping[str, str] | Sequence[str]
+    sandbox: Literal["strict", "best-effort", "none"] | None
 
 
 class SweepArguments(
@@ -110,11 +111,10 @@ class BenchArguments(
     temperature: float | None
     max_tokens: int | None
     keep_thoughts: bool
-    sandbox: Literal["strict", "best-effort", "none"] | None
     include_per_example: bool
 
 
-class OptimizeArguments(SplitArguments, ChoiceArguments, total=False):
+class OptimizeArguments(SplitArguments, ChoiceArguments, DefinitionArguments, total=False):
     val_share: float | None
     objective: str | None
     background: str | None

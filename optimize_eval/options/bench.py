@@ -1,6 +1,5 @@
 """Options of `bench` alone: models and tasks."""
 
-from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from optimize_eval.options import values
@@ -8,14 +7,6 @@ from optimize_eval.options.compared import PartOptions
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 from optimize_eval.options.evaluators import EvaluatorOptions, ProgramOptions
 from optimize_eval.options.prompts import ModelCallOptions
-
-
-class Sandbox(StrEnum):
-    """How closed off the code that models wrote has to be."""
-
-    STRICT = "strict"
-    BEST_EFFORT = "best-effort"
-    NONE = "none"
 
 
 class BenchModelOptions(OptionGroup):
@@ -32,14 +23,6 @@ class ScorerOptions(EvaluatorOptions):
     evaluators: Annotated[
         tuple[str, ...], Option("Also score the replies with this.", "SPEC", flags=("-e", "--evaluator"))
     ] = ()
-    sandbox: Annotated[
-        Sandbox | None,
-        Option(
-            "For code: strict, best-effort or none.",
-            "LEVEL",
-            values.same(values.one_of(Sandbox)),
-        ),
-    ] = None
 
 
 class TaskOptions(PartOptions):

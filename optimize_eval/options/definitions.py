@@ -1,14 +1,24 @@
-"""Options of tasks in YAML: values of their parameters, and what the keys in them stand for."""
+"""Options of tasks in YAML: values of parameters, what keys in them stand for, what their code runs in."""
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from optimize_eval.errors import UsageError
 from optimize_eval.options import values
+from optimize_eval.options.compared import RUN
 from optimize_eval.options.declared import Heading, Option, OptionGroup
 
 if TYPE_CHECKING:  # most commands have no task
     from optimize_eval.tasks.definitions.target import Given
+
+
+class Sandbox(StrEnum):
+    """How closed off code has to be that a task brings along, or that a model wrote."""
+
+    STRICT = "strict"
+    BEST_EFFORT = "best-effort"
+    NONE = "none"
 
 
 class ParameterOptions(OptionGroup):
@@ -24,7 +34,23 @@ class ParameterOptions(OptionGroup):
     )
 
 
-class DefinitionOptions(ParameterOptions):
+class SandboxOptions(OptionGroup):
+    """What code runs in."""
+
+    heading: ClassVar = Heading.EVALUATORS
+
+    sandbox: Annotated[
+        Sandbox | None,
+        Option(
+            "Code: strict|best-effort|none (your rights).",
+            "LEVEL",
+            values.same(values.one_of(Sandbox)),
+            RUN,
+        ),
+    ] = None
+
+
+class DefinitionOptions(ParameterOptions, SandboxOptions):
     """What a task in YAML is given from outside."""
 
     model_key: Annotated[
@@ -46,6 +72,7 @@ def given_of(options: DefinitionOptions) -> "Given":
         config=config_given(options),
         model_keys=pairs("--model-key", options.model_key),
         data=pairs("--data", getattr(options, "data", ())),
+        sandbox=str(options.sandbox or ""),
     )
 
 

@@ -24,16 +24,23 @@ NAMES = {  # of arguments in Python, and of keys in a sweep file
 }
 
 
-class PromptOptions(OptionGroup):
+class ModelOptions(OptionGroup):
+    """The models that reply."""
+
+    heading: ClassVar = Heading.COMPARED
+
+    models: Annotated[
+        tuple[str, ...], Option("Who replies: cmd:…, URL, PROVIDER/…", "MODEL", values.TEXTS, RUN)
+    ] = ()
+
+
+class PromptOptions(ModelOptions):
     """Prompts, and the models that reply to them."""
 
     heading: ClassVar = Heading.COMPARED
 
     prompts: Annotated[
         tuple[str, ...], Option("With {{field}}; --model replies.", "FILE", values.PATHS, RUN)
-    ] = ()
-    models: Annotated[
-        tuple[str, ...], Option("Who replies: cmd:…, URL, PROVIDER/…", "MODEL", values.TEXTS, RUN)
     ] = ()
     system: Annotated[
         str | None, Option("A message of the system before prompts.", "FILE", values.PATH, RUN)
@@ -51,6 +58,12 @@ class ModelCallOptions(OptionGroup):
         bool,
         Option("Score a model's text with its thoughts.", value=values.BOOLEAN),
     ] = False
+
+
+class CalledModelOptions(ModelOptions, ModelCallOptions):
+    """The models that reply, where only tasks say what they are sent."""
+
+    heading: ClassVar = Heading.COMPARED
 
 
 class PromptingOptions(PromptOptions, ModelCallOptions):

@@ -107,6 +107,7 @@ class FirstTextOptions(OptionGroup):
 
     heading: ClassVar = Heading.IMPROVED
 
+    candidate: Annotated[tuple[str, ...], Option("The same as CANDIDATE.", "FILE")] = ()
     from_scratch: Annotated[
         bool, Option("Let the proposer write the first candidate.", flags=("--from-scratch", "--no-seed"))
     ] = False

@@ -12,6 +12,7 @@ from optimize_eval.preflight.examined import (
     Examined,
     call,
     live,
+    score_of,
 )
 from optimize_eval.protocol import Answer, Payload, Skip
 from optimize_eval.wrong_answers import own_words
@@ -47,7 +48,7 @@ def first_answers(on: Examined, name: str, put: Callable[[Payload], CallResult])
             yield _failed(on, title, payload, result)
             return
         on.first = on.first or result
-        message = f"skipped: {result.why}" if isinstance(result, Skip) else f"score {result.score:g}"
+        message = f"skipped: {result.why}" if isinstance(result, Skip) else score_of(result)
         yield CheckOutcome(title, CheckStatus.PASS, message)
         yield from _error_with_score(on, [(payload, result)])
 

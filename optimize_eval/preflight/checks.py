@@ -31,12 +31,14 @@ from optimize_eval.preflight.examined import (
     in_words,
     is_late,
     live,
+    shown,
 )
 from optimize_eval.programs.targets import argv_of
 from optimize_eval.programs.worker import FAREWELL
-from optimize_eval.protocol import NO_CAPABILITIES, Payload, Skip
+from optimize_eval.protocol import NO_CAPABILITIES, Payload
+from optimize_eval.tasks.definitions.target import defined_of
 
-_MOST_CALLS, _MOST_SECONDS = 20, 1.0  # that say how long a call takes; slow ones need fewer
+_MOST_CALLS, _MOST_SECONDS = 12, 1.0  # that say how long a call takes; slow ones need fewer
 _LONG = 1_000_000
 _NOT_ASCII = "Zażółć gęślą jaźń, 日本語, 🙂"
 _SHIM = re.compile(r"/\.(pyenv|asdf|rbenv|nodenv)/shims/")
@@ -61,11 +63,37 @@ def examine(spec: EvaluatorSpec, material: Material, budget: float = DEFAULT_BUD
     return examined
 
 
-def _table_of(spec: EvaluatorSpec) -> "CheckTable":
-    if kind_of(spec).checks is Checks.MODELS:
-        from optimize_eval.preflight.judges import JUDGE_CHECKS  # noqa: PLC0415  a command needs no model
+def examine_all(
+    specs: Sequence[EvaluatorSpec], material: Material, budget: float = DEFAULT_BUDGET
+) -> list[Examined]:
+    """Look at evaluators, and before the scorers of a task in YAML at the models that reply."""
+    found: list[Examined] = []
+    replied: dict[int, bool] = {}  # by task
+    for spec in specs:
+        target = defined_of(spec)
+        if target and id(target.task) not in replied:
+            from optimize_eval.preflight.tasks import examine_replies  # noqa: PLC0415  a command needs no task
 
-        return JUDGE_CHECKS
+            models = [examine_replies(target, model, material, budget) for model in target.models]
+            replied[id(target.task)] = all(one.is_ok for one in models)
+            found += models
+        if target is None or replied[id(target.task)]:
+            found.append(examine(spec, material, budget))
+    return found
+
+
+def _table_of(spec: EvaluatorSpec) -> "CheckTable":
+    match kind_of(spec).checks:
+        case Checks.MODELS:
+            from optimize_eval.preflight.judges import JUDGE_CHECKS  # noqa: PLC0415  a command needs no model
+
+            return JUDGE_CHECKS
+        case Checks.TASKS:
+            from optimize_eval.preflight.tasks import COSTLY_CHECKS, LEFT_OUT, calls_models  # noqa: PLC0415  see above
+
+            if calls_models(spec):
+                return COSTLY_CHECKS
+            return [check for check in CHECKS if check[0] not in LEFT_OUT]
     return CHECKS
 
 
@@ -83,9 +111,9 @@ def _repeats(on: Examined, name: str) -> Iterator[CheckOutcome]:
 def _by_chance(on: Examined, name: str, again: Sequence[CallResult]) -> CheckOutcome:
     pairs = zip(on.sample, on.one_by_one, again, strict=True)
     payload, before, after = next(
-        (p, a, b) for p, a, b in pairs if _shown(a) != _shown(b) or p is on.sample[-1]
+        (p, a, b) for p, a, b in pairs if shown(a) != shown(b) or p is on.sample[-1]
     )
-    message = f"it scored {_shown(before)}, then {_shown(after)}: such scores need --repeats"
+    message = f"it scored {shown(before)}, then {shown(after)}: such scores need --repeats"
     return CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_twice(on.spec, payload))
 
 
@@ -111,10 +139,11 @@ def _at_once(on: Examined, name: str) -> Iterator[CheckOutcome]:
 def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Call a process that stays, in order and in reverse: the answers must be those of a process per call."""
     declared = on.first.capabilities if on.first else NO_CAPABILITIES
-    is_kept = on.spec.persistent or (declared.persistent and on.spec.persistent is None)
-    if not (kind_of(on.spec).is_started and is_kept):
+    if not _is_kept(on):
         yield CheckOutcome(name, CheckStatus.SKIP, "it does not declare to be persistent")
         return
+    if not on.one_by_one:  # these calls would be compared with others that were too dear
+        raise BudgetSpent
     patient = min(on.spec.timeout, max(1.0, 20 * on.quantile(1)))
     line = reproduce.call_one_process(on.spec, on.sample[:3], seconds=2)
     window = declared.concurrency or 1
@@ -130,7 +159,7 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
         on.keep_alive = False
         single, other = unlike
         why = "does it flush?" if is_late(other) else "does state leak between calls?"
-        what = f"{_shown(single)} became {_shown(other)} when it was kept alive"
+        what = f"{shown(single)} became {shown(other)} when it was kept alive"
         yield CheckOutcome(name, CheckStatus.WARN, f"{what}: {why} --no-persistent is used", line)
     elif evaluator.note:
         yield CheckOutcome(name, CheckStatus.WARN, evaluator.note, line)
@@ -144,6 +173,13 @@ def _kept_alive(on: Examined, name: str) -> Iterator[CheckOutcome]:
             CheckStatus.PASS,
             "same answers from one process, also in reverse, and it ends with its input",
         )
+
+
+def _is_kept(on: Examined) -> bool:
+    """Return True if a run would keep a process alive."""
+    declares = on.first is not None and on.first.capabilities.persistent
+    is_wanted = on.spec.persistent or (declares and on.spec.persistent is None)
+    return kind_of(on.spec).is_started and is_wanted
 
 
 def _first_unlike(
@@ -167,7 +203,7 @@ def _batches(on: Examined, name: str) -> Iterator[CheckOutcome]:
         singles = [call(evaluator, payload, on.spec.timeout) for payload in alike]  # the first one declares
         results = evaluator.call_many(alike, on.spec.timeout)
     if unlike := on.first_unlike(singles, results):
-        single, other = map(_shown, unlike)
+        single, other = map(shown, unlike)
         message = f"answers differ in a batch of {AT_ONCE}: {single} became {other}"
         yield CheckOutcome(name, CheckStatus.WARN, message, reproduce.call_with_batch(on.spec, alike))
     else:
@@ -196,8 +232,9 @@ def _candidates(on: Examined, name: str) -> Iterator[CheckOutcome]:
 
 def _speed(on: Examined, name: str) -> Iterator[CheckOutcome]:
     """Call until the times can be trusted, and say what a call costs and what keeping alive would save."""
+    most = 0 if _is_kept(on) else _MOST_CALLS  # a run starts one that stays a few times only
     with live(on.spec, persistent=False) as evaluator:
-        while len(on.seconds) < _MOST_CALLS and sum(on.seconds) < _MOST_SECONDS and on.affords(1):
+        while len(on.seconds) < most and sum(on.seconds) < _MOST_SECONDS and on.affords(1):
             on.call(evaluator, on.sample[0], counts=True)
     typical = f"{in_words(on.quantile(0.5))} a call (p95 {in_words(on.quantile(0.95))})"
     program = next(iter(argv_of(on.spec)), "")
@@ -227,7 +264,7 @@ def _advice(on: Examined) -> str:
     )
 
 
-CheckTable = tuple[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]], ...]
+CheckTable = Sequence[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]]]
 
 CHECKS: CheckTable = (
     ("answers", 1, answers),  # name, calls that it takes, how it is looked at
@@ -242,17 +279,9 @@ CHECKS: CheckTable = (
 
 
 def _differing_scores(on: Examined, results: Sequence[CallResult]) -> int:
-    return sum(_shown(found) != _shown(single) for found, single in zip(results, on.one_by_one, strict=True))
+    return sum(shown(found) != shown(single) for found, single in zip(results, on.one_by_one, strict=True))
 
 
 def _first_difference(on: Examined, results: Sequence[CallResult]) -> str:
     single, other = on.first_unlike(on.one_by_one, results) or (None, None)
-    return f"{_shown(single)} became {_shown(other)}"
-
-
-def _shown(result: CallResult | None) -> str:
-    if isinstance(result, EvaluationError):
-        return str(result.kind)
-    if isinstance(result, Skip):
-        return "skipped"
-    return f"{result.score!r}" if result else "nothing"
+    return f"{shown(single)} became {shown(other)}"

@@ -13,7 +13,7 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.frozen import frozen
 from optimize_eval.kinds.table import connect
-from optimize_eval.protocol import Answered, Payload, Skip
+from optimize_eval.protocol import Answer, Answered, Payload, Skip
 from optimize_eval.reading import strict_json
 from optimize_eval.spent import Spending
 
@@ -75,7 +75,7 @@ class Material:
     def alike(self, wanted: int) -> list[Payload]:
         """Choose payloads that differ from the first one by their example only, so that they make a batch."""
         first, *others = next(iter(self.splits.values()))
-        same = [one for one in others if replace(one, example=first.example) == first]
+        same = [one for one in others if replace(one, example=first.example, line=first.line) == first]
         return [[first, *same][number % (1 + len(same))] for number in range(wanted)]
 
     def varied(self, wanted: int) -> list[Payload]:
@@ -107,6 +107,7 @@ class Examined:
     side_infos: list[Mapping[str, Any]] = field(default_factory=list)  # of a judge's replies
     spending: Spending = field(default_factory=Spending)  # on models, by all calls of these checks
     tokens: list[int | None] = field(default_factory=list)  # of calls to a model; None: it does not tell
+    told: str = ""  # what it gave, where that is no answer
     keep_alive: bool | None = None  # False: it declares to be persistent, and is not to be believed
 
     @property
@@ -164,9 +165,10 @@ class Examined:
             return str(result.kind)
         if isinstance(result, Skip):
             return result.why if self.sameness is Sameness.ALL else "skipped"
+        score = None if result.is_unranked else result.score  # NaN is not equal to itself
         parts = {
-            Sameness.ALL: (result.score, strict_json.dumps(dict(result.side_info))),
-            Sameness.SCORE: result.score,
+            Sameness.ALL: (score, strict_json.dumps(dict(result.side_info))),
+            Sameness.SCORE: score,
             Sameness.OUTCOME: True,
         }
         return parts[self.sameness]
@@ -209,6 +211,22 @@ def call(
     finally:
         if seconds is not None:
             seconds.append(time.monotonic() - started)
+
+
+def score_of(answer: Answer) -> str:
+    """Say which score an answer has; a label is none."""
+    return "no number" if answer.is_unranked else f"score {answer.score:g}"
+
+
+def shown(result: CallResult | None) -> str:
+    """Show the score, or why there is none."""
+    if isinstance(result, EvaluationError):
+        return str(result.kind)
+    if isinstance(result, Skip):
+        return "skipped"
+    if result is None:
+        return "nothing"
+    return "no number" if result.is_unranked else f"{result.score!r}"
 
 
 def is_late(result: CallResult) -> bool:

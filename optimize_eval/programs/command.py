@@ -22,7 +22,7 @@ from optimize_eval.programs.batch import Unanswered, call_in_batches
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.pipelined import Window
 from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
-from optimize_eval.programs.targets import argv_of
+from optimize_eval.programs.targets import argv_of, is_ours
 from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
 from optimize_eval.protocol import (
     NO_CAPABILITIES,
@@ -53,7 +53,10 @@ class Command(Generic[QuestionT, AnswerT]):
         self._spec = spec
         self._contract = contract
         self._program: process.Program | None = None
-        self._capabilities = Capabilities(persistent=True) if spec.persistent else NO_CAPABILITIES
+        self._is_ours = is_ours(spec)
+        self._is_presumed = self._is_ours and spec.persistent is None  # to stay alive, until it has answered
+        is_kept = spec.persistent or self._is_presumed
+        self._capabilities = Capabilities(persistent=True) if is_kept else NO_CAPABILITIES
         self._note = ""
         self._size = spec.workers or os.cpu_count() or 1  # of each pool
         self._is_closed = False
@@ -94,7 +97,10 @@ class Command(Generic[QuestionT, AnswerT]):
                     raise EvaluationError(
                         FailureKind.INTERNAL, CLOSED, hint="close it after the last call"
                     ) from None
-                self._take_note(broken)
+                if self._is_presumed:  # odd options, no such library: a process of its own shows it
+                    self._capabilities = NO_CAPABILITIES
+                else:
+                    self._take_note(broken)
                 deadline = time.monotonic() + seconds
         return self._call_once(payload, deadline)
 
@@ -142,6 +148,7 @@ class Command(Generic[QuestionT, AnswerT]):
 
     def _call_worker(self, payload: QuestionT, seconds: float) -> AnswerT:
         reply = self._converse(payload.task_model, partial(self._contract.encode, payload), seconds)
+        self._is_presumed = False
         answer = self._judged(
             reply.stderr,
             lambda: self._contract.judge(reply.answer),
@@ -196,6 +203,7 @@ class Command(Generic[QuestionT, AnswerT]):
             raise exits.flood(flood.stderr) from None
 
     def _pool(self, task_model: str | None) -> Pool:
+        task_model = None if self._is_ours else task_model
         pool = self._pools.get(task_model)
         if pool is None:
             window = self._capabilities.concurrency or 1

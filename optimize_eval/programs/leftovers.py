@@ -15,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import partial
 from io import FileIO
 from typing import NamedTuple, TypeVar
@@ -29,6 +30,7 @@ _PATIENCE = 100  # tries to get a descriptor
 _A_MOMENT = 0.01  # seconds between them
 
 _Opened = TypeVar("_Opened")
+_put_off: ContextVar[list[str] | None] = ContextVar("tags of sweeps that are put off", default=None)
 
 
 def _pidfd_works() -> bool:
@@ -51,13 +53,44 @@ class Process(NamedTuple):
     started: bytes
     parent: int
 
+    @property
+    def at(self) -> int:
+        """When it started, in a unit of the system."""
+        return int(self.started)
+
+
+@contextlib.contextmanager
+def at_once() -> Iterator[None]:
+    """Let the sweeps that this thread asks for within be one."""
+    tags: list[str] = []
+    given = _put_off.set(tags)
+    try:
+        yield
+    finally:
+        _put_off.reset(given)
+        if tags:
+            _sweep(tags, ())
+
 
 def sweep(tag: str, seen: Iterable[Process] = ()) -> None:
     """Kill every process that carries the tag (or one derived from it) or was seen, and see it gone."""
+    put_off = _put_off.get()
+    if put_off is None or seen:
+        _sweep([tag], seen)
+    else:
+        put_off.append(tag)
+
+
+def _sweep(tags: Iterable[str], seen: Iterable[Process]) -> None:
     known = {(process.pid, process.started) for process in seen}
+    entries = [b"\0" + CALL_VARIABLE + b"=" + os.fsencode(tag) for tag in tags]
+    we = _look_up(os.getpid())
+    oldest = we.at if we else 0  # what we started is no older
     for _ in range(_SWEEPS):
         remaining = [
-            p for p in _processes() if (p.pid, p.started) in known or _carries(p.pid, os.fsencode(tag))
+            p
+            for p in _processes()
+            if (p.pid, p.started) in known or (p.at >= oldest and _carries(p.pid, entries))
         ]
         if not remaining:
             return
@@ -139,10 +172,9 @@ def _look_up(pid: int) -> Process | None:
     return Process(pid, fields[19], int(fields[1]))
 
 
-def _carries(pid: int, tag: bytes) -> bool:
+def _carries(pid: int, entries: Iterable[bytes]) -> bool:
     environment = b"\0" + _read(f"/proc/{pid}/environ")
-    entry = b"\0" + CALL_VARIABLE + b"=" + tag
-    return entry + b"\0" in environment or entry + b"." in environment
+    return any(entry + end in environment for entry in entries for end in (b"\0", b"."))
 
 
 def _read(path: str) -> bytes:

@@ -1,6 +1,7 @@
 """Workers of one evaluator, handed to slots: an idle one, else a new one, else the least busy.
 
-The second one is started a moment after calls found the first one busy: many runs are over by then.
+The second one is started a moment after calls found the first one busy: many runs are over by then. One that
+has not answered yet may still be loading libraries, as long as many calls take, and is given more time.
 """
 
 import threading
@@ -12,6 +13,7 @@ from optimize_eval.programs.worker import FAREWELL, MakeLine, WorkerBroken, Work
 
 CLOSED = "the evaluator was closed"
 PATIENCE = 0.05  # seconds, about as long as a worker takes to start
+FIRST = 0.5  # seconds until the first answer
 
 
 class WorkerLike(Protocol):
@@ -38,12 +40,14 @@ class Pool:
         size: int,
         window: int,
         patience: float = PATIENCE,
+        first: float = FIRST,
     ) -> None:
         self._start = start
         self._note = note  # what broke a worker that owed nobody an answer
         self._size = size
         self._window = window
-        self._most_patience = patience
+        self._usual_patience = patience
+        self._most_patience = first  # the usual one, once a call has ended
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._busy: dict[WorkerLike, int] = {}  # worker → calls in flight
@@ -130,6 +134,9 @@ class Pool:
 
     def _give_back(self, worker: WorkerLike) -> None:
         with self._lock:
+            self._most_patience = self._usual_patience
+            if self._grows_at is not None:
+                self._grows_at = min(self._grows_at, time.monotonic() + self._usual_patience)
             if worker in self._busy:
                 self._busy[worker] -= 1
             is_last = worker.is_dead or (self._is_closed and self._busy.get(worker) == 0)

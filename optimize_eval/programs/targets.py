@@ -1,26 +1,27 @@
 """Where a program is: the words that start it, or the URL that it is behind."""
 
 import shlex
-from dataclasses import dataclass
 from typing import ClassVar
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec, check_text
+from optimize_eval.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandLine:
     """A program and its arguments."""
 
     kind: ClassVar[str] = "command"
     argv: tuple[str, ...]
+    is_ours: bool = False  # known to stay alive, and to read no task model in its environment
 
     def __post_init__(self) -> None:
         for word in self.argv:
             check_text("command", word)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Url:
     """A program behind HTTP."""
 
@@ -31,6 +32,11 @@ class Url:
 def argv_of(spec: EvaluatorSpec) -> tuple[str, ...]:
     """Give the words that start a program; none for what is not started."""
     return spec.target.argv if isinstance(spec.target, CommandLine) else ()
+
+
+def is_ours(spec: EvaluatorSpec) -> bool:
+    """Return True for a shipped program that need not be started to learn what it declares."""
+    return isinstance(spec.target, CommandLine) and spec.target.is_ours
 
 
 def url_of(spec: EvaluatorSpec) -> str:

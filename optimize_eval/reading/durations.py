@@ -9,7 +9,7 @@ _ON_THE_WAY = 0.1  # of a timeout: what passes between its begin and the call is
 
 _UNITS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
-_DURATION = re.compile("".join(f"(?:({_NUMBER}){unit})?" for unit in _UNITS))
+_DURATION = "".join(f"(?:({_NUMBER}){unit})?" for unit in _UNITS)
 
 
 def parse_duration(text: str) -> float:
@@ -20,7 +20,7 @@ def parse_duration(text: str) -> float:
     """
     if re.fullmatch(_NUMBER, text):
         seconds = float(text)
-    elif text and (match := _DURATION.fullmatch(text)):
+    elif text and (match := re.fullmatch(_DURATION, text)):
         pairs = zip(match.groups(), _UNITS.values(), strict=True)
         seconds = math.fsum(float(many) * size for many, size in pairs if many)
     else:

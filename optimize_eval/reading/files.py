@@ -18,7 +18,7 @@ from optimize_eval.errors import DataError, Problem
 _MIB = 1 << 20
 _GIB = 1 << 30
 _PIECE = _MIB
-_HANDED_OVER = re.compile(r"/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+")  # as <(…) is written in a shell
+_HANDED_OVER = r"/dev/stdin|/dev/fd/\d+|/proc/[^/]+/fd/\d+"  # as <(…) is written in a shell
 _KINDS = {
     stat.S_IFDIR: ("a folder", "name a file in it"),
     stat.S_IFIFO: ("a pipe", "save its output to a file, or name /dev/stdin and pipe it in"),
@@ -105,7 +105,7 @@ def _open_at_once(path: str, flags: int) -> int:
 
 def _check(status: os.stat_result, path: str | Path) -> None:
     kind = stat.S_IFMT(status.st_mode)
-    if kind == stat.S_IFREG or (kind != stat.S_IFDIR and _HANDED_OVER.fullmatch(str(path))):
+    if kind == stat.S_IFREG or (kind != stat.S_IFDIR and re.fullmatch(_HANDED_OVER, str(path))):
         return
     what, advice = _KINDS.get(kind, ("no file", "check the path"))
     raise Refused(f"this is {what}, and a file is needed: {advice}")

@@ -117,7 +117,7 @@ def _children(node: Any) -> Iterator[Any]:
     return (item for item in items if isinstance(item, dict | list))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Open:
     """An object or array that the scan is inside of."""
 

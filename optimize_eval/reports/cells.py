@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from optimize_eval.findings.claims.failures import IF_ALIKE, SURELY
-from optimize_eval.findings.rows import MARKS
+from optimize_eval.findings.rows import MARKS, evaluator_label
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import LowScore, Row
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
@@ -48,6 +48,14 @@ def _tables(summary: Summary) -> Iterator[list[Row]]:
         if all(row.splits[summary.decided_on].mean is None for row in rows):
             continue  # there is nothing to lay out; its failures are told
         yield sorted(rows, key=lambda row: -mean_of(row, summary))
+
+
+def title_of(row: Row, summary: Summary) -> str:
+    """Name the evaluator of a table; a scorer of a task in YAML as people do, then as gates do."""
+    label = evaluator_label(row.evaluator, row.task_model)
+    names = (one.display_name for one in summary.metrics if one.evaluator == row.evaluator)
+    name = next(names, "")
+    return f"{name} ({label})" if name else label
 
 
 def shown_rows(rows: Sequence[Row], summary: Summary) -> list[Row]:

@@ -8,8 +8,8 @@ from unicodedata import combining, east_asian_width
 from optimize_eval.reports.inert import inert
 
 # Blanks within "95 % CI" and "p = 0.024", where no line is broken.
-_TOGETHER = re.compile(r" (?:(?=%)(?<=\d )|(?=CI)(?<=% )|(?=[=<] )(?<=\bp )|(?=\d)(?<=[=<] ))")
-_NARROW = re.compile("[\0-\u02ff\u2010-\u205f\u2190-\u22ff]*")
+_TOGETHER = r" (?:(?=%)(?<=\d )|(?=CI)(?<=% )|(?=[=<] )(?<=\bp )|(?=\d)(?<=[=<] ))"
+_NARROW = "[\0-\u02ff\u2010-\u205f\u2190-\u22ff]*"
 _LEAST_ROOM = 24
 
 
@@ -22,7 +22,7 @@ def columns(text: str) -> int:
 
 def _is_narrow(text: str) -> bool:
     """Tell of most texts without looking at each letter that all take one column."""
-    return text.isascii() or _NARROW.fullmatch(text) is not None
+    return text.isascii() or re.fullmatch(_NARROW, text) is not None
 
 
 def cut(text: str, room: int) -> str:
@@ -79,7 +79,7 @@ def wrapped(head: str, text: str, width: int) -> list[str]:
 
 def _broken(head: str, text: str, indent: str, width: int) -> list[str]:
     room = width - columns(indent)
-    together = _TOGETHER.sub("\0", " ".join(inert(text, ci=False).split()))
+    together = re.sub(_TOGETHER, "\0", " ".join(inert(text, ci=False).split()))
     lines = _narrow_lines(together, room) if _is_narrow(together) else _lines(together.split(" "), room)
     first, *rest = (line.replace("\0", " ") for line in lines)
     return [(head + first).rstrip(), *(indent + one for one in rest)]

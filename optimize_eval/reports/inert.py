@@ -5,21 +5,20 @@ import re
 from typing import Any
 
 # Controls but for tab and line feed, C1 (a terminal may obey them), and what turns text around or hides it.
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
-)
-_CI_COMMANDS = re.compile(r":(?=:)|##(?=\w*\[)")  # ::error::, ##[error], ##vso[…], ##teamcity[…]
-_CI_COMMANDS_IN_JSON = re.compile(r"#(?=#\w*\[)")
+# As texts, like all patterns here: most commands print what needs none, and would wait for it to be compiled.
+_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
+_CI_COMMANDS = r":(?=:)|##(?=\w*\[)"  # ::error::, ##[error], ##vso[…], ##teamcity[…]
+_CI_COMMANDS_IN_JSON = r"#(?=#\w*\[)"
 
 _NOTHING = "&#8203;"  # a blank without width: what stands on its two sides is read, and not obeyed
-_MARKDOWN = (  # as a text: most commands print none, and would wait for it to be compiled
+_MARKDOWN = (
     r"(?i)(?P<mark>[<>&|`$\\*\[\]~]|(?<![^\W_])_|_(?![^\W_]))"  # within a word _ is a letter
     r"|(?P<sign>[@#]|(?<=gh)-(?=\d)|:(?=//|[\w+-]+:)|(?<=www)\.)"  # mentions, issues, addresses, :emoji:
     r"|(?P<commit>(?<![^\W_])(?=\d*[a-f])[\da-f]{7,40}(?![^\W_]))"
 )
 _SHORTER = 6  # than any abbreviated commit
 _BACKTICKS = "`+"
-_NOT_XML = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
+_NOT_XML = "[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]"
 
 
 def inert(text: str, *, ci: bool) -> str:
@@ -30,8 +29,8 @@ def inert(text: str, *, ci: bool) -> str:
     >>> inert("::error::gone", ci=True)
     ': :error: :gone'
     """
-    shown = text if _is_plain(text) else _CONTROLS.sub(_escape, text)
-    return _CI_COMMANDS.sub(r"\g<0> ", shown) if ci and ("::" in shown or "##" in shown) else shown
+    shown = text if _is_plain(text) else re.sub(_CONTROLS, _escape, text)
+    return re.sub(_CI_COMMANDS, r"\g<0> ", shown) if ci and ("::" in shown or "##" in shown) else shown
 
 
 def _is_plain(text: str) -> bool:
@@ -60,7 +59,7 @@ def inert_code(text: str) -> str:
 def inert_xml(text: str) -> str:
     """Make a text fit for XML 1.0, which cannot hold every letter, and safe where the XML is shown."""
     shown = inert(text, ci=True)
-    return shown if _is_plain(shown) else _NOT_XML.sub(_escape, shown)
+    return shown if _is_plain(shown) else re.sub(_NOT_XML, _escape, shown)
 
 
 def shortened(text: str, most: int) -> str:
@@ -69,8 +68,9 @@ def shortened(text: str, most: int) -> str:
 
 def inert_json(value: Any) -> str:
     """Write JSON that is safe for a terminal: the same value, with risky characters escaped."""
-    text = _CI_COMMANDS_IN_JSON.sub(_escape_in_json, _dumps(value))
-    return text if text.isprintable() else _CONTROLS.sub(_escape_in_json, text)
+    text = _dumps(value)
+    text = re.sub(_CI_COMMANDS_IN_JSON, _escape_in_json, text) if "##" in text else text
+    return text if text.isprintable() else re.sub(_CONTROLS, _escape_in_json, text)
 
 
 def _dumps(value: Any) -> str:

@@ -73,7 +73,7 @@ def _add_evaluator(root: Element, evaluator: str, summary: Summary, run: str) ->
             add_metrics(suite, metrics)
     for entry in summary.failures:
         if entry.evaluator == evaluator:
-            _add_failures(suite, entry)
+            add_failures(suite, entry)
     for skips in summary.skips:
         if skips.evaluator == evaluator:
             _add_skips(suite, skips)
@@ -138,12 +138,13 @@ def add_metrics(suite: Element, one: ScorerMetrics) -> None:
         case, [*counts.items(), ("n_excluded", table.n_excluded), *excluded.items(), *values.items()]
     )
     problems = [one.problem, *(measured.problem for measured in table.metrics)]
-    problems += [f"{fault.rule}: {fault.message}" for fault in one.rule_faults]
+    problems += [f"action {fault.rule}: {fault.message}" for fault in one.rule_faults]
     if said := [problem for problem in problems if problem]:
         add_outcome(case, "error", "metric", said[0], "\n".join(said))
 
 
-def _add_failures(suite: Element, entry: FailureGroup) -> None:
+def add_failures(suite: Element, entry: FailureGroup) -> None:
+    """Add the calls of a cell that failed alike, as an error."""
     label = evaluator_label(entry.evaluator, entry.task_model)
     case = add_case(suite, label, entry.candidate, entry.split, entry.kind)
     told = [
@@ -151,7 +152,7 @@ def _add_failures(suite: Element, entry: FailureGroup) -> None:
         *_lines(entry),
         f"the first said: {words_of(entry)}",
     ]
-    add_properties(case, [("count", entry.count)])
+    add_properties(case, [("count", entry.count), ("stage", entry.stage or None)])
     title = f"{entry.count:,} × {entry.kind}: {entry.first_message}"
     add_outcome(case, "error", entry.kind, title, "\n".join(told))
 
@@ -191,7 +192,7 @@ def add_properties(parent: Element, known: Iterable[tuple[str, Property]]) -> No
     properties = SubElement(parent, "properties")
     for name, value in known:
         if value is not None:
-            SubElement(properties, "property", name=name, value=inert_xml(str(value)))
+            SubElement(properties, "property", name=inert_xml(name), value=inert_xml(str(value)))
 
 
 def _count(suite: Element) -> None:

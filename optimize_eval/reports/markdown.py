@@ -25,6 +25,7 @@ from optimize_eval.reports.cells import (
     p_value,
     shown_rows,
     tables_of,
+    title_of,
     words_of,
     worst_of,
 )
@@ -42,9 +43,11 @@ _OF_TEXTS = {
     "model",
     "task",
     "metric",
+    "key",
     "of",
     "overfit?",
     "kind",
+    "stage",
     "evaluator",
     "first",
     "what it said",
@@ -95,7 +98,7 @@ def _blocks(summary: Summary, gates: Sequence[Gate]) -> Iterator[str]:
         yield _table(rows, summary)
     yield from metrics_of_tasks(summary)
     if summary.failures:
-        yield _failures(summary)
+        yield failures_of(summary)
     if summary.skips:
         yield _skips(summary)
     if tables:
@@ -118,7 +121,7 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     split = summary.decided_on
     shown = shown_rows(rows, summary)
     has_others = len(rows) > 1
-    where = name_cell(evaluator_label(rows[0].evaluator, rows[0].task_model))
+    where = name_cell(title_of(rows[0], summary))
     how = ", sorted by mean; Δ against the baseline" if has_others else ""
     how += "; intervals by cluster" * (split in summary.clusters)
     table = layout(
@@ -191,15 +194,18 @@ def share_cell(share: float | None) -> str:
     return "" if share is None else percent(share)
 
 
-def _failures(summary: Summary) -> str:
+def failures_of(summary: Summary) -> str:
+    """Lay out the most frequent failures, with their stages, where calls have several."""
     entries = most_frequent(summary)
     shown = entries[:MOST_FAILURES]
     total = sum(entry.count for entry in entries)
     title = f"**{count(total, 'call')} failed**, left out of every mean"
+    stages = [entry.first.stage for entry in shown]
     table = layout(
         {
             "calls": [f"{entry.count:,}" for entry in shown],
             "kind": [name_cell(entry.first.kind) for entry in shown],
+            **({"stage": [name_cell(stage) for stage in stages]} if any(stages) else {}),
             "evaluator": [
                 name_cell(evaluator_label(entry.first.evaluator, entry.first.task_model)) for entry in shown
             ],

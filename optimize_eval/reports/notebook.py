@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from optimize_eval.findings.board.shapes import Board, ModelScores
-from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.conclusion import Conclusion
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary, Verdict
 from optimize_eval.findings.wording import interval, number
-from optimize_eval.reports.cells import difference, failed, shown_rows, skipped, tables_of
+from optimize_eval.reports.cells import difference, failed, shown_rows, skipped, tables_of, title_of
 from optimize_eval.reports.inert import inert, shortened
 
 _NAME = 100
@@ -47,7 +46,7 @@ def _report(run: str) -> str:
 
 def _models(board: Board) -> str:
     """Give each model a line: its overall score, and that on each task."""
-    tasks = [shortened(task.task, _NAME) for task in board.models[0].tasks]
+    tasks = [shortened(task.name, _NAME) for task in board.models[0].tasks]
     has_skips = any(model.skipped for model in board.models)
     titles = ["model", "overall", "95 % CI", *tasks, "failed", *["skipped"] * has_skips]
     cells = [[*_model_cells(model), *[f"{model.skipped:,}"] * has_skips] for model in board.models]
@@ -70,7 +69,7 @@ def _model_cells(model: ModelScores) -> list[str]:
 def _table(rows: Sequence[Row], summary: Summary) -> str:
     split = summary.decided_on
     shown = shown_rows(rows, summary)
-    caption = _safe(f"{evaluator_label(rows[0].evaluator, rows[0].task_model)}: {split}")
+    caption = _safe(f"{title_of(rows[0], summary)}: {split}")
     has_skips = any(map(skipped, shown))
     titles = ["candidate", split, "95 % CI", f"Δ {split}", "failed", *["skipped"] * has_skips]
     cells = [[*_cells(row, split), *[f"{skipped(row):,}"] * has_skips] for row in shown]

@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.reports.inert import inert, inert_json
-from optimize_eval.store.records import FIELDS, SIDE_INFO, RunRecord
+from optimize_eval.store.records import FIELDS, OF_SOME, SIDE_INFO, RunRecord
 
 MOST_COLUMNS = 200  # of side information: a hostile run has a new key in each record
 LONGEST_NAME = 200
@@ -39,7 +39,8 @@ def find_columns(records: Iterable[RunRecord]) -> TableColumns:
             chosen = fitting[: len(FIELDS) + MOST_COLUMNS - len(names)]
             names.update(dict.fromkeys(chosen))
             has_rest = has_rest or len(chosen) < len(new)
-    return TableColumns(names=tuple(names), has_rest=has_rest)
+    there = [name for name in OF_SOME if name in names]
+    return TableColumns(names=tuple(dict.fromkeys((*FIELDS, *there, *names))), has_rest=has_rest)
 
 
 def csv_pieces(records: Iterable[RunRecord], columns: TableColumns, *, ci: bool) -> Iterator[str]:
@@ -88,6 +89,7 @@ class Cells:
             int: repr,
             float: repr,  # reads back as the same float
             str: self._text,
+            tuple: lambda names: self._text(", ".join(names)),
         }
 
     def line(self, values: Iterable[Any]) -> str:

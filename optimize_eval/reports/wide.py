@@ -5,6 +5,7 @@ A repeat is a row of its own, so that no number is made. Records as rows of thei
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from optimize_eval.errors import UsageError
@@ -16,6 +17,7 @@ from optimize_eval.reports.rows import Cells, gathered
 from optimize_eval.rows.selection import value_at
 from optimize_eval.store import journal
 from optimize_eval.store.layout import Cell, Layout
+from optimize_eval.store.records import LeftOut, unit_of
 
 _TOGETHER = 200  # examples that are read at once
 _NAMES = ("split", "line", "repeat", "id")
@@ -42,13 +44,17 @@ def columns_of(layout: Layout, fields: Sequence[str]) -> list[str]:
     return [*_NAMES, *fields, *(column for name in cells for column in (name, _reason(name)))]
 
 
-def rows_of(source: PageSource, layout: Layout, fields: Sequence[str]) -> Iterator[Row]:
+def rows_of(
+    source: PageSource, layout: Layout, fields: Sequence[str], left_out: LeftOut = MappingProxyType({})
+) -> Iterator[Row]:
     """Give the rows in the order of the data; raises UsageError where a field cannot be had."""
     examples = _examples_with(source, layout, fields) if fields else {}
-    return _rows(source, layout, fields, examples)
+    return _rows(source, layout, fields, examples, left_out)
 
 
-def _rows(source: PageSource, layout: Layout, fields: Sequence[str], examples: Examples) -> Iterator[Row]:
+def _rows(
+    source: PageSource, layout: Layout, fields: Sequence[str], examples: Examples, left_out: LeftOut
+) -> Iterator[Row]:
     for split in layout.splits:
         for start in range(0, len(split.lines), _TOGETHER):
             places = range(len(split.lines))[start : start + _TOGETHER]
@@ -64,14 +70,18 @@ def _rows(source: PageSource, layout: Layout, fields: Sequence[str], examples: E
                 for place, repeat in units
             }
             for cell, unit, line, _ in source.lines_of(split.name, places):
-                rows[divmod(unit, layout.repeats)].update(_told(_name(cell), journal.decode(line)))
+                record = journal.decode(line)
+                rules = left_out.get(unit_of(record), ()) if left_out else ()
+                rows[divmod(unit, layout.repeats)].update(_told(_name(cell), record, rules))
             yield from rows.values()
 
 
-def _told(name: str, record: Mapping[str, Any]) -> Row:
+def _told(name: str, record: Mapping[str, Any], rules: Sequence[str]) -> Row:
     match record["outcome"]:
         case "scored":
-            return {name: record["score"], _reason(name): reason_of(record.get("side_info") or {})}
+            left = f"left out by {', '.join(rules)}" if rules else None
+            said = reason_of(record.get("side_info") or {})
+            return {name: record["score"], _reason(name): ": ".join(filter(None, (left, said))) or said}
         case "failed":
             return {name: None, _reason(name): f"failed: {record['kind']}: {record['message']}"}
     return {name: None, _reason(name): f"skipped: {record.get('message', '')}"}

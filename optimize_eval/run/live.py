@@ -111,6 +111,9 @@ class LiveEvaluators:
         return self._is_closing or self._stop.is_over
 
     def _close(self) -> None:
+        from optimize_eval.programs.leftovers import at_once  # noqa: PLC0415  a dry run closes nothing
+
         self._is_closing = True
-        for evaluator in self._evaluators:
-            evaluator.close()
+        with at_once():
+            for evaluator in self._evaluators:
+                evaluator.close()

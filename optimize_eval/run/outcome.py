@@ -12,6 +12,8 @@ from optimize_eval.errors import FailureKind
 from optimize_eval.frozen import frozen
 from optimize_eval.spent import NOTHING, Spent
 
+SCORER = "scorer"  # the stage of a failure that is not the model's
+
 
 @frozen
 class Scored:
@@ -88,7 +90,7 @@ class Skipped:
 Outcome = Scored | Failed | Skipped
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Progress:
     """One evaluator's part of a run; `done` counts what an earlier session scored or skipped."""
 
@@ -102,6 +104,7 @@ class Progress:
     last_failure: Failed | None = None
     last_place: dict[str, Any] = field(default_factory=dict)
     unreplied: dict[str, int] = field(default_factory=dict)  # failures that were a model's, by its name
+    unscored: dict[str, int] = field(default_factory=dict)  # of a model's: those that were a scorer's
 
     def count(self, outcome: Outcome, coordinates: dict[str, Any]) -> None:
         self.called += 1
@@ -110,10 +113,24 @@ class Progress:
         if isinstance(outcome, Failed):
             self.failed += 1
             self.failed_at = time.monotonic()
-            self.last_place, self.last_failure = coordinates, outcome
-            if outcome.stage == "model":
-                model = str(coordinates["task_model"])
-                self.unreplied[model] = self.unreplied.get(model, 0) + 1
+            self._blame(outcome, coordinates)
+
+    def _blame(self, failed: Failed, coordinates: dict[str, Any]) -> None:
+        """Note whose failure it is; the last one that is told is one of its own, where there is any."""
+        scorer = str(coordinates.get("evaluator", self.name))
+        is_scorers = failed.stage == SCORER and scorer != self.name
+        if is_scorers:
+            self.unscored[scorer] = self.unscored.get(scorer, 0) + 1
+        if not is_scorers or not self.own_failures:
+            self.last_place, self.last_failure = coordinates, failed
+        if failed.stage == "model":
+            model = str(coordinates["task_model"])
+            self.unreplied[model] = self.unreplied.get(model, 0) + 1
+
+    @property
+    def own_failures(self) -> int:
+        """Count the failures that were no scorer's."""
+        return self.failed - sum(self.unscored.values())
 
     @property
     def models_at_fault(self) -> tuple[str, ...]:
@@ -122,7 +139,9 @@ class Progress:
 
     @property
     def at_fault(self) -> str:
-        """Name who failed: models, else the evaluator."""
+        """Name who failed: scorers or models, where nobody else did, else the evaluator."""
+        if self.unscored and not self.own_failures:
+            return ", ".join(self.unscored)
         models = self.models_at_fault
         return f"model{'s' * (len(models) > 1)} {', '.join(models)}" if models else self.name
 

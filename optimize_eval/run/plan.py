@@ -6,7 +6,6 @@ makes two runs the same. How the axes are counted is layout's, what is written o
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import orjson
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.frozen import frozen
+from optimize_eval.frozen import Remembers, frozen
 from optimize_eval.kinds.table import identify
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
@@ -57,8 +56,8 @@ class PlannedExample:
     texts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+@frozen
+class Plan(Remembers):
     """Everything that a run calls, in order."""
 
     specs: tuple[EvaluatorSpec, ...]

@@ -5,8 +5,7 @@ All that differ are listed at once, with line or name, before anything is called
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
@@ -23,8 +22,7 @@ _CANDIDATES = "--candidate or --candidates"
 _SHOWN = 10
 
 
-@dataclass(frozen=True, slots=True)
-class MissingInput:
+class MissingInput(NamedTuple):
     """Something of a run that is not as it was, and the option that says where it is now."""
 
     what: str

@@ -52,7 +52,7 @@ def settle(run: StoredRun, wanted: Iterable[WantedEvaluator]) -> Settled:
             **current(run.document["evaluators"]),
             **{added["name"]: added for added in additions},
         }
-        if name := _same(entry, item.given, [*named.values()]):
+        if name := _same(entry, item.given or item.spec.name, [*named.values()]):
             present += [] if name in specs else [name]
             additions += [] if name in chosen else [dict(named[name])]
         else:
@@ -87,14 +87,14 @@ def humans_in(manifest: Manifest) -> list[str]:
     return [path for judge in judges for path in judge.get("human") or ()]
 
 
-def _same(entry: Entry, given: str | None, named: Sequence[Entry]) -> str | None:
-    """Name the evaluator of a run that is the same one; of several the one with the given name."""
+def _same(entry: Entry, called: str, named: Sequence[Entry]) -> str | None:
+    """Name the evaluator of a run that is the same one; of several the one that is called the same."""
 
     def essence(one: Entry) -> tuple[Any, ...]:
         return one.get("sha256"), one["score_range"]
 
     names = [str(name_or_path["name"]) for name_or_path in named if essence(name_or_path) == essence(entry)]
-    return given if given in names else next(iter(names), None)
+    return called if called in names else next(iter(names), None)
 
 
 def _new_name(wanted: WantedEvaluator, taken: Sequence[str]) -> str:

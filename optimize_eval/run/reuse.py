@@ -23,7 +23,7 @@ from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS, PROPOSALS
 from optimize_eval.store.growing.elsewhere import AUTO
 from optimize_eval.store.growing.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
-from optimize_eval.store.ledger import OWED
+from optimize_eval.store.ledger import OWED, is_unranked
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.under_test.unpaid import as_copied
 
@@ -32,6 +32,7 @@ _FINAL = frozenset({"scored", "skipped"})
 _COPIED = (
     "outcome",
     "score",
+    "unranked",
     "message",
     "side_info",
     "stderr",
@@ -54,7 +55,7 @@ class _Source(NamedTuple):
     length: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class _Reuse:
     plan: Plan
     run: StoredRun
@@ -147,8 +148,8 @@ class _Reuse:
         """Write a record as this run's own; None where its score is not one here."""
         unit = self.plan.unit(number)
         answer = {**record.get("side_info", {}), "score": record.get("score")}
-        is_scored = record["outcome"] == "scored"
-        if is_scored and validate_evaluator_payload(answer, self.plan.specs[unit.evaluator].score_range):
+        has_number = record["outcome"] == "scored" and not is_unranked(record)
+        if has_number and validate_evaluator_payload(answer, self.plan.specs[unit.evaluator].score_range):
             return None
         fields = {
             "key": unit.key,

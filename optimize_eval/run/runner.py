@@ -198,7 +198,9 @@ class Runner:
 
     def _broken(self) -> tuple[Progress, ...]:
         """List the evaluators that failed and scored nothing; a skip is neither."""
-        return tuple(one for one in self._progress if one.failed and one.done == one.failed + one.skipped)
+        return tuple(
+            one for one in self._progress if one.own_failures and one.done == one.failed + one.skipped
+        )
 
     def _mostly_failed(self) -> tuple[Progress, ...]:
         """List the evaluators that scored something, but failed more often; a skip is neither."""
@@ -206,7 +208,7 @@ class Runner:
         return tuple(
             progress
             for progress, many in zip(self._progress, scored, strict=True)
-            if 0 < many < progress.failed
+            if many and many + progress.failed < 2 * progress.own_failures
         )
 
     def _owed(self, place: int) -> "array[int]":

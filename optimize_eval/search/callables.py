@@ -61,7 +61,7 @@ def function_spec(function: Function, defaults: EvaluatorSpec) -> EvaluatorSpec:
     """Describe a function; its code is part of what it is."""
     name = getattr(function, "__name__", type(function).__name__).strip("<>") or "function"
     digest = hashlib.sha256(_source(function).encode()).hexdigest()
-    return replace(defaults, name=name, text=name, target=CommandLine((_MARK, name, digest)), retries=0)
+    return replace(defaults, name=name, text=name, target=CommandLine(argv=(_MARK, name, digest)), retries=0)
 
 
 def is_function(spec: EvaluatorSpec) -> bool:

@@ -14,6 +14,7 @@ from optimize_eval.search.stopping import EarlyStop
 from optimize_eval.search.task import SearchArguments
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import load_splits
+from optimize_eval.session.replying.defining import check_definitions
 from optimize_eval.session.replying.prompting import Prompting
 
 
@@ -28,10 +29,11 @@ def wanted_of(
     task_model: str | None = None,
     prompting: Prompting | None = None,
 ) -> SearchArguments:
-    """Load the examples, and put options together; with `prompting` its prompts are the seeds."""
+    """Load the examples, and put options together; prompts that `prompting` has are the seeds."""
     chosen = parse_selection(what.filters, what.ids)
     examples = load_splits(what.files, say, seed=what.seed, selection=chosen)
-    if prompting:
+    check_definitions(specs, [*seeds] or [True] * from_scratch, prompting, examples.sources)
+    if prompting and prompting.prompts:
         prompting.check(examples.sources, say)
         check_prompts_alone(seeds, what, from_scratch=from_scratch)
         seeds = prompting.candidates

@@ -1,15 +1,16 @@
 """What a search climbs: one evaluator's score, or a weighted mean of several.
 
 The other evaluators are called too: they keep candidates in the race that are best by them, and are reported.
+Those that rank nobody, labels and quality checks of tasks in YAML, are only reported.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import fsum, isfinite
 
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
-from optimize_eval.run.outcome import Failed, Scored, Skipped
+from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
 from optimize_eval.search.scores.scorer import Outcomes
 
 Value = float | Failed | Skipped  # what a pair is worth: a failure is not a number here
@@ -22,6 +23,7 @@ class Goal:
     names: tuple[str, ...]
     ranges: tuple[ScoreRange, ...]
     weights: tuple[float, ...]
+    unranked: frozenset[str] = frozenset()  # names of those that rank nobody
 
     @property
     def is_unit(self) -> bool:
@@ -33,6 +35,11 @@ class Goal:
         return tuple(place for place, weight in enumerate(self.weights) if weight)
 
     @property
+    def objectives(self) -> tuple[int, ...]:
+        """Give those by which a candidate may stay in the race."""
+        return tuple(place for place, name in enumerate(self.names) if name not in self.unranked)
+
+    @property
     def name(self) -> str:
         """Name what is climbed, for people."""
         return " + ".join(
@@ -42,13 +49,20 @@ class Goal:
 
     def value(self, outcomes: Outcomes) -> Value:
         """Put the outcomes of a pair together; one that skips leaves its weight to the others."""
-        chosen = [(outcomes[place], self.weights[place]) for place in self.climbed]
-        if failed := next((outcome for outcome, _ in chosen if isinstance(outcome, Failed)), None):
+        chosen = [(worth_of(outcomes[place]), self.weights[place]) for place in self.climbed]
+        if failed := next((value for value, _ in chosen if isinstance(value, Failed)), None):
             return failed
-        scored = [(outcome.score, weight) for outcome, weight in chosen if isinstance(outcome, Scored)]
+        scored = [(value, weight) for value, weight in chosen if not isinstance(value, Failed | Skipped)]
         if not scored:
-            return next(outcome for outcome, _ in chosen if isinstance(outcome, Skipped))
+            return next(value for value, _ in chosen if isinstance(value, Skipped))
         return fsum(score * weight for score, weight in scored) / fsum(weight for _, weight in scored)
+
+
+def worth_of(outcome: Outcome) -> Value:
+    """Give what one evaluator says of a pair; an answer without a number is as one that skips."""
+    if not isinstance(outcome, Scored):
+        return outcome
+    return Skipped(message="it gave no number") if outcome.is_unranked else outcome.score
 
 
 def make_goal(
@@ -57,20 +71,36 @@ def make_goal(
     *,
     climb: str | None = None,
     weights: Mapping[str, float] | None = None,
+    unranked: Collection[str] = (),
 ) -> Goal:
-    """Decide what is climbed: the evaluator that `climb` names, the `weights`, else the first evaluator."""
+    """Decide what is climbed: the evaluator that `climb` names, the `weights`, else the first that ranks."""
     if climb is not None and weights:
         raise UsageError("--climb and --goal both say what is climbed", hint="give one of them")
     for name in (*(weights or ()), *([climb] if climb is not None else [])):
         if name not in names:
             raise UsageError(f"there is no evaluator named {name!r}", hint=f"name one of {', '.join(names)}")
+        if name in unranked:
+            raise UsageError(
+                f"{name} ranks nobody: it gives labels, or its purpose is qa",
+                hint="climb a scorer with numbers and the purpose score",
+            )
     if weights:
         _check_weights(weights, dict(zip(names, ranges, strict=True)))
-    chosen = weights or {climb or names[0]: 1.0}
+    chosen = weights or {climb or _first(names, unranked): 1.0}
     return Goal(
         names=tuple(names),
         ranges=tuple(ranges),
         weights=tuple(float(chosen.get(name, 0.0)) for name in names),
+        unranked=frozenset(unranked),
+    )
+
+
+def _first(names: Sequence[str], unranked: Collection[str]) -> str:
+    if first := next((name for name in names if name not in unranked), ""):
+        return first
+    raise UsageError(
+        f"nothing says which candidate is better: {', '.join(names)} only check or label",
+        hint="add a scorer with numbers and the purpose score",
     )
 
 

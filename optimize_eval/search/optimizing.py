@@ -22,7 +22,8 @@ from optimize_eval.search.result.findings import UNFINISHED, Result, state_of
 from optimize_eval.search.result.honest import Judged, Measured, judged, measured
 from optimize_eval.search.result.tree import Node, SearchOutcome
 from optimize_eval.search.scores.elsewhere import Elsewhere
-from optimize_eval.search.scores.live import Examples, LiveScorer, scored_in
+from optimize_eval.search.scores.live import Examples, LiveScorer
+from optimize_eval.search.scores.recorded import scored_in
 from optimize_eval.search.searching import SearchLimits, check, search
 from optimize_eval.search.state import SearchState
 from optimize_eval.search.stopping import Meter

@@ -61,6 +61,8 @@ class SearchPlan:
     random_seed: int = 0
     most_letters: int | None = None
     top: int = TOP
+    model: str = ""  # the digest of the one that replies
+    rules: Sequence[Any] = ()  # of tasks in YAML, which leave rows out
     prompt: SearchedPrompt | None = None  # where the candidates are prompts
 
     @property
@@ -101,6 +103,8 @@ class SearchPlan:
             "--acceptance": "equal" if self.accepts_equal else "strict",
             "--merge": self.merge,
             "--max-candidate-chars": self.most_letters,
+            **({"--model": self.model[:16]} if self.model else {}),
+            **({"rules": _digest(list(self.rules))} if self.rules else {}),
             **self._settings_of_prompt(),
         }
 
@@ -108,7 +112,7 @@ class SearchPlan:
         if self.prompt is None:
             return {}
         before = [list(message) for message in self.prompt.before]
-        return {"--model": self.prompt.model[:16], "--system": _digest([before, self.prompt.roles])}
+        return {"--system": _digest([before, self.prompt.roles])}
 
 
 def selection_of(name: str) -> Selection:

@@ -26,7 +26,6 @@ _HELD_OUT = "it cannot be rendered for some example that is held out"
 class SearchedPrompt:
     """How texts by their names make a prompt, and what it is to be rendered over."""
 
-    model: str  # its digest
     before: Messages
     roles: tuple[tuple[str, str], ...]  # the names of texts, and who says each
     form: FileForm
@@ -54,18 +53,11 @@ class SearchedPrompt:
 
 def searched_prompt(prompting: Prompting, sources: Sequence[SplitSource]) -> SearchedPrompt:
     """Describe the prompts of a search, which are of one form; raises UsageError."""
-    if len(prompting.models) != 1:
-        names = ", ".join(model.name for model in prompting.models)
-        raise UsageError(
-            f"a search has one model, and {len(prompting.models)} are named: {names}",
-            hint="search with each of them; run --prompt … --model … --model … compares models",
-        )
     before = _of_system(prompting)
     all_roles = {_roles(_own(prompt.candidate, len(before))) for prompt in prompting.prompts}
     if len(all_roles) > 1:
         raise UsageError("the prompts have different messages", hint="give each the same roles")
     return SearchedPrompt(
-        model=prompting.identities[0].sha256,
         before=before,
         roles=all_roles.pop(),
         form=prompting.prompts[0].form,

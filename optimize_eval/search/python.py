@@ -24,6 +24,7 @@ from optimize_eval.options.calling import (
     SpendingOptions,
     TimeOptions,
 )
+from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import JudgeOptions, ReachOptions
 from optimize_eval.options.keywords import Given, Keywords
 from optimize_eval.options.prompts import PromptingOptions
@@ -45,6 +46,7 @@ from optimize_eval.session.arguments import OneCandidate, OneEvaluator, evaluato
 from optimize_eval.session.background import ProgramHost, Show, beside
 from optimize_eval.session.ending import COULD_NOT_GO_ON, DONE, INTERRUPTED, TOO_MANY_FAILURES, exit_code
 from optimize_eval.session.python import prompting_of
+from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.settings import handling_of
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ _OPTIMIZE = Keywords(
         search.SearchOptions,
         search.SearchFolderOptions,
         search.SearchJudgeOptions,
+        DefinitionOptions,
         ReachOptions,
         PromptingOptions,
         SlotOptions,
@@ -125,16 +128,17 @@ def optimize(
     listed: list[Any] = _listed(evaluators)
     manners = manners_of(given.group(PricedServerOptions), seeks_prices="max_cost" in given)
     starting = _starting(given, listed, manners)
-    functions, specs = _evaluators(listed, starting, host)
+    functions, named = _evaluators(listed, starting, host)
+    specs, has_tasks = scorers_among(named, given_of(given.group(DefinitionOptions)), host.say)
     what = given.group(search.SearchOptions)
-    prompting = prompting_of(given, prompts, models, starting)
+    prompting = prompting_of(given, prompts, models, starting, has_tasks=has_tasks)
     wanted = wanted_of(
         specs,
         _seeds(candidate, components=what.components),
         _proposers(proposer, reflection_model, given.get("api_base"), manners),
         host.say,
         what=what,
-        from_scratch=candidate is None and prompting is None,
+        from_scratch=candidate is None and not (prompting and prompting.prompts),
         prompting=prompting,
     )
     place = given.group(search.SearchFolderOptions)

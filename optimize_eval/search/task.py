@@ -37,6 +37,8 @@ from optimize_eval.search.result.final import final_calls
 from optimize_eval.search.searching import SearchLimits, check
 from optimize_eval.search.stopping import ON_ABOVE, EarlyStop
 from optimize_eval.session.inputs import Examples
+from optimize_eval.session.replying.defining import unranked_among
+from optimize_eval.session.replying.examining import rules_of
 from optimize_eval.session.replying.prompting import Prompting
 from optimize_eval.session.settings import Handling, check_prices
 from optimize_eval.session.sweeps import SweepInputs
@@ -75,10 +77,13 @@ class SearchArguments:
     seed: int = 0
     task_model: str | None = None
     cluster_by: str | None = None
-    prompting: Prompting | None = None  # where the seeds are prompts: who replies
+    prompting: Prompting | None = (
+        None  # where the seeds are prompts, or tasks in YAML call models: who replies
+    )
 
     def task(self, folder: Path, handling: Handling) -> SearchTask:
         """Make the task; raises UsageError where its parts do not fit."""
+        _check_one_model(self.prompting)
         goal, given = _ordered(self.specs, self.climb, self.goal)
         examples = _with_val(self.examples, self.val_share, self.seed)
         specs = sighted(given, (), examples.sources)
@@ -95,7 +100,10 @@ class SearchArguments:
             if self.prompting
             else None,  # each candidate is one
         )
-        prompt = searched_prompt(self.prompting, examples.sources) if self.prompting else None
+        prompting = self.prompting
+        prompt = None
+        if prompting and prompting.prompts:
+            prompt = searched_prompt(prompting, examples.sources)
         plan = self._plan(goal, comparison.called, train, deciding, prompt)
         check(plan)
         _refuse_missing(specs, self.proposers, self.prompting.models if self.prompting else ())
@@ -154,6 +162,8 @@ class SearchArguments:
             random_seed=self.seed,
             most_letters=self.max_candidate_chars,
             top=self.top,
+            model=self.prompting.identities[0].sha256 if self.prompting else "",
+            rules=rules_of(specs),
             prompt=prompt,
         )
 
@@ -166,6 +176,15 @@ class SearchArguments:
         if self.no_early_stop:
             return None
         return self.early_stop or (EarlyStop() if budget > ON_ABOVE else None)
+
+
+def _check_one_model(prompting: Prompting | None) -> None:
+    if prompting and len(prompting.models) != 1:
+        names = ", ".join(model.name for model in prompting.models)
+        raise UsageError(
+            f"a search has one model, and {len(prompting.models)} are named: {names}",
+            hint="search with each of them; run … --model … --model … compares models",
+        )
 
 
 def _refuse_missing(
@@ -204,7 +223,11 @@ def _ordered(
 ) -> tuple[Goal, tuple[EvaluatorSpec, ...]]:
     """Put what is climbed first: the final sweep's verdict is about its first evaluator."""
     goal = make_goal(
-        [spec.name for spec in specs], [spec.score_range for spec in specs], climb=climb, weights=weights
+        [spec.name for spec in specs],
+        [spec.score_range for spec in specs],
+        climb=climb,
+        weights=weights,
+        unranked=unranked_among(specs),
     )
     places = sorted(range(len(specs)), key=lambda place: -goal.weights[place])
     ordered = tuple(specs[place] for place in places)

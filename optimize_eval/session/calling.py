@@ -121,7 +121,7 @@ def call(
 
 def summarise(run: StoredRun) -> "Summary":
     """Compute the summary from the journal, and write it beside it."""
-    from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
+    from optimize_eval.findings.summary.stored import summarise_stored  # noqa: PLC0415  a plain --help needs no statistics
 
     run.note_counts()
     summary = summarise_stored(run)

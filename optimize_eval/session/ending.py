@@ -79,7 +79,8 @@ def _end(called: CallSpan, plan: Plan, again: Again, folder: Path | None, out: s
         yield f"stopped: {ended.reason}; {so_far}; after fixing it, run:\n  {again(*here)}"
         if folder is not None and names:
             replacing = again(*(word for name in names.values() for word in ("--replace", name)))
-            yield f"or, where the fix changes {', '.join(names)}, which has scores already:\n  {replacing}"
+            have = "have" if len(names) > 1 else "has"
+            yield f"or, where the fix changes {', '.join(names)}, which {have} scores already:\n  {replacing}"
     elif ended.reason:
         yield f"too many failures: {ended.reason}"
 
@@ -88,7 +89,7 @@ def _mostly_failed(progress: Progress) -> str:
     """Say that more than half of an evaluator's calls failed, and why the last one did."""
     calls = f"{progress.total - progress.skipped:,} calls{_not_skipped(progress)}"
     calls += f" of {progress.name}" * bool(progress.models_at_fault)
-    what = f"error: {progress.at_fault} failed on {progress.failed:,} of {calls}, more than half"
+    what = f"error: {progress.at_fault} failed on {progress.own_failures:,} of {calls}, more than half"
     failed = progress.last_failure
     return f"{what}; the last one, {failed.kind}: {_said(failed)}" if failed else what
 
@@ -112,7 +113,7 @@ def _half_scored(ended: SessionEnd, plan: Plan) -> dict[str, str]:
     files = {
         identity.name: identity.files for identity in (plan.models if plan.by_model else plan.identities)
     }
-    failed = [one for one in ended.progress if one.failed and one not in ended.broken]
+    failed = [one for one in ended.progress if one.own_failures and one not in ended.broken]
     return {one.name: one.name for one in failed if files.get(one.name) and not one.models_at_fault}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Unpack
 
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.metrics import records_of
 from optimize_eval.options import values
 from optimize_eval.options.arguments import BenchArguments, SweepArguments
 from optimize_eval.options.bench import BenchOptions, BoardOptions
@@ -42,7 +43,6 @@ from optimize_eval.session.replying.defining import scorers_among
 from optimize_eval.session.replying.prompting import Prompting, load_prompting
 from optimize_eval.session.settings import gates_of, handling_of
 from optimize_eval.session.sweeps import Prepared, carry_out, load_comparison, prepare
-from optimize_eval.store.records import Records
 
 _SWEEP = Keywords(
     "sweep",
@@ -205,7 +205,7 @@ def _run(work: Callable[[], Finished], host: ProgramHost, out: str | None) -> Ru
         gates=finished.gates,
     )
     run = finished.stored
-    return Run(folder=run.folder, records=Records(run), ending=ending, computed=finished.summary)
+    return Run(folder=run.folder, records=records_of(run), ending=ending, computed=finished.summary)
 
 
 def _notes(finished: Finished, out: str | None) -> Iterator[str]:

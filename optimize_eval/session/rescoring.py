@@ -21,8 +21,8 @@ from optimize_eval.session.benching.rescored import Bench
 from optimize_eval.session.calling import CallSpan, Finished, call, off_scale, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import load_candidates_again, read_again
+from optimize_eval.session.remeasuring import with_tasks_of
 from optimize_eval.session.replying.prompting import of_stored
-from optimize_eval.session.replying.remeasuring import with_tasks_of
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked, refuse_foreign
 from optimize_eval.store.manifest import is_bench

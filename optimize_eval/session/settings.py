@@ -22,7 +22,7 @@ ABORT = "abort"
 
 _MOST_SLOTS = 1024
 _ALL = 100
-_SHARE = re.compile(r"(\d{1,3}(?:\.\d+)?)%")
+_SHARE = r"(\d{1,3}(?:\.\d+)?)%"
 
 
 @frozen
@@ -109,7 +109,7 @@ def most_failures(text: str | None, calls: int) -> int | None:
     """Read --max-failures, a count or a share of the calls."""
     if text is None:
         return None
-    if (share := _SHARE.fullmatch(text)) and float(share[1]) <= _ALL:
+    if (share := re.fullmatch(_SHARE, text)) and float(share[1]) <= _ALL:
         return int(calls * float(share[1]) / _ALL)
     if text.isascii() and text.isdigit():
         return int(text)

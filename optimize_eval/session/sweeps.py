@@ -5,7 +5,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.candidates import Candidate, CandidatePath
+from optimize_eval.candidates import THE_TASK, Candidate, CandidatePath
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.demands import NO_GATES, Demands, GateOptions, read_demands
 from optimize_eval.frozen import frozen
@@ -20,12 +20,13 @@ from optimize_eval.session.calling import Finished, call, off_scale, reachable, 
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
-from optimize_eval.session.replying.defining import THE_TASK, check_definitions, with_samples
+from optimize_eval.session.replying.defining import check_definitions, with_samples
+from optimize_eval.session.replying.enclosing import level_of, ways_in
 from optimize_eval.session.replying.examining import examine, kept_in
 from optimize_eval.session.replying.prompting import Prompting, with_outputs
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.document import current
-from optimize_eval.store.folder import read_document, refuse_foreign
+from optimize_eval.store.folder import read_document, refuse_foreign, settings_in
 from optimize_eval.store.manifest import Manifest, evaluator_change
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import defined_of
@@ -107,10 +108,12 @@ def load_comparison(
     if prompting:
         prompting.check(examples.sources, say)
         prompting.note_twice(say)
-    check_definitions(specs, [*named, *fields], prompting)
+    check_definitions(specs, [*named, *fields], prompting, examples.sources)
     return SweepInputs(
         specs=specs,
-        candidates=_candidates(specs, named, fields, prompting),
+        candidates=prompting.candidates
+        if prompting and prompting.prompts
+        else candidates_of(specs, named, fields),
         examples=examples,
         prompting=prompting,
         named=[one for one in named if isinstance(one, CandidatePath)],
@@ -124,14 +127,10 @@ def load_comparison(
     )
 
 
-def _candidates(
-    specs: Sequence[EvaluatorSpec],
-    named: Sequence[CandidatePath | Candidate],
-    fields: Sequence[str],
-    prompting: Prompting | None,
+def candidates_of(
+    specs: Sequence[EvaluatorSpec], named: Sequence[CandidatePath | Candidate], fields: Sequence[str]
 ) -> tuple[Candidate, ...]:
-    if prompting and prompting.prompts:
-        return prompting.candidates
+    """Load candidates; where tasks in YAML are given none, the one that stands for that."""
     if not named and not fields and all(map(defined_of, specs)):
         return (THE_TASK,)
     return load_all_candidates(named, fields)
@@ -162,9 +161,11 @@ def prepare(
     _note_twice(plan, say)
     handling.check(plan)
     folder = folder_of(stem, plan, comparison.examples.paths, out, say)
-    manifest = manifest_of(plan, comparison.examples.names, _kept(comparison, handling, plan, gates))
-    plan = with_outputs(plan, folder)
     refuse_foreign(folder)
+    before = settings_in(folder, fresh=handling.fresh)
+    kept = {**_kept(comparison, handling, plan, gates), **ways_in(plan.specs, before, say)}
+    manifest = manifest_of(plan, comparison.examples.names, kept)
+    plan = with_outputs(plan, folder)
     demands = read_demands(
         manifest,
         folder,
@@ -177,10 +178,11 @@ def prepare(
 
 
 def _note_twice(plan: Plan, say: Say) -> None:
-    """Point out evaluators that are the same one: each is called."""
-    first: dict[tuple[str, str], str] = {}
+    """Point out evaluators that are the same one, about the same splits: each is called."""
+    first: dict[tuple[str, str, tuple[str, ...]], str] = {}
     for identity, score_range in zip(plan.identities, plan.layout.score_ranges, strict=True):
-        other = first.setdefault((identity.sha256, score_range), identity.name)
+        splits = tuple(plan.layout.splits_of.get(identity.name, ()))
+        other = first.setdefault((identity.sha256, score_range, splits), identity.name)
         if other != identity.name:
             say(f"note: {identity.name} is the same evaluator as {other}: each of them is called")
 
@@ -231,7 +233,7 @@ def carry_out(prepared: Prepared, host: Host, *, recheck: int | None = None) -> 
     ):
         settings = handling.settings(plan)
         called = call(plan, stored, settings, host, again=recheck, connecting=connecting)
-        examine(stored, lambda: plan, host.say)
+        examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
         summary = summarise(stored)
     gates = prepared.demands.judge(stored, summary)
     off = off_scale(summary, plan.layout.evaluators)

@@ -53,9 +53,9 @@ def difference_of(
     counts = {
         "n_pairs": n,
         "units": unit_count(n, clusters),
-        "wins": sum(d > 0 for d in pairs),
-        "ties": sum(d == 0 for d in pairs),
-        "losses": sum(d < 0 for d in pairs),
+        "wins": _positive(pairs),
+        "ties": pairs.count(0),
+        "losses": _negative(pairs),
     }
     diff = centre(pairs)
     found = None if diff is None else spread(pairs, diff, clusters)
@@ -80,7 +80,7 @@ def _test(
 ) -> tuple[float, str]:
     diff, se, df = estimate
     if clusters is None and all(value in {0, 1} for value in (*first, *second)):
-        return mcnemar(sum(d > 0 for d in pairs), sum(d < 0 for d in pairs)), "mcnemar"
+        return mcnemar(_positive(pairs), _negative(pairs)), "mcnemar"
     if not se:  # all differ alike: every sign flip but two is less extreme
         return all_alike(df + 1) if diff else 1.0, "flip_exact"
     units = unit_sums(pairs, clusters)
@@ -91,12 +91,20 @@ def _test(
     return student.two_sided_p(diff / se, df), "t"
 
 
+def _positive(pairs: Sequence[float]) -> int:
+    return len([d for d in pairs if d > 0])
+
+
+def _negative(pairs: Sequence[float]) -> int:
+    return len([d for d in pairs if d < 0])
+
+
 def _skew(units: Sequence[float]) -> float | None:
     """Compute how lopsided the differences are (the third standardised moment)."""
     mean = centre(units)
     try:
-        deviations = [unit - mean for unit in units if mean is not None]
-        square = sum(d * d for d in deviations) / len(deviations)
-        return sum(d * d * d for d in deviations) / len(deviations) / float(square**1.5)
+        deviations = [] if mean is None else [unit - mean for unit in units]
+        square = sum([d * d for d in deviations]) / len(deviations)
+        return sum([d * d * d for d in deviations]) / len(deviations) / float(square**1.5)
     except (ZeroDivisionError, OverflowError):
         return None

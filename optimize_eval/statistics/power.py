@@ -17,13 +17,12 @@ import math
 from collections.abc import Callable
 from functools import lru_cache
 
-from optimize_eval.statistics import student
+from optimize_eval.statistics import flips, student
 from optimize_eval.statistics.families import ALPHA, can_decide, fewest_units
+from optimize_eval.statistics.flips import POWER
 
-POWER = 0.8
 MOST_FLIPPED_EXACTLY = 14  # units up to which a test counts all sign flips
 
-_DRAWS = 500
 _STEPS = 12
 _MOST_SUMMED = (
     150  # differing pairs up to which binomial sums are made; beyond, the normal distribution serves
@@ -48,7 +47,7 @@ def detectable(*, se: float, units: int, comparisons: int = 1) -> float | None:
     if not can_decide(units, comparisons):
         return None
     if units <= MOST_FLIPPED_EXACTLY:
-        return _detectable_by_flips(units, comparisons) * math.sqrt(units) * se
+        return flips.shift(units, comparisons) * math.sqrt(units) * se
     df = units - 1
     return (student.quantile(1 - ALPHA / comparisons / 2, df) + student.quantile(POWER, df)) * se
 
@@ -164,60 +163,3 @@ def _fewest(is_found_with: Callable[[int], bool], start: int, step: int = 0) -> 
         middle = (low + high) // 2
         low, high = (low, middle) if is_found_with(middle) else (middle, high)
     return high
-
-
-@lru_cache(maxsize=256)
-def _detectable_by_flips(units: int, comparisons: int) -> float:
-    """Simulate: the mean in standard deviations of a unit at which flips find it in 80 of 100 draws.
-
-    For each draw the smallest such shift is enclosed ever more closely; those that are seen to be smaller or
-    larger than the one that is 80 of 100 are left as they are.
-    """
-    from random import Random  # noqa: PLC0415  most plans have more units
-
-    draw = Random(units)  # noqa: S311  a simulation, no secret
-    draws = [[draw.gauss(0, 1) for _ in range(units)] for _ in range(_DRAWS)]
-    enclosed = [(0.0, 2 + max(map(abs, noise)), noise) for noise in draws]
-    place = math.ceil(POWER * _DRAWS) - 1
-    for _ in range(_STEPS):
-        enclosed = [_closer(*one, comparisons) for one in enclosed]
-        lowest = sorted(low for low, _, _ in enclosed)[place]
-        highest = sorted(high for _, high, _ in enclosed)[place]
-        place -= sum(high < lowest for _, high, _ in enclosed)
-        enclosed = [one for one in enclosed if one[1] >= lowest and one[0] <= highest]
-    return sorted(high for _, high, _ in enclosed)[place]
-
-
-def _closer(
-    low: float, high: float, noise: list[float], comparisons: int
-) -> tuple[float, float, list[float]]:
-    """Halve the range with the smallest shift of these draws that sign flips call better."""
-    middle = (low + high) / 2
-    is_found = _is_found_by_flips([value + middle for value in noise], comparisons)
-    return (low, middle, noise) if is_found else (middle, high, noise)
-
-
-def _is_found_by_flips(values: list[float], comparisons: int) -> bool:
-    """Return True if few enough sign flips have a sum as large as that of the values.
-
-    Flipping a set of values lowers no sum if the set sums to 0 or less: start from all negative ones, then
-    each step away from them (one dropped, or a positive one added) raises the sum by its size.
-    """
-    most = math.floor(ALPHA / comparisons * (1 << len(values)) / 2)
-    room = -math.fsum(value for value in values if value < 0)
-    sizes = sorted(map(abs, values))
-    return _count_up_to(sizes, room, most) <= most
-
-
-def _count_up_to(sizes: list[float], room: float, most: int) -> int:
-    """Count the sets of sizes whose sum fits into the room; stop where there are more than `most`."""
-    count = 0
-    waiting = [(0, 0.0)]
-    while waiting and count <= most:
-        start, total = waiting.pop()
-        count += 1
-        for place in range(start, len(sizes)):
-            if total + sizes[place] > room:
-                break
-            waiting.append((place + 1, total + sizes[place]))
-    return count

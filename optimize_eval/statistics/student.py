@@ -64,19 +64,20 @@ def incomplete_beta(a: float, b: float, x: float) -> float:
 
 
 def _fraction(a: float, b: float, x: float) -> float:
-    c, d = 1.0, 1 / _away_from_zero(1 - (a + b) * x / (a + 1))
+    """Compute it term by term; nothing is called within the loop, which summaries go through most."""
+    d = 1 - (a + b) * x / (a + 1)
+    c, d = 1.0, 1 / (d if abs(d) > _TINY else _TINY)
     value = d
     for m in range(1, _MOST_TERMS):
-        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        place = a + 2 * m
+        even = m * (b - m) * x / ((place - 1) * place)
+        odd = -(a + m) * (a + b + m) * x / (place * (place + 1))
         for term in (even, odd):
-            d = 1 / _away_from_zero(1 + term * d)
-            c = _away_from_zero(1 + term / c)
+            d = 1 + term * d
+            d = 1 / (d if d > _TINY or d < -_TINY else _TINY)
+            c = 1 + term / c
+            c = c if c > _TINY or c < -_TINY else _TINY
             value *= c * d
-        if abs(c * d - 1) < _PRECISION:
+        if -_PRECISION < c * d - 1 < _PRECISION:
             break
     return value
-
-
-def _away_from_zero(number: float) -> float:
-    return number if abs(number) > _TINY else _TINY

@@ -24,7 +24,7 @@ def spread(values: Sequence[float], mean: float, clusters: Clusters) -> tuple[fl
     n = len(values)
     try:
         sums = unit_sums([value - mean for value in values], clusters)
-        squares = math.fsum(total**2 for total in sums)
+        squares = math.fsum([total**2 for total in sums])
     except (OverflowError, ValueError):
         return None
     units = len(sums)

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +154,13 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None if document is None else selected(document)
     except MISSHAPEN as error:
         raise edited(error) from None
+
+
+def settings_in(folder: Path, *, fresh: bool) -> Mapping[str, Any]:
+    """Read what the last command of a run kept of its options; nothing where there is none, or it goes."""
+    document = None if fresh else read_document(folder)
+    settings = document.get("settings") if document else None
+    return settings if isinstance(settings, dict) else {}
 
 
 def read_document(folder: Path) -> Document | None:

@@ -8,12 +8,12 @@ examples) is the plan's.
 
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import accumulate, product
 from typing import Any, NamedTuple
 
-from optimize_eval.frozen import frozen
+from optimize_eval.frozen import Remembers, frozen
 from optimize_eval.protocol import ScoreRange
 
 SINGLE = "single"  # the one split of a run without examples
@@ -66,8 +66,8 @@ class Place(NamedTuple):
     repeat: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
+@frozen
+class Layout(Remembers):
     """All axes by name."""
 
     evaluators: tuple[str, ...]

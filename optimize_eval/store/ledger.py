@@ -201,7 +201,7 @@ class Ledger:
 
 
 def is_unranked(record: Mapping[str, Any]) -> bool:
-    """Return True if what was answered is no number, and never was to be one."""
+    """Return True if a label was given, where no number was expected."""
     return record["score"] is None and record.get("unranked") is True
 
 

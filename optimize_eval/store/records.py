@@ -4,7 +4,7 @@ Read again by each iteration, one after the other, so 100,000 take as little mem
 numbers are made of them is up to findings.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -20,7 +20,13 @@ FIELDS = (
     *("evaluator", "candidate", "task_model", "split", "line", "repeat"),
     *("outcome", "score", "kind", "message", "seconds", "attempts", "started_at", "stderr"),
 )
+OF_SOME = ("stage", "excluded_by", "reply")  # after these, of records that have them
 SIDE_INFO = "side_info"
+
+Unit = tuple[
+    str, str, str | None, str, int | None, int
+]  # evaluator, candidate, task model, split, line, repeat
+LeftOut = Mapping[Unit, Sequence[str]]  # which rules of a task leave a unit out
 
 
 @frozen
@@ -43,6 +49,8 @@ class RunRecord:
     stderr: str | None
     side_info: Mapping[str, Any]
     reply: str | None = None  # of the model, where a prompt was sent to one
+    stage: str | None = None  # in which a call failed that has several: model, scorer
+    excluded_by: Sequence[str] = ()  # keys of the rules that leave it out of means and metrics
 
     def flat(self) -> dict[str, Any]:
         """Give all fields and, as `side_info.a.b`, what the evaluator said; lists as JSON text."""
@@ -61,10 +69,16 @@ class RunRecord:
             "attempts": self.attempts,
             "started_at": self.started_at,
             "stderr": self.stderr,
+            **({} if self.stage is None else {"stage": self.stage}),
+            **({"excluded_by": self.excluded_by} if self.excluded_by else {}),
             **({} if self.reply is None else {"reply": self.reply}),
         }
         _flatten(self.side_info, SIDE_INFO, flat)
         return flat
+
+
+def _nothing(_run: StoredRun) -> LeftOut:
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,7 @@ class Records:
     """All records of a run; may be gone over again and again."""
 
     run: StoredRun
+    left_out: Callable[[StoredRun], LeftOut] = _nothing
 
     def __repr__(self) -> str:
         return f"<{len(self):,} records of {str(self.run.folder)!r}>"
@@ -80,17 +95,30 @@ class Records:
         return self.run.layout.size - self.run.owed
 
     def __iter__(self) -> Iterator[RunRecord]:
-        path = self.run.folder / OUTPUTS
+        path, left_out = self.run.folder / OUTPUTS, self.left_out(self.run)
         with (
             self.run.reader() as reader,
             replies_in(path) if self.run.manifest.get("models") else nullcontext() as replies,
         ):
             for cell in self.run.layout.cells:
                 for _, record in reader.records(cell):
-                    yield _typed(record, replies.text(record.get("output")) if replies else None)
+                    reply = replies.text(record.get("output")) if replies else None
+                    yield _typed(record, reply, left_out.get(unit_of(record), ()) if left_out else ())
 
 
-def _typed(record: JournalRecord, reply: str | None = None) -> RunRecord:
+def unit_of(record: Mapping[str, Any]) -> Unit:
+    """Give what tells a unit from the others of a run."""
+    return (
+        record["evaluator"],
+        record["candidate"],
+        record.get("task_model"),
+        record["split"],
+        record.get("line"),
+        record["repeat"],
+    )
+
+
+def _typed(record: JournalRecord, reply: str | None, rules: Sequence[str]) -> RunRecord:
     return RunRecord(
         evaluator=record["evaluator"],
         candidate=record["candidate"],
@@ -108,6 +136,8 @@ def _typed(record: JournalRecord, reply: str | None = None) -> RunRecord:
         stderr=record.get("stderr"),
         side_info=record.get("side_info") or {},
         reply=reply,
+        stage=record.get("stage"),
+        excluded_by=tuple(rules) if record["outcome"] == "scored" else (),
     )
 
 

@@ -4,7 +4,7 @@ The keys of [[evaluator]] are in evaluator_keys.
 """
 
 from optimize_eval.checks import Keys
-from optimize_eval.options import calling, compared, evaluators, gates, prompts, search
+from optimize_eval.options import calling, compared, definitions, evaluators, gates, prompts, search
 from optimize_eval.options.declared import all_declared
 
 _GROUPS = (
@@ -22,7 +22,7 @@ _GROUPS = (
         calling.ServerOptions,
         calling.ResumeOptions,
     ),
-    prompts.PromptingOptions,
+    *(prompts.PromptingOptions, definitions.SandboxOptions),
     *(calling.FolderOptions, evaluators.ReachOptions, gates.RunGateOptions),
     *(
         search.ProposerOptions,

@@ -51,7 +51,7 @@ class _Host:
         spec = EvaluatorSpec(
             name="templates",
             text="templates",
-            target=CommandLine(_ARGV),
+            target=CommandLine(argv=_ARGV),
             timeout=SECONDS,
             persistent=True,
             workers=1,

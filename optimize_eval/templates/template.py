@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # most texts are no templates
 
 _Path = tuple[str, ...]  # a field's name, and those within it
 
-_OF_MACROS = frozenset({"caller", "kwargs", "varargs"})
 _OPENS = "{{"
 _OPENS_CODE = re.compile(r"\{[{%]")
 _OPENS_ANY = (_OPENS, "{%", "{#")
@@ -103,18 +102,16 @@ def _environment() -> "Environment":
 
 
 def _lines(tree: "Tree") -> dict[str, int]:
-    """Find what a template takes from outside; jinja's own way to find it would work out its constants."""
-    from jinja2.nodes import Call, Macro, Name  # noqa: PLC0415  see above
+    """Find what a template takes from outside; functions that are only called are Jinja's."""
+    from jinja2.nodes import Call  # noqa: PLC0415  see above
+
+    from optimize_eval.templates.outside import names_outside  # noqa: PLC0415
 
     functions = _environment().globals
     called = {node.node for node in tree.find_all(Call)}
-    names = [one for one in tree.find_all(Name) if one.name not in functions or one not in called]
-    macros = {node.name for node in tree.find_all(Macro)}
-    inner = {node.name for node in names if node.ctx != "load"} | macros | {"loop"}
-    inner |= _OF_MACROS if macros else frozenset()
     lines: dict[str, int] = {}
-    for node in names:
-        if node.name not in inner:
+    for node in names_outside(tree):
+        if node.name not in functions or node not in called:
             lines.setdefault(node.name, node.lineno)
     return lines
 

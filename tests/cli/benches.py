@@ -12,11 +12,13 @@ from typing import Any
 
 import orjson
 
+from tests.cli.quick import JSON
 from tests.tools import write_program
 
 TIMES = {"timestamp", "latency_ms", "run", "status"}
 MODEL = """#!{python} -S
-import json, os, sys
+import os, sys
+{json}
 log = os.environ.get("CALLS")
 for line in sys.stdin:
     asked = json.loads(line)
@@ -32,7 +34,7 @@ for line in sys.stdin:
 
 def model(path: Path, answer: str) -> str:
     """Write a model that answers with the value of a Python expression about `asked`."""
-    write_program(path, MODEL.format(python=sys.executable, answer=answer).splitlines())
+    write_program(path, MODEL.format(python=sys.executable, json=JSON, answer=answer).splitlines())
     return f"cmd:./{path.name}"
 
 

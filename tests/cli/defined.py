@@ -7,7 +7,7 @@ from tests.cli.benches import model
 from tests.cli.prompted import RIGHT
 
 SAMPLES = 6
-TASK = """\
+SOLVED = """\
 key: sums
 display_name: Sums
 description: Sums of two numbers.
@@ -20,9 +20,21 @@ definition:
       input_messages:
         - {role: user, content: "{{ sample.question }}"}
   scorers:
-    - {key: right, type: string_equals, ground_truth: "{{ sample.target }}"}
-    - {key: wording, type: bleu, purpose: qa, ground_truth: "{{ sample.target }}"}
 """
+_SCORERS = """\
+    - {key: right, type: string_equals, ground_truth: "{{ sample.target }}"}
+    - {key: wording, type: string_equals, purpose: qa, ground_truth: "{{sample.target}}"}
+"""  # two evaluators, as their texts differ
+TASK = SOLVED + _SCORERS
+SAME = """\
+    - key: same
+      type: model_as_a_judge_classifier
+      model_key: judge
+      user_prompt: "same? {{ sample.target }} / {{ model_output }}"
+      correct_labels: [correct]
+      incorrect_labels: [incorrect]
+"""
+WITH_BLEU = TASK.replace("wording, type: string_equals", "wording, type: bleu")  # sacrebleu is slow to load
 SNIPPET = """\
     - key: long
       type: python

@@ -39,7 +39,13 @@ class Scene:
             (self.folder / f"{name}.txt").write_text(name)
         files = {"train": "--dataset", "val": "--valset", "test": "--testset"}
         return self.cli(
-            *("run", "-e", "judge=python3 -S judge.py", *(f"--candidate={name}.txt" for name in names)),
+            *(
+                "run",
+                "-e",
+                "judge=python3 -S judge.py",
+                "--persistent",
+                *(f"--candidate={name}.txt" for name in names),
+            ),
             *(f"{files[split]}={self._write(split, scores)}" for split, scores in splits.items()),
             *("--no-preflight", "--workers=1", f"--out={out}", *options),
         )
@@ -188,7 +194,15 @@ def test_lines_that_are_copies_count_together(scene: Scene) -> None:
     lines = (scene.folder / "val.jsonl").read_text()
     (scene.folder / "val.jsonl").write_text(lines * 10)
     done = scene.cli(
-        *("run", "-e", "judge=python3 -S judge.py", "--candidate=base.txt", "--candidate=b.txt", "--json"),
+        *(
+            "run",
+            "-e",
+            "judge=python3 -S judge.py",
+            "--persistent",
+            "--candidate=base.txt",
+            "--candidate=b.txt",
+            "--json",
+        ),
         *("--valset=val.jsonl", "--dataset=val.jsonl", "--no-preflight", "--out=copies"),
     )
     summary = done.json["summary"]
@@ -260,7 +274,14 @@ def test_a_diff_with_a_margin_says_that_nothing_has_changed_by_more(scene: Scene
     for name in "ab":
         (scene.folder / "v.txt").write_text(name)
         scene.cli(
-            *("run", "-e", "judge=python3 -S judge.py", "--candidate=v.txt", "--dataset=d.jsonl"),
+            *(
+                "run",
+                "-e",
+                "judge=python3 -S judge.py",
+                "--persistent",
+                "--candidate=v.txt",
+                "--dataset=d.jsonl",
+            ),
             *("--no-preflight", "--quiet", f"--out={name}"),
         )
     assert " v does not differ on train by more than 0.020: +0.002 (90 % CI " in (
@@ -310,7 +331,14 @@ def test_clusters_are_the_units_of_the_gate_on_regressions(scene: Scene) -> None
     for name in "ab":
         (scene.folder / "c.txt").write_text(name)
         made = scene.cli(
-            *("run", "-e", "judge=python3 -S judge.py", "--candidate=c.txt", "--dataset=d.jsonl"),
+            *(
+                "run",
+                "-e",
+                "judge=python3 -S judge.py",
+                "--persistent",
+                "--candidate=c.txt",
+                "--dataset=d.jsonl",
+            ),
             *("--cluster-by=doc", "--no-preflight", "--quiet", f"--out={name}"),
         )
         assert made.status == 0, made.stderr
@@ -329,7 +357,14 @@ def test_with_a_margin_the_gate_asks_to_be_shown_no_worse(scene: Scene) -> None:
     for name in "abc":
         (scene.folder / "v.txt").write_text(name)
         scene.cli(
-            *("run", "-e", "judge=python3 -S judge.py", "--candidate=v.txt", "--dataset=d.jsonl"),
+            *(
+                "run",
+                "-e",
+                "judge=python3 -S judge.py",
+                "--persistent",
+                "--candidate=v.txt",
+                "--dataset=d.jsonl",
+            ),
             *("--no-preflight", "--quiet", f"--out={name}"),
         )
     small = scene.cli("report", "b", "--no-regression-against=a", "--margin=0.02")

@@ -8,7 +8,7 @@ import pytest
 from optimize_eval import bench
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.benches import board_in, model
-from tests.cli.defined import SAMPLES, SNIPPET, TASK, task
+from tests.cli.defined import SAMPLES, SNIPPET, SOLVED, TASK, WITH_BLEU, task
 from tests.cli.prompted import COUNTED, calls
 from tests.front_door import Cli
 from tests.paths import ROOT
@@ -27,7 +27,7 @@ def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_
 ) -> None:
     two_models(
         tmp_path,
-        TASK.replace("{key: right,", "{key: right, purpose: qa,").replace("qa, ground", "score, ground"),
+        WITH_BLEU.replace("{key: right,", "{key: right, purpose: qa,").replace("qa, ground", "score, ground"),
     )
     done = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
     assert done.status == 0, done.stderr
@@ -35,7 +35,7 @@ def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_
     assert [(one["adapter"], one["overall_score"]) for one in board["models"]] == [("m", 1.0), ("w", 0.0)]
     assert "Sums: right (sums.right): metrics on sums" in done.stdout, "what the board does not have"
     assert calls(tmp_path) == 2 * SAMPLES
-    (tmp_path / "sums.yaml").write_text(TASK + SNIPPET)
+    (tmp_path / "sums.yaml").write_text(WITH_BLEU + SNIPPET)
     again = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
     assert (again.status, calls(tmp_path)) == (0, 2 * SAMPLES), again.stderr
     assert rederive(tmp_path / "r") == 0
@@ -44,7 +44,7 @@ def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_
 
 
 def test_numbers_beyond_0_and_1_rank_nobody(cli: Cli, tmp_path: Path) -> None:
-    two_models(tmp_path, TASK.split("    - {key: right")[0] + SNIPPET)
+    two_models(tmp_path, SOLVED + SNIPPET)
     done = cli("bench", "sums.yaml", *MODELS, "--out", "r")
     assert done.status == 0, done.stderr
     assert "no model is ranked: sums.long gives no numbers from 0 to 1" in " ".join(done.stderr.split())
@@ -52,6 +52,20 @@ def test_numbers_beyond_0_and_1_rank_nobody(cli: Cli, tmp_path: Path) -> None:
     assert "13.000" in done.stdout, "the letters of w's replies"
     assert cli("report", "r").stdout == done.stdout
     assert cli("bench", "sums.yaml", *MODELS, "--out", "r", "--json").json["models"] == []
+    gates = ("--fail-under", "sums.long.letters_mean@w=13", "--fail-under", "sums.long.letters_mean@m=13")
+    judged = cli("bench", "sums.yaml", *MODELS, "--out", "r", *gates, "--json")
+    assert (judged.status, [one["met"] for one in judged.json["gates"]]) == (1, [True, False]), judged.stderr
+    assert [one["met"] for one in cli("report", "r", *gates, "--json").json["gates"]] == [True, False]
+
+
+def test_no_model_is_to_be_replaced_where_a_scorer_failed(cli: Cli, tmp_path: Path) -> None:
+    two_models(tmp_path, TASK.replace("{{ sample.target }}", "{{ sample.missing }}"))
+    told = cli("bench", "sums.yaml", *MODELS, "--out", "r")
+    assert (told.status, "stopped: sums.right scored none of its first" in told.stderr) == (4, True), (
+        told.stderr
+    )
+    assert "after fixing it, run:" in told.stderr
+    assert "--replace" not in told.stderr
 
 
 def test_several_tasks_make_one_board_and_each_is_scored_by_its_own(cli: Cli, tmp_path: Path) -> None:
@@ -90,7 +104,8 @@ def test_a_dataset_beside_a_task_may_have_filters(cli: Cli, tmp_path: Path) -> N
     done = cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--json", env=COUNTED)
     assert done.status == 0, done.stderr
     assert (done.json["tasks"][0]["total"], calls(tmp_path)) == (2, 2)
-    assert "4 of 6 rows are left out" in " ".join(done.stderr.split())
+    said = "4 of 6 rows are left out by datasets/sums.yaml: {{ id }} in [s1, s4] (4 rows)"
+    assert said in " ".join(done.stderr.split())
 
 
 @pytest.mark.parametrize(
@@ -117,6 +132,25 @@ def test_what_does_not_fit_is_refused_before_any_call(
     assert (told.status, words in " ".join(told.stderr.split())) == (2, True), told.stderr
     assert not (tmp_path / "r").exists()
     assert calls(tmp_path) == 0
+
+
+def test_a_model_is_not_blamed_for_scorers_that_fail_though_these_are_most_calls(
+    cli: Cli, tmp_path: Path
+) -> None:
+    fails = SNIPPET.replace('{"letters": len(solver_output.output)}', "1 / 0")
+    right = TASK.split("    - {key: wording")[0]
+    task(tmp_path, right + fails + fails.replace("key: long", "key: other"))
+    done = cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--out", "r")
+    words = " ".join(done.stderr.split())
+    assert done.status == 4
+    assert f"error: sums.long failed on every call ({SAMPLES}), reported: scorer long: " in words
+    assert f"error: sums.other failed on every call ({SAMPLES})" in words
+    assert "error: m failed" not in words
+    task(tmp_path, SOLVED + fails)
+    alone = cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--out", "s")
+    words = " ".join(alone.stderr.split())
+    assert (alone.status, "stopped: sums.long scored none of its first" in words) == (4, True), words
+    assert "error: m failed" not in words
 
 
 @pytest.mark.parametrize("broken_for", [SAMPLES, SAMPLES - 1], ids=["all", "most"])
@@ -166,6 +200,7 @@ def test_a_bench_of_datasets_grows_task_by_task_and_sums_up_as_the_last_command_
         grown = cli("bench", *named, "--out", "r", "--json")
         alone = cli("bench", *named, "--out", "alone", "--fresh", "--json")
         assert grown.json["status"] == "done", grown.stderr
+        assert "is the same evaluator as" not in grown.stderr, "each is about rows of its own"
         assert grown.json["summary"]["rows"] == alone.json["summary"]["rows"]
         assert rederive(tmp_path / "r") == 0
     cells = json.loads((tmp_path / "r" / "run.json").read_text())["cells"]
@@ -173,11 +208,34 @@ def test_a_bench_of_datasets_grows_task_by_task_and_sums_up_as_the_last_command_
         ("first.right", "first"),
         ("second.right", "second"),
     ]
+    unknown = cli("bench", "first.yaml", "--out", "r", "--show", "99")
+    assert (unknown.status, "the line of an example, 7 or first:7" in unknown.stderr) == (2, True)
     everything = cli("report", "r", "--all", "--json").json
     assert {row["evaluator"]: list(row["splits"]) for row in everything["rows"]} == {
         "first.right": ["first"],
         "second.right": ["second"],
     }
+
+
+def test_code_that_looks_at_all_samples_of_a_dataset_is_not_called_again_for_another_task(
+    cli: Cli, tmp_path: Path
+) -> None:
+    task(tmp_path)
+    counting = f"""\
+    - key: unique
+      type: python_all_samples
+      compute_scores_snippet: |
+        def compute_scores(samples):
+            with open({str(tmp_path / "called")!r}, "a") as file:
+                file.write("x")
+            return [{{"score": 1}} for _ in samples]
+"""
+    (tmp_path / "first.yaml").write_text(DATASET.split("    - {key: right", maxsplit=1)[0] + counting)
+    (tmp_path / "second.yaml").write_text(DATASET.replace("first", "second"))
+    for named in (["first.yaml"], ["first.yaml", "second.yaml"]):
+        done = cli("bench", *named, "--out", "r")
+        assert done.status == 0, done.stderr
+    assert (tmp_path / "called").read_text() == "x"
 
 
 def test_a_scorer_is_for_the_datasets_that_the_last_command_names(cli: Cli, tmp_path: Path) -> None:

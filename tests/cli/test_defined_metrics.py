@@ -1,10 +1,13 @@
 """Metrics and rules of tasks in YAML: numbers made by hand, what the journal keeps of them, and reports."""
 
+import csv
+import io
 import json
 from pathlib import Path
 
 import pytest
 
+from optimize_eval import load_run
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli import defined
 from tests.cli.benches import model
@@ -49,6 +52,35 @@ def test_a_report_needs_neither_the_task_nor_its_rows_nor_its_code(cli: Cli, tmp
     assert json.loads(before["json"]) == json.loads((tmp_path / "r" / "summary.json").read_bytes())
     assert "| Mean n | 4.000 | 3 | 1 |" in before["md"]
     assert 'name="excluded_by.huge" value="1"' in before["junit"]
+
+
+def test_rows_of_csv_and_jsonl_say_which_rules_left_them_out_and_at_which_stage_they_failed(
+    cli: Cli, tmp_path: Path
+) -> None:
+    both = """\
+    - key: long
+      action: exclude_from_metrics
+      filter: {op: in, expression: "{{ scores.fields.n }}", values: [100, 6]}
+"""
+    write(tmp_path, TASK + both)
+    assert cli(*command()).status == 0
+    told = [json.loads(line) for line in cli("report", "r", "--format", "jsonl").stdout.splitlines()]
+    assert [one.get("excluded_by") for one in told] == [None, None, None, ["long"], ["huge", "long"], None]
+    assert [one["outcome"] for one in told] == 5 * ["scored"] + ["failed"], "records stay what they are"
+    assert told[5]["stage"] == "scorer"
+    rows = [*csv.DictReader(io.StringIO(cli("report", "r", "--format", "csv").stdout))]
+    assert [one["excluded_by"] for one in rows] == ["", "", "", "long", "huge, long", ""]
+    some = cli("report", "r", "--format", "csv", "--wide", "--id", "d", "--id", "a").stdout
+    assert [one["answers.fields@the task reason"] for one in csv.DictReader(io.StringIO(some))] == [
+        "yes",
+        "left out by long: no",
+    ]
+    assert [one.excluded_by for one in load_run(tmp_path / "r").records][3:5] == [("long",), ("huge", "long")]
+    words = " ".join(cli("report", "r", "--id", "d", "--id", "a").stdout.split())
+    assert "answers.fields · the task · train 1: is_correct: true · gold: yes" in words
+    assert "answers.fields · the task · train 4: left out by long · is_correct: true" in words
+    shown = cli("run", "-e", "task:answers.yaml", "--dataset", "rows.jsonl", "--out", "r", "--show", "d")
+    assert "lang: en), left out by long" in shown.stdout, shown.stderr
 
 
 def test_what_code_made_of_rows_is_written_down_once_and_again_only_for_other_rows(
@@ -249,7 +281,15 @@ def test_a_bench_shows_the_metrics_of_its_tasks_by_model(cli: Cli, tmp_path: Pat
     assert "| Letters | w | 13.000 | 6 |" in cli("report", "r", "--format", "md").stdout
     gate = cli("report", "r", "--fail-under", "sums.long.letters_max=10", "--fail-under", "m=0.5", "--json")
     assert (gate.status, [one["met"] for one in gate.json["gates"]]) == (1, [True, False, True])
-    assert "sums.long.letters_max on the prompt with m, sums: 2 (6 rows) is below 10" in gate.stderr
+    assert "sums.long.letters_max on m, sums: 2 (6 rows) is below 10" in gate.stderr
+    of_one = cli("report", "r", "--fail-under", "sums.long.letters_max@w=10", "--json")
+    assert (of_one.status, [one["met"] for one in of_one.json["gates"]]) == (0, [True])
+    means = ("sums.right=0.1", "sums.right@m=0.9", "sums.right@w=0.1")
+    of_means = cli("report", "r", *(word for text in means for word in ("--fail-under", text)), "--json")
+    assert [one["met"] for one in of_means.json["gates"]] == [True, False, True, False]
+    assert (
+        "gate missed: sums.right on w, sums: the mean 0.000 (0.000 to 0.390) is below 0.1" in of_means.stderr
+    )
     assert 'name="Letters" value="13.0"' in cli("report", "r", "--format", "junit").stdout
     assert rederive(tmp_path / "r") == 0
 
@@ -276,3 +316,53 @@ def test_means_verdicts_and_boards_leave_out_the_rows_that_rules_do(cli: Cli, tm
     assert {one["n_pairs"] for one in told["rows"]} == {4}
     kept = [json.loads(line) for line in cli("report", "s", "--format", "jsonl").stdout.splitlines()]
     assert all(one["outcome"] == "scored" for one in kept), "records stay what they are"
+
+
+def test_a_scorer_that_was_changed_leaves_the_rows_and_metrics_of_the_one_before(
+    cli: Cli, tmp_path: Path
+) -> None:
+    rule = "{op: equals, expression: '{{ sample.id }}', value: s0}"
+    text = f"{defined.TASK}  actions:\n    - {{key: first, action: exclude_from_metrics, filter: {rule}}}\n"
+    defined.task(tmp_path, text.replace("type: bleu,", "type: string_equals,"))
+    assert cli(*defined.command("--out", "r", "--quiet")).status == 0
+    before = load_run(tmp_path / "r").summary.rows[0].splits["train"]
+    defined.task(tmp_path, text.replace('ground_truth: "{{', 'ground_truth: "no {{', 1))
+    told = cli("rescore", "r", "-e", "task:sums.yaml", "--json")
+    assert told.status == 0, told.stderr
+    assert load_run(tmp_path / "r").summary.rows[0].splits["train"] == before
+    accuracy = {
+        one["evaluator"]: one["metrics"][0]["values"]
+        for one in cli("report", "r", "--json").json["metrics"]
+        if one["evaluator"].startswith("sums.right")
+    }
+    assert accuracy == {"sums.right": {"accuracy": 1.0}, "sums.right-2": {"accuracy": 0.0}}
+    assert rederive(tmp_path / "r") == 0
+
+
+TWICE = """\
+key: twice
+display_name: Twice
+description: Two scorers that are the same evaluator.
+definition:
+  evaluated_entity_type: dataset
+  dataset: {key: rows}
+  scorers:
+    - {key: a, type: string_equals, value: "{{ sample.said }}", ground_truth: "{{ sample.gold }}"}
+    - {key: b, type: string_equals, value: "{{ sample.said }}", ground_truth: "{{ sample.gold }}"}
+  actions:
+    - key: huge
+      action: exclude_from_metrics
+      filter: {op: equals, expression: "{{ sample.n }}", value: 100}
+"""
+
+
+def test_two_scorers_that_are_the_same_evaluator_keep_their_names_when_a_run_is_rescored(
+    cli: Cli, tmp_path: Path
+) -> None:
+    write(tmp_path, TWICE)
+    assert cli(*command()).status == 0
+    before = cli("report", "r", "--json").json["metrics"]
+    assert [one["evaluator"] for one in before] == ["twice.a", "twice.b"]
+    again = cli("rescore", "r", "-e", "task:answers.yaml")
+    assert again.status == 0, again.stderr
+    assert cli("report", "r", "--json").json["metrics"] == before

@@ -1,5 +1,6 @@
 """Tasks in YAML as evaluators of a run: who is called, how often, and what is recorded."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from optimize_eval import sweep
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.benches import model
-from tests.cli.defined import SAMPLES, SNIPPET, TASK, command, task
+from tests.cli.defined import SAME, SAMPLES, SNIPPET, TASK, WITH_BLEU, command, task
 from tests.cli.prompted import COUNTED, calls
 from tests.cli.test_prompts import scored
 from tests.fake_model import Rule, served_model
@@ -19,7 +20,7 @@ CANDIDATE = TASK.replace('"{{ sample.question }}"', '"{{ candidate }} {{ sample.
 def test_all_scorers_share_one_reply_and_what_is_added_or_changed_calls_only_what_is_new(
     cli: Cli, tmp_path: Path
 ) -> None:
-    task(tmp_path)
+    task(tmp_path, WITH_BLEU)
     first = cli(*command("--out", "r", "--json"), env=COUNTED)
     assert first.status == 0, first.stderr
     assert calls(tmp_path) == SAMPLES
@@ -28,10 +29,13 @@ def test_all_scorers_share_one_reply_and_what_is_added_or_changed_calls_only_wha
         "sums.wording": {"bleu_score": 1.0},
     }
     assert first.json["summary"]["rows"][0]["evaluator"] == "sums.right"
-    task(tmp_path, TASK + SNIPPET)
+    task(tmp_path, WITH_BLEU + SNIPPET)
     assert cli(*command("--out", "r"), env=COUNTED).status == 0
     assert calls(tmp_path) == SAMPLES, "another scorer reads the replies"
-    task(tmp_path, TASK.replace("type: bleu,", "type: bleu, value: '{{ model_output | trim }}',") + SNIPPET)
+    task(
+        tmp_path,
+        WITH_BLEU.replace("type: bleu,", "type: bleu, value: '{{ model_output | trim }}',") + SNIPPET,
+    )
     changed = cli(*command("--out", "r"), env=COUNTED)
     assert (changed.status, calls(tmp_path)) == (2, SAMPLES), changed.stderr
     again = cli(*command("--out", "r", "--replace", "sums.wording"), env=COUNTED)
@@ -117,18 +121,15 @@ def test_a_run_that_is_stopped_ends_code_that_goes_on(cli: Cli, tmp_path: Path) 
 
 
 def test_a_judge_is_called_by_its_key_and_labels_have_no_mean(cli: Cli, tmp_path: Path) -> None:
-    judged = """\
-    - key: same
-      type: model_as_a_judge_classifier
-      model_key: judge
-      user_prompt: "same? {{ sample.target }} / {{ model_output }}"
-      correct_labels: [correct]
-      incorrect_labels: [incorrect]
+    judged = (
+        SAME
+        + """\
     - key: tone
       type: labeler_via_model
       model_key: judge
       user_prompt: "tone? {{ model_output }}"
 """
+    )
     rules: list[Rule] = [
         {"when": {"user": "tone"}, "text": "dry"},
         {"when": {"user": "same. 1 "}, "text": "Incorrect"},
@@ -148,6 +149,12 @@ def test_a_judge_is_called_by_its_key_and_labels_have_no_mean(cli: Cli, tmp_path
     assert rederive(tmp_path / "r") == 0
     for format_ in ("md", "csv", "jsonl", "junit", "json", "html"):
         assert cli("report", "r", "--format", format_).status == 0, format_
+    named = TASK + judged.replace("key: tone\n", "key: tone\n      display_name: How it sounds\n")
+    (tmp_path / "sums.yaml").write_text(named)
+    again = cli("rescore", "r", "--metrics", "sums.yaml")
+    assert (again.status, "How it sounds" in again.stdout) == (0, True), (
+        "no judge is named, and none is called"
+    )
 
 
 def test_a_judge_is_another_model_than_one_under_test_of_the_same_name(cli: Cli, tmp_path: Path) -> None:
@@ -193,6 +200,30 @@ def test_a_row_shows_the_conversation_and_why_each_score_is_what_it_is(cli: Cli,
     shown = cli(*command("--out", "r", "--show", "s1", "--json")).json["examples"][0]["replies"][0]
     assert shown["messages"][1] == {"type": "message", "role": "assistant", "content": "It is 3"}
     assert shown["scores"]["sums.right"]["score"] == 0
+
+
+def test_a_row_without_a_conversation_is_shown_with_why_there_is_none(cli: Cli, tmp_path: Path) -> None:
+    made = "{type: generic, template: 'no JSON: {{ sample.question }}'}"
+    task(
+        tmp_path, re.sub(r"input_builder:.*?(?=  scorers)", f"input_builder: {made}\n", TASK, flags=re.DOTALL)
+    )
+    assert cli(*command("--out", "r")).status != 0
+    told = cli(*command("--out", "r", "--show", "s1"))
+    assert told.status == 0, told.stderr
+    assert "there is no conversation: solver: the input builder makes no JSON: " in told.stdout
+    assert "    try: write values as JSON: {{ sample.question | tojson }}" in told.stdout
+    assert told.stdout.count("makes no JSON") == 1
+    assert "sums.right: failed, reported" in told.stdout
+
+
+def test_a_row_of_a_dataset_is_shown_with_its_scores(cli: Cli, tmp_path: Path) -> None:
+    scorers = TASK.partition("  scorers:\n")[2].replace("}\n", ", value: '{{ sample.question }}'}\n")
+    task(tmp_path, f"{TASK.partition('definition:')[0]}definition:\n  scorers:\n{scorers}")
+    benched = ("bench", "sums.yaml", "--data", "dataset=sums.jsonl", "--out", "r")
+    assert cli(*benched).status == 0
+    told = cli(*benched, "--show", "s1")
+    assert told.status == 0, told.stderr
+    assert told.stdout.splitlines()[-2].startswith("  sums.right: 0 (is_correct: false")
 
 
 def test_rescore_takes_replies_that_are_there_and_calls_no_model(cli: Cli, tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """`bench` of system tasks, and of a folder of tasks in YAML as a suite."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.cli.benches import board_in, model
-from tests.cli.defined import FOUND, SYSTEM, TASK, task
+from tests.cli.benches import arithmetic, board_in, model
+from tests.cli.defined import FOUND, SAMPLES, SYSTEM, TASK, task
 from tests.cli.prompted import COUNTED, calls
 from tests.front_door import Cli
 
@@ -33,14 +34,19 @@ def test_a_system_task_is_one_call_whose_first_metric_is_the_score(cli: Cli, tmp
     summary = done.json["summary"]
     assert (summary["units"]["total"], summary["rows"][0]["splits"]["single"]["mean"]) == (1, 40)
     assert summary["score_ranges"] == {"uptime.evidence": "any"}
-    assert [one["values"] for one in summary["metrics"][0]["metrics"]] == [{"days_mean": 40}, {"ok_mean": 1}]
+    assert [one["values"] for one in summary["metrics"][0]["metrics"]] == [{"days": 40}, {"ok": 1}]
     row = json.loads(cli("report", "r", "--format", "jsonl").stdout.splitlines()[0])
     assert row["side_info.metadata.reasons.days"] == "since boot"
-    again = cli("bench", "up.yaml", "--out", "r", "--fail-under", "uptime.evidence.days_mean=41")
+    again = cli("bench", "up.yaml", "--out", "r", "--fail-under", "uptime.evidence.days=41")
     assert (again.status, "is below 41" in again.stderr, calls(tmp_path)) == (1, True, 1), again.stderr
     (tmp_path / "up.yaml").unlink()
     checked = cli("report", "r", "--check")
     assert (checked.status, "0 differ" in checked.stdout) == (0, True), checked.stdout
+    document = json.loads((tmp_path / "r" / "run.json").read_text())
+    del document["settings"]["tasks"][0]["scorers"][0]["is_evidence"]  # as earlier versions wrote it
+    (tmp_path / "r" / "run.json").write_text(json.dumps(document))
+    former = cli("report", "r", "--fail-under", "uptime.evidence.days_mean=39", "--json")
+    assert (former.status, former.json["gates"][0]["met"]) == (0, True), former.stderr
 
 
 @pytest.mark.parametrize(
@@ -99,8 +105,63 @@ def test_a_folder_of_tasks_is_one_board(cli: Cli, tmp_path: Path) -> None:
     done = cli("bench", ".", *MODELS, "--out", "r", env=COUNTED)
     assert done.status == 0, done.stderr
     assert [one["task"] for one in board_in(tmp_path / "r")["tasks"]] == ["more", "sums"]
-    assert "which is no task: part.yaml" in " ".join(done.stderr.split())
+    assert "so it is not a task: part.yaml" in " ".join(done.stderr.split())
     assert "rows.yaml" not in done.stderr
+    assert "in JSONL" not in done.stderr, "rows are no tasks"
+
+
+def test_a_dry_run_says_what_a_bench_would_call_and_calls_nothing(cli: Cli, tmp_path: Path) -> None:
+    suite(tmp_path)
+    plan = cli("bench", ".", *MODELS, "--repeats", "2", "--dry-run", env=COUNTED)
+    assert plan.status == 0, plan.stderr
+    assert f" data        more {SAMPLES} · sums {SAMPLES}\n" in plan.stdout
+    assert f" cost        {16 * SAMPLES} calls; if a call takes 100 ms, " in plan.stdout
+    assert f" replies     {8 * SAMPLES}: each is made once, for all evaluators\n" in plan.stdout
+    assert "candidates" not in plan.stdout
+    assert (calls(tmp_path), (tmp_path / "runs").exists()) == (0, False)
+    assert cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--out", "r").status == 0
+    grown = cli("bench", "sums.yaml", *MODELS, "--out", "r", "--dry-run", "--json").json
+    assert (grown["calls"], grown["owed"]) == (4 * SAMPLES, 2 * SAMPLES)
+    arithmetic(tmp_path, size=2, name="older.jsonl")
+    told = cli("bench", "older.jsonl", *MODELS[:2], "-e", "@contains", "--dry-run")
+    assert (" cost        2 calls; " in told.stdout, "contains will score each reply" in told.stderr) == (
+        True,
+        True,
+    )
+    both = cli("bench", "older.jsonl", *MODELS[:2], "--show", "q1", "--dry-run")
+    assert (both.status, "--show and --dry-run are two things" in both.stderr) == (2, True)
+
+
+def test_tasks_in_jsonl_beside_those_in_yaml_are_told_and_both_are_validated(
+    cli: Cli, tmp_path: Path
+) -> None:
+    suite(tmp_path)
+    arithmetic(tmp_path, size=2, name="older.jsonl")
+    told = cli("bench", ".", "--tag", "none")
+    assert ". has tasks in JSONL, too, which are benched apart: older.jsonl" in " ".join(told.stderr.split())
+    checked = cli("validate", ".")
+    assert checked.status == 0, checked.stderr
+    assert checked.stdout == "more.yaml: ok, 1 task\nsums.yaml: ok, 1 task\nolder.jsonl: ok, 2 examples\n"
+    (tmp_path / "more.yaml").write_text(TASK.replace("display_name: Sums", "display_name: yes"))
+    wrong = cli("validate", ".")
+    assert (wrong.status, "1 of 3 files cannot be used" in wrong.stderr) == (2, True)
+    (tmp_path / "none").mkdir()
+    none = cli("validate", "none")
+    assert (none.status, "the folder none has no task file" in none.stderr) == (2, True)
+
+
+def test_what_is_named_as_a_file_and_is_none_is_left_and_part_of_a_name_is_no_name(
+    cli: Cli, tmp_path: Path
+) -> None:
+    suite(tmp_path)
+    arithmetic(tmp_path, size=2, name="sum.jsonl")  # the YAML names sums
+    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "lost.jsonl").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    checked = cli("validate", ".")
+    assert (checked.status, checked.stdout.splitlines()[-1]) == (0, "sum.jsonl: ok, 2 examples")
+    told = cli("bench", ".", "--tag", "none")
+    assert "benched apart: sum.jsonl" in " ".join(told.stderr.split())
 
 
 def test_tags_choose_among_tasks_and_others_need_no_parameters(cli: Cli, tmp_path: Path) -> None:
@@ -162,16 +223,7 @@ def test_rows_are_counted_and_copies_noted_as_in_other_datasets(cli: Cli, tmp_pa
     assert (none.status, "sums.jsonl" in none.stderr) == (2, True), none.stderr
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("score", "text.txt"),
-        ("serve",),
-        ("preflight",),
-        ("optimize", "text.txt", "--dataset", "sums.jsonl"),
-    ],
-    ids=["score", "serve", "preflight", "optimize"],
-)
+@pytest.mark.parametrize("command", [("score", "text.txt"), ("serve",)], ids=["score", "serve"])
 def test_a_command_that_takes_no_task_says_which_do(
     cli: Cli, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
@@ -183,3 +235,22 @@ def test_a_command_that_takes_no_task_says_which_do(
     assert "rank models by it: optimize-eval bench sums.yaml" in words
     assert "optimize-eval run -e task:sums.yaml" in words
     assert calls(tmp_path) == 0
+
+
+def test_a_mean_is_shown_as_a_metric_where_it_has_a_name_or_no_table_has_it(cli: Cli, tmp_path: Path) -> None:
+    code = "def compute_scores(sample): return {'is_right': sample['n'] > 1}"
+    (tmp_path / "d.jsonl").write_text('{"n": 1}\n{"n": 2}\n')
+    for name, more in (("a", ""), ("b", ", name: R")):
+        metric = f"{{type: mean, field: is_right{more}}}"
+        scorer = f'{{type: python, compute_scores_snippet: "{code}", metrics: [{metric}]}}'
+        definition = f"{{evaluated_entity_type: dataset, scorers: [{scorer}]}}"
+        text = f"key: {name}\ndisplay_name: D\ndescription: ''\ndefinition: {definition}\n"
+        (tmp_path / f"{name}.yaml").write_text(text)
+    shown = {}
+    for names in ("a", "ab", "ba"):
+        tasks = [f"{name}.yaml" for name in names]
+        ran = cli("bench", *tasks, "--data", "dataset=d.jsonl", "--out", names)
+        assert ran.status == 0, ran.stderr
+        shown[names] = [line.split() for line in ran.stdout.splitlines() if "  0.500     2" in line]
+    unnamed, named = ["is_right_mean", "0.500", "2"], ["R", "0.500", "2"]
+    assert shown == {"a": [], "ab": [named], "ba": [named, unnamed]}

@@ -2,11 +2,13 @@
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from optimize_eval import shipped
+from tests.cli.benches import arithmetic
 from tests.front_door import Cli
 from tests.paths import ROOT
 from tests.reports.looks import WIDTHS, measured
@@ -123,3 +125,46 @@ def test_what_ships_is_meant_when_its_sign_is_forgotten(cli: Cli) -> None:
     assert done.status == 4
     assert done.json["hint"] == "did you mean @exact_match? What ships is named with @"
     assert cli("score", "-", "-e", "no_such_match").json["hint"].startswith("install it")
+
+
+def test_what_ships_is_started_once_for_all_models(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arithmetic(tmp_path)
+    starts = _starts_noted_in(tmp_path, monkeypatch)
+    models = ("--model", "toy", "--model", "silent")
+    done = cli("bench", "sums.jsonl", *models, "--workers", "1", "--no-preflight", "--out", "r")
+    assert (done.status, len(starts())) == (0, 1), starts()
+
+
+def test_code_of_models_at_a_level_is_run_by_one_program_too(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "d.jsonl").write_text('{"io_pairs": [[1, 2]]}\n')
+    (tmp_path / "c.txt").write_text("def f(x): return 2 * x")
+    starts = _starts_noted_in(tmp_path, monkeypatch)
+    options = ("--dataset", "d.jsonl", "--task-model", "a", "--task-model", "b", "--workers", "1")
+    done = cli(
+        "run", "-e", "@code_exec", "--candidate", "c.txt", *options, "--no-preflight", "--sandbox", "none"
+    )
+    assert done.status == 0, done.stderr
+    assert len([one for one in starts() if one == "none"]) == 1, starts()
+
+
+def test_a_shipped_program_that_does_not_start_is_no_kept_alive_one_that_broke(
+    cli: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("a cat")
+    (tmp_path / "d.jsonl").write_text('{"target": "a cat"}\n' * 3)
+    done = cli("run", "-e", "@bleu --odd", "--candidate", "a.txt", "--dataset", "d.jsonl", "--no-preflight")
+    assert (done.status, "unrecognized arguments: --odd" in done.stderr) == (4, True), done.stderr
+    assert "kept-alive" not in done.stdout + done.stderr
+
+
+def _starts_noted_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+    """Have each Python that starts write down what it runs; gives what was written."""
+    starts = folder / "starts"
+    note = f"import sys\nopen({str(starts)!r}, 'a').write(sys.orig_argv[-1] + '\\n')\n"
+    (folder / "sitecustomize.py").write_text(note)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    return lambda: starts.read_text().splitlines()

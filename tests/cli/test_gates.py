@@ -39,7 +39,14 @@ def write(path: Path, scores: list[tuple[float | None, float | None]]) -> None:
 
 def run(cli: Cli, *options: str) -> Result:
     return cli(
-        *("run", "-e", "judge=python3 -S judge.py", "--candidate=old.txt", "--candidate=new.txt"),
+        *(
+            "run",
+            "-e",
+            "judge=python3 -S judge.py",
+            "--persistent",
+            "--candidate=old.txt",
+            "--candidate=new.txt",
+        ),
         *("--dataset=train.jsonl", "--valset=val.jsonl", "--workers=1", "--out=out", *options),
     )
 
@@ -131,6 +138,10 @@ def test_a_sweep_file_has_gates(cli: Cli, project: Path) -> None:
     assert (over.status, "gates: 4 of 4 met" in over.stderr) == (0, True), over.stderr
 
 
+JUDGED = ("run", "-e", "judge=python3 -S judge.py", "--persistent")
+NEW_ON_TRAIN = (*JUDGED, "--candidate=new.txt", "--dataset=train.jsonl")
+
+
 def before_and_after(cli: Cli, project: Path, before: list[float | None], after: list[float | None]) -> None:
     """Make a run in `before`, and then change what the candidate `new` gets, for another one in `after`."""
     for split in ("train", "val"):
@@ -139,7 +150,7 @@ def before_and_after(cli: Cli, project: Path, before: list[float | None], after:
     for folder, scores in (("before", before), ("after", after)):
         (project / "new.txt").write_text(json.dumps(scores))
         made = cli(
-            *("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+            *NEW_ON_TRAIN,
             *("--valset=val.jsonl", "--workers=1", "--no-preflight", "--quiet", f"--out={folder}"),
         )
         assert made.status == 0, made.stderr
@@ -199,8 +210,7 @@ def test_of_one_cluster_no_loss_is_excused_however_many_examples_it_has(cli: Cli
 
 def test_leaving_out_the_split_that_decided_is_no_way_round_it(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, GOOD)
-    less = ("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
-    assert cli(*less, "--no-preflight", "--quiet", "--out=less").status == 0
+    assert cli(*NEW_ON_TRAIN, "--no-preflight", "--quiet", "--out=less").status == 0
     done = cli("report", "less", "--no-regression-against=before")
     assert done.status == 1
     assert "gate missed: against before: split val was called there and not here" in done.stderr
@@ -210,7 +220,14 @@ def test_leaving_out_the_split_that_decided_is_no_way_round_it(cli: Cli, project
 def test_a_run_can_be_held_against_an_earlier_one_at_once(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     run_again = [
-        *("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+        *(
+            "run",
+            "-e",
+            "judge=python3 -S judge.py",
+            "--persistent",
+            "--candidate=new.txt",
+            "--dataset=train.jsonl",
+        ),
         *("--valset=val.jsonl", "--out=after", "--json"),
     ]
     done = cli(*run_again, "--no-regression-against=before")
@@ -250,7 +267,14 @@ def test_an_unfinished_run_meets_no_gate(cli: Cli, project: Path) -> None:
 def test_a_later_report_for_machines_shows_the_gates_that_the_run_had(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     run_again = [
-        *("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl"),
+        *(
+            "run",
+            "-e",
+            "judge=python3 -S judge.py",
+            "--persistent",
+            "--candidate=new.txt",
+            "--dataset=train.jsonl",
+        ),
         *("--valset=val.jsonl", "--out=after", "--fail-under=judge=0.5", "--no-regression-against=before"),
     ]
     assert cli(*run_again).status == 1
@@ -338,7 +362,14 @@ def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli, project: Pa
     write(project / "train.jsonl", [(0.9, 0.7), (0.8, 0.6)] * 4)
     assert run(cli, "-e", "safe=python3 -S judge.py", "--quiet").status == 0
     assert cli("rescore", "out", "-e", "late=env X=1 python3 -S judge.py", "--quiet").status == 0
-    again = ("run", "-e", "judge=python3 -S judge.py", "--candidate=old.txt", "--dataset=train.jsonl")
+    again = (
+        "run",
+        "-e",
+        "judge=python3 -S judge.py",
+        "--persistent",
+        "--candidate=old.txt",
+        "--dataset=train.jsonl",
+    )
     done = cli(*again, "--out=later", "--no-regression-against=out")
     assert done.status == 1
     assert [line for line in done.stderr.splitlines() if "gate missed" in line] == [
@@ -378,7 +409,14 @@ def test_nothing_can_be_held_against_a_run_whose_evaluator_changed_meanwhile(cli
     edits = "import os\nif os.environ.get('EDIT'): open('judge.py', 'a').write('#')\n"
     judge.write_text(text := edits + OF_EXAMPLE)
     write(project / "train.jsonl", [(0.9, 0.7), (0.8, 0.6)] * 4)
-    asked = ("run", "-e", "judge=python3 -S judge.py", "--candidate=new.txt", "--dataset=train.jsonl")
+    asked = (
+        "run",
+        "-e",
+        "judge=python3 -S judge.py",
+        "--persistent",
+        "--candidate=new.txt",
+        "--dataset=train.jsonl",
+    )
     assert cli(*asked, "--out=before", env={"EDIT": "1"}).status == 3
     judge.write_text(text)
     done = cli(*asked, "--out=after", "--no-regression-against=before")

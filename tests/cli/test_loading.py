@@ -14,11 +14,14 @@ from tests.paths import PROGRAMS, ROOT
 
 SPY = """
 import json, sys
-sys.argv = ["optimize-eval", *sys.argv[1:]]
-from optimize_eval.cli import main
-try: main()
-finally:
-    with open("loaded.json", "w") as file: json.dump(sorted(sys.modules), file)
+commands, found = json.loads(sys.argv[1]), []
+for arguments in commands:
+    sys.argv = ["optimize-eval", *arguments]
+    from optimize_eval.cli import main
+    try: status = main()
+    except SystemExit as end: status = end.code
+    found.append((status, sorted(sys.modules)))
+with open("loaded.json", "w") as file: json.dump(found, file)
 """
 DEAR = {  # each costs tens of milliseconds, or is not there where an extra is not installed
     "asyncio",
@@ -85,17 +88,25 @@ SPARED = {  # command → modules of ours that are none of its business
     "schema": ("optimize_eval.run", "optimize_eval.evaluator", "optimize_eval.findings"),
 }
 
+OTHERS = [command for command in COMMANDS if command not in SPARED]
 SPARED_BY_HELP = {"run": tuple(f"optimize_eval.{room}" for room in ("findings", "run", "session", "store"))}
 
 
-def loaded(folder: Path, arguments: Sequence[str]) -> set[str]:
-    """Run a command in a process of its own and list the modules that it had loaded at its end."""
+def loaded(folder: Path, *commands: Sequence[str]) -> list[set[str]]:
+    """Run commands one after the other in a process of their own, and list what each ended with loaded."""
     done = subprocess.run(
-        [sys.executable, "-c", SPY, *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-c", SPY, json.dumps(commands)],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "bug" not in done.stderr, done.stderr
-    assert done.returncode == (2 if arguments[-1] == "99999" else 0), done.stderr
-    return set(json.loads((folder / "loaded.json").read_bytes()))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((folder / "loaded.json").read_bytes())
+    expected = [2 if arguments[-1] == "99999" else None for arguments in commands]
+    assert [status or None for status, _ in found] == expected, done.stderr
+    return [set(modules) for _, modules in found]
 
 
 def packages(modules: set[str]) -> set[str]:
@@ -106,27 +117,32 @@ def test_the_table_has_every_command() -> None:
     assert list(COMMANDS) == list(NAMES)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_loads_nothing_dear(cli: Cli, tmp_path: Path, command: str) -> None:
+@pytest.mark.parametrize("commands", [*([command] for command in SPARED), OTHERS], ids=" ".join)
+def test_a_command_loads_nothing_dear(cli: Cli, tmp_path: Path, commands: Sequence[str]) -> None:
+    """In one process, what none of several commands loads is loaded by no one of them."""
     (tmp_path / "c.txt").write_text("hello")
-    before, arguments = COMMANDS[command]
-    assert not before or cli(*before).status == 0
-    found = loaded(tmp_path, arguments)
-    assert f"optimize_eval.cli.commands.{command}" in found
-    assert not packages(found) & DEAR
-    assert not [name for name in found if name.startswith(SPARED.get(command, "nothing"))]
+    for before in {tuple(COMMANDS[command][0]) for command in commands} - {()}:
+        assert cli(*before).status == 0
+    each = loaded(tmp_path, *(COMMANDS[command][1] for command in commands))
+    for command, found in zip(commands, each, strict=True):
+        assert f"optimize_eval.cli.commands.{command}" in found
+        assert not packages(found) & DEAR, command
+        assert not [name for name in found if name.startswith(SPARED.get(command, "nothing"))]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_its_help_loads_less(tmp_path: Path, command: str) -> None:
-    found = loaded(tmp_path, [command, "--help"])
-    assert not packages(found) & {*DEAR, "ctypes"}
-    assert not [name for name in found if name.startswith(SPARED_BY_HELP.get(command, "nothing"))]
-    assert not [name for name in found if name.startswith(OF_MODELS)]
+def test_its_help_loads_less(tmp_path: Path) -> None:
+    """The first one is alone; what none of them loads is loaded by no one of the others."""
+    commands = sorted(COMMANDS, key=lambda command: command not in SPARED_BY_HELP)
+    assert len(SPARED_BY_HELP) == 1
+    each = loaded(tmp_path, *([command, "--help"] for command in commands))
+    for command, found in zip(commands, each, strict=True):
+        assert not packages(found) & {*DEAR, "ctypes"}, command
+        assert not [name for name in found if name.startswith(SPARED_BY_HELP.get(command, "nothing"))]
+        assert not [name for name in found if name.startswith(OF_MODELS)], command
 
 
 def test_the_list_of_commands_loads_no_command(tmp_path: Path) -> None:
-    found = loaded(tmp_path, ["--help"])
+    (found,) = loaded(tmp_path, ["--help"])
     assert not packages(found) & {*DEAR, "ctypes", "orjson"}
     assert not found & {f"optimize_eval.cli.commands.{name}" for name in NAMES}
     assert "optimize_eval.evaluator" not in found
@@ -163,7 +179,7 @@ def test_a_dry_run_loads_nothing_that_calls_or_summarises(tmp_path: Path) -> Non
         (tmp_path / f"{name}.txt").write_text(name)
     (tmp_path / "d.jsonl").write_text('{"input": "x"}\n' * 9)
     wanted = ["--candidate", "a.txt", "--candidate", "b.txt", "--dataset", "d.jsonl", "--dry-run"]
-    found = loaded(tmp_path, ["run", "-e", GOOD, *wanted])
+    (found,) = loaded(tmp_path, ["run", "-e", GOOD, *wanted])
     needless = ("findings.shapes", "programs.command", "programs.process", "rows.delimited", "cli.ending")
     assert not {f"optimize_eval.{name}" for name in needless} & found
     assert not {"csv", "fractions", "random", "statistics"} & found

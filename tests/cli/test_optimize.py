@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from optimize_eval.store.journal import sealed
+from tests.cli.quick import JSON
 from tests.fake_model import StartModel
 from tests.front_door import Cli, Result, in_this_process
 from tests.paths import PROGRAM
@@ -29,7 +30,9 @@ for line in sys.stdin:
     hint = f'"hint": "SIDE of {example.get("id")}", '
     print(f'{{"score": {score}, {hint}{kept}"_capabilities": {{"persistent": true}}}}', flush=True)
 """
-PROPOSE = """import json, sys
+PROPOSE = (
+    JSON
+    + """import sys
 for line in sys.stdin:
     request = json.loads(line)
     with open("asked", "a") as file:
@@ -38,9 +41,12 @@ for line in sys.stdin:
     proposed = str(int(request["candidate"]) + 1)
     print(json.dumps({"candidate": proposed, "note": "one more", **kept}), flush=True)
 """
+)
 TRAIN, VAL = 6, 12
-COMMAND = ("optimize", "seed.txt", "-e", "e=python3 -S evaluate.py", "--dataset", "train.jsonl")
-WITH_VAL = (*COMMAND, "--valset", "val.jsonl", "--proposer", "python3 propose.py", "--out", "r")
+_COMMAND = ("optimize", "seed.txt", "-e", "e=python3 -S evaluate.py", "--dataset", "train.jsonl")
+_PROPOSED = ("--persistent", "--proposer", "python3 -S propose.py", "--out", "r")
+COMMAND = (*_COMMAND, "--persistent")
+WITH_VAL = (*_COMMAND, "--valset", "val.jsonl", *_PROPOSED)
 
 
 def project(folder: Path) -> Path:
@@ -246,7 +252,7 @@ def test_without_examples_each_candidate_is_one_call(tmp_path: Path) -> None:
     folder = project(tmp_path)
 
     done = in_this_process(folder)(
-        *COMMAND[:4], "--proposer", "python3 propose.py", "--json", "--budget", "30"
+        *COMMAND[:4], "--proposer", "python3 -S propose.py", "--json", "--budget", "30"
     )
 
     assert done.json["verdict"]["text"] == "p10 scores 1.000 on e, seed 0.000: one measurement each"
@@ -270,7 +276,9 @@ def test_an_evaluator_that_scores_the_final_run_later_leaves_the_verdict_of_the_
 
 
 def test_train_alone_is_told_to_be_optimistic(tmp_path: Path) -> None:
-    done = in_this_process(project(tmp_path))(*COMMAND, "--proposer", "python3 propose.py", "--budget", "40")
+    done = in_this_process(project(tmp_path))(
+        *COMMAND, "--proposer", "python3 -S propose.py", "--budget", "40"
+    )
 
     assert "no example was held out: train chose" in " ".join(done.stdout.split())
 
@@ -280,7 +288,7 @@ def test_a_search_takes_tables_and_the_examples_that_are_chosen(tmp_path: Path) 
     rows = "".join(f"train-{n},{0.5 + n / 20},{'hard' if n % 2 else 'easy'}\n" for n in range(1, 9))
     (folder / "train.csv").write_text(f"id,worth,level\n{rows}")
     command = ("optimize", "seed.txt", "-e", "e=python3 -S evaluate.py", "--dataset", "train.csv")
-    search = (*command, "--proposer", "python3 propose.py", "--budget", "30", "--filter", "level=hard")
+    search = (*command, "--proposer", "python3 -S propose.py", "--budget", "30", "--filter", "level=hard")
 
     done = run(*search, "--json", "--out", "r")
 
@@ -303,7 +311,7 @@ def test_a_share_of_one_file_is_held_out(tmp_path: Path) -> None:
         "--val-share",
         "0.5",
         "--proposer",
-        "python3 propose.py",
+        "python3 -S propose.py",
         "--budget",
         "60",
         "--json",
@@ -329,7 +337,10 @@ def test_a_share_of_one_file_is_held_out(tmp_path: Path) -> None:
         ((*WITH_VAL, "--merge"), "--merge joins components"),
         ((*WITH_VAL, "--components"), "components are one JSON object"),
         ((*WITH_VAL, "--val-share", "0.5"), "--val-share splits one file"),
-        (("optimize", *COMMAND[2:], "--proposer", "python3 propose.py"), "there is no candidate to improve"),
+        (
+            ("optimize", *COMMAND[2:], "--proposer", "python3 -S propose.py"),
+            "there is no candidate to improve",
+        ),
         ((*WITH_VAL, "--from-scratch"), "--from-scratch starts from the objective"),
     ],
 )
@@ -359,7 +370,7 @@ def test_a_program_that_is_not_there_is_refused_before_any_call(
 ) -> None:
     folder = project(tmp_path)
     (folder / "propose.sh").write_text("#!/bin/sh\n")
-    given = {"-e": "python3 -S evaluate.py", "--proposer": "python3 propose.py", option: text}
+    given = {"-e": "python3 -S evaluate.py", "--proposer": "python3 -S propose.py", option: text}
 
     done = in_this_process(folder)(
         *COMMAND[:2], *(word for one in given.items() for word in one), *COMMAND[4:], "--out", "r"
@@ -518,7 +529,7 @@ name = "e"
 command = "python3 -S evaluate.py"
 
 [optimize]
-proposers = ["python3 propose.py"]
+proposers = ["python3 -S propose.py"]
 objective = "a larger number"
 budget = 60
 minibatch = 2
@@ -550,7 +561,7 @@ def test_a_wrong_key_of_a_sweep_file_is_told_with_its_line(tmp_path: Path) -> No
 
 def test_names_of_other_optimizers_work_or_are_told(tmp_path: Path) -> None:
     folder = project(tmp_path)
-    (folder / "search.toml").write_text('[optimize]\nproposers = ["python3 propose.py"]\nbudget = 40\n')
+    (folder / "search.toml").write_text('[optimize]\nproposers = ["python3 -S propose.py"]\nbudget = 40\n')
     cli = in_this_process(folder)
 
     done = cli(*COMMAND[:4], "--spec-file", "search.toml", "--run-dir", "r", "--cache", "--diff", "--json")

@@ -75,7 +75,7 @@ def test_no_judge_sees_what_people_judged(cli: Cli, tmp_path: Path, server: Fake
     judge = f'[[evaluator]]\njudge = "openai/m"\napi_base = "{server.base}"\nobjective = "o"\n'
     judges = f'{judge}name = "measured"\nhuman = "people"\n{judge}name = "other"\n'
     (tmp_path / "own.toml").write_text(f"{judges}[optimize]\nminibatch = 3\n")
-    proposes = ("--proposer", "python3 propose.py", "--budget", "60")
+    proposes = ("--proposer", "python3 -S propose.py", "--budget", "60")
     done = cli(JUDGED[0], "own.toml", *JUDGED[1:], *proposes, env=KEY)
     assert done.status in {0, 4}, done.stderr
     assert server.bodies()
@@ -90,7 +90,7 @@ def test_no_judge_sees_what_people_judged(cli: Cli, tmp_path: Path, server: Fake
     [("{", "--intake-json: not JSON"), ('{"objctive": "x"}', "did you mean 'objective'?")],
 )
 def test_a_rubric_in_a_flag_that_is_wrong_is_told(cli: Cli, text: str, words: str) -> None:
-    done = cli(*JUDGED, "-e", "judge:openai/m", "--proposer", "python3 propose.py", "--intake-json", text)
+    done = cli(*JUDGED, "-e", "judge:openai/m", "--proposer", "python3 -S propose.py", "--intake-json", text)
     assert (done.status, words in done.stderr) == (2, True), done.stderr
     both = cli(*JUDGED, "-e", "judge:openai/m", "--rubric", "r.json", "--intake-json", "{}")
     assert both.status == 2
@@ -160,7 +160,7 @@ def test_money_is_one_budget_for_the_search_and_its_final_sweep(cli: Cli, fake_m
 
 @pytest.mark.parametrize(
     "models",
-    [("-e", "judge:openai/m", "--objective", "o", "--proposer", "python3 propose.py")] * 1
+    [("-e", "judge:openai/m", "--objective", "o", "--proposer", "python3 -S propose.py")] * 1
     + [("-e", "python3 -S evaluate.py", "--reflection-model", "openai/m")],
 )
 def test_money_needs_the_price_of_each_model(cli: Cli, server: FakeModel, models: tuple[str, ...]) -> None:
@@ -173,7 +173,7 @@ def test_money_needs_the_price_of_each_model(cli: Cli, server: FakeModel, models
 def test_a_program_and_a_model_that_are_named_take_turns_and_one_of_the_environment_gives_way(
     cli: Cli, server: FakeModel
 ) -> None:
-    command = (*JUDGED[:-1], "both", "-e", "python3 -S evaluate.py", "--proposer", "python3 propose.py")
+    command = (*JUDGED[:-1], "both", "-e", "python3 -S evaluate.py", "--proposer", "python3 -S propose.py")
     more = ("--api-base", server.base, "--budget", "80", "--json")
 
     both = cli(*command, "--reflection-model", "openai/m", *more, env=KEY).json

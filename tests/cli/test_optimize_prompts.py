@@ -12,24 +12,29 @@ from typing import Any
 import pytest
 
 from optimize_eval import optimize
+from tests.cli.quick import JSON
 from tests.fake_model import StartModel
 from tests.front_door import Result, in_this_process
 from tests.paths import PROGRAM
 
-MODEL = """import json, os, re, signal, sys
+MODEL = """import os, signal, sys
+{json}
 for line in sys.stdin:
     asked = json.loads(line)
     with open("called", "a") as file:
         file.write(json.dumps(asked) + "\\n")
     {first}
-    said = [int(word) for word in re.findall(r"\\\\d+", asked["prompt"])]
+    letters = (letter if letter.isdigit() else " " for letter in asked["prompt"])
+    said = [int(word) for word in "".join(letters).split()]
     right = "sum" in asked["prompt"]
     text = f"That is {{sum(said) if right else said[0]}}"
     kept = {{"_id": asked.get("_id"), "_capabilities": {{"persistent": True}}}}
     print(json.dumps({{"text": text, **kept}}), flush=True)
-""".replace("\\\\d", "\\d")
-PROPOSE = """import json, sys
-proposals = json.load(open("proposals.json"))
+"""
+PROPOSE = (
+    JSON
+    + """import sys
+proposals = json.loads(open("proposals.json").read())
 for line in sys.stdin:
     request = json.loads(line)
     with open("asked", "a") as file:
@@ -39,6 +44,7 @@ for line in sys.stdin:
     kept = {"_id": request.get("_id"), "_capabilities": {"persistent": True}}
     print(json.dumps({"candidate": text, **kept}), flush=True)
 """
+)
 TYPO, BROKEN, COMMON, BETTER = (
     "Say: {{qestion}}",
     "{{ question",
@@ -46,9 +52,9 @@ TYPO, BROKEN, COMMON, BETTER = (
     "The sum of {{question}}",
 )
 COMMAND = (
-    *("optimize", "--prompt", "seed.md", "--model", "m=cmd:python3 m.py", "--extract", "last-number"),
+    *("optimize", "--prompt", "seed.md", "--model", "m=cmd:python3 -S m.py", "--extract", "last-number"),
     *("-e", "@exact_match", "--dataset", "train.jsonl", "--valset", "val.jsonl", "--concurrency", "1"),
-    *("--proposer", "python3 propose.py", "--budget", "100", "--out", "r", "-o", "best.md"),
+    *("--proposer", "python3 -S propose.py", "--budget", "100", "--out", "r", "-o", "best.md"),
 )
 TRAIN, VAL = 8, 12
 
@@ -59,7 +65,7 @@ def project(folder: Path, proposals: Sequence[Any] = (TYPO, BROKEN, COMMON, BETT
             {"id": f"{name}-{n}", "question": f"{n} plus {n + 1}", "target": str(2 * n + 1)} for n in numbers
         ]
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "m.py").write_text(MODEL.format(first=first or "pass"))
+    (folder / "m.py").write_text(MODEL.format(json=JSON, first=first or "pass"))
     (folder / "propose.py").write_text(PROPOSE)
     (folder / "proposals.json").write_text(json.dumps(proposals))
     (folder / "seed.md").write_text("{{question}}")
@@ -211,7 +217,7 @@ def test_messages_are_components_and_are_written_as_they_were(tmp_path: Path, na
     assert requests(folder)[0]["components"] == ["system"]
     called = prompts_sent(folder)
     shown = in_this_process(folder)(
-        *("run", "--prompt", f"best{suffix}", "--model", "m=cmd:python3 m.py", "--extract", "last-number"),
+        *("run", "--prompt", f"best{suffix}", "--model", "m=cmd:python3 -S m.py", "--extract", "last-number"),
         *("-e", "@exact_match", "--valset", "val.jsonl", "--dataset", "train.jsonl", "--json"),
         *("--reuse", "r", "--out", "again"),
     )
@@ -272,7 +278,7 @@ def test_what_does_not_fit_is_refused_before_any_call(
     tmp_path: Path, given: tuple[str, ...], words: str
 ) -> None:
     folder = project(tmp_path)
-    proposer = ("--proposer", "python3 propose.py", "--objective", "Be right.", "--out", "r")
+    proposer = ("--proposer", "python3 -S propose.py", "--objective", "Be right.", "--out", "r")
 
     done = in_this_process(folder)(
         "optimize", *given, "-e", "@exact_match", "--dataset", "train.jsonl", *proposer
@@ -293,9 +299,9 @@ def test_another_model_is_another_search(found: tuple[Path, Result]) -> None:
 def test_a_sweep_file_names_the_prompt_and_the_model(tmp_path: Path) -> None:
     folder = project(tmp_path)
     (folder / "search.toml").write_text(
-        '[run]\nprompts = ["seed.md"]\nmodels = ["m=cmd:python3 m.py"]\nextract = "last-number"\n'
+        '[run]\nprompts = ["seed.md"]\nmodels = ["m=cmd:python3 -S m.py"]\nextract = "last-number"\n'
         'dataset = "train.jsonl"\nvalset = "val.jsonl"\n[[evaluator]]\nuse = "@exact_match"\n'
-        '[optimize]\nproposers = ["python3 propose.py"]\nbudget = 100\n'
+        '[optimize]\nproposers = ["python3 -S propose.py"]\nbudget = 100\n'
     )
 
     done = in_this_process(folder)("optimize", "search.toml", "--out", "r", "--json")
@@ -313,7 +319,7 @@ def test_python_takes_prompts_models_and_functions(tmp_path: Path, monkeypatch: 
         None,
         right,
         prompts="seed.md",
-        models="m=cmd:python3 m.py",
+        models="m=cmd:python3 -S m.py",
         extract="last-number",
         proposer=lambda _request: BETTER,
         dataset="train.jsonl",
@@ -334,7 +340,7 @@ def test_what_a_reply_took_is_the_searchs_or_the_final_sweeps(tmp_path: Path, fa
     ]
     served = fake_model([*right, {"text": "1", "usage": usage}])
     told = in_this_process(tmp_path)(
-        *(word.replace("m=cmd:python3 m.py", f"m=openai/m@{served.base}") for word in COMMAND),
+        *(word.replace("m=cmd:python3 -S m.py", f"m=openai/m@{served.base}") for word in COMMAND),
         "--json",
     )
     assert told.status == 0, told.stderr

@@ -13,6 +13,7 @@ from optimize_eval import sweep
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.benches import model
 from tests.cli.prompted import COUNTED, RIGHT, WORDY, calls, command, examples, prompts, two_prompts
+from tests.cli.quick import JSON
 from tests.fake_model import StartModel, served_model
 from tests.front_door import Cli
 from tests.processes import processes_with
@@ -61,7 +62,8 @@ def test_evaluators_are_sent_the_reply_and_the_models_name_and_never_the_prompt(
     two_prompts(tmp_path)
     program = [
         f"#!{sys.executable} -S",
-        "import json, sys",
+        JSON,
+        "import sys",
         "asked = json.loads(sys.stdin.readline())",
         "open('asked', 'a').write(json.dumps(asked) + '\\n')",
         "print(json.dumps({'score': 1, 'note': 'mine'}))",

@@ -223,7 +223,24 @@ _BY_VALUES = {  # forgeries that only give something back
     "harness's own",
     "the judge by module",
 }
-SHORT = {*FILES, *NETWORK, *SIGNALS, *KERNEL, *_BY_VALUES}  # these neither end nor change who runs them
+_BY_ERRORS = {  # what is refused, given back or raised, and leaves nothing
+    "one large",
+    "shared memory",
+    "memory file",
+    "large file",
+    "raise the limits",
+    "message queue",
+    "nested value",
+    "itself",
+    "much on stderr",
+    "exit",
+    "interrupt",
+    "generator exit",
+}
+SHORT = {  # these neither end nor change who runs them
+    *(*FILES, *NETWORK, *SIGNALS, *KERNEL),
+    *(*_BY_VALUES, *_BY_ERRORS),
+}
 
 _MODULES = ("ctypes", "os", "socket", "sys")
 

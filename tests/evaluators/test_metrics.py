@@ -5,13 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import exp
 from pathlib import Path
 
 import pytest
 
-from tests.evaluators.asking import METRICS, NEEDING, answer, ask, scores
+from tests.evaluators.asking import METRICS, NEEDING, Answer, answer, ask, scores
 from tests.paths import EVALUATORS
 
 Case = tuple[str, Mapping[str, object], float]
@@ -217,12 +217,93 @@ TABLES: dict[tuple[str, ...], list[Case]] = {
 }
 
 
-@pytest.mark.parametrize("command", TABLES, ids=" ".join)
-def test_the_scores_are_those_of_the_table(command: tuple[str, ...]) -> None:
-    metric, *arguments = command
-    table = TABLES[command]
-    found = scores(metric, [(candidate, example) for candidate, example, _ in table], *arguments)
+WRONG: list[tuple[str, Mapping[str, object]]] = [  # data of which a metric makes an error
+    ("forbidden", {"forbidden": ["("]}),
+    ("regex_match", {"pattern": "("}),
+    ("json_valid", {"schema": {"type": "nonsense"}}),
+    ("json_valid", {"schema": {"pattern": "("}}),
+    ("json_valid", {"schema": {"$ref": "http://127.0.0.1:9/never-fetched"}}),
+    ("json_valid", {"schema": "text"}),
+    ("numeric_close", {"target": "about 3"}),
+    ("numeric_close", {"target": True}),
+    ("numeric_close", {"targets": []}),
+    ("numeric_close", {"target": 10**400}),
+    ("length_limit", {"target": "3"}),
+    ("string_equals_mcqa", {"choices": "no list", "target": "a"}),
+    ("function_call_coverage", {"function_calls": [{"arguments": {}}]}),
+]
+GOOD = {"targets": ["1"], "choices": ["1"], "limit": 9}
+CALLS: list[dict[str, object]] = [  # of each metric, before those of its tables
+    {"candidate": "1", "example": GOOD},
+    {"candidate": "1", "example": GOOD, "_id": "a"},
+    {"candidate": None, "_id": "b"},
+    {"candidate": "1", "examples": [GOOD, {"schema": 1}], "_id": "c"},
+    {"candidate": "a"},
+    {"candidate": "a", "example": {"choices": ["a"], "target": {"a": None}}},
+]
+
+
+@pytest.fixture(scope="module")
+def replies(request: pytest.FixtureRequest) -> tuple[str, list[Answer]]:
+    """Make all calls without an option in one process of a metric, which its tests share."""
+    metric: str = request.param
+    table = [{"candidate": one, "example": example} for one, example, _ in TABLES.get((metric,), [])]
+    wrong = [{"candidate": '"a"', "example": example} for name, example in WRONG if name == metric]
+    return metric, ask(metric, [*CALLS, *table, *wrong])
+
+
+def of_metrics(*, but: Collection[str] = ()) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("replies", sorted({*METRICS} - {*but}), indirect=True, scope="module")
+
+
+@of_metrics()
+def test_the_scores_are_those_of_the_table(replies: tuple[str, list[Answer]]) -> None:
+    metric, said = replies
+    scores_are_those_of(TABLES.get((metric,), []), said[len(CALLS) :])
+
+
+@pytest.mark.parametrize("command", [command for command in TABLES if len(command) > 1], ids=" ".join)
+def test_with_options_the_scores_are_those_of_the_table(command: tuple[str, ...]) -> None:
+    metric, *options = command
+    calls = [{"candidate": one, "example": example} for one, example, _ in TABLES[command]]
+    scores_are_those_of(TABLES[command], ask(metric, calls, *options))
+
+
+def scores_are_those_of(table: Sequence[Case], said: Sequence[Answer]) -> None:
+    found = [one.get("score", "error") for one in said[: len(table)]]
     assert found == [pytest.approx(score, abs=1e-12) for _, _, score in table]
+
+
+@of_metrics()
+def test_it_stays_alive_gives_back_ids_and_takes_batches(replies: tuple[str, list[Answer]]) -> None:
+    first, second, failed, batch = replies[1][:4]
+    assert first == {key: value for key, value in second.items() if key != "_id"}
+    assert first["_capabilities"] == {"persistent": True, "batch": 64}
+    assert (second["_id"], failed["_id"], batch["_id"]) == ("a", "b", "c")
+    assert failed["error"] == "the payload's candidate is no text but null"
+    single = {key: value for key, value in first.items() if key != "_capabilities"}
+    assert batch["results"][0] == single
+    assert "error" in batch["results"][1]
+
+
+@of_metrics(but=["json_valid"])
+def test_without_an_example_it_says_what_it_needs(replies: tuple[str, list[Answer]]) -> None:
+    bare = replies[1][4]
+    assert "score" not in bare
+    assert "there is no example" in bare["error"]
+
+
+@of_metrics(but=["json_valid", "function_call_coverage"])
+def test_a_target_of_another_kind_is_an_error(replies: tuple[str, list[Answer]]) -> None:
+    assert "an object" in replies[1][5]["error"]
+
+
+@of_metrics(but={*METRICS} - {name for name, _ in WRONG})
+def test_what_is_wrong_with_the_data_is_an_error_and_no_score(replies: tuple[str, list[Answer]]) -> None:
+    metric, said = replies
+    of_wrong = said[len(CALLS) + len(TABLES.get((metric,), [])) :]
+    assert len(of_wrong) == sum(name == metric for name, _ in WRONG)
+    assert all("score" not in found and found["error"] for found in of_wrong), of_wrong
 
 
 def test_every_metric_has_a_table() -> None:
@@ -238,19 +319,6 @@ def test_a_wrong_field_is_an_error_that_lists_the_fields_there_are(metric: str) 
         'the example has no field "expected"; it has "input", "meta.gold", "meta.of.deep"'
     )
     assert f"-e '@{metric} --target-field NAME' reads another" in found["error"], "what to write then"
-
-
-@pytest.mark.parametrize("metric", sorted({*METRICS} - {"json_valid"}))
-def test_without_an_example_it_says_what_it_needs(metric: str) -> None:
-    (bare,) = ask(metric, [{"candidate": "a"}])
-    assert "score" not in bare
-    assert "there is no example" in bare["error"]
-
-
-@pytest.mark.parametrize("metric", sorted({*METRICS} - {"json_valid", "function_call_coverage"}))
-def test_a_target_of_another_kind_is_an_error(metric: str) -> None:
-    example = {"choices": ["a"], "target": {"a": None}}
-    assert "an object" in answer(metric, "a", example)["error"]
 
 
 def test_an_empty_list_of_targets_is_an_error_and_an_empty_target_is_a_text() -> None:
@@ -276,28 +344,6 @@ def test_long_lists_of_fields_are_cut() -> None:
     error = answer("f1", "a", {f"field{number}" * 20: 1 for number in range(40)})["error"]
     assert len(error) < 1200
     assert "and 28 more" in error
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_it_stays_alive_gives_back_ids_and_takes_batches(metric: str) -> None:
-    good = {"targets": ["1"], "choices": ["1"], "limit": 9}
-    one = {"candidate": "1", "example": good}
-    first, second, failed, batch = ask(
-        metric,
-        [
-            one,
-            one | {"_id": "a"},
-            {"candidate": None, "_id": "b"},
-            {"candidate": "1", "examples": [good, {"schema": 1}], "_id": "c"},
-        ],
-    )
-    assert first == {key: value for key, value in second.items() if key != "_id"}
-    assert first["_capabilities"] == {"persistent": True, "batch": 64}
-    assert (second["_id"], failed["_id"], batch["_id"]) == ("a", "b", "c")
-    assert failed["error"] == "the payload's candidate is no text but null"
-    single = {key: value for key, value in first.items() if key != "_capabilities"}
-    assert batch["results"][0] == single
-    assert "error" in batch["results"][1]
 
 
 @pytest.mark.parametrize(
@@ -344,32 +390,6 @@ def test_calls_in_order_are_a_subsequence_of_all_calls() -> None:
     found = answer("function_call_coverage", backwards, example, "--variant", "in_order")
     assert (found["score"], found["all_required_calls_made"]) == (1.0, False)
     assert answer("function_call_coverage", backwards, example)["all_required_calls_made"] is True
-
-
-@pytest.mark.parametrize(
-    ("metric", "example"),
-    [
-        ("forbidden", {"forbidden": ["("]}),
-        ("regex_match", {"pattern": "("}),
-        ("json_valid", {"schema": {"type": "nonsense"}}),
-        ("json_valid", {"schema": {"pattern": "("}}),
-        ("json_valid", {"schema": {"$ref": "http://127.0.0.1:9/never-fetched"}}),
-        ("json_valid", {"schema": "text"}),
-        ("numeric_close", {"target": "about 3"}),
-        ("numeric_close", {"target": True}),
-        ("numeric_close", {"targets": []}),
-        ("numeric_close", {"target": 10**400}),
-        ("length_limit", {"target": "3"}),
-        ("string_equals_mcqa", {"choices": "no list", "target": "a"}),
-        ("function_call_coverage", {"function_calls": [{"arguments": {}}]}),
-    ],
-)
-def test_what_is_wrong_with_the_data_is_an_error_and_no_score(
-    metric: str, example: Mapping[str, object]
-) -> None:
-    found = answer(metric, '"a"', example)
-    assert "score" not in found
-    assert found["error"]
 
 
 @pytest.mark.parametrize("metric", NEEDING)

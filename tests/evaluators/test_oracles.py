@@ -1,6 +1,9 @@
 """The metrics that compute more than equality, against implementations that are not ours."""
 
 import json
+import re
+import subprocess
+import sys
 from collections import Counter
 from fractions import Fraction
 from functools import cache
@@ -18,6 +21,7 @@ from function_call_coverage import missing_calls, same
 from optimize_eval.statistics.measures.corpus_bleu import corpus_bleu
 from rouge_l import rouge_l
 from tests.evaluators.asking import ask
+from tests.paths import EVALUATORS
 
 WORDS = st.sampled_from(["a", "b", "B", "c", "the", "été", "ÉTÉ", "x_y", "42", "日本", "ß"])
 TEXTS = st.one_of(st.lists(WORDS, max_size=12).map(" ".join), st.text(max_size=20))
@@ -108,6 +112,20 @@ SENTENCES = [
     "dog",
     "",
 ]
+
+
+def test_words_of_f1_are_what_a_pattern_finds() -> None:
+    every = "".join(chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000)
+    assert f1(every, every)["overlap"] == len(re.findall(r"\w+", every.lower())) > 700
+
+
+def test_a_start_of_a_metric_loads_nothing_that_it_can_do_without() -> None:
+    loaded = "import sys, {0}; print(*sorted(sys.modules), file=sys.stderr)"
+    for name, needless in (("f1", {"re", "enum", "json"}), ("bleu; bleu.scorer()", {"portalocker", "lxml"})):
+        done = subprocess.run(
+            [sys.executable, "-c", loaded.format(name)], cwd=EVALUATORS, capture_output=True, check=True
+        )
+        assert not needless.intersection(done.stderr.decode().split())
 
 
 def test_bleu_is_that_of_sacrebleu_and_never_above_one() -> None:

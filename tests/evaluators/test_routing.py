@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from functools import cache
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -190,6 +191,7 @@ def examples(split: str) -> list[Answer]:
     return [json.loads(line) for line in (DATA / f"{split}.jsonl").read_text().splitlines()]
 
 
+@cache
 def results(candidate: str, split: str) -> list[Answer]:
     text = (DATA / f"{candidate}.txt").read_text()
     (said,) = ask(ROUTING, payload(text, examples=examples(split)))

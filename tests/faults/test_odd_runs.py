@@ -3,6 +3,7 @@
 import os
 import pty
 import resource
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -15,22 +16,40 @@ import pytest
 from optimize_eval.errors import CannotGoOn
 from optimize_eval.run.stop import Stop
 from optimize_eval.store.journal import Journal, sealed
-from tests.front_door import Cli
+from tests.front_door import Cli, in_this_process
 from tests.paths import PROGRAM
 from tests.tools import write_program
 
 SCORES = 'read -r line; echo "{\\"score\\": 0.5, \\"said\\": \\"ok\\"}"'
 
 
+def made(folder: Path) -> Path:
+    """Make an evaluator, a candidate and twelve examples."""
+    write_program(folder / "ok.sh", ["#!/bin/sh", SCORES])
+    (folder / "a.txt").write_text("a")
+    (folder / "b.txt").write_text("b")
+    lines = [orjson.dumps({"n": n, "doc": "one"}) for n in range(12)]
+    (folder / "d.jsonl").write_bytes(b"\n".join(lines))
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Make an evaluator, a candidate and twelve examples."""
-    write_program(tmp_path / "ok.sh", ["#!/bin/sh", SCORES])
-    (tmp_path / "a.txt").write_text("a")
-    (tmp_path / "b.txt").write_text("b")
-    lines = [orjson.dumps({"n": n, "doc": "one"}) for n in range(12)]
-    (tmp_path / "d.jsonl").write_bytes(b"\n".join(lines))
-    return tmp_path
+    return made(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    done = in_this_process(made(folder))(*ASK)
+    assert done.status == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def done(finished: Path, tmp_path: Path) -> Path:
+    """Have a copy of a folder whose run `r` is done."""
+    return shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
 
 
 ASK = ("run", "-e", "./ok.sh", "--candidate", "a.txt", "--dataset", "d.jsonl", "--out", "r")
@@ -82,16 +101,15 @@ MANIFESTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", MANIFESTS.values(), ids=MANIFESTS.keys())
-def test_an_edited_manifest_is_told_and_is_no_bug(cli: Cli, folder: Path, change: dict[str, Any]) -> None:
-    assert cli(*ASK).status == 0
-    path = folder / "r" / "run.json"
+def test_an_edited_manifest_is_told_and_is_no_bug(cli: Cli, done: Path, change: dict[str, Any]) -> None:
+    path = done / "r" / "run.json"
     told = orjson.loads(path.read_bytes())
     for key, value in change.items():
         told[key] = told[key] | value if isinstance(value, dict) else value
     path.write_bytes(orjson.dumps(told))
-    done = cli("report", "r")
-    assert done.status == 2, done.stderr
-    assert "run.json is" in done.stderr
+    report = cli("report", "r")
+    assert report.status == 2, report.stderr
+    assert "run.json is" in report.stderr
     again = cli(*ASK)
     assert again.status in {0, 2}, "a command names what it wants itself, and no more is needed"
 
@@ -107,32 +125,28 @@ RECORDS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("record", RECORDS.values(), ids=RECORDS.keys())
-def test_sealed_lines_that_are_no_records_are_refused(cli: Cli, folder: Path, record: dict[str, Any]) -> None:
-    assert cli(*ASK).status == 0
+def test_sealed_lines_that_are_no_records_are_refused(cli: Cli, done: Path, record: dict[str, Any]) -> None:
     place = {"evaluator": "ok", "candidate": "a", "split": "train", "line": 1, "repeat": 1}
-    with (folder / "r" / "journal.jsonl").open("ab") as stream:
+    with (done / "r" / "journal.jsonl").open("ab") as stream:
         stream.write(sealed(place | record))
-    done = cli("report", "r")
-    assert done.status == 3, done.stderr
-    assert "the line belongs to another run" in done.stderr
+    report = cli("report", "r")
+    assert report.status == 3, report.stderr
+    assert "the line belongs to another run" in report.stderr
 
 
-def test_a_score_that_is_no_number_is_refused(cli: Cli, folder: Path) -> None:
-    assert cli(*ASK).status == 0
+def test_a_score_that_is_no_number_is_refused(cli: Cli, done: Path) -> None:
     body = b'{"evaluator":"ok","candidate":"a","split":"train","line":1,"repeat":1,"score":NaN'
-    with (folder / "r" / "journal.jsonl").open("ab") as stream:
+    with (done / "r" / "journal.jsonl").open("ab") as stream:
         stream.write(b'%s,"crc":"%08x"}\n' % (body, crc32(body)))
     assert cli("report", "r").status == 3
 
 
 def test_one_cluster_gives_no_interval_and_says_so(cli: Cli, folder: Path) -> None:
-    (folder / "v.py").write_text(
-        "import json, sys\n"
-        "asked = json.loads(sys.stdin.readline())\n"
-        "n, is_b = asked['example']['n'], asked['candidate'] == 'b'\n"
-        "print(json.dumps({'score': n / 20 + is_b * 0.01 * n}))\n"
+    (folder / "v.pl").write_text(
+        '$_ = <STDIN>; my ($n) = /"n":(\\d+)/; my $is_b = /"candidate":"b"/;\n'
+        'print "{\\"score\\": ", $n / 20 + $is_b * 0.01 * $n, "}\\n";\n'
     )
-    asked = ("run", "-e", "python3 v.py", "--dataset", "d.jsonl", "--cluster-by", "doc", "--candidate")
+    asked = ("run", "-e", "perl v.pl", "--dataset", "d.jsonl", "--cluster-by", "doc", "--candidate")
     assert "one example" not in cli(*asked, "a.txt").stdout
     both = " ".join(cli(*asked, "a.txt", "--candidate", "b.txt").stdout.split())
     assert "12 pairs in 1 cluster, and it takes 6 clusters to show anything" in both

@@ -22,7 +22,8 @@ from optimize_eval.findings.rederive.__main__ import differences, main
 from optimize_eval.findings.rederive.board import expected_boards
 from optimize_eval.findings.rederive.journal import read
 from optimize_eval.findings.rederive.summary import expected
-from optimize_eval.findings.summary.document import summarise, summarise_stored
+from optimize_eval.findings.summary.document import summarise
+from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.rows.datasets import load_examples

@@ -9,6 +9,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluator, parse_evaluators
 from optimize_eval.programs.targets import argv_of
+from optimize_eval.secrets import masked
 
 TEXTS = {  # text → name, argv
     "a program": ("./judge.sh", "judge", ("./judge.sh",)),
@@ -84,3 +85,19 @@ def test_a_timeout_must_be_a_time(seconds: float) -> None:
 def test_a_specification_travels_between_processes() -> None:
     spec = parse_evaluator("x=./e", EvaluatorSpec(environment={"A": "b"}))
     assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./judge --credent\u0131al sk-1",  # letters that a pattern takes for others in any case
+        "./judge --\u017fecret sk-1",
+        "./judge --api-\u212aEY sk-1",
+        "./judge ToKeN=sk-1",
+        "./judge -h 'X-Thing: sk-1'",
+        "./judge http://me:sk-1@host/",
+        "http://host/x?sk-1",
+    ],
+)
+def test_a_secret_in_a_command_line_is_struck_out_however_it_is_named(command: str) -> None:
+    assert "sk-1" not in masked(command)

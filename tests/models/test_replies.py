@@ -1,5 +1,6 @@
 """What a provider's reply means: thoughts apart from the answer, streams, who answered and what it took."""
 
+import json
 import re
 import socket
 import time
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 
 from optimize_eval import EvaluationError, FailureKind
 from optimize_eval.models import Model, ModelSpec, Reply
+from optimize_eval.models.reply import streamed
+from optimize_eval.models.reply.success import tool_calls_of
 from optimize_eval.models.reply.thoughts import split
 from tests.cli.benches import arithmetic
 from tests.fake_model import FakeModel, StartModel, served_model
@@ -174,6 +177,39 @@ def test_a_reply_that_broke_on_its_way_may_be_asked_for_again(
     error = failure(server, model)
     assert re.search(message, error.message), error.message
     assert error.retry_after == 0.0
+
+
+def test_calls_of_tools_that_come_in_pieces_are_put_together() -> None:
+    pieces = [
+        {"role": "assistant", "content": None, "tool_calls": [_piece(0, "look", "", id="a")]},
+        {"tool_calls": [_piece(0, None, '{"at": '), _piece(1, "close", "", id="b")]},
+        {"tool_calls": [_piece(1, None, "{}"), _piece(0, None, '"map"}')]},
+    ]
+    events = [{"choices": [{"delta": piece}]} for piece in pieces]
+    body = (
+        "".join(f"data: {json.dumps(event)}\n\n" for event in [*events, {"choices": []}]) + "data: [DONE]\n\n"
+    )
+    whole = streamed.put_together(body.encode())
+    assert whole is not None
+    calls = tool_calls_of(whole["choices"][0]["message"])
+    assert [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls] == [
+        ("a", "look", '{"at": "map"}'),
+        ("b", "close", "{}"),
+    ]
+
+
+@pytest.mark.parametrize("first", [["x"], "abc", 5, {"a": 1}, [[1]], [None]], ids=repr)
+def test_odd_pieces_of_calls_of_tools_stop_nothing(first: Any) -> None:
+    pieces = [{"tool_calls": first}, {"tool_calls": [_piece(0, "look", "{}")]}]
+    events = [{"choices": [{"delta": piece}]} for piece in pieces]
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    whole = streamed.put_together(body.encode())
+    assert whole is not None
+    assert [one["function"]["name"] for one in tool_calls_of(whole["choices"][0]["message"])] == ["look"]
+
+
+def _piece(index: int, name: str | None, arguments: str, **others: str) -> dict[str, Any]:
+    return {"index": index, **others, "function": {"name": name, "arguments": arguments}}
 
 
 WORDS: dict[str, tuple[dict[str, Any], str, str, float | None]] = {  # what comes → message, hint, wait

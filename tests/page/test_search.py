@@ -106,7 +106,7 @@ def test_a_search_without_a_run_is_followed_until_it_has_one(
             shutil.copy(search / name, folder)
         browser.wait("document.querySelector('#tab-overview')")
         browser.wait("document.querySelector('.board')")
-    assert [one for one in errors(browser) if "409" not in one] == []
+        assert [one for one in errors(browser) if "409" not in one] == []
 
 
 def test_a_search_that_has_scored_nothing_has_a_page(browser: Browser, search: Path, tmp_path: Path) -> None:

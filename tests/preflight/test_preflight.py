@@ -2,9 +2,11 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from unicodedata import east_asian_width
 
@@ -14,7 +16,7 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import parse_evaluator
 from optimize_eval.preflight.checks import CHECKS
-from optimize_eval.preflight.examined import AT_ONCE, Examined, Material, Sameness
+from optimize_eval.preflight.examined import AT_ONCE, CheckStatus, Examined, Material, Sameness
 from optimize_eval.protocol import Answer, Payload
 from tests.faults.servers import served
 from tests.front_door import Cli, Result
@@ -70,7 +72,7 @@ FAILURES = {  # evaluator → the check that fails, what it says, what its line 
     "string score": (f"{PROGRAMS}/say.sh string.json", "answers train", "score_type", '"0.7"'),
     "NaN": (f"{PROGRAMS}/say.sh nan.json", "answers train", "score_not_finite", "NaN"),
     "out of range": (f"{PROGRAMS}/say.sh two.json", "answers train", "score_out_of_range", "2"),
-    "shared file": (f"{PROGRAMS}/shared_file.py shared", "at once", "share a file or a port", '{"score": 0.'),
+    "shared file": (f"{PROGRAMS}/shared_file.pl shared", "at once", "share a file or a port", '{"score": 0.'),
     "too slow": (f"{PROGRAMS}/slow.sh", "answers train", "timeout", '{"score": 0.5}'),
 }
 
@@ -112,7 +114,7 @@ def test_a_failure_behind_the_first_example_is_found(preflight: Cli, tmp_path: P
 
 @pytest.mark.parametrize("kind", ["coin", "mostly", "clock"])
 def test_chance_is_not_taken_for_interference(preflight: Cli, kind: str) -> None:
-    result = preflight(f"{PYTHON} {PROGRAMS}/by_chance.py {kind}", "--json")
+    result = preflight(f"{PROGRAMS}/by_chance.pl {kind}", "--json")
     assert result.status == 0, findings(result)["at once"]
 
 
@@ -135,7 +137,7 @@ def test_a_window_that_mixes_things_up_is_not_used(preflight: Cli) -> None:
 
 
 def test_wide_and_hostile_words_stay_within_the_terminal(preflight: Cli) -> None:
-    result = preflight(f"{PYTHON} {PROGRAMS}/wide_words.py")
+    result = preflight(f"{PROGRAMS}/wide_words.pl")
     assert "\x1b" not in result.stdout
     for line in result.stdout.splitlines():
         columns = sum(2 if east_asian_width(letter) in "WF" else 1 for letter in line)
@@ -144,21 +146,21 @@ def test_wide_and_hostile_words_stay_within_the_terminal(preflight: Cli) -> None
 
 WARNINGS = {
     "state leaks between calls": (
-        f"{PROGRAMS}/leaks_state.py",
+        f"{PROGRAMS}/leaks_state.pl",
         "kept alive",
         "does state leak between calls? --no-persistent is used",
         '"score": 0.02',
     ),
-    "no flush": (f"{PROGRAMS}/never_flushes.py", "kept alive", "does it flush?", '"score": 0.5'),
+    "no flush": (f"{PROGRAMS}/never_flushes.pl", "kept alive", "does it flush?", '"score": 0.5'),
     "does not end": (
-        f"{PROGRAMS}/worker_stays.py",
+        f"{PROGRAMS}/worker_stays.pl",
         "kept alive",
         "does not end when its input does",
         "score",
     ),
-    "chance": (f"{PROGRAMS}/random_score.py", "same answer twice", "need --repeats", '{"score": 0.'),
+    "chance": (f"{PROGRAMS}/random_score.pl", "same answer twice", "need --repeats", '{"score": 0.'),
     "long candidates": (
-        f"{PROGRAMS}/only_short.py",
+        f"{PROGRAMS}/only_short.pl",
         "odd candidates",
         "a 1 MB candidate: exit_code",
         "too long",
@@ -178,7 +180,7 @@ def test_what_will_not_work_well_is_a_warning_with_its_line(
 
 
 def test_a_good_evaluator_passes_all_there_is_to_pass(preflight: Cli) -> None:
-    result = preflight(f"{PYTHON} {PROGRAMS}/five_lines.py", "--valset", "val.jsonl", "--json")
+    result = preflight(f"{PROGRAMS}/five_lines.pl", "--valset", "val.jsonl", "--json")
     assert result.status == 0
     assert {name: check["status"] for name, check in findings(result).items()} == {
         "answers train": "pass",
@@ -236,9 +238,16 @@ def test_the_budget_bounds_what_is_looked_at(preflight: Cli) -> None:
     }
 
 
+def test_a_budget_for_one_check_alone_leaves_out_what_would_be_compared_with_another(preflight: Cli) -> None:
+    """Two calls more would fit into the budget, as many as `more answers` takes would not."""
+    result = preflight(f"{PYTHON} {PROGRAMS}/stays_and_is_slow.py 0.8", "--seconds", "4", "--json")
+    assert result.status == 0, result.stderr
+    assert findings(result)["kept alive"]["message"] == "left out: the budget is used up"
+
+
 def test_people_see_a_table_within_their_terminal(preflight: Cli) -> None:
     result = preflight(
-        f"{PROGRAMS}/five_lines.py", "-e", f"{PROGRAMS}/logs_to_stdout.sh", "--valset", "val.jsonl"
+        f"{PROGRAMS}/five_lines.pl", "-e", f"{PROGRAMS}/logs_to_stdout.sh", "--valset", "val.jsonl"
     )
     lines = result.stdout.splitlines()
     assert result.status == 1
@@ -330,13 +339,28 @@ def test_the_long_candidate_is_not_in_the_times() -> None:
     assert on.seconds == []
 
 
+@pytest.mark.parametrize("persistent", [True, False])
+def test_only_a_program_that_is_started_for_each_call_is_called_to_tell_its_speed(
+    *, persistent: bool
+) -> None:
+    on = Examined(
+        spec=replace(parse_evaluator(f"{PROGRAMS}/five_lines.pl", EvaluatorSpec()), persistent=persistent),
+        material=Material(splits={"single": (Payload(candidate="x"),)}, calls=1, slots=1),
+        until=time.monotonic() + 100,
+        seconds=[0.001],
+    )
+    (look,) = (look for name, _, look in CHECKS if name == "speed")
+    assert [check.status for check in look(on, "speed")] == [CheckStatus.PASS]
+    assert (len(on.seconds) > 1) == (not persistent)
+
+
 def test_a_version_managers_shim_is_named_as_what_costs_time(preflight: Cli, tmp_path: Path) -> None:
     shims = tmp_path / ".pyenv" / "shims"
     shims.mkdir(parents=True)
-    (shims / "mypython").symlink_to(sys.executable)
+    (shims / "myperl").symlink_to(str(shutil.which("perl")))
     result = preflight(
-        f"mypython {PROGRAMS}/five_lines.py", "--json", env={"PATH": f"{shims}:{os.environ['PATH']}"}
+        f"myperl {PROGRAMS}/five_lines.pl", "--json", env={"PATH": f"{shims}:{os.environ['PATH']}"}
     )
     found = findings(result)["speed"]
-    assert (found["status"], found["reproduce"]) == ("warn", "pyenv which mypython")
+    assert (found["status"], found["reproduce"]) == ("warn", "pyenv which myperl")
     assert "is a shim" in found["message"]

@@ -13,12 +13,12 @@ from optimize_eval.kinds.table import connect, parse_evaluator
 from optimize_eval.programs.targets import argv_of
 from optimize_eval.protocol import Answered, Payload, Skip
 from optimize_eval.rows.datasets import load_examples
-from tests.paths import PYTHON, ROOT
+from tests.paths import PROGRAMS, PYTHON
 from tests.tools import behind_http
 
-FIVE_LINES = f"{PYTHON} {ROOT}/tests/faults/programs/five_lines.py"
-WINDOWED = f"{PYTHON} {ROOT}/tests/faults/programs/worker_window.py"
-SAYS_MORE = f"{PYTHON} {ROOT}/tests/faults/programs/says_more.py"
+FIVE_LINES = f"{PROGRAMS}/five_lines.pl"
+WINDOWED = f"{PROGRAMS}/worker_window.pl"
+SAYS_MORE = f"{PYTHON} {PROGRAMS}/says_more.py"
 EVALUATORS = ["@exact_match", "@exact_match@strict", "@f1", FIVE_LINES, WINDOWED, SAYS_MORE]
 
 

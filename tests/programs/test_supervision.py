@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from optimize_eval import EvaluationError, command_evaluator
-from optimize_eval.programs import one_shot
+from optimize_eval.programs import leftovers, one_shot
 from optimize_eval.programs.leftovers import CALL_VARIABLE
 from tests.paths import PROGRAM, PROGRAMS, ROOT
 from tests.tools import need
@@ -129,6 +129,37 @@ def test_stderr_is_read_to_its_end_although_a_background_child_holds_it() -> Non
         with pytest.raises(EvaluationError) as caught:
             evaluator("x")
     assert caught.value.detail.endswith("LAST\n")
+
+
+@need("sleep")
+def test_sweeps_that_are_put_together_end_all_that_carries_a_tag_at_their_end() -> None:
+    sleeping = {
+        tag: subprocess.Popen(["sleep", "600"], env={**os.environ, CALL_VARIABLE.decode(): f"{tag}.1"})
+        for tag in ("one-tag", "another-tag", "a-spared-tag")
+    }
+    with leftovers.at_once():
+        leftovers.sweep("one-tag")
+        leftovers.sweep("another-tag")
+        assert [process.poll() for process in sleeping.values()] == [None, None, None]
+    spared = sleeping.pop("a-spared-tag")
+    assert all(process.poll() is not None for process in sleeping.values())
+    assert spared.poll() is None
+    spared.kill()
+    spared.wait()
+
+
+def test_a_sweep_of_several_tags_looks_once_and_not_at_who_is_older() -> None:
+    code = """if True:
+        import os, sys
+        seen = []
+        sys.addaudithook(lambda event, args: seen.append(args[0]) if event in ("os.listdir", "open") else 0)
+        from optimize_eval.programs import leftovers
+        with leftovers.at_once():
+            leftovers.sweep("one")
+            leftovers.sweep("two")
+        print(seen.count("/proc"), f"/proc/{os.getppid()}/environ" in seen)
+    """
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "1 False\n"
 
 
 def test_what_was_there_before_is_not_ours_to_end(tmp_path: Path) -> None:

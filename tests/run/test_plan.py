@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Layout, Split
 from tests.front_door import Cli
-from tests.paths import ROOT
+from tests.paths import PROGRAMS
 from tests.run.projects import project, records
 
-WORKER = f"worker=python3 {ROOT}/tests/faults/programs/worker.py good"
+WORKER = f"worker={PROGRAMS}/worker.pl good"
 
 
 def recorded(folder: Path) -> None:
@@ -175,7 +175,7 @@ def test_candidates_are_asked_about_byte_for_byte(cli: Cli, tmp_path: Path) -> N
     text = "\n a\r\n \u202e\0🙂 \n\n"
     (tmp_path / "a.txt").write_bytes(text.encode())
     (tmp_path / "l.jsonl").write_text(json.dumps({"id": "l", "candidate": text}) + "\n")
-    echo = f"echo=python3 {ROOT}/tests/faults/programs/echoes_payload.py"
+    echo = f"echo=python3 {PROGRAMS}/echoes_payload.py"
     command = ["run", "-e", echo, "--candidate", "a.txt", "--candidates", "l.jsonl", "--candidate", "-"]
     result = cli(*command, "--dataset", "d.jsonl", "--out", "r", stdin=text.encode(), env=made.env())
     assert result.status == 0, result.stderr

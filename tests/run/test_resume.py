@@ -6,7 +6,6 @@ What the other tests of runs share stands here, too: the project folder, and the
 import os
 import random
 import shlex
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -82,7 +81,7 @@ def test_without_out_the_same_command_finds_its_run(cli: Cli, tmp_path: Path) ->
     assert made.asked().total() == 48, "the second repeats only"
 
 
-VARIOUS = (sys.executable, "-S", str(PROGRAMS / "counts_variously.py"))
+VARIOUS = (str(PROGRAMS / "counts_variously.pl"),)
 VARIOUSLY = f"v={shlex.join(VARIOUS)}"
 WAYS = {  # how a program is reached → the options, and what it declares
     "one slot": (["--concurrency", "1"], "{}"),

@@ -4,7 +4,6 @@ import json
 import pickle
 import shlex
 import socket
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from tests.run.projects import Project, records
 from tests.serve.serving import serve
 from tests.tools import write_program
 
-SKIPS_PY = [sys.executable, str(PROGRAMS / "skips.py")]
+SKIPS = [str(PROGRAMS / "skips.pl")]
 
 
 @pytest.fixture
@@ -83,10 +82,10 @@ def test_the_way_of_a_call_changes_no_skip(
     cli: Cli, made: Project, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = [*made.command[3:], "--no-preflight", "--quiet", "--out"]
-    assert cli("run", "-e", f"e={shlex.join(SKIPS_PY)}", *options, "once").status == 0
+    assert cli("run", "-e", f"e={shlex.join(SKIPS)}", *options, "once").status == 0
     assert outcomes(made.folder / "once") == {"scored": 16, "skipped": 8}
     if mode == "served":
-        with serve(made.folder, "-e", shlex.join(SKIPS_PY)) as server:
+        with serve(made.folder, "-e", shlex.join(SKIPS)) as server:
             assert cli("run", "-e", f"e={server.url}", *options, "r").status == 0
             assert server.ask("GET", "/").body["skipped"] == 8
     elif mode == "unix":
@@ -95,7 +94,7 @@ def test_the_way_of_a_call_changes_no_skip(
         with listening(made.folder / "s.sock"):
             assert cli("run", "-e", "e=unix:s.sock", *options, "r").status == 0
     else:
-        assert cli("run", "-e", f"e={shlex.join([*SKIPS_PY, mode])}", *options, "r").status == 0
+        assert cli("run", "-e", f"e={shlex.join([*SKIPS, mode])}", *options, "r").status == 0
     assert told(made.folder / "r") == told(made.folder / "once")
 
 
@@ -205,7 +204,7 @@ def test_preflight_takes_skips_and_warns_where_all_is_skipped(cli: Cli, made: Pr
 
 
 def test_the_plain_callable_raises_skipped_which_is_no_failure() -> None:
-    with command_evaluator(SKIPS_PY, on_failure=0.0) as evaluator:
+    with command_evaluator(SKIPS, on_failure=0.0) as evaluator:
         assert evaluator("a", {"id": 7}) == (0.07, {})
         with pytest.raises(Skipped, match="9 is no prime") as caught:
             evaluator("a", {"id": 9})

@@ -1,7 +1,9 @@
 """Searches as a whole, over functions as evaluators and proposers."""
 
 import re
+from dataclasses import replace
 from itertools import count
+from math import nan
 from typing import Any
 
 import pytest
@@ -214,6 +216,22 @@ def test_the_climbed_evaluator_decides_and_the_others_are_reported() -> None:
     found = run(plan, CountingScorer(falls, score_steps), budget=300)
 
     assert found.best.texts == plain("10")
+
+
+def test_an_answer_without_a_number_takes_the_mean_of_its_batch_and_labels_keep_nobody_in_the_race() -> None:
+    def label(_text: str, _split: str, _line: int | None) -> Outcome:
+        return replace(scored(nan), is_unranked=True)
+
+    def for_some(text: str, split: str, line: int | None) -> Outcome:
+        return score_steps(text, split, line) if line and line % 2 else label(text, split, line)
+
+    goal = make_goal(["e0", "e1"], [ScoreRange.UNIT] * 2, unranked=["e0"])
+    found = run(
+        make_plan(climbs, train=4, evaluators=2, goal=goal), CountingScorer(label, for_some), budget=300
+    )
+
+    assert (goal.name, goal.objectives) == ("e1", (1,))
+    assert (found.best.texts, found.best.mean) == (plain("10"), 1.0)
 
 
 def test_weights_climb_a_mean_of_several() -> None:

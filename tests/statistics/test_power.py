@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimize_eval.statistics import power
+from optimize_eval.statistics import flips, power
 from optimize_eval.statistics.families import can_decide, fewest_units, holm
 
 
@@ -73,6 +73,18 @@ def test_the_difference_by_flips_is_that_of_the_draw_that_is_80th_of_100(units: 
     needed = [sorted(-sum(noise[at] for at in group) / len(group) for group in groups) for noise in draws]
     found = power.detectable(se=1 / math.sqrt(units), units=units)
     assert found == pytest.approx(sorted(max(0, shifts[-most]) for shifts in needed)[399], abs=0.002)
+
+
+def test_what_was_simulated_beforehand_is_what_the_simulation_gives() -> None:
+    assert {units: len(known) for units, known in flips.SIMULATED.items()} == {
+        units: sum(can_decide(units, comparisons) for comparisons in range(1, 11))
+        for units in range(6, power.MOST_FLIPPED_EXACTLY + 1)
+    }
+    for units, known in flips.SIMULATED.items():
+        for comparisons in range(1, len(known) + 1) if units < 10 else (len(known),):
+            assert known[comparisons - 1] == pytest.approx(flips.simulated(units, comparisons), rel=1e-12)
+    assert flips.shift(8, 1) == flips.SIMULATED[8][0]
+    assert flips.shift(14, 11) == flips.simulated(14, 11), "of more comparisons nothing is known beforehand"
 
 
 def test_the_number_of_examples_is_where_the_difference_is_found() -> None:

@@ -20,7 +20,7 @@ from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.rederive.__main__ import differences
 from optimize_eval.findings.rederive.journal import read
 from optimize_eval.findings.rederive.summary import expected
-from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.kinds.table import parse_evaluators
 from optimize_eval.rows.datasets import Example, make_example
 from optimize_eval.run.described import manifest_of

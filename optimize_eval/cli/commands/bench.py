@@ -17,10 +17,10 @@ from optimize_eval.options.bench import BenchOptions, BoardOptions, OneTaskOptio
 from optimize_eval.options.calling import FolderOptions, HandlingOptions, PricedServerOptions
 from optimize_eval.options.definitions import DefinedDataOptions, given_of
 from optimize_eval.options.gates import BoardGateOptions
-from optimize_eval.options.output import ShownOptions, ViewOptions
+from optimize_eval.options.output import PlanOptions, ShownOptions, ViewOptions
 from optimize_eval.options.reached import manners_of, starting_spec
 from optimize_eval.run.runner import Status
-from optimize_eval.session.benching.benches import carry_out_bench
+from optimize_eval.session.benching.benches import PreparedBench, carry_out_bench
 from optimize_eval.session.benching.benchmark import benchmark_of
 from optimize_eval.session.benching.defined import look_at_bench, prepare_any
 from optimize_eval.session.benching.task_files import find_task
@@ -37,6 +37,7 @@ Examples:
   optimize-eval bench tasks/ --model m=cmd:./m --fail-under m=0.8 --no-regression-against runs/before
   optimize-eval bench tasks.jsonl --model cmd:./my_model -e 'polite=./polite.py'
   optimize-eval bench tasks.jsonl --model cmd:./my_model --show arith_001
+  optimize-eval bench tasks/ --model openai/gpt-4o-mini --dry-run
 
 \b
 The same command again continues the same run: what is scored is not called again, what failed is.
@@ -55,19 +56,22 @@ def bench(
     board: BoardOptions,
     one_task: OneTaskOptions,
     place: FolderOptions,
+    planned: PlanOptions,
     shown: ShownOptions,
     seen: ViewOptions,
 ) -> None:
     """Rank models by tasks: render, call, post-process, score; an interrupted run resumes."""
     if place.out == "":
         raise UsageError("--out needs a name", hint="omit the option, or give it one")
-    if seen.view and one_task.show is not None:
-        raise UsageError("--view is for calls, and --show makes none", hint="give one of the two")
+    _check(one_task, planned, seen)
     handling = replace(handling_of(calls), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=calls.max_cost is not None)
     starting = starting_spec(what, manners=manners)
     benchmark = benchmark_of(files, what.models, starting, what, given_of(defined))
     prepared = prepare_any(benchmark, handling, output.say, out=place.out, gates=gates_of(demanded))
+    if planned.dry_run:
+        _show_plan(prepared, shown)
+        return
     if isinstance(prepared, Prepared):
         _without_models(prepared, one_task, place, shown, seen)
         return
@@ -96,6 +100,28 @@ def bench(
             ending.show(finished, quiet=shown.quiet, as_json=False)
         ending.end(finished, folder=prepared.folder, out=place.out)
         gates.end(finished.gates)
+
+
+def _check(one_task: OneTaskOptions, planned: PlanOptions, seen: ViewOptions) -> None:
+    """Refuse options that say two things."""
+    if seen.view and one_task.show is not None:
+        raise UsageError("--view is for calls, and --show makes none", hint="give one of the two")
+    if planned.dry_run and (seen.view or one_task.show is not None):
+        other = "--view" if seen.view else "--show"
+        raise UsageError(f"{other} and --dry-run are two things", hint="give one of the two")
+
+
+def _show_plan(prepared: Prepared | PreparedBench, shown: ShownOptions) -> None:
+    """Say what would be called."""
+    from optimize_eval.cli.printed import dry_run  # noqa: PLC0415  only here
+
+    if isinstance(prepared, Prepared):
+        run = look(prepared, output.say)
+    else:
+        run = look_at_bench(prepared, output.say)
+        if own := ", ".join(spec.name for spec in prepared.own):
+            output.say(f"note: {own} will score each reply, too")
+    dry_run.show(prepared.plan, run, slots=prepared.handling.concurrency, like=None, as_json=shown.as_json)
 
 
 def _without_models(

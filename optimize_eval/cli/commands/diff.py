@@ -15,9 +15,10 @@ from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import load_with_examples
 from optimize_eval.findings.board.stored import is_board
 from optimize_eval.findings.diff.boards import compare_boards
+from optimize_eval.findings.diff.metrics import with_metrics
 from optimize_eval.findings.diff.runs import compare_runs
-from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.options.gates import RunGateOptions
 from optimize_eval.options.output import PrintOptions
 from optimize_eval.reports.terminal import boards as boards_report
@@ -104,7 +105,7 @@ def _diff_boards(
 ) -> Sequence[Gate]:
     before, after = load_with_examples(a), load_with_examples(b)
     wanted = board_demands.read_demands(after, demanded.fail_under, demanded.no_regression_against)
-    comparison = compare_boards(before, after, force=force)
+    comparison = with_metrics(compare_boards(before, after, force=force), a, b)
     judged = wanted.judge(after)
     match name:
         case DiffFormat.JSON:

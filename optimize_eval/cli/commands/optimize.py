@@ -27,6 +27,7 @@ from optimize_eval.options.calling import (
     TimeOptions,
 )
 from optimize_eval.options.compared import TaskModelOption
+from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import JudgeOptions, NamedEvaluatorOptions, ReachOptions
 from optimize_eval.options.output import RunPlanOptions, ShownOptions, ViewOptions
 from optimize_eval.options.prompts import PromptingOptions
@@ -63,6 +64,7 @@ def optimize(
     proposer_timeout: search.ProposerTimeOptions,
     named: NamedEvaluatorOptions,
     judging: search.SearchJudgeOptions,
+    defined: DefinitionOptions,
     reached: ReachOptions,
     model: TaskModelOption,
     slots: SlotOptions,
@@ -76,12 +78,13 @@ def optimize(
     planned: RunPlanOptions,
     shown: ShownOptions,
     seen: ViewOptions,
-    candidate: SearchedCandidates = None,
+    texts: SearchedCandidates = None,
     _spec_file: SpecFile = None,
 ) -> None:
     """Improve a candidate: train drives the search, val decides, a final sweep confirms."""
     from optimize_eval.cli.options.prompts import improved_of  # noqa: PLC0415  see below
     from optimize_eval.search.choices import wanted_of  # noqa: PLC0415  a plain --help needs no search
+    from optimize_eval.session.replying.defining import scorers_among  # noqa: PLC0415
 
     if planned.like is not None and not planned.dry_run:
         raise UsageError("--like is for planning a search", hint="add --dry-run, or omit --like")
@@ -91,17 +94,20 @@ def optimize(
         output.say("note: --cache is always on: the journal is the cache, and nothing in it is called again")
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
     defaults = starting_spec(reached, _judge(named, judging, what.objective), manners)
+    specs, has_tasks = scorers_among(evaluators_of(context, named, defaults), given_of(defined), output.say)
+    starts = (*(texts or ()), *first.candidate)
     prompting = improved_of(
         context,
         prompted,
         defaults,
         api_base=judging.api_base,
         task_model=model.task_model,
-        is_candidate=bool(candidate),
+        is_candidate=bool(starts),
+        has_tasks=has_tasks,
     )
     wanted = wanted_of(
-        evaluators_of(context, named, defaults),
-        _seeds(context, candidate),
+        specs,
+        _seeds(context, starts),
         _proposers(
             proposers,
             judging.api_base,
@@ -170,12 +176,12 @@ def _with_intake(judging: search.SearchJudgeOptions, judge: "JudgeSpec | None") 
     return replace(read, objective=judge.objective or read.objective, api_base=judge.api_base)
 
 
-def _seeds(context: typer.Context, paths: Sequence[str] | None) -> tuple[Candidate, ...]:
+def _seeds(context: typer.Context, paths: Sequence[str]) -> tuple[Candidate, ...]:
     """Load what is named; a flag that names prompts takes the place of a sweep file's candidates."""
     sweep = sweep_of(context)
     if not paths and sweep and not is_flag(context, "prompts"):
         return load_candidates(sweep.candidates)
-    return load_candidates([CandidatePath(path) for path in paths or ()])
+    return load_candidates([CandidatePath(path) for path in paths])
 
 
 def _proposers(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -11,17 +12,20 @@ from optimize_eval.candidates import Candidate
 from optimize_eval.cli import output
 from optimize_eval.cli.cleanup import owned_processes
 from optimize_eval.cli.options.evaluators import evaluators_of
+from optimize_eval.cli.options.prompts import called_of
 from optimize_eval.cli.options.sweep_file import SweepFile, candidates_named, is_flag, keys_of
 from optimize_eval.engines import SLOTS
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options import compared
 from optimize_eval.options.calling import ServerOptions
 from optimize_eval.options.declared import Heading
+from optimize_eval.options.definitions import DefinitionOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.output import PrintOptions
+from optimize_eval.options.prompts import CalledModelOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
 from optimize_eval.preflight import DEFAULT_BUDGET
-from optimize_eval.preflight.checks import examine
+from optimize_eval.preflight.checks import examine_all
 from optimize_eval.preflight.examined import SENTINEL, Material
 from optimize_eval.protocol import Payload, check_task_model
 from optimize_eval.reports.terminal import preflight as report
@@ -31,13 +35,17 @@ from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import plan_run
 from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
-from optimize_eval.session.inputs import load_all_candidates, load_splits
+from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.opening import reusable
+from optimize_eval.session.replying.defining import check_definitions, scorers_among
+from optimize_eval.session.replying.prompting import Prompting, called_in
+from optimize_eval.session.sweeps import candidates_of
 
 EXAMPLES = """\b
 Examples:
   optimize-eval preflight -e ./judge.sh --dataset train.jsonl --valset val.jsonl
   optimize-eval preflight -e 'python3 judge.py' -e http://127.0.0.1:8000/score --candidate prompt.txt
+  optimize-eval preflight -e task:task.yaml --model openai/gpt-4o-mini --dataset train.jsonl
   optimize-eval preflight sweep.toml
 
 \b
@@ -47,6 +55,11 @@ Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or dat
 
 _FAILED = 1
 _FIRST_EXAMPLES = 20
+_FIRST_ROWS = 4  # of tasks in YAML, where each may cost a call of a model
+_OF_TASKS = (
+    "note: models reply once to a few rows, then each scorer of a task is called about these; left out, as a "
+    "scorer is sent no candidate: kept alive, batches, odd candidates"
+)
 _PLACEHOLDERS = tuple(
     Candidate(name="placeholder", text=text)
     for text in (
@@ -60,10 +73,12 @@ _PLACEHOLDERS = tuple(
 def preflight(
     context: typer.Context,
     candidates: compared.CandidateOptions,
+    called: CalledModelOptions,
     model: compared.TaskModelOption,
     files: compared.TrainAndValOptions,
     chosen: compared.ChoiceOptions,
     scoring: ScoringOptions,
+    defined: DefinitionOptions,
     servers: ServerOptions,
     printed: PrintOptions,
     seconds: Annotated[
@@ -82,7 +97,9 @@ def preflight(
     """Check evaluators before a long run: right, safe to call at once, and how fast."""
     places, fields = candidates_named(context, candidates)
     defaults = starting_spec(scoring, judge_of(scoring), manners_of(servers))
-    named_specs = evaluators_of(context, scoring, defaults)
+    named_specs, has_tasks = scorers_among(
+        evaluators_of(context, scoring, defaults), given_of(defined), output.say
+    )
     specs = [spec.hiding([*fields, *humans_of(named_specs)]) for spec in named_specs]
     keys = keys_of(context)
     part = {key: keys[key] for key in ("limit", "sample", "seed") if key in keys}
@@ -93,14 +110,27 @@ def preflight(
         check_fields(source, fields)
     check_sight(sources, named_specs)
     splits = {one.name: one.examples for one in sources}
-    loaded = load_all_candidates(places, fields)
     is_one = is_flag(context, "task_model") or not keys.get("task_models")
     models = [check_task_model(name) for name in ([model.task_model] if is_one else keys["task_models"])]
-    material = _material(loaded, splits, models, keys)
-    if loaded and sources:
-        _note_reusable(specs, loaded, sources, models, keys)
-    with owned_processes():
-        examined = [examine(spec, material, seconds if budget is None else budget) for spec in specs]
+    prompting = called_of(
+        context,
+        called,
+        defaults,
+        api_base=scoring.api_base,
+        task_models=[*filter(None, models)],
+        has_tasks=has_tasks,
+    )
+    check_definitions(specs, [*places, *fields], prompting, sources)
+    loaded = candidates_of(specs, places, fields)
+    models = [one.name for one in prompting.models] if prompting else models
+    material = _material(loaded, splits, models, keys, first=_FIRST_ROWS if has_tasks else _FIRST_EXAMPLES)
+    if has_tasks:
+        output.say(_OF_TASKS)
+    with owned_processes(), TemporaryDirectory() as folder:
+        scorers = called_in(Path(folder), specs, sources, prompting)
+        if loaded and sources:
+            _note_reusable(scorers, loaded, sources, models, keys, prompting)
+        examined = examine_all(scorers, material, seconds if budget is None else budget)
     if printed.as_json:
         output.emit_json(report.to_dict(examined))
     else:
@@ -115,10 +145,12 @@ def _note_reusable(
     sources: Sequence[SplitSource],
     task_models: Sequence[str | None],
     keys: Mapping[str, Any],
+    prompting: Prompting | None,
 ) -> None:
     """Note which run in runs/ has scored some of what a run would call."""
     repeats = keys.get("repeats", 1)
-    plan = plan_run(specs, candidates, sources, task_models=task_models, repeats=repeats)
+    known = prompting.identities if prompting else ()
+    plan = plan_run(specs, candidates, sources, task_models=task_models, models=known, repeats=repeats)
     if line := reusable(look_at(Path("runs", "new"), plan, manifest_of(plan, {}, {}), fresh=True)):
         output.say(f"note: {line}")
 
@@ -128,12 +160,20 @@ def _material(
     splits: dict[str, tuple[Example, ...]],
     task_models: Sequence[str | None],
     keys: Mapping[str, Any],
+    *,
+    first: int,
 ) -> Material:
     """Put together what a run would send; where there is no candidate, placeholders vary in its place."""
     payloads = {
         split: tuple(
-            Payload(candidate=_text(one, example), example=example.raw, task_model=model)
-            for place, example in enumerate(examples[:_FIRST_EXAMPLES])
+            Payload(
+                candidate=_text(one, example),
+                example=example.raw,
+                task_model=model,
+                line=example.line,
+                split=split,
+            )
+            for place, example in enumerate(examples[:first])
             for one in candidates or [_PLACEHOLDERS[place % len(_PLACEHOLDERS)]]
             for model in task_models
         )
@@ -145,14 +185,14 @@ def _material(
             for model in task_models
         )
     }
-    first = next(iter(payloads.values()))[0]
+    shown = next(iter(payloads.values()))[0]
     examples = sum(len(examples) for examples in splits.values()) or 1
     times = keys.get("repeats", 1) * len(task_models)
     return Material(
         splits=payloads,
         calls=(len(candidates) or 1) * examples * times,
         slots=keys.get("concurrency", SLOTS),
-        sentinel=None if candidates else replace(first, candidate=SENTINEL),
+        sentinel=None if candidates else replace(shown, candidate=SENTINEL),
     )
 
 

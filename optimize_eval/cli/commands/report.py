@@ -17,7 +17,7 @@ from optimize_eval.findings import demands
 from optimize_eval.findings.board import demands as board_demands
 from optimize_eval.findings.board.examples import own_boards, stored_board
 from optimize_eval.findings.board.stored import ANEW
-from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.options.compared import ChoiceOptions, MovedSplitOptions
 from optimize_eval.options.gates import RunGateOptions
 from optimize_eval.options.output import PrintOptions

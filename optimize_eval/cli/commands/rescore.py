@@ -19,20 +19,22 @@ from optimize_eval.options.calling import (
     StopOptions,
 )
 from optimize_eval.options.compared import MovedCandidateOptions, MovedSplitOptions
-from optimize_eval.options.definitions import DefinitionOptions, given_of
+from optimize_eval.options.definitions import DefinedDataOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.output import ShownOptions
 from optimize_eval.options.reached import judge_of, manners_of, starting_spec
-from optimize_eval.session.replying.defining import expanded, named_scorers
-from optimize_eval.session.replying.remeasuring import remeasure
+from optimize_eval.session.remeasuring import remeasure, scorers_in
+from optimize_eval.session.replying.defining import check_sandbox, named_scorers
 from optimize_eval.session.rescoring import carry_out_rescoring, prepare_rescoring
 from optimize_eval.session.settings import handling_of
+from optimize_eval.store.folder import LEADERBOARD
 
 EXAMPLES = """\b
 Examples:
   optimize-eval rescore runs/run-1f3a9c02 -e 'python3 second_judge.py'
   optimize-eval rescore runs/run-1f3a9c02 -e strict=./judge.sh --dataset moved/train.jsonl
   optimize-eval rescore runs/run-1f3a9c02 --metrics task.yaml
+  optimize-eval rescore runs/bench-9c1d44e0 --metrics tasks/
 
 \b
 The run's own evaluators are not called, and may be gone. The same command again goes on.
@@ -48,7 +50,7 @@ def rescore(
     candidates: MovedCandidateOptions,
     splits: MovedSplitOptions,
     scoring: ScoringOptions,
-    defined: DefinitionOptions,
+    defined: DefinedDataOptions,
     servers: PricedServerOptions,
     calls: CallOptions,
     stopping: StopOptions,
@@ -69,12 +71,15 @@ def rescore(
     if metrics:
         _remeasure(run, metrics, candidates, splits, scoring, defined, shown)
         return
+    if defined.data:
+        raise UsageError("--data is for --metrics", hint="say where examples are now with --dataset")
     handling = replace(handling_of(calls, stopping, spending, noted), command=ending.kept_command())
     manners = manners_of(servers, seeks_prices=spending.max_cost is not None)
     defaults = starting_spec(scoring, judge_of(scoring), manners)
     texts, tasks = texts_of(scoring), given_of(defined)
     specs = check_meant([parse_evaluator(text, defaults) for text in texts], defaults)
     named = [*zip(specs, map(given_name, texts), strict=True)]
+    check_sandbox(specs, tasks)
     wanted = [one for spec, name in named for one in named_scorers(spec, name, tasks, output.say)]
     prepared = prepare_rescoring(
         run,
@@ -101,7 +106,7 @@ def _remeasure(
     candidates: MovedCandidateOptions,
     splits: MovedSplitOptions,
     scoring: ScoringOptions,
-    defined: DefinitionOptions,
+    defined: DefinedDataOptions,
     shown: ShownOptions,
 ) -> None:
     """Take metrics and rules of tasks as they are now for the scores that the run has."""
@@ -110,14 +115,25 @@ def _remeasure(
             "--metrics calls nothing, and -e names who is called",
             hint="give one of the two: -e keeps changed metrics, too",
         )
-    defaults = starting_spec(scoring, judge_of(scoring), None)
-    named = [parse_evaluator(f"task:{file}", defaults) for file in files]
+    defaults, given = starting_spec(scoring, judge_of(scoring), None), given_of(defined)
     finished = remeasure(
         run,
-        expanded(named, given_of(defined), output.say),
+        scorers_in(files, defaults, given, output.say),
         output.say,
         splits=splits.files,
+        data=given.data,
         candidates=candidates.candidate,
         lists=candidates.candidates,
     )
-    ending.show(finished, quiet=shown.quiet, as_json=shown.as_json, has_out=False)
+    if finished.boards:
+        board = finished.stored.folder / LEADERBOARD
+        leaderboards.tell(
+            finished.boards,
+            board,
+            finished.status,
+            quiet=shown.quiet,
+            as_json=shown.as_json,
+            summary=finished.summary,
+        )
+    else:
+        ending.show(finished, quiet=shown.quiet, as_json=shown.as_json, has_out=False)

@@ -1,7 +1,8 @@
 """`optimize-eval validate`: whether datasets, task files and sweep files can be used; all that is wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -18,7 +19,7 @@ EXAMPLES = """\b
 Examples:
   optimize-eval validate train.jsonl val.jsonl
   optimize-eval validate tasks.jsonl --json
-  optimize-eval validate sweep.toml tasks/*.yaml
+  optimize-eval validate sweep.toml tasks/
 
 \b
 Without --format, a file named *.toml is a sweep file, *.yaml or *.yml a task.
@@ -46,7 +47,10 @@ class DataFormat(StrEnum):
 def validate(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Datasets, task files in JSONL or YAML, or sweep files."),
+        typer.Argument(
+            metavar="FILE|DIR",
+            help="Datasets, task files or folders of them, sweep files.",
+        ),
     ],
     kind: Annotated[
         DataFormat | None,
@@ -55,7 +59,7 @@ def validate(
     as_json: options.Json = False,
 ) -> None:
     """Check data and task files line by line, and sweep files with what they name; all problems at once."""
-    checked = [one for path in files for one in _checked(path, kind)]
+    checked = [one for path in _each(files) for one in _checked(path, kind)]
     if as_json:
         output.emit_json({"files": [_to_dict(one) for one in checked]})
     else:
@@ -67,6 +71,17 @@ def validate(
             f"{which} cannot be used; the first problem is {wrong[0].first_problem}",
             hint="fix the lines listed above, then validate again" + _other_format(wrong, kind),
         )
+
+
+def _each(files: Sequence[str]) -> Iterator[str]:
+    """Give files, and the task files of folders."""
+    for path in files:
+        if not Path(path).is_dir():
+            yield path
+            continue
+        from optimize_eval.session.benching.defined_files import tasks_in  # noqa: PLC0415  few name a folder
+
+        yield from tasks_in(path)
 
 
 def _checked(path: str, kind: DataFormat | None) -> list[CheckedFile]:

@@ -16,8 +16,8 @@ from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.demands import Demands
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.some_examples import SomeExamples
-from optimize_eval.findings.summary.document import summarise_stored
 from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.reading import files
 from optimize_eval.reports import searched
 from optimize_eval.store.folder import SUMMARY

@@ -24,6 +24,12 @@ def of_run(run: RunReport) -> None:
         paint=output.paint(),
     )
     output.emit(text)
+    if run.some and "tasks" in run.stored.manifest.get("settings", {}):
+        from optimize_eval.reports.metrics.rows import lines_of  # noqa: PLC0415  most runs have no task in YAML
+
+        records = map(output.fitted, run.some.records(run.stored))
+        if lines := [*lines_of(records, output.width())]:
+            output.emit("\n".join(lines))
 
 
 def of_bench(bench: BenchReport) -> None:

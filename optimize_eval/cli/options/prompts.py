@@ -11,7 +11,12 @@ from optimize_eval.cli.options.sweep_file import candidates_named, is_flag, swee
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.options.compared import ComparisonOptions
-from optimize_eval.options.prompts import PromptingOptions, check_prompting
+from optimize_eval.options.prompts import (
+    CalledModelOptions,
+    ModelOptions,
+    PromptingOptions,
+    check_prompting,
+)
 from optimize_eval.session.replying.prompting import Prompting, load_prompting
 
 Named = tuple[tuple[CandidatePath, ...], tuple[str, ...], Prompting | None]
@@ -64,11 +69,15 @@ def improved_of(
     api_base: str | None,
     task_model: str | None,
     is_candidate: bool,
+    has_tasks: bool,
 ) -> Prompting | None:
-    """Give the prompts that a search improves; a candidate that is named wins over a sweep file's prompts."""
+    """Give the prompts that a search improves; a candidate that is named wins over a sweep file's prompts.
+
+    Tasks in YAML call a model, too; --task-model is another name of it.
+    """
     prompts = prompted.prompts if is_flag(context, "prompts") or not is_candidate else ()
-    models = _models(context, prompted, has_prompts=bool(prompts))
-    if models and not prompts:
+    models = _models(context, prompted, has_prompts=bool(prompts) or has_tasks)
+    if models and not prompts and not has_tasks:
         raise UsageError("--model replies to a prompt, and none is named", hint=_MODELS_OF_A_SEARCH)
     task_models = [task_model] if task_model else []
     check_prompting(
@@ -78,11 +87,34 @@ def improved_of(
         task_models=task_models,
         system=prompted.system,
         extract=prompted.extract,
+        has_tasks=has_tasks,
     )
-    return _loaded(context, prompts, models, prompted, how, api_base)
+    called = models or (task_models if has_tasks else ())
+    return _loaded(context, prompts, called, prompted, how, api_base)
 
 
-def _models(context: typer.Context, prompted: PromptingOptions, *, has_prompts: bool) -> Sequence[str]:
+def called_of(
+    context: typer.Context,
+    named: CalledModelOptions,
+    how: EvaluatorSpec,
+    *,
+    api_base: str | None,
+    task_models: Sequence[str],
+    has_tasks: bool,
+) -> Prompting | None:
+    """Give the models that tasks in YAML call, to a command that takes no prompts."""
+    if not has_tasks:
+        if is_flag(context, "models"):
+            raise UsageError(
+                "--model replies to tasks in YAML, and none is named", hint="name one: -e task:task.yaml"
+            )
+        return None
+    models = _models(context, named, has_prompts=True)
+    check_prompting(prompts=(), models=models, others=(), task_models=task_models, has_tasks=True)
+    return _loaded(context, (), models or task_models, PromptingOptions(**vars(named)), how, api_base)
+
+
+def _models(context: typer.Context, prompted: ModelOptions, *, has_prompts: bool) -> Sequence[str]:
     """Give the models that are named, else all tables [[model]] that no evaluator judges by."""
     sweep = sweep_of(context)
     if prompted.models and (has_prompts or is_flag(context, "models")):

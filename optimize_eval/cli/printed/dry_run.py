@@ -1,9 +1,10 @@
-"""`optimize-eval run --dry-run`: what would be called, how long it might take, and what it could show."""
+"""`--dry-run` of runs and benches: what would be called, how long it might take, and what it could show."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
+from optimize_eval.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
 from optimize_eval.findings import forecast as forecasts
@@ -35,7 +36,7 @@ def show(plan: Plan, run: StoredRun, *, slots: int, like: str | None, as_json: b
 
 def read_like(run: str, planned: Layout) -> Like:
     """Read how scores varied in the run that --like names; raises UsageError where it does not say."""
-    from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  only for --like
+    from optimize_eval.findings.summary.stored import summarise_stored  # noqa: PLC0415  only for --like
 
     stored = open_stored(run)
     found = like_of(summarise_stored(stored), stored.layout, planned, run)
@@ -84,7 +85,7 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
     lines = [
         f" run         {told['run']}",
         f" evaluators  {', '.join(f'{one.name}: {one.text}' for one in plan.identities)}",
-        f" candidates  {', '.join(told['candidates'])} (baseline {told['baseline']})",
+        *([f" candidates  {', '.join(told['candidates'])} (baseline {told['baseline']})"] * _compares(plan)),
         *(
             [f" models      {', '.join(f'{one.name}: {one.text}' for one in plan.models)}"]
             * bool(plan.models)
@@ -97,12 +98,18 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
     if told["reuse"]:
         lines += wrapped(" reuse       ", told["reuse"], output.width())
     if plan.models:
-        replies = told["calls"] // len(plan.identities)
+        of_one = plan.layout.repeats * sum(told["splits"].values())
+        replies = of_one * len(plan.models) * len(plan.candidates)
         lines += wrapped(
             " replies     ", f"{replies:,}: each is made once, for all evaluators", output.width()
         )
     last = "" if like else "; `optimize-eval preflight` measures how long a call takes"
     return [*lines, f" Nothing was called{last}."]
+
+
+def _compares(plan: Plan) -> bool:
+    """Return True if candidates were named: a task alone has one that stands for all it sends."""
+    return plan.candidates[0] not in {THE_TASK, THE_PROMPT}
 
 
 def _time(told: dict[str, Any], like: Like | None) -> str:

@@ -12,7 +12,7 @@ from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.search.optimizing import SearchTask
 from optimize_eval.search.result.final import final_calls
-from optimize_eval.search.scores.live import scored_in
+from optimize_eval.search.scores.recorded import scored_in
 from optimize_eval.statistics.families import fewest_units
 from optimize_eval.statistics.power import detectable
 from optimize_eval.store.folder import EVALUATIONS
@@ -91,7 +91,7 @@ def _waits(task: SearchTask, rounds: int) -> int:
 
 def _cost(like: str, calls: int) -> float | None:
     """Say what so many calls cost where each costs what it did in an earlier run, or in its search."""
-    from optimize_eval.findings.summary.document import summarise_stored  # noqa: PLC0415  only for --like
+    from optimize_eval.findings.summary.stored import summarise_stored  # noqa: PLC0415  only for --like
 
     stored = open_stored(like)
     each = _cost_in_search(stored.folder)

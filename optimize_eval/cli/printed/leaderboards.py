@@ -1,6 +1,6 @@
 """Leaderboards as commands print them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -9,9 +9,9 @@ from optimize_eval.cli import output
 from optimize_eval.findings import documents
 from optimize_eval.findings.board.shapes import SCHEMA, Board
 from optimize_eval.findings.shapes.summary import Summary
-from optimize_eval.reports.metrics import terminal as metrics
+from optimize_eval.reports.metrics import terminal as metrics_report
 from optimize_eval.reports.terminal import leaderboard
-from optimize_eval.reports.terminal.summary import head
+from optimize_eval.reports.terminal.summary import failures_of, head
 
 
 def tell(
@@ -42,9 +42,12 @@ def tell(
 
 
 def metrics_in(summary: Summary | None) -> dict[str, Any]:
-    """Give what JSON has of the metrics of tasks; most benches have none."""
-    entries = summary.metrics if summary else ()
-    return {"metrics": [documents.to_dict(one) for one in entries]} if entries else {}
+    """Give what JSON has of the metrics of tasks, and of failures by stage; most benches have none."""
+    if summary is None or not summary.metrics:
+        return {}
+    metrics = [documents.to_dict(one) for one in summary.metrics]
+    failures = [documents.to_dict(one) for one in summary.failures]
+    return {"metrics": metrics, **({"failures": failures} if failures else {})}
 
 
 def emit(boards: Mapping[str, Board], note: str | None = None, summary: Summary | None = None) -> None:
@@ -55,13 +58,15 @@ def emit(boards: Mapping[str, Board], note: str | None = None, summary: Summary 
         if name:
             output.emit(f"\n by {name}")
         output.emit(leaderboard.render(output.fitted(board), width=output.width()))
-    shown = (
-        metrics.lines_of(output.fitted(summary), output.width(), output.paint(), is_bench=True)
-        if summary
-        else ()
-    )
-    if lines := [*shown]:
+    if lines := [*_of_tasks(output.fitted(summary))]:
         output.emit("\n".join(["", *lines]))
+
+
+def _of_tasks(summary: Summary | None) -> Iterator[str]:
+    """Lay out what boards do not say of tasks in YAML: metrics, and what failed at which stage."""
+    if summary and summary.metrics:
+        yield from metrics_report.lines_of(summary, output.width(), output.paint(), is_bench=True)
+        yield from failures_of(summary, output.width(), output.paint())
 
 
 def to_dict(boards: Mapping[str, Board]) -> dict[str, Any]:

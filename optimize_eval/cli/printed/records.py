@@ -8,8 +8,9 @@ import typer
 
 from optimize_eval.cli import output
 from optimize_eval.errors import UsageError
+from optimize_eval.findings.metrics import left_out
 from optimize_eval.reports import rows
-from optimize_eval.store.records import RunRecord
+from optimize_eval.store.records import LeftOut, RunRecord
 from optimize_eval.store.stored import StoredRun
 
 Wide = Annotated[bool, typer.Option("--wide", help="csv, jsonl: one row for each example.")]
@@ -44,10 +45,20 @@ def record_layout(wide: bool, fields: str | None, *, is_possible: bool) -> Recor
     return RecordLayout(is_wide=wide, fields=named)
 
 
-def emit(stored: StoredRun, records: Chosen, laid_out: RecordLayout, *, is_jsonl: bool) -> None:
-    """Write a row for each, as they are read; no number is made of them."""
+def emit(
+    stored: StoredRun,
+    records: Chosen,
+    laid_out: RecordLayout,
+    *,
+    is_jsonl: bool,
+    whole: StoredRun | None = None,
+) -> None:
+    """Write a row for each, as they are read; no number is made of them.
+
+    `whole` is the run of which `stored` is a part: rules of tasks are about all its rows.
+    """
     if laid_out.is_wide:
-        _emit_wide(stored, laid_out.fields, is_jsonl=is_jsonl)
+        _emit_wide(stored, laid_out.fields, left_out(whole or stored), is_jsonl=is_jsonl)
         return
     if is_jsonl:
         output.emit_pieces(rows.jsonl_pieces(records))
@@ -62,11 +73,11 @@ def emit(stored: StoredRun, records: Chosen, laid_out: RecordLayout, *, is_jsonl
     output.emit_pieces(rows.csv_pieces(records, columns, ci=output.under_ci()))
 
 
-def _emit_wide(stored: StoredRun, fields: tuple[str, ...], *, is_jsonl: bool) -> None:
+def _emit_wide(stored: StoredRun, fields: tuple[str, ...], left: LeftOut, *, is_jsonl: bool) -> None:
     from optimize_eval.reports import wide  # noqa: PLC0415  the page's source is of no use to other reports
     from optimize_eval.reports.page.source import source_of  # noqa: PLC0415  see above
 
-    found = wide.rows_of(source_of(stored, summary={}), stored.layout, fields)
+    found = wide.rows_of(source_of(stored, summary={}), stored.layout, fields, left)
     if is_jsonl:
         output.emit_pieces(wide.jsonl_pieces(found))
         return

@@ -32,7 +32,8 @@ def find_examples(
         return None
     if is_bench(run.manifest):
         raise UsageError(
-            "the report of a bench is about all its tasks", hint="choose tasks before: bench --filter, --id"
+            "the report of a bench is about all its tasks",
+            hint="choose tasks before: bench --filter, --id; bench --show ID tells of one of them",
         )
     if beside := [option for option, value in forbidden.items() if value]:
         raise UsageError(f"{beside[0]} is about all examples", hint="omit it, or --filter and --id")

@@ -10,7 +10,7 @@ from optimize_eval.cli.formats.reported import BenchReport, RunReport
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.cells import name_of
 from optimize_eval.findings.shapes.summary import FailureGroup
-from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.reports import annotations, markdown
 from optimize_eval.reports.board import markdown as board_markdown
 
@@ -42,7 +42,7 @@ def write_board(bench: BenchReport) -> None:
     if not bench.boards:
         write(bench.as_run())
         return
-    _append(board_markdown.render(bench.boards, bench.gates, bench.name, bench.note))
+    _append(board_markdown.render(bench.boards, bench.gates, bench.name, bench.note, bench.summary))
     layout = bench.stored.layout
 
     def model(failures: FailureGroup) -> str:

@@ -19,10 +19,11 @@ def differences(a: Board, b: Board) -> list[str]:
     if not common:
         return ["they have no task in common"]
     reasons = [
-        f"task {name} {words}: {_short(value_of(before[name]))} in A, {_short(value_of(after[name]))} in B"
-        for value_of, words in ((_metric, "has another metric"), (_digest, "is of another file"))
+        f"task {name} {words}: {_short(in_a)} in A, {_short(in_b)} in B"
+        for values_of, words in _CHECKS
         for name in common
-        if value_of(before[name]) != value_of(after[name])
+        for in_a, in_b in [values_of(before[name], after[name])]
+        if in_a != in_b
     ]
     more = len(reasons) - _MOST_LISTED
     return [*reasons[:_MOST_LISTED], *([f"and {more:,} more"] if more > 0 else [])]
@@ -35,13 +36,35 @@ def by_name(tasks: Sequence[TaskScores]) -> dict[str, TaskScores]:
     return dict(zip(distinct(named), tasks, strict=True))
 
 
-def _metric(task: TaskScores) -> str | None:
-    """Name the metric as exactly as the board does: boards of other tools have no ids."""
-    return task.metric_id or task.metric
+def are_of_one_file(a: TaskScores, b: TaskScores) -> bool:
+    """Return True if tasks are known to have the same examples at the same lines."""
+    files = _measured(a, b) if _are_in_yaml(a, b) else _files(a, b)
+    return files[0] is not None and files[0] == files[1]
 
 
-def _digest(task: TaskScores) -> str | None:
-    return task.sha256
+def _metrics(*tasks: TaskScores) -> list[str | None]:
+    """Name the metrics as exactly as boards do: those of other tools have no ids."""
+    return [task.metric_id or task.metric for task in tasks]
+
+
+def _files(*tasks: TaskScores) -> list[str | None]:
+    return [None if _are_in_yaml(*tasks) else task.sha256 for task in tasks]
+
+
+def _measured(*tasks: TaskScores) -> list[str | None]:
+    return [task.measures if _are_in_yaml(*tasks) else None for task in tasks]
+
+
+def _are_in_yaml(*tasks: TaskScores) -> bool:
+    """Return True if boards know what is measured; a file of YAML also says what is made of scores."""
+    return all(task.measures for task in tasks)
+
+
+_CHECKS = (
+    (_metrics, "has another metric"),
+    (_files, "is of another file"),
+    (_measured, "has other samples, or is asked or scored in another way"),
+)
 
 
 def _short(value: str | None) -> str:

@@ -6,8 +6,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from optimize_eval.errors import OptimizeEvalError
-from optimize_eval.findings.demands import GateOptions, metric_bounds
-from optimize_eval.findings.metrics import metrics_of
+from optimize_eval.findings.demands import GateOptions, task_bounds
 from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import LEADERBOARD, MANIFEST
 from optimize_eval.store.stored import StoredRun
@@ -15,7 +14,7 @@ from optimize_eval.store.stored import StoredRun
 if TYPE_CHECKING:
     from optimize_eval.findings.board.gates import BoardBound
     from optimize_eval.findings.board.shapes import Board, ModelScores
-    from optimize_eval.findings.metrics.gates import MetricBound
+    from optimize_eval.findings.metrics.gates import TaskBound
     from optimize_eval.findings.summary.gates import Gate
 
 _NONE: "Mapping[str, Board]" = MappingProxyType({})
@@ -26,7 +25,7 @@ class BoardDemands:
     """What a leaderboard has to reach."""
 
     bounds: "tuple[BoardBound, ...]" = ()
-    metrics: "tuple[MetricBound, ...]" = ()  # of tasks in YAML
+    of_tasks: "tuple[TaskBound, ...]" = ()  # in YAML
     before: "Board | None" = None
     against: str = ""
 
@@ -54,7 +53,7 @@ def read_demands(
     fail_under: Sequence[str] | None,
     against: str | None,
     metrics: Sequence[str] = (),
-    known: "Mapping[str, MetricBound]" = MappingProxyType({}),
+    known: "Mapping[str, TaskBound]" = MappingProxyType({}),
 ) -> BoardDemands:
     """Read the demands, which must fit a board, of which no more has to be known than its names.
 
@@ -71,17 +70,17 @@ def read_demands(
     tasks = [*by_name(expected.models[0].tasks)]
     bounds = tuple(parse_bound(text, models, tasks) for text in fail_under or () if text not in known)
     if against is None:
-        return BoardDemands(bounds=bounds, metrics=tuple(known.values()))
+        return BoardDemands(bounds=bounds, of_tasks=tuple(known.values()))
     before = load_with_examples(place_of(against))
     check_comparable(before, expected)
-    return BoardDemands(bounds=bounds, metrics=tuple(known.values()), before=before, against=against)
+    return BoardDemands(bounds=bounds, of_tasks=tuple(known.values()), before=before, against=against)
 
 
 def read_before_calls(
     expected: "Board",
     options: GateOptions,
     metrics: Sequence[str],
-    known: "Mapping[str, MetricBound]" = MappingProxyType({}),
+    known: "Mapping[str, TaskBound]" = MappingProxyType({}),
 ) -> BoardDemands:
     """Read the demands, and refuse those that cannot be decided."""
     wanted = read_demands(expected, options.fail_under, options.no_regression_against, metrics, known)
@@ -98,20 +97,22 @@ def judged(
     """Hold a bench against demands; one that has no board yet meets none of them."""
     if wanted == BoardDemands():
         return ()
-    if board is None:
+    if board is None and (stored.owed or wanted.bounds or wanted.before):
         return _incomplete(stored)
+    if board is None:
+        return tuple(_of_tasks(wanted, stored))
     from optimize_eval.findings.board.examples import with_examples  # noqa: PLC0415  see BoardDemands
 
     judged = wanted.judge(with_examples(board, stored) if wanted.before else board, others)
-    return (*judged, *_of_metrics(wanted, stored))
+    return (*judged, *_of_tasks(wanted, stored))
 
 
-def _of_metrics(wanted: BoardDemands, stored: StoredRun) -> "Iterator[Gate]":
-    if wanted.metrics:
-        from optimize_eval.findings.metrics.gates import metric_gates  # noqa: PLC0415  see BoardDemands
+def _of_tasks(wanted: BoardDemands, stored: StoredRun) -> "Iterator[Gate]":
+    if wanted.of_tasks:
+        from optimize_eval.findings.metrics.gates import task_gates  # noqa: PLC0415  see BoardDemands
+        from optimize_eval.findings.summary.stored import summarise_stored  # noqa: PLC0415
 
-        layout = stored.layout
-        yield from metric_gates(metrics_of(stored, layout), layout.deciding, wanted.metrics)
+        yield from task_gates(summarise_stored(stored), wanted.of_tasks)
 
 
 def judged_by_options(
@@ -122,10 +123,12 @@ def judged_by_options(
     against: str | None,
 ) -> "tuple[Gate, ...]":
     """Hold a bench on disk against the gates of a command."""
+    settings = stored.manifest.get("settings", {})
+    known = task_bounds(fail_under or (), settings, stored.layout, of_bench=True)
+    if board is None and not stored.owed and known.keys() == {*(fail_under or ())} and against is None:
+        return judged(BoardDemands(of_tasks=tuple(known.values())), stored, None)
     if board is None:
         return _incomplete(stored) if fail_under or against is not None else ()
-    settings = stored.manifest.get("settings", {})
-    known = metric_bounds(fail_under or (), settings, stored.layout)
     return judged(read_demands(board, fail_under, against, [*others], known), stored, board, others)
 
 
@@ -147,6 +150,8 @@ def _incomplete(stored: StoredRun) -> "tuple[Gate, ...]":
     from optimize_eval.findings.summary.gates import Gate  # noqa: PLC0415  see BoardDemands
 
     text = f"the bench is not complete: {stored.owed:,} of {stored.layout.size:,} calls are owed"
+    if not stored.owed:
+        text = "the bench has no board"
     return (Gate(name="complete", is_met=False, text=text),)
 
 

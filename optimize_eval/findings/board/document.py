@@ -14,6 +14,7 @@ from typing import Any
 from optimize_eval.findings.board.by_task import difference_over
 from optimize_eval.findings.board.cells import BenchedModel, model_names
 from optimize_eval.findings.board.models import ByExample, RankedModel, model_of
+from optimize_eval.findings.board.names import NONE_KNOWN, KnownTasks, known_tasks
 from optimize_eval.findings.board.outcomes import CountedTask, read_outcomes, tasks_of
 from optimize_eval.findings.board.shapes import SCHEMA, Board, ModelPair, ScoredFile
 from optimize_eval.findings.board.verdict import judge
@@ -23,6 +24,7 @@ from optimize_eval.findings.replies import doubts_of_models
 from optimize_eval.findings.shapes.summary import SpendingTotals
 from optimize_eval.findings.shaping import score_difference
 from optimize_eval.findings.summary.compare import MOST_FLIPPED_PAIRS, Comparison, corrected
+from optimize_eval.findings.summary.stored import doubts_about_code
 from optimize_eval.findings.wording import count
 from optimize_eval.statistics.families import ALPHA
 from optimize_eval.statistics.paired import PairedDifference
@@ -55,7 +57,8 @@ def board_of(
         for model in sorted(every, key=_rank)
     ]
     written = {model.name: model.text for model in models}
-    doubts = [*doubts_of_models(ranked, written), *_unlike_skips(every)]
+    code = doubts_about_code(run.manifest.get("settings", {}))
+    doubts = [*doubts_of_models(ranked, written), *_unlike_skips(every), *code]
     first, spent = every[0].scores, run.ledger.ledger.spending.to_dict()
     return Board(
         schema=SCHEMA,
@@ -82,17 +85,17 @@ def _models(
     *,
     with_examples: bool,
 ) -> Iterator[RankedModel]:
-    layout = run.layout
+    layout, known = run.layout, known_tasks(run.manifest, run.layout)
     with run.reader(counts_as(run)) as reader:
         for model in models:
             files = {
                 split: read_outcomes(reader, cell, layout, with_records=with_examples)
                 for split, cell in model.cells.items()
             }
-            yield model_of(model.name, tasks, files, metric, with_examples=with_examples)
+            yield model_of(model.name, tasks, files, metric, with_examples=with_examples, known=known)
 
 
-def expected_board(files: Sequence[TaskFile], layout: Layout) -> Board:
+def expected_board(files: Sequence[TaskFile], layout: Layout, known: KnownTasks = NONE_KNOWN) -> Board:
     """Make of a leaderboard what is known of it before anything is called: its models and its tasks."""
     tasks = [
         {
@@ -100,6 +103,7 @@ def expected_board(files: Sequence[TaskFile], layout: Layout) -> Board:
             "metric_id": task.items[0].metric,
             "path": task.file.path,
             "sha256": task.file.sha256,
+            "measures": known.digest_on(task.split, layout),
             "total": task.size,
         }
         for task in tasks_of(files, layout)

@@ -114,6 +114,7 @@ OF_A_TASK = {
     "score": _SCORE,
     "metric": _A_TEXT,
     "metric_id": _A_TEXT,
+    "measures": _A_TEXT,
     "per_example": _Kind(_or_null(_is_list_of_objects)),
     **_FILE,
     **_SPREAD,

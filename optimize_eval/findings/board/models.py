@@ -12,6 +12,7 @@ from itertools import accumulate
 
 from optimize_eval.errors import FailureKind
 from optimize_eval.findings.board.by_task import mean_over, on_tasks_like_these
+from optimize_eval.findings.board.names import NONE_KNOWN, KnownTasks
 from optimize_eval.findings.board.outcomes import CountedTask, FileOutcomes, example_of
 from optimize_eval.findings.board.shapes import (
     BoardExample,
@@ -47,9 +48,14 @@ def model_of(
     metric: str | None,
     *,
     with_examples: bool,
+    known: KnownTasks = NONE_KNOWN,
 ) -> RankedModel:
     entries = tuple(
-        _task(task, files[task.split], metric or task.items[0].metric, with_examples=with_examples)
+        _named(
+            _task(task, files[task.split], metric or task.items[0].metric, with_examples=with_examples),
+            files[task.split].scores.cell.evaluator,
+            known,
+        )
         for task in tasks
     )
     means, lows, highs = (
@@ -148,6 +154,19 @@ def _task(task: CountedTask, file: FileOutcomes, metric: str, *, with_examples: 
         passes=passes_of(file.measures.repeats(task.places), None),
         corpus_bleu=file.measures.corpus_bleu,
         per_example=tuple(_examples(task, file)) if with_examples else (),
+    )
+
+
+def _named(task: TaskScores, evaluator: str, known: KnownTasks) -> TaskScores:
+    """Put in what people call a task in YAML and its scorer, and what that measures."""
+    if task.task not in known.tasks:
+        return task
+    return replace(
+        task,
+        display_name=known.tasks[task.task],
+        scorer_name=known.scorers.get(evaluator, ""),
+        evaluator=evaluator,
+        measures=known.digests.get(evaluator, ""),
     )
 
 

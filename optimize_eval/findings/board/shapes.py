@@ -82,7 +82,21 @@ class TaskScores:
     errors: Mapping[str, int]
     passes: Annotated[tuple[PassRates, ...], IF_ANY] = ()
     corpus_bleu: Annotated[CorpusBleu | None, IF_ANY] = None
+    display_name: Annotated[str, IF_ANY] = ""  # of tasks in YAML: the task's, and below its scorer's
+    scorer_name: Annotated[str, IF_ANY] = ""
+    evaluator: Annotated[str, IF_ANY] = ""  # of the run, as gates name it: TASK.SCORER
+    measures: Annotated[str, IF_ANY] = ""  # a digest of the scorer, the solver and the samples
     per_example: Annotated[tuple[BoardExample, ...], IF_ANY] = ()
+
+    @property
+    def name(self) -> str:
+        """Give what people call the task."""
+        return self.display_name or self.task
+
+    @property
+    def metric_name(self) -> str:
+        """Give what people call who scored it."""
+        return self.scorer_name or self.metric_id or ""
 
 
 @frozen

@@ -4,7 +4,6 @@ Each p value is corrected within its family; which families there are is said in
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
@@ -19,6 +18,7 @@ from optimize_eval.findings.summary.compare import (
     corrected,
 )
 from optimize_eval.findings.summary.gap import Lost, lost_gain, state_of
+from optimize_eval.frozen import Remembers, frozen
 from optimize_eval.statistics.families import holm
 from optimize_eval.store.layout import Layout, Split
 
@@ -26,8 +26,8 @@ Key = tuple[CellFamily, str]  # a family of cells and a candidate
 GroupKey = tuple[CellFamily, str, str, str]  # and the path and label of a group
 
 
-@dataclass(frozen=True, kw_only=True)
-class Against:
+@frozen
+class Against(Remembers):
     """The comparisons, made when they are first looked at."""
 
     layout: Layout

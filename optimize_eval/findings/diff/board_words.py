@@ -37,7 +37,9 @@ def sentence(model: ModelDiff) -> str:
     counts = f"{moved:,} of {count(len(tasks), 'task')} moved"
     counts += f", {count(changed, 'prediction')} changed" if changed is not None else ""
     if d.diff is None:
-        return f"{name}: {counts}; there is no overall score on one of the boards"
+        is_lacking = model.overall.a is None or model.overall.b is None
+        why = "there is no overall score on one of the boards"
+        return f"{name}: {counts}; {why if is_lacking else 'no example has a score on both boards'}"
     if not moved and not d.diff:
         return f"{name} scores the same on both boards: {counts}"
     by = signed(d.diff)

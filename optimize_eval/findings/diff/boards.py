@@ -142,6 +142,7 @@ def _task(task: TaskPair, comparison: Comparison) -> TaskDiff:
     before, after, is_paired = task.before, task.after, bool(task.examples)
     return TaskDiff(
         task=task.name,
+        display_name=after.display_name,
         metric_id=after.metric_id,
         a=before.score,
         b=after.score,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optimize_eval.findings.board.comparable import by_name
+from optimize_eval.findings.board.comparable import are_of_one_file, by_name
 from optimize_eval.findings.board.shapes import BoardExample, ModelScores, TaskScores
 from optimize_eval.frozen import frozen
 
@@ -53,7 +53,7 @@ def common_tasks(before: ModelScores, after: ModelScores) -> list[TaskPair]:
 
 def _pairs(before: TaskScores, after: TaskScores) -> Iterator[ExamplePair]:
     """Match examples of one file by their lines, others by their ids, the k-th of a kind with the k-th."""
-    is_one_file = before.sha256 is not None and before.sha256 == after.sha256
+    is_one_file = are_of_one_file(before, after)
     has_lines = all(example.line is not None for example in (*before.per_example, *after.per_example))
     by_line = is_one_file and has_lines
     unmatched: dict[Any, list[BoardExample]] = {}

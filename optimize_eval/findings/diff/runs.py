@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from optimize_eval.findings.claims.duplicates import joined
 from optimize_eval.findings.diff.cells import ComparedCells, OpenRun, compare_cells
+from optimize_eval.findings.diff.metrics import Names, metrics_between
 from optimize_eval.findings.diff.regressions import REGRESSIONS
 from optimize_eval.findings.diff.shapes import RUNS_SCHEMA, LowerDifference, RowDiff, RunDiff, RunOfDiff
 from optimize_eval.findings.diff.verdict import judge
@@ -45,7 +46,13 @@ def compare_runs(a: StoredRun, b: StoredRun, *, force: bool) -> RunDiff:
         only_in_a=paired.only_in_a,
         only_in_b=paired.only_in_b,
         caveats=(*paired.caveats, *_same_texts(a, b, paired, rows)),
+        metrics=metrics_between(a, b, _names(paired)),
     )
+
+
+def _names(paired: Paired) -> Names:
+    candidates = {after: before for before, after in paired.candidates}
+    return Names(candidates=candidates, models={model: model for model in paired.task_models})
 
 
 def _with_copies_joined(paired: Paired, b: StoredRun) -> Paired:

@@ -3,6 +3,7 @@
 from typing import Annotated, Any, Generic, TypeVar
 
 from optimize_eval.findings import documents
+from optimize_eval.findings.diff.measured import ScorerMetricsDiff
 from optimize_eval.findings.diff.regressions import Evidence, Standing, standing
 from optimize_eval.findings.documents import FLAT, IF_ANY
 from optimize_eval.findings.shapes.conclusion import Conclusion
@@ -122,6 +123,7 @@ class RunDiff:
     only_in_a: OnlyIn
     only_in_b: OnlyIn
     caveats: tuple[str, ...]
+    metrics: Annotated[tuple[ScorerMetricsDiff, ...], IF_ANY] = ()  # of tasks in YAML
 
     def to_dict(self) -> dict[str, Any]:
         return documents.to_dict(self)
@@ -155,6 +157,7 @@ class TaskDiff:
     """One task of both boards; what needs its examples is None without them."""
 
     task: str
+    display_name: Annotated[str, IF_ANY] = ""  # of a task in YAML
     metric_id: str | None
     a: float | None
     b: float | None
@@ -162,6 +165,11 @@ class TaskDiff:
     predictions_changed: int | None
     newly_failing: int | None
     fixed: int | None
+
+    @property
+    def name(self) -> str:
+        """Give what people call the task, and the key that gates take, where that is another."""
+        return f"{self.display_name} ({self.task})" if self.display_name else self.task
 
     @property
     def has_moved(self) -> bool:
@@ -243,6 +251,7 @@ class BoardDiff:
     models: tuple[ModelDiff, ...]
     only_in_a: OnlyOnBoard
     only_in_b: OnlyOnBoard
+    metrics: Annotated[tuple[ScorerMetricsDiff, ...], IF_ANY] = ()  # of tasks in YAML, of benches' folders
 
     def to_dict(self) -> dict[str, Any]:
         return documents.to_dict(self)

@@ -57,7 +57,7 @@ def _check(rows: Sequence[Row], names: Sequence[str]) -> None:
 
 def _number(value: Any, name: str) -> float:
     if not isinstance(value, bool | int | float) or not math.isfinite(value):
-        raise MetricFault(f"the field {name!r} holds {_shown(value)}, which is no number")
+        raise MetricFault(f"the field {name!r} holds {_shown(value)}, not a number")
     return float(value)
 
 

@@ -1,22 +1,24 @@
 """Rows that rules leave out, as means, comparisons and boards see them: skipped, and why."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from optimize_eval.findings.metrics.rows import excluded_in, rows_in
+from optimize_eval.store.records import LeftOut, Unit, unit_of
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import CountsAs, JournalRecord
 from optimize_eval.tasks.definitions.score.kept import tasks_in
 
-Unit = tuple[Any, ...]  # evaluator, candidate, task model, split, line, repeat
-Left = Mapping[Unit, Sequence[str]]
-
 
 def with_excluded_skipped(run: StoredRun) -> CountsAs | None:
     """Make what turns the records of rows that are left out; None where none are."""
-    left = dict(_left_out(run))
+    left = units_left_out(run)
     return partial(_counted, left) if left else None
+
+
+def units_left_out(run: StoredRun) -> LeftOut:
+    """Find the units that rules leave out, each with these rules."""
+    return dict(_left_out(run))
 
 
 def _left_out(run: StoredRun) -> Iterator[tuple[Unit, Sequence[str]]]:
@@ -32,16 +34,8 @@ def _left_out(run: StoredRun) -> Iterator[tuple[Unit, Sequence[str]]]:
                         yield (*cell[:4], *place), rules
 
 
-def _counted(left: Left, record: JournalRecord) -> JournalRecord:
-    unit = (
-        record["evaluator"],
-        record["candidate"],
-        record.get("task_model"),
-        record["split"],
-        record.get("line"),
-        record["repeat"],
-    )
-    rules = left.get(unit) if record["outcome"] == "scored" else None
+def _counted(left: LeftOut, record: JournalRecord) -> JournalRecord:
+    rules = left.get(unit_of(record)) if record["outcome"] == "scored" else None
     if rules is None:
         return record
     return {**record, "outcome": "skipped", "message": f"left out by {', '.join(rules)}"}

@@ -1,4 +1,4 @@
-"""Gates on metrics of tasks: the lowest value that one may have, for each candidate and model.
+"""Gates on metrics of tasks, and on scorers of benches: the lowest value, for each candidate and model.
 
 A value that leaves failed rows out shows nothing about these, so it meets no gate.
 """
@@ -7,9 +7,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from optimize_eval.candidates import THE_PROMPT
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.metrics.shape import ScorerMetrics
-from optimize_eval.findings.summary.gates import Gate
+from optimize_eval.findings.shapes.row import Row
+from optimize_eval.findings.shapes.summary import Summary
+from optimize_eval.findings.summary.gates import Gate, bound_gate
 from optimize_eval.findings.wording import count, number
 from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Layout
@@ -26,42 +29,79 @@ class MetricBound:
     evaluator: str
     metric: str
     candidate: str | None
+    model: str | None
     least: float
 
 
-def metric_bound(text: str, settings: Mapping[str, Any], layout: Layout) -> MetricBound | None:
-    """Read EVALUATOR.METRIC[@CANDIDATE]=LEAST; None where this is of an evaluator, or of none."""
+@frozen
+class ScorerBound:
+    """The lowest mean that a bench's scorer may have, with a model or with each."""
+
+    evaluator: str
+    model: str | None
+    least: float
+
+
+TaskBound = MetricBound | ScorerBound
+
+
+def task_bound(
+    text: str, settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
+) -> TaskBound | None:
+    """Read EVALUATOR.METRIC[@CANDIDATE][@MODEL]=LEAST, of a bench also EVALUATOR[@MODEL]; else None."""
     name, _, said = text.rpartition("=")
     scorers = {one.evaluator: one for task in tasks_in(settings) for one in task.scorers}
-    if name in layout.evaluators or not scorers or not _is_number(said):
+    if not scorers or not _is_number(said):
         return None
+    whole, model = _apart(name, [*filter(None, layout.task_models)])
+    if whole in layout.evaluators:
+        return ScorerBound(evaluator=whole, model=model, least=float(said)) if of_bench else None
     for evaluator in sorted(scorers, key=len, reverse=True):
         if name.startswith(f"{evaluator}."):
-            metric, candidate = _apart(name[len(evaluator) + 1 :], layout.candidates)
+            rest, model = _apart(name[len(evaluator) + 1 :], [*filter(None, layout.task_models)])
+            metric, candidate = _apart(rest, layout.candidates)
             _check(scorers[evaluator], metric)
-            return MetricBound(evaluator=evaluator, metric=metric, candidate=candidate, least=float(said))
+            return MetricBound(
+                evaluator=evaluator, metric=metric, candidate=candidate, model=model, least=float(said)
+            )
     return None
 
 
-def bounds_in(texts: Sequence[str], settings: Mapping[str, Any], layout: Layout) -> dict[str, MetricBound]:
-    """Find the bounds that are of metrics, by their texts."""
-    found = {text: metric_bound(text, settings, layout) for text in texts}
+def bounds_in(
+    texts: Sequence[str], settings: Mapping[str, Any], layout: Layout, *, of_bench: bool = False
+) -> dict[str, TaskBound]:
+    """Find the bounds that are of metrics and scorers, by their texts."""
+    found = {text: task_bound(text, settings, layout, of_bench=of_bench) for text in texts}
     return {text: bound for text, bound in found.items() if bound}
 
 
-def metric_gates(
-    metrics: Sequence[ScorerMetrics], decided_on: str, bounds: Sequence[MetricBound]
-) -> Iterator[Gate]:
-    """Hold metrics against bounds, on the split that decides; of a scorer that is for others, on these."""
+def task_gates(summary: Summary, bounds: Sequence[TaskBound]) -> Iterator[Gate]:
+    """Hold metrics and scorers against bounds."""
     for bound in bounds:
-        rows = [one for one in metrics if _concerns(bound, one)]
-        rows = [one for one in rows if one.split == decided_on] or rows
-        if not rows:
-            where = f"{bound.evaluator}.{bound.metric}, {decided_on}"
-            yield _gate(where, None, "its value cannot be known", bound.least)
-        for one in rows:
-            value, what = _value(one, bound.metric)
-            yield _gate(_where(one, bound.metric), value, what, bound.least)
+        if isinstance(bound, ScorerBound):
+            yield from _of_scorer(summary.rows, bound)
+        else:
+            yield from _of_metric(summary.metrics, summary.decided_on, bound)
+
+
+def _of_scorer(rows: Sequence[Row], bound: ScorerBound) -> Iterator[Gate]:
+    for row in rows:
+        if row.evaluator == bound.evaluator and bound.model in {None, row.task_model}:
+            of = row.task_model or row.candidate
+            for split, told in row.splits.items():
+                yield bound_gate(f"{row.evaluator} on {of}, {split}", told, bound.least)
+
+
+def _of_metric(metrics: Sequence[ScorerMetrics], decided_on: str, bound: MetricBound) -> Iterator[Gate]:
+    """Hold a metric against its bound on the split that decides; of a scorer that is for others, on these."""
+    rows = [one for one in metrics if _concerns(bound, one)]
+    rows = [one for one in rows if one.split == decided_on] or rows
+    if not rows:
+        where = f"{bound.evaluator}.{bound.metric}, {decided_on}"
+        yield _gate(where, None, "its value cannot be known", bound.least)
+    for one in rows:
+        value, what = _value(one, bound.metric)
+        yield _gate(_where(one, bound.metric), value, what, bound.least)
 
 
 def _gate(where: str, value: float | None, what: str, least: float) -> Gate:
@@ -97,19 +137,21 @@ def _precisely(value: float) -> str:
 
 
 def _where(one: ScorerMetrics, metric: str) -> str:
+    if one.task_model and one.candidate == THE_PROMPT.name:  # of a bench, whose models are compared
+        return f"{one.evaluator}.{metric} on {one.task_model}, {one.split}"
     model = f" with {one.task_model}" if one.task_model else ""
     return f"{one.evaluator}.{metric} on {one.candidate}{model}, {one.split}"
 
 
 def _concerns(bound: MetricBound, one: ScorerMetrics) -> bool:
-    return one.evaluator == bound.evaluator and bound.candidate in {None, one.candidate}
+    is_of = bound.candidate in {None, one.candidate} and bound.model in {None, one.task_model}
+    return is_of and one.evaluator == bound.evaluator
 
 
-def _apart(name: str, candidates: Sequence[str]) -> tuple[str, str | None]:
-    """Take the candidate off that may stand behind a metric's name."""
-    ends = (one for one in candidates if name.endswith(f"@{one}"))
-    candidate = next(ends, None)
-    return (name, None) if candidate is None else (name.removesuffix(f"@{candidate}"), candidate)
+def _apart(name: str, known: Sequence[str]) -> tuple[str, str | None]:
+    """Take the candidate or model off that may stand behind a metric's name."""
+    end = next((one for one in known if name.endswith(f"@{one}")), None)
+    return (name, None) if end is None else (name.removesuffix(f"@{end}"), end)
 
 
 def _check(scorer: KeptScorer, metric: str) -> None:

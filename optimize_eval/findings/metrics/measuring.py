@@ -29,17 +29,23 @@ def tabulate(
     metrics: Sequence[Metric] | None,
     samples: Sequence[Sampled],
     of_code: OfCode = lambda _metric: None,
+    *,
+    is_evidence: bool = False,
 ) -> MetricsTable:
-    """Compute a scorer's metrics of the samples that it scored and no rule excludes, and count the others."""
+    """Compute a scorer's metrics of the samples that it scored and no rule excludes, and count the others.
+
+    The fields of a system task are metrics already, and keep their names.
+    """
     scored = [sample for sample in samples if sample.fields is not None]
     rows = [sample.fields for sample in scored if sample.fields is not None and not sample.excluded_by]
+    chosen = by_their_names(rows) if is_evidence else metrics
     return MetricsTable(
         n_total=len(samples),
         n_scored=len(rows),
         n_excluded=len(scored) - len(rows),
         n_failed=len(samples) - len(scored),
         excluded_by=Counter(rule for sample in scored for rule in sample.excluded_by),
-        metrics=tuple(measure(metrics, rows, of_code)),
+        metrics=tuple(measure(chosen, rows, of_code)),
     )
 
 
@@ -66,6 +72,11 @@ def usual(rows: Sequence[Row]) -> list[Metric]:
         if is_numeric(rows, name)
     ]
     return means or [Frequency(field=name) for name in names if name == _LABEL]
+
+
+def by_their_names(rows: Sequence[Row]) -> list[Metric]:
+    """Give a metric for each field, of the field's own name; of several repeats it is their mean."""
+    return [Number(type="mean", field=name, name=name) for name in names_in(rows)]
 
 
 def _measured(metric: Metric, rows: Sequence[Row], of_code: OfCode) -> Measured:

@@ -36,7 +36,7 @@ def _all(run: StoredRun, layout: Layout, tasks: Sequence[KeptTask]) -> Iterator[
         for task in tasks:
             for rows in rows_in(run, layout, task, reader):
                 excluded = excluded_in(computed, rows)
-                present = (scorer for scorer in task.scorers if scorer.key in rows.cells)
+                present = (scorer for scorer in task.scorers if scorer.evaluator in rows.cells)
                 yield from (_metrics(rows, scorer, excluded, of_code) for scorer in present)
 
 
@@ -60,11 +60,12 @@ def code_values(computed: Sequence[Recorded]) -> dict[CodeKey, Values | str]:
 def _metrics(
     rows: TaskRows, scorer: KeptScorer, excluded: Excluded | None, of_code: Mapping[CodeKey, Values | str]
 ) -> ScorerMetrics:
-    task, where = rows.task, rows.cells[scorer.key]
+    task, where = rows.task, rows.cells[scorer.evaluator]
     samples = sampled(rows, scorer, excluded or Excluded())
     digest = digest_of(counted(samples)) if _has_code(scorer) else ""
     chosen = () if excluded is None else scorer.metrics
-    table = tabulate(chosen, [one for one, _ in samples], partial(_found, of_code, digest))
+    found = partial(_found, of_code, digest)
+    table = tabulate(chosen, [one for one, _ in samples], found, is_evidence=scorer.is_evidence)
     return ScorerMetrics(
         evaluator=where.evaluator,
         task=task.key,

@@ -26,17 +26,22 @@ _NONE: Mapping[str, Any] = {}
 
 @frozen
 class TaskRow:
-    """A sample, and the newest records of a task's scorers by their keys, of those that were called."""
+    """A sample, and the newest records of a task's scorers, of those that were called, by evaluators."""
 
     line: int | None
     repeat: int
     place: int  # in a cell
     records: Mapping[str, JournalRecord]
+    keys: Mapping[str, str]  # of scorers, by evaluators: one that was changed since has the same
 
     @property
     def scores(self) -> dict[str, Any]:
         """Give the fields of all scorers that scored it."""
-        return {key: _said(one)["scores"] for key, one in self.records.items() if one["outcome"] == "scored"}
+        return {
+            self.keys[name]: _said(one)["scores"]
+            for name, one in self.records.items()
+            if one["outcome"] == "scored"
+        }
 
 
 @frozen
@@ -44,7 +49,7 @@ class TaskRows:
     """The rows of a task for one candidate and model, on one split."""
 
     task: KeptTask
-    cells: Mapping[str, Cell]  # of its scorers
+    cells: Mapping[str, Cell]  # of its scorers, by evaluators
     rows: Sequence[TaskRow]
     digest: str
 
@@ -72,10 +77,10 @@ def rows_in(run: StoredRun, layout: Layout, task: KeptTask, reader: Reader) -> I
     for cell in layout.cells:
         if cell.evaluator in names:
             where = cell.candidate, cell.task_model, cell.split
-            places.setdefault(where, {})[names[cell.evaluator]] = cell
+            places.setdefault(where, {})[cell.evaluator] = cell
     for where, cells in places.items():
-        rows = _rows(layout, cells, reader)
-        about = [*where, [(key, programs.get(cell.evaluator)) for key, cell in cells.items()]]
+        rows = _rows(layout, cells, reader, names)
+        about = [*where, [(names[name], programs.get(name)) for name in cells]]
         samples = layout.split(where[2]).sha256
         yield TaskRows(task=task, cells=cells, rows=rows, digest=_digest(about, samples, rows))
 
@@ -84,7 +89,7 @@ def sampled(rows: TaskRows, scorer: KeptScorer, excluded: Excluded) -> list[tupl
     """Give what a scorer has of each sample, and its side info; what it skipped is no sample of it."""
     found = []
     for row in rows.rows:
-        record = row.records.get(scorer.key)
+        record = row.records.get(scorer.evaluator)
         if record is None or record["outcome"] == "skipped":
             continue
         said = _said(record) if record["outcome"] == "scored" else None
@@ -116,14 +121,22 @@ def _excluded(record: Recorded) -> Excluded:
     return Excluded(rules=by, faults=tuple(faults))
 
 
-def _rows(layout: Layout, cells: Mapping[str, Cell], reader: Reader) -> list[TaskRow]:
+def _rows(
+    layout: Layout, cells: Mapping[str, Cell], reader: Reader, keys: Mapping[str, str]
+) -> list[TaskRow]:
     found: dict[int, dict[str, JournalRecord]] = {}
-    for key, cell in cells.items():
+    for name, cell in cells.items():
         for place, record in reader.records(cell):
-            found.setdefault(place, {})[key] = record
+            found.setdefault(place, {})[name] = record
     lines, repeats = layout.split(next(iter(cells.values())).split).lines, layout.repeats
     return [
-        TaskRow(line=lines[place // repeats], repeat=place % repeats + 1, place=place, records=found[place])
+        TaskRow(
+            line=lines[place // repeats],
+            repeat=place % repeats + 1,
+            place=place,
+            records=found[place],
+            keys=keys,
+        )
         for place in sorted(found)
     ]
 
@@ -139,7 +152,8 @@ def _digest(about: Sequence[Any], samples: Sequence[str], rows: Sequence[TaskRow
     digest = sha256(_json([about, samples]))
     for row in rows:
         told = {
-            key: [one["outcome"], one.get("output"), one.get("side_info")] for key, one in row.records.items()
+            row.keys[name]: [one["outcome"], one.get("output"), one.get("side_info")]
+            for name, one in row.records.items()
         }
         digest.update(_json([row.line, row.repeat, told]))
     return digest.hexdigest()

@@ -9,15 +9,19 @@ Record = dict[str, Any]
 Records = dict[tuple[Any, ...], Record]  # by evaluator, task model, split, candidate, line and repeat
 
 
-def skip_excluded(records: Records, manifest: Record, notes: list[Record]) -> None:
-    """Turn the records of rows that are left out."""
+def skip_excluded(records: Records, manifest: Record, notes: list[Record]) -> bool:
+    """Turn the records of rows that are left out; true where rules were not applied yet to some rows."""
+    waits = False
     for task in manifest.get("settings", {}).get("tasks", ()):
         if task.get("actions"):
             rules = hashlib.sha256(_json(task["actions"])).hexdigest()
-            _skip(records, manifest, task, {one["rows"]: one for one in notes if one["rules"] == rules})
+            applied = {one["rows"]: one for one in notes if one["rules"] == rules}
+            waits = _skip(records, manifest, task, applied) or waits
+    return waits
 
 
-def _skip(records: Records, manifest: Record, task: Record, applied: dict[str, Record]) -> None:
+def _skip(records: Records, manifest: Record, task: Record, applied: dict[str, Record]) -> bool:
+    waits = False
     keys = {one["evaluator"]: one["key"] for one in task["scorers"]}
     entries = [*manifest["evaluators"], *manifest["additions"]]
     for split in manifest["splits"]:
@@ -30,10 +34,12 @@ def _skip(records: Records, manifest: Record, task: Record, applied: dict[str, R
                 ]
                 where = (model, split["name"], candidate["name"])
                 digest = _digest(records, where, split, manifest["repeats"], scorers, keys)
+                waits = waits or bool(scorers and digest not in applied)
                 for rule, places in applied.get(digest, {}).get("excluded_by", {}).items():
                     for line, repeat in places:
                         for one in scorers:
                             _turn(records.get((one["name"], *where, line, repeat), {}), rule)
+    return waits
 
 
 def _turn(record: Record, rule: str) -> None:

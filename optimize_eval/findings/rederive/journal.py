@@ -122,6 +122,7 @@ class JournaledRun:
     size: int
     calls: list[dict[str, Any]]  # of models, each with the axes of its record
     own_splits: dict[str, list[str]]  # of evaluators that are for some splits alone
+    waits: bool  # for rules of tasks that were not applied yet
 
     def splits_for(self, evaluator: str) -> list[str]:
         own = self.own_splits.get(evaluator)
@@ -164,7 +165,7 @@ def read(folder: Path) -> JournaledRun:
     records, changed, changed_models = _records(
         folder / "journal.jsonl", entries, models, manifest.get("counts"), calls, rules
     )
-    skip_excluded(records, manifest, rules)
+    waits = skip_excluded(records, manifest, rules)
     changed_models.intersection_update(manifest["task_models"])
     splits = [_split(one) for one in manifest["splits"]]
     axes = (
@@ -200,13 +201,20 @@ def read(folder: Path) -> JournaledRun:
         size=sum(shares[name] for name in names),
         calls=calls,
         own_splits=own_splits,
+        waits=waits and kept == entries,
     )
     _fill(run, records)
     return run
 
 
 def _split(entry: dict[str, Any]) -> JournaledSplit:
-    return JournaledSplit(entry["name"], entry["lines"], entry["sha256"], entry["clusters"], entry["groups"])
+    return JournaledSplit(
+        name=entry["name"],
+        lines=entry["lines"],
+        sha256=entry["sha256"],
+        own_clusters=entry["clusters"],
+        groups=entry["groups"],
+    )
 
 
 def _share(axes: tuple[set[Any], ...], own: list[str] | None) -> int:
@@ -267,7 +275,7 @@ def _fill(run: JournaledRun, records: dict[tuple[Any, ...], dict[str, Any]]) -> 
 def _cell(
     run: JournaledRun, key: Key, split: JournaledSplit, records: dict[tuple[Any, ...], dict[str, Any]]
 ) -> CellRecords:
-    cell = CellRecords([], [], [], run.ranges[key[0]] == "unit")
+    cell = CellRecords(scores=[], failures=[], skips=[], is_unit=run.ranges[key[0]] == "unit")
     for line in split.lines:
         theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
         answered = [one["score"] for one in theirs if one.get("outcome") == "scored"]

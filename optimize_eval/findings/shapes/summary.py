@@ -228,6 +228,12 @@ class Summary:
     metrics: Annotated[tuple[ScorerMetrics, ...], IF_ANY] = ()  # of tasks in YAML
     models: Annotated[tuple[ModelPair, ...], IF_ANY] = ()  # those that replied to prompts, with the first
 
+    @property
+    def waits_for_rules(self) -> tuple[str, ...]:
+        """Name the tasks whose rules were not applied yet to all that is scored."""
+        waiting = () if self.additions_left_out else (one.task for one in self.metrics if one.problem)
+        return tuple(dict.fromkeys(waiting))
+
     def to_dict(self) -> dict[str, Any]:
         made = documents.to_dict(self)
         if self.selected:

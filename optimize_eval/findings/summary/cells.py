@@ -6,12 +6,12 @@ from typing import Protocol
 
 from optimize_eval.findings.claims.duplicates import with_copies_joined
 from optimize_eval.findings.claims.families import CellFamily
-from optimize_eval.findings.latency import Latency
 from optimize_eval.findings.measures import MeasuredCells, Measures, of_cells
 from optimize_eval.findings.scores import CellReading, Scores
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
 from optimize_eval.findings.shaping import measured_in
 from optimize_eval.findings.sideinfo import SideInfo
+from optimize_eval.findings.summary.latency import Latency
 from optimize_eval.frozen import frozen
 from optimize_eval.store.layout import Cell, Layout, Split
 from optimize_eval.store.view import JournalRecord

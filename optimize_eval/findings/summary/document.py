@@ -9,16 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from optimize_eval.findings.additions import left_out_of, points_about, without
+from optimize_eval.findings.additions import points_about
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half
 from optimize_eval.findings.claims.duplicates import copies_in, leaked_between
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.winner import claims_of
-from optimize_eval.findings.documents import from_dict
-from optimize_eval.findings.metrics import counts_as, metrics_of
 from optimize_eval.findings.reasons import reason_of_lowest
-from optimize_eval.findings.replies import judges_of
 from optimize_eval.findings.scores import Scores, known, worst_places
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.measured import Estimate
@@ -36,7 +33,6 @@ from optimize_eval.findings.shapes.summary import (
     FailureGroup,
     LeftOut,
     SkipGroup,
-    SpendingTotals,
     Summary,
     Units,
 )
@@ -61,7 +57,6 @@ from optimize_eval.protocol import ScoreRange
 from optimize_eval.statistics.means import Mean, mean_of
 from optimize_eval.statistics.units import Clusters
 from optimize_eval.store.layout import Cell, Layout
-from optimize_eval.store.stored import StoredRun
 
 
 def summarise(
@@ -78,18 +73,6 @@ def summarise(
     """
     told = {name: judges[name] for name in layout.evaluators if name in judges}
     return _Summing(layout, records).summary(sorted(changed), left_out, told)
-
-
-def summarise_stored(run: StoredRun) -> Summary:
-    """Compute the summary of a run on disk."""
-    left_out = left_out_of(run)
-    layout = without(run.layout, left_out)
-    changed = run.ledger.of(layout).changed
-    with run.reader(counts_as(run)) as reader:
-        summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
-    spent = run.ledger.ledger.spending.to_dict()
-    totals = from_dict(SpendingTotals, spent) if spent else None
-    return replace(summary, spent=totals, metrics=metrics_of(run, layout))
 
 
 class _Summing:

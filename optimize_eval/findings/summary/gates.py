@@ -134,6 +134,9 @@ def completeness(summary: Summary) -> Iterator[Gate]:
     if units.owed:
         text = f"the run is not complete: {units.owed:,} of {count(units.total, 'call')} are owed"
         yield Gate(name="complete", is_met=False, text=text)
+    elif waiting := summary.waits_for_rules:
+        text = f"the run is not complete: the rules of {', '.join(waiting)} were not applied yet"
+        yield Gate(name="complete", is_met=False, text=text)
     if changed:
         text = f"{', '.join(changed)} changed while being called: its scores are not of one program"
         yield Gate(name="unchanged", is_met=False, text=text)

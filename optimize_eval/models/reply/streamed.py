@@ -1,12 +1,13 @@
 """A reply that came as a stream of events, though none was requested, as one chat completion; pure."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 _END = "[DONE]"
+_NAMES = frozenset({"role", "id", "type", "name"})
 
 
 def is_stream(body: bytes) -> bool:
@@ -48,13 +49,42 @@ def _first_of(chunk: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _choice(choices: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Join what the first choice said piece by piece: texts add up, of all else the last counts."""
+    """Join what the first choice said piece by piece."""
     message: dict[str, Any] = {}
     reason = None
     for choice in choices:
         reason = choice.get("finish_reason") or reason
         delta = choice.get("delta") or choice.get("message")
-        for key, text in delta.items() if isinstance(delta, dict) else ():
-            is_more = isinstance(text, str) and isinstance(message.get(key), str) and key != "role"
-            message[key] = message[key] + text if is_more else message.get(key) if text is None else text
+        if isinstance(delta, dict):
+            message = _joined(message, delta)
     return {"message": message, "finish_reason": reason}
+
+
+def _joined(said: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Add a piece: texts but names add up, calls by their number; of all else the last counts."""
+    both = dict(said)
+    for key, value in more.items():
+        match both.get(key), value:
+            case str(text), str() if key not in _NAMES:
+                both[key] = text + value
+            case dict(part), dict():
+                both[key] = _joined(part, value)
+            case calls, list() if key == "tool_calls":
+                both[key] = _joined_calls(calls if isinstance(calls, list) else [], value)
+            case _, None:
+                both.setdefault(key, None)
+            case _:
+                both[key] = value
+    return both
+
+
+def _joined_calls(calls: Sequence[Any], pieces: Sequence[Any]) -> list[Any]:
+    """Add pieces of calls of tools; one that does not say which call it belongs to is one more."""
+    by_number = dict(enumerate(calls))
+    for piece in pieces:
+        number = piece.get("index") if isinstance(piece, dict) else None
+        number = number if isinstance(number, int) else len(by_number)
+        before = by_number.get(number, {})
+        is_more = isinstance(before, dict) and isinstance(piece, dict)
+        by_number[number] = _joined(before, piece) if is_more else piece
+    return [by_number[number] for number in sorted(by_number)]

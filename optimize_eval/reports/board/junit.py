@@ -13,6 +13,7 @@ from optimize_eval.findings.wording import count
 from optimize_eval.reports.inert import inert_xml
 from optimize_eval.reports.junit import (
     add_case,
+    add_failures,
     add_metrics,
     add_outcome,
     add_properties,
@@ -40,6 +41,8 @@ def render(
         suite = SubElement(root, "testsuite", name="metrics")
         for one in summary.metrics:
             add_metrics(suite, one)
+        for entry in summary.failures:
+            add_failures(suite, entry)
     return written(root)
 
 

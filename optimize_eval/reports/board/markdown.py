@@ -17,6 +17,7 @@ from optimize_eval.reports.inert import inert_code, inert_markdown
 from optimize_eval.reports.markdown import (
     LONGEST,
     SENTENCE,
+    failures_of,
     fitting,
     gates_block,
     head,
@@ -49,7 +50,7 @@ def render(
     return "\n\n".join(
         [
             *fitting(
-                chain(head(note), _blocks(boards, gates), metrics_of_tasks(summary, is_bench=True)),
+                chain(head(note), _blocks(boards, gates, summary), _of_tasks(summary)),
                 LONGEST - len(end),
             ),
             end,
@@ -57,7 +58,8 @@ def render(
     )
 
 
-def _blocks(boards: Mapping[str, Board], gates: Sequence[Gate]) -> Iterator[str]:
+def _blocks(boards: Mapping[str, Board], gates: Sequence[Gate], summary: Summary | None) -> Iterator[str]:
+    knows_stages = summary is not None and bool(summary.metrics)
     for metric, board in boards.items():
         heading = f"by {name_cell(metric)}: " if metric else ""
         yield f"**{heading}{inert_markdown(board.verdict.text, SENTENCE)}.**"
@@ -69,8 +71,16 @@ def _blocks(boards: Mapping[str, Board], gates: Sequence[Gate]) -> Iterator[str]
             yield f"{count(wrong, 'bad line')} left out (--allow-bad-tasks)"
         yield _models(board)
         yield _tasks(board)
-        if any(model.failed for model in board.models):
+        if any(model.failed for model in board.models) and not knows_stages:
             yield _failures(board.models)
+
+
+def _of_tasks(summary: Summary | None) -> Iterator[str]:
+    """Give the metrics of tasks in YAML, and what failed at which stage; most benches have none."""
+    if summary and summary.metrics:
+        yield from metrics_of_tasks(summary, is_bench=True)
+        if summary.failures:
+            yield failures_of(summary)
 
 
 def _models(board: Board) -> str:
@@ -112,9 +122,11 @@ def _tasks(board: Board) -> str:
     models, tasks = board.models[:_MOST_MODELS], board.models[0].tasks
     shown = range(min(len(tasks), _MOST_ROWS))
     columns = [
-        ("task", [name_cell(tasks[place].task) for place in shown]),
-        ("metric", [name_cell(tasks[place].metric_id or "") for place in shown]),
+        ("task", [name_cell(tasks[place].name) for place in shown]),
+        ("metric", [name_cell(tasks[place].metric_name) for place in shown]),
     ]
+    if any(task.evaluator for task in tasks):  # of tasks in YAML, as gates name them
+        columns.append(("key", [name_cell(tasks[place].evaluator) for place in shown]))
     for model in models:  # which may be called as another column is
         scores = [_score(model.tasks[place].score) for place in shown]
         columns.append((name_cell(model.adapter), scores))

@@ -1,5 +1,7 @@
 """Leaderboards as one table for spreadsheets: a row for each model overall, by category and by task.
 
+Of tasks in YAML there follow, by scorer: each number of a metric, how many rows each rule left out, and how
+many failed at which stage.
 Every number is written so that reading it gives the same float. A run's records are reports.rows'.
 """
 
@@ -7,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from optimize_eval.findings.board.shapes import Board, CategoryScores, ModelScores, TaskScores
+from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.rows import Cells, gathered
 
 COLUMNS = (
@@ -16,12 +19,19 @@ COLUMNS = (
 )
 SKIPPED = "skipped"  # the last column, where there are any
 OVERALL, CATEGORY, TASK = "overall", "category", "task"
+METRIC, EXCLUDED, FAILED = "metric", "excluded", "failed"
 
 
-def csv_pieces(boards: Mapping[str, Board], *, ci: bool) -> Iterator[str]:
-    """Write boards by their metrics' names, the bench's own without one; `ci` as for inert."""
+def csv_pieces(boards: Mapping[str, Board], *, ci: bool, summary: Summary | None = None) -> Iterator[str]:
+    """Write boards by their metrics' names, the bench's own without one; `ci` as for inert.
+
+    `summary` has the metrics of tasks in YAML.
+    """
     write = Cells(ci)
-    rows = (row for metric, board in boards.items() for row in _rows(board, metric or None))
+    rows = chain(
+        (row for metric, board in boards.items() for row in _rows(board, metric or None)),
+        _of_tasks(summary) if summary and summary.metrics else (),
+    )
     has_skips = any(model.skipped for board in boards.values() for model in board.models)
     columns = (*COLUMNS, *[SKIPPED] * has_skips)
     lines = (write.line([row.get(name) for name in columns]) for row in rows)
@@ -39,6 +49,23 @@ def _rows(board: Board, metric: str | None) -> Iterator[Mapping[str, object]]:
         for task in model.tasks:
             where = {"model": model.adapter, "scope": TASK, "name": task.task}
             yield {**_numbers(task), **where, "metric": task.metric_id}
+
+
+def _of_tasks(summary: Summary) -> Iterator[Mapping[str, object]]:
+    for one in summary.metrics:
+        where = {"model": one.task_model, "name": one.evaluator}
+        counts = {"total": one.table.n_total, "scored": one.table.n_scored, "failed": one.table.n_failed}
+        for measured in one.table.metrics:
+            for name, value in measured.values.items():
+                row = {**where, **counts, "scope": METRIC, "metric": name}
+                yield {**row, "score": value, "n": measured.n}
+        for rule, many in one.table.excluded_by.items():
+            yield {**where, "scope": EXCLUDED, "metric": rule, "n": many}
+        for fault in one.rule_faults:
+            yield {**where, "scope": FAILED, "metric": f"action {fault.rule}", "failed": fault.count}
+    for entry in summary.failures:
+        where = {"model": entry.task_model, "name": entry.evaluator, "scope": FAILED}
+        yield {**where, "metric": entry.stage or entry.kind, "failed": entry.count}
 
 
 def _numbers(scores: ModelScores | CategoryScores | TaskScores) -> Mapping[str, object]:

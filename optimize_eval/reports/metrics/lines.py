@@ -3,13 +3,16 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
-from optimize_eval.findings.metrics.shape import Measured, ScorerMetrics
+from optimize_eval.findings.diff.measured import CountedRows, ScorerMetricsDiff
+from optimize_eval.findings.metrics.shape import Measured, MetricsTable, ScorerMetrics
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import count, number
 from optimize_eval.frozen import frozen
 
 NOT_DEFINED = "not defined"
+
+_OfScorer = ScorerMetrics | ScorerMetricsDiff
 
 
 @frozen
@@ -61,7 +64,8 @@ class MetricsBlock:
 def blocks_of(summary: Summary, *, is_bench: bool = False) -> list[MetricsBlock]:
     """Lay out the metrics of the split that decides; of a scorer that is for others, of these.
 
-    A run's tables have the means of all scorers; a bench's board has those of the first of each task.
+    A run's tables have the means of the scorers on that split, a bench's board has those of the first of each
+    task.
     """
     found: dict[tuple[str, str], list[ScorerMetrics]] = {}
     deciding = {one.evaluator for one in summary.metrics if one.split == summary.decided_on}
@@ -73,7 +77,7 @@ def blocks_of(summary: Summary, *, is_bench: bool = False) -> list[MetricsBlock]
     first = {one.task: one.evaluator for one in reversed(summary.metrics)}
 
     def is_known(one: ScorerMetrics) -> bool:
-        if is_bench and one.evaluator != first[one.task]:
+        if (one.evaluator != first[one.task]) if is_bench else (one.split != summary.decided_on):
             return False
         row = means.get((one.evaluator, one.candidate, one.task_model))
         return row is not None and _is_mean(one, row)
@@ -81,9 +85,8 @@ def blocks_of(summary: Summary, *, is_bench: bool = False) -> list[MetricsBlock]
     return [_block(entries) for entries in found.values() if not all(map(is_known, entries))]
 
 
-def of_rows(one: ScorerMetrics) -> str:
+def of_rows(table: MetricsTable | CountedRows) -> str:
     """Say how many rows the numbers are of, and where the others are."""
-    table = one.table
     excluded = ", ".join(f"{rule} {many:,}" for rule, many in table.excluded_by.items())
     rest = [
         f"{table.n_excluded:,} excluded ({excluded})" if table.n_excluded else "",
@@ -94,7 +97,7 @@ def of_rows(one: ScorerMetrics) -> str:
     return f"{told}: {others}" if others else told
 
 
-def label_of(one: ScorerMetrics, among: Iterable[ScorerMetrics]) -> str:
+def label_of(one: _OfScorer, among: Iterable[_OfScorer]) -> str:
     """Name candidate and model where there are others; empty where there is one of each."""
     entries = list(among)
     has_candidates = len({other.candidate for other in entries}) > 1
@@ -104,13 +107,15 @@ def label_of(one: ScorerMetrics, among: Iterable[ScorerMetrics]) -> str:
 
 
 def _is_mean(one: ScorerMetrics, row: Row) -> bool:
-    """Return True if all there is to tell is the mean that a table above has."""
-    table, means = one.table, row.splits[one.split].mean
-    numbers = [value for measured in table.metrics for value in measured.values.values()]
+    """Return True if all there is to tell is the mean that a table above has, under no name of its own."""
+    table, mean = one.table, row.splits[one.split].mean
     has_more = one.problem or one.rule_faults or table.n_excluded or any(m.problem for m in table.metrics)
-    if has_more or means is None or len(numbers) != 1 or numbers[0] is None:
+    numbers = [pair for measured in table.metrics for pair in measured.values.items()]
+    if has_more or mean is None or len(numbers) != 1:
         return False
-    return math.isclose(numbers[0], means, rel_tol=1e-9)
+    ((name, value),) = numbers
+    is_named = name != "accuracy" and not name.endswith("_mean")
+    return not is_named and value is not None and math.isclose(value, mean, rel_tol=1e-9)
 
 
 def _block(entries: Sequence[ScorerMetrics]) -> MetricsBlock:
@@ -142,13 +147,13 @@ def _remarks(one: ScorerMetrics, who: str) -> Iterator[str]:
     about = f"{who}: " if who else ""
     table = one.table
     if table.n_excluded or table.n_failed:
-        yield about + of_rows(one)
+        yield about + of_rows(table)
     if one.problem:
         yield about + one.problem
     yield from (f"{about}{_problem(measured)}" for measured in table.metrics if measured.problem)
     for fault in one.rule_faults:
         at = one.split if fault.line is None else f"{one.split} {fault.line}"
-        left_in = f"{fault.rule} left {count(fault.count, 'row')} in, to which it cannot be applied"
+        left_in = f"action {fault.rule} left {count(fault.count, 'row')} in, to which it cannot be applied"
         yield f"{about}{left_in}; the first is {at}: {fault.message}"
 
 

@@ -14,7 +14,7 @@ import orjson
 from optimize_eval.errors import OptimizeEvalError
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.shapes.summary import SCHEMA
-from optimize_eval.findings.summary.document import summarise_stored
+from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
 from optimize_eval.reports.searched import on_a_page

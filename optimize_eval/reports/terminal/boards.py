@@ -12,6 +12,7 @@ from optimize_eval.findings.diff.shapes import (
 from optimize_eval.findings.wording import count, number
 from optimize_eval.reports.cells import p_value, short_interval, signed_mark
 from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.metrics import diff as metrics
 from optimize_eval.reports.terminal.table import Column, layout_table
 
 _MOST_ROWS = 30
@@ -32,7 +33,8 @@ def render(diff: BoardDiff, *, width: int) -> str:
                 lines += wrapped("  ! ", f"{what} only in {side}: {', '.join(names)}", width)
     for model in diff.models:
         lines += _model(model, width)
-    return "\n".join(lines)
+    measured = [*metrics.lines_of(diff.metrics, width)]
+    return "\n".join([*lines, *([""] if measured else []), *measured])
 
 
 def _model(model: ModelDiff, width: int) -> list[str]:
@@ -41,7 +43,7 @@ def _model(model: ModelDiff, width: int) -> list[str]:
         return []
     rows = moved[:_MOST_ROWS]
     table = [
-        Column("task", [task.task for task in rows], is_name=True),
+        Column("task", [task.name for task in rows], is_name=True),
         Column("Δ", [_difference(task) for task in rows]),
         Column("A → B", [f"{_score(task.a)} → {_score(task.b)}" for task in rows]),
         Column("95 % CI", [_interval(task) for task in rows]),

@@ -12,6 +12,7 @@ from optimize_eval.findings.wording import MINUS, count, number, signed
 from optimize_eval.reports.cells import p_value, short_interval
 from optimize_eval.reports.columns import columns, wrapped
 from optimize_eval.reports.inert import shortened
+from optimize_eval.reports.metrics import diff as metrics
 from optimize_eval.reports.terminal.table import Column, layout_table
 from optimize_eval.store.paired import OnlyIn
 
@@ -34,6 +35,7 @@ def render(diff: RunDiff, *, width: int) -> str:
     lines += wrapped(_head("B, after"), diff.b.run, width)
     for rows in _tables(diff):
         lines += _table(rows, width)
+    lines += metrics.lines_of(diff.metrics, width)
     return "\n".join([*lines, *_worst(diff, width), *_only(diff, width)])
 
 

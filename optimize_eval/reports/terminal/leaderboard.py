@@ -5,14 +5,14 @@ Pure: the board → text. Numbers are never cut; columns that a narrow terminal 
 
 from collections.abc import Sequence
 
-from optimize_eval.findings.board.shapes import Board, ModelPair, ModelScores
+from optimize_eval.findings.board.shapes import Board, ModelPair, ModelScores, TaskScores
 from optimize_eval.findings.board.verdict import seen_from
 from optimize_eval.findings.wording import count, interval, number
 from optimize_eval.reports.board.leads import lead
 from optimize_eval.reports.cells import short_interval
 from optimize_eval.reports.columns import cut_apart, wrapped
 from optimize_eval.reports.terminal import measures, spending
-from optimize_eval.reports.terminal.table import Column, layout_table, least_width
+from optimize_eval.reports.terminal.table import Column, layout_table, least_width, whole_width
 
 _MOST_MODELS = 8  # beside each other
 _MOST_ROWS = 30
@@ -34,6 +34,9 @@ def render(board: Board, *, width: int) -> str:
 
 def _models(board: Board) -> list[Column]:
     models = board.models
+    failed = Column("failed", [f"{model.failed:,}" for model in models])
+    skipped = Column("skipped", [f"{model.skipped:,}" for model in models])
+    has_skips = any(model.skipped for model in models)
     return [
         Column("model", [model.adapter for model in models], is_name=True),
         Column("overall", [_score(model.overall_score) for model in models]),
@@ -43,16 +46,12 @@ def _models(board: Board) -> list[Column]:
             else []
         ),
         *(_differences(board) if len(models) > 1 else []),
+        *([failed] if has_skips else []),  # of columns without room, the last but one goes first
         Column("timeouts", [f"{model.timeouts:,}" for model in models]),
         *([Column("win rate", [_score(model.win_rate) for model in models])] if len(models) > 1 else []),
         Column("perfect", [f"{model.perfect:,}/{model.total:,}" for model in models]),
         Column("ms", [_milliseconds(model) for model in models]),
-        Column("failed", [f"{model.failed:,}" for model in models]),
-        *(
-            [Column("skipped", [f"{model.skipped:,}" for model in models])]
-            if any(model.skipped for model in models)
-            else []
-        ),
+        skipped if has_skips else failed,
     ]
 
 
@@ -90,12 +89,22 @@ def _categories(models: Sequence[ModelScores], width: int) -> list[str]:
 
 
 def _tasks(models: Sequence[ModelScores], width: int) -> list[str]:
-    """Lay out a row for each task with each model's score; its metric where there is room."""
+    """Lay out a row for each task with each model's score; its metric and its key in gates where they fit."""
     tasks = models[0].tasks
-    names = Column("task", [task.task for task in tasks[:_MOST_ROWS]], is_name=True)
-    metrics = Column("metric", [task.metric_id or "" for task in tasks[:_MOST_ROWS]], is_text=True)
+    shown = tasks[:_MOST_ROWS]
+    names = [
+        Column("task", [task.name for task in shown], is_name=True),
+        Column("metric", [task.metric_name for task in shown], is_text=True),
+        *_keys_of(shown),
+    ]
     scores = [[task.score for task in model.tasks] for model in models]
-    return ["", *_beside_each_other([names, metrics], scores, models, width)] if tasks else []
+    return ["", *_beside_each_other(names, scores, models, width)] if tasks else []
+
+
+def _keys_of(tasks: Sequence[TaskScores]) -> list[Column]:
+    """Give a column of keys where tasks have other names."""
+    keys = [task.evaluator for task in tasks]
+    return [Column("key", keys, is_text=True)] if any(keys) else []
 
 
 def _beside_each_other(
@@ -111,8 +120,12 @@ def _beside_each_other(
     ]
     while len(columns) > 1 and least_width([names[0], *columns]) > width:
         del columns[-1]  # models come as they are ranked
-    has_room = least_width([*names, *columns]) <= width
-    lines = layout_table([*(names if has_room else names[:1]), *columns], width)
+    parts = [names, [names[0], *names[2:]], names[:1]]  # a key rather than a metric
+    has_keys = bool(names[2:])
+    if has_keys and whole_width([*names, *columns]) > width:
+        del parts[0]  # and a name rather than a metric
+    fitting = next((part for part in parts if least_width([*part, *columns]) <= width), names[:1])
+    lines = layout_table([*fitting, *columns], width)
     left_out = {"more task": len(scores[0]) - _MOST_ROWS, "more model": len(models) - len(columns)}
     for noun, more in left_out.items():
         lines += wrapped(" ", f"… and {count(more, noun)}: see --json", width) if more > 0 else []

@@ -5,7 +5,7 @@ from typing import Any
 
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.shapes.summary import SpendingTotal
-from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined
+from optimize_eval.preflight.examined import CheckOutcome, CheckStatus, Examined, score_of
 from optimize_eval.protocol import Skip
 from optimize_eval.reports.columns import cut, wrapped
 from optimize_eval.reports.inert import inert
@@ -52,10 +52,10 @@ def _details(one: Examined) -> list[str]:
 
 
 def _answered(one: Examined) -> str:
-    if one.first is None:
-        return "no answer"
+    if one.told or one.first is None:
+        return one.told or "no answer"
     keys = ", ".join(map(str, one.first.side_info)) or "none"
-    told = f"skipped: {one.first.why}" if isinstance(one.first, Skip) else f"score {one.first.score:g}"
+    told = f"skipped: {one.first.why}" if isinstance(one.first, Skip) else score_of(one.first)
     skipped = sum(isinstance(result, Skip) for result in one.one_by_one)
     more = f"; {skipped} of {len(one.one_by_one)} calls skipped" if skipped else ""
     return f"{told}; side info: {keys}{more}"
@@ -96,7 +96,9 @@ def _plans(examined: Sequence[Examined]) -> list[str]:
 def _verdict(examined: Sequence[Examined]) -> str:
     failed = sum(not one.is_ok for one in examined)
     if failed:
-        which = f"{failed} of {len(examined)} evaluators" if len(examined) > 1 else "The evaluator"
+        what = "models and evaluators" if any(one.told for one in examined) else "evaluators"
+        alone = "The model" if examined[0].told else "The evaluator"
+        which = f"{failed} of {len(examined)} {what}" if len(examined) > 1 else alone
         return f" {which} failed; nothing was run."
     warned = sum(check.status is CheckStatus.WARN for one in examined for check in one.checks)
     return f" Ready to run{f', with {warned} warning' + 's' * (warned != 1) if warned else ''}."

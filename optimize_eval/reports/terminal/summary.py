@@ -6,6 +6,7 @@ Pure: summary → text, the same text for the same width at any time. Numbers ar
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
+from optimize_eval.candidates import THE_PROMPT
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import Row
@@ -30,6 +31,7 @@ from optimize_eval.reports.cells import (
     shown_rows,
     skipped,
     tables_of,
+    title_of,
     words_of,
     worst_of,
 )
@@ -75,7 +77,7 @@ def render(
         lines += metrics.lines_of(summary, width, paint)
     if tables:
         lines += _groups(tables[0][0], summary, width)
-    lines += [*_failures(summary, width, paint), *_skips(summary, width)]
+    lines += [*failures_of(summary, width, paint), *_skips(summary, width)]
     if tables:
         lines += _worst(tables[0][0], summary, width)
         lines += measures.side_info_of(tables[0][0], summary, width)
@@ -112,7 +114,7 @@ def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> l
         _failed(shown),
         *_skipped(shown),
     ]
-    title = f"{evaluator_label(rows[0].evaluator, rows[0].task_model)}: {split}"
+    title = f"{title_of(rows[0], summary)}: {split}"
     how = ", sorted by mean; Δ against baseline" if has_others else ""
     how += "; intervals by cluster" * (split in summary.clusters)
     lines = [*wrapped(" ", title + how, width), *layout_table(columns, width, paint)]
@@ -194,7 +196,8 @@ def _groups(best: Row, summary: Summary, width: int) -> list[str]:
     ]
 
 
-def _failures(summary: Summary, width: int, paint: Paint) -> list[str]:
+def failures_of(summary: Summary, width: int, paint: Paint) -> list[str]:
+    """Show the most frequent failures: how many, whose calls, and what the first said at which stage."""
     told = [
         (f"{entry.count:,} × {entry.first.kind}", entry, words_of(entry.first))
         for entry in most_frequent(summary)
@@ -220,7 +223,8 @@ def _ended_alike(
     for what, entry, words in told[:MOST_FAILURES]:
         at = [f"{entry.first.split} {line}" for line in entry.first.lines[:1] if line is not None]
         label = evaluator_label(entry.first.evaluator, entry.first.task_model)
-        who = " · ".join([label, candidates_of(entry), *at])
+        named = [] if entry.candidates == (THE_PROMPT.name,) else [candidates_of(entry)]
+        who = " · ".join([label, *named, *at])
         text = f"{who}: {shortened(words, SHOWN_TEXT)}"
         first, *rest = wrapped(f"{_head(name, lines)}{what}  ", text, width)
         lines += [painted(first, _HEAD, len(what)), *rest]

@@ -56,6 +56,11 @@ def least_width(shown: Sequence[Column]) -> int:
     return 1 + sum(_NARROWEST_NAME if one.is_name else one.width + _BETWEEN for one in shown)
 
 
+def whole_width(shown: Sequence[Column]) -> int:
+    """Tell how wide a terminal has to be for all columns with no name cut."""
+    return 1 + sum(one.width for one in shown) + _BETWEEN * (len(shown) - 1)
+
+
 def _styled(texts: Sequence[str], column: Column) -> Iterator[tuple[str, Style | None]]:
     return zip(texts, column.styles or (None,) * len(texts), strict=True)
 

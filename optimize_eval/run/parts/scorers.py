@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 
-from optimize_eval.run.outcome import Failed, Outcome, Progress
+from optimize_eval.run.outcome import SCORER, Failed, Outcome, Progress
 from optimize_eval.run.plan import Plan, Unit
-
-STAGE = "scorer"
 
 
 class ScorerFailures:
@@ -17,7 +15,7 @@ class ScorerFailures:
         self._progress: dict[int, Progress] = {}
 
     def count(self, unit: Unit, outcome: Outcome) -> None:
-        if self._counts and isinstance(outcome, Failed) and outcome.stage == STAGE:
+        if self._counts and isinstance(outcome, Failed) and outcome.stage == SCORER:
             one = self._progress.get(unit.evaluator) or self._begin(unit.evaluator)
             one.count(outcome, unit.coordinates)
 

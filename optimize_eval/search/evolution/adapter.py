@@ -15,12 +15,12 @@ from typing import Any
 from gepa.core.adapter import EvaluationBatch
 
 from optimize_eval.errors import FailureKind
-from optimize_eval.run.outcome import Failed, Outcome, Skipped
+from optimize_eval.run.outcome import Failed, Skipped
 from optimize_eval.run.runner import PROBES
 from optimize_eval.search.budget import Purse
 from optimize_eval.search.components import Texts, text_of
 from optimize_eval.search.ending import Over, OwnError, Why
-from optimize_eval.search.goal import Goal, Value
+from optimize_eval.search.goal import Goal, Value, worth_of
 from optimize_eval.search.proposing.records import has_side_info, teaching
 from optimize_eval.search.scores.scorer import Outcomes, Scorer, Trial
 from optimize_eval.search.state import SearchState
@@ -167,14 +167,18 @@ class Adapter:
 
     def _refuse_skipped(self, scored: Mapping[Trial, Outcomes]) -> None:
         """End where there is nothing to improve."""
-        if all(isinstance(self._goal.value(outcomes), Skipped) for outcomes in scored.values()):
-            raise Over(Why.EVALUATOR, f"{self._goal.name} skipped all examples: there is nothing to improve")
+        values = [self._goal.value(outcomes) for outcomes in scored.values()]
+        skipped = [value for value in values if isinstance(value, Skipped)]
+        if skipped and len(skipped) == len(values):
+            why = f"{skipped[0].message}; there is nothing to improve"
+            raise Over(Why.EVALUATOR, f"{self._goal.name} skipped all examples, the first: {why}")
 
     def _batch(self, items: Sequence[Item], outcomes: Sequence[Outcomes], capture: bool) -> Batch:  # noqa: FBT001
         values = [self._goal.value(outcome) for outcome in outcomes]
-        by_name = {
-            name: self._numbers(1 + place, [_value(outcome[place]) for outcome in outcomes])
-            for place, name in enumerate(self._goal.names)
+        objectives = {
+            self._goal.names[place]: self._numbers(1 + place, [worth_of(one[place]) for one in outcomes])
+            for place in self._goal.objectives
+            if not all(isinstance(worth_of(one[place]), Skipped) for one in outcomes)
         }
         scores = self._numbers(0, values)
         teaches = capture and all(item.teaches for item in items)
@@ -183,7 +187,7 @@ class Adapter:
             scores=scores,
             trajectories=self._teach(items, outcomes) if teaches else None,
             objective_scores=[
-                dict(zip(by_name, row, strict=True)) for row in zip(*by_name.values(), strict=True)
+                {name: numbers[place] for name, numbers in objectives.items()} for place in range(len(items))
             ],
             num_metric_calls=len(items),  # 0, where all is recorded, would never end GEPA's own count
         )
@@ -220,10 +224,6 @@ class Adapter:
 
 def _worth(value: Value, *, penalty: float, mean: float) -> float:
     return value if isinstance(value, float) else penalty if isinstance(value, Failed) else mean
-
-
-def _value(outcome: Outcome) -> Value:
-    return outcome if isinstance(outcome, Failed | Skipped) else outcome.score
 
 
 def _failed(record: Mapping[str, Any]) -> Failed:

@@ -148,7 +148,7 @@ def evolve(plan: SearchPlan, adapter: Adapter, reflector: Reflector, watcher: Wa
             adapter=answers,
             reflection_strategy=reflector,
             candidate_selection_strategy=plan.selection,
-            frontier_type="hybrid" if len(plan.goal.names) > 1 else "instance",
+            frontier_type="hybrid" if len(plan.goal.objectives) > 1 else "instance",
             skip_perfect_score=is_unit,
             perfect_score=1.0,
             reflection_minibatch_size=plan.minibatch,

@@ -64,7 +64,7 @@ def fitted(records: Sequence[Mapping[str, Any]], room: int = PROMPT) -> list[dic
 
 
 def _score(outcome: Outcome) -> float | None:
-    return outcome.score if isinstance(outcome, Scored) else None
+    return outcome.score if isinstance(outcome, Scored) and not outcome.is_unranked else None
 
 
 def _error(outcome: Outcome) -> str:

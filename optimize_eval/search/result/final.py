@@ -16,10 +16,12 @@ from optimize_eval.run.live import Connecting
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.scribe import Clock
 from optimize_eval.search.result.tree import Node, SearchOutcome
-from optimize_eval.search.scores.live import scored_in
+from optimize_eval.search.scores.recorded import OF_ITS_PLACE, scored_in
 from optimize_eval.session.calling import Finished, call, reachable, summarise
 from optimize_eval.session.host import Host
 from optimize_eval.session.opening import opened
+from optimize_eval.session.replying.enclosing import level_of
+from optimize_eval.session.replying.examining import examine
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import SweepInputs, prepare
 from optimize_eval.store import journal
@@ -54,6 +56,7 @@ def sweep_finalists(
         _plant(stored, prepared.plan, folder / EVALUATIONS)
         settings = handling.settings(prepared.plan)
         called = call(prepared.plan, stored, settings, host, connecting=handing_over)
+        examine(stored, lambda: prepared.plan, host.say, sandbox=level_of(prepared.plan.specs))
         summary = summarise(stored)
     return Finished(stored=stored, summary=summary, calls=(called,))
 
@@ -86,9 +89,4 @@ def _plant(stored: StoredRun, plan: Plan, evaluations: Path) -> None:
 
 
 def _record_of(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in record.items() if key not in _OF_ITS_PLACE}
-
-
-_OF_ITS_PLACE = frozenset(  # and what it took, which the search has counted
-    ("key", "evaluator", "candidate", "task_model", "split", "line", "repeat", "crc", "usage", "waited")
-)
+    return {key: value for key, value in record.items() if key not in OF_ITS_PLACE}

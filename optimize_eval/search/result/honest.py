@@ -9,6 +9,7 @@ from dataclasses import replace
 from math import fsum, nan
 from typing import Any
 
+from optimize_eval.findings.metrics import counts_as
 from optimize_eval.findings.summary import compare
 from optimize_eval.findings.summary.compare import Comparison
 from optimize_eval.frozen import frozen
@@ -17,6 +18,7 @@ from optimize_eval.statistics.paired import PairedDifference
 from optimize_eval.statistics.selection import CrossFitted, cross_fitted
 from optimize_eval.statistics.units import Clusters
 from optimize_eval.store.layout import Layout
+from optimize_eval.store.ledger import is_unranked
 from optimize_eval.store.stored import StoredRun
 
 Values = list[float]  # by example, NaN where there is no score
@@ -55,7 +57,7 @@ class Judged:
 def measured(run: StoredRun, goal: Goal, split: str) -> dict[str, Measured]:
     """Read what every candidate of a run is worth on a split, by the goal."""
     layout = run.layout
-    with run.reader() as reader:
+    with run.reader(counts_as(run)) as reader:
         cells = {
             (cell.candidate, cell.evaluator): dict(reader.records(cell))
             for cell in layout.cells
@@ -127,11 +129,15 @@ def _worth(weighted: Sequence[tuple[Mapping[str, Any] | None, float]], failure: 
     scores = [
         (float(record.get("score", failure)), weight)
         for record, weight in weighted
-        if record and record["outcome"] != "skipped"
+        if record and record["outcome"] != "skipped" and not _is_label(record)
     ]
     if not scores:
         return None
     return fsum(score * weight for score, weight in scores) / fsum(weight for _, weight in scores)
+
+
+def _is_label(record: Mapping[str, Any]) -> bool:
+    return record["outcome"] == "scored" and is_unranked(record)
 
 
 def _is_failed(record: Mapping[str, Any] | None) -> bool:

@@ -18,6 +18,7 @@ from optimize_eval.run.reuse import copy_outputs, replies_reused
 from optimize_eval.store import journal
 from optimize_eval.store.folder import EVALUATIONS, JOURNAL, MANIFEST, OUTPUTS
 from optimize_eval.store.growing.reusable import damage_noted, folders_of, opened_for_reuse, programs_of
+from optimize_eval.store.ledger import is_unranked
 from optimize_eval.store.listing.searches import read_search
 
 Program = tuple[str, str]  # the digest of an evaluator, and its score range
@@ -69,7 +70,7 @@ class Elsewhere:
             stream.seek(place.offset)
             record = journal.decode(stream.read(place.length))
         answer = {**record.get("side_info", {}), "score": record.get("score")}
-        if validate_evaluator_payload(answer, self._ranges[evaluator]):
+        if not is_unranked(record) and validate_evaluator_payload(answer, self._ranges[evaluator]):
             return None
         self._copied[place.path.parent] += 1
         return record | {"reused_from": place.path.parent.name}

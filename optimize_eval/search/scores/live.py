@@ -5,33 +5,37 @@ own.
 """
 
 import hashlib
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from optimize_eval.engines import Lane
 from optimize_eval.engines.local import LocalEngine
-from optimize_eval.errors import FailureKind
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.table import connect
 from optimize_eval.programs.identity import Identity
 from optimize_eval.protocol import Payload
 from optimize_eval.rows.datasets import Example
 from optimize_eval.run.live import Connecting, LiveEvaluators, crowded_out
-from optimize_eval.run.outcome import Failed, Outcome, Scored, Skipped
+from optimize_eval.run.outcome import Failed, Outcome, Scored
 from optimize_eval.run.plan import Unit
 from optimize_eval.run.scribe import Clock, Record, record_of
 from optimize_eval.run.stop import Stop
 from optimize_eval.search.scores.elsewhere import Elsewhere
+from optimize_eval.search.scores.recorded import OF_ITS_PLACE, outcome_of, scored_in
 from optimize_eval.search.scores.scorer import Outcomes, Trial
 from optimize_eval.search.stopping import Meter, cut_off
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL, OUTPUTS
 from optimize_eval.store.keys import key_of
+from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.under_test.outputs import Outputs, close_outputs, open_outputs
+
+if TYPE_CHECKING:  # see below
+    from optimize_eval.search.scores.left_out import LeftOut
 
 
 class _Place(NamedTuple):
@@ -75,6 +79,7 @@ class LiveScorer:
         self._outputs: Outputs | None = None
         self._watch = watch
         self._live = LiveEvaluators(self._specs, stop, connecting)
+        self._left_out = _rules_of(self._specs)
         self._engine = LocalEngine(slots, self._tick)
         self._clock = Clock()
         self._known: dict[str, Outcome | _Place] = {}
@@ -100,6 +105,8 @@ class LiveScorer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
+            if self._left_out:
+                self._left_out.close()
             self._live.__exit__(kind, error, trace)
         finally:
             self._close_journal()
@@ -117,9 +124,11 @@ class LiveScorer:
         if owed:
             self._call(owed)
         try:
-            return [tuple(self._recorded(unit.key) for unit in units) for units in planned]
+            outcomes = [tuple(self._recorded(unit.key) for unit in units) for units in planned]
         except KeyError:
             raise cut_off(self._stop, " while examples were scored", self._meter) from None
+        rules = self._left_out
+        return [*map(rules.applied, planned, outcomes)] if rules else outcomes
 
     def reply(self, outcomes: Outcomes) -> str | None:
         key = next((one.output for one in outcomes if one.output), "")
@@ -135,7 +144,7 @@ class LiveScorer:
             return known  # type: ignore[return-value]
         with self._path.open("rb") as stream:
             stream.seek(known.offset)
-            return _outcome(journal.decode(stream.read(known.length)))
+            return outcome_of(journal.decode(stream.read(known.length)))
 
     def _is_known(self, unit: Unit) -> bool:
         """Look whether a call is recorded, here or elsewhere: then its record is copied."""
@@ -144,10 +153,10 @@ class LiveScorer:
         record = self._elsewhere and self._elsewhere.record(unit.key, unit.evaluator)
         if not record:
             return False
-        kept = {name: one for name, one in record.items() if name not in _OF_ITS_PLACE}
+        kept = {name: one for name, one in record.items() if name not in OF_ITS_PLACE}
         if self._journal:
             self._journal.append(journal.sealed({"key": unit.key, **unit.coordinates, **kept}))
-        self._known[unit.key] = _outcome(record)
+        self._known[unit.key] = outcome_of(record)
         return True
 
     def _planned(self, pairs: Sequence[Trial]) -> list[list[Unit]]:
@@ -170,7 +179,13 @@ class LiveScorer:
             "line": pair.line,
             "repeat": 1,
         }
-        payload = Payload(candidate=pair.text, example=raw, task_model=self._task_model, line=pair.line)
+        payload = Payload(
+            candidate=pair.text,
+            example=raw,
+            task_model=self._task_model,
+            line=pair.line,
+            split=pair.split,
+        )
         return Unit(
             number, key, place, payload, {name: one for name, one in coordinates.items() if one is not None}
         )
@@ -224,13 +239,13 @@ class LiveScorer:
                 record = journal.decode(entry.line)
                 is_scored = record["outcome"] == "scored"
                 self._known[record["key"]] = (
-                    _Place(entry.offset, entry.length) if is_scored else _outcome(record)
+                    _Place(entry.offset, entry.length) if is_scored else outcome_of(record)
                 )
                 self.made += "reused_from" not in record
                 self._meter.take(str(record["evaluator"]), record.get("usage", ()), is_earlier=True)
                 end = entry.offset + entry.length
         of_final = scored_in(path.with_name(JOURNAL))  # of an earlier final sweep
-        self._known.update((key, _outcome(record)) for key, record in of_final)
+        self._known.update((key, outcome_of(record)) for key, record in of_final)
         return end
 
     def _close_journal(self) -> None:
@@ -240,42 +255,13 @@ class LiveScorer:
             close_outputs(self._outputs)
 
 
-_OF_ITS_PLACE = frozenset(
-    ("key", "evaluator", "candidate", "task_model", "split", "line", "repeat", "crc", "usage", "waited")
-)
+def _rules_of(specs: Sequence[EvaluatorSpec]) -> "LeftOut | None":
+    """Make the rules of tasks in YAML, if evaluators are scorers of tasks that have some."""
+    if not any(target.task.actions for target in map(defined_of, specs) if target):
+        return None
+    from optimize_eval.search.scores.left_out import LeftOut  # noqa: PLC0415  few searches have rules
 
-
-def scored_in(path: Path, keys: Container[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read the final records of a journal, what was scored or skipped, with their keys: all or the wanted."""
-    with suppress(FileNotFoundError):
-        for entry in journal.entries(path):
-            record = journal.glance(entry.line)
-            is_final = record.get("outcome") in {"scored", "skipped"}
-            if is_final and (keys is None or record["key"] in keys):
-                yield record["key"], journal.decode(entry.line)
-
-
-def _outcome(record: Mapping[str, Any]) -> Outcome:
-    output = record.get("output", "")
-    match record["outcome"]:
-        case "scored":
-            return Scored(
-                score=float(record["score"]),
-                side_info=record["side_info"],
-                seconds=record["seconds"],
-                output=output,
-            )
-        case "failed":
-            return Failed(
-                kind=FailureKind(record["kind"]),
-                message=record["message"],
-                hint="",
-                stderr=record.get("stderr", ""),
-                side_info=record.get("side_info", {}),
-                seconds=record["seconds"],
-                output=output,
-            )
-    return Skipped(message=record.get("message", ""), side_info=record.get("side_info", {}), output=output)
+    return LeftOut(specs)
 
 
 def _sha256(data: bytes) -> str:

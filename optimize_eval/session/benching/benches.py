@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.candidates import Candidate
+from optimize_eval.candidates import THE_PROMPT
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.cells import benched_models, unranked_in
@@ -30,6 +30,7 @@ from optimize_eval.session.calling import CallSpan, Finished, call, reachable, s
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
 from optimize_eval.session.opening import folder_of, opened
+from optimize_eval.session.replying.enclosing import level_of
 from optimize_eval.session.replying.examining import examine
 from optimize_eval.session.replying.identities import identity_of, with_outputs_in
 from optimize_eval.session.rescoring import score_by
@@ -40,8 +41,6 @@ from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
 from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.target import tasks_of
-
-_NO_CANDIDATE = Candidate(name="the prompt")  # nothing stands before a task's prompt
 
 
 @frozen
@@ -133,7 +132,7 @@ def bench_plan(
     pairs = [(spec, split) for split, specs in zip(splits, scorers.values(), strict=True) for spec in specs]
     plan = plan_run(
         [spec for spec, _ in pairs],
-        [_NO_CANDIDATE],
+        [THE_PROMPT],
         sources,
         task_models=[check_task_model(model.name) for model in models],
         models=[identity_of(model) for model in models],
@@ -153,7 +152,7 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
         _drop_boards(prepared)
         called = _call(prepared, stored, host)
-        examine(stored, lambda: plan, host.say)
+        examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
         summary = summarise(stored)
         board = None
         if unranked := unranked_in(stored):

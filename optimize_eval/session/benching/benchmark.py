@@ -37,7 +37,6 @@ class Benchmark:
     temperature: float | None = None
     max_tokens: int | None = None
     keep_thoughts: bool = False
-    sandbox: str | None = None
     given: Given = NOTHING_GIVEN  # to tasks in YAML
 
     @property
@@ -53,7 +52,7 @@ class Benchmark:
             "max_tokens": self.max_tokens,
             "batch_size": self.batch_size,
             **({"keep_thoughts": True} if self.keep_thoughts else {}),
-            "sandbox": self.sandbox,
+            "sandbox": self.given.sandbox or None,
             "timeout": self.how.timeout,
             "retries": self.how.retries,
             **self.selection.to_dict(),
@@ -78,7 +77,7 @@ class Benchmark:
                 [task.evaluator for task in file.tasks],
                 Tasks(models=tuple(models), batch_size=self.batch_size),
                 self.how,
-                sandbox=self.sandbox or "",
+                sandbox=self.given.sandbox,
             )
             for file in files
         ]

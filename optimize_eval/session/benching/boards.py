@@ -1,16 +1,17 @@
 """Leaderboards as a session makes them: computed from a run's journal, kept beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.board.cells import BenchedModel, is_owed
+from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed
 from optimize_eval.findings.board.document import board_of
 from optimize_eval.findings.board.examples import STEM
 from optimize_eval.findings.board.shapes import Board
-from optimize_eval.store.folder import BOARDS, OUTPUTS, write_json
+from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
+from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks import Task, TaskFile
 
 
 def make_board(
@@ -31,6 +32,45 @@ def make_board(
     )
     write_json(path, board.to_dict())
     return board
+
+
+def made_again(stored: StoredRun, before: Board) -> Board | None:
+    """Make a bench's board again of what its folder has, and of the board that it had."""
+    return make_board(
+        stored,
+        list(_files_of(before, stored.layout)),
+        benched_models(stored),
+        stored.folder / LEADERBOARD,
+        settings=before.settings,
+        include_per_example=any(task.per_example for model in before.models for task in model.tasks),
+    )
+
+
+def _files_of(board: Board, layout: Layout) -> Iterator[TaskFile]:
+    """Give the tasks of a board in YAML with as much of their samples as a board knows."""
+    for file, task, split in zip(board.files, board.tasks, layout.splits, strict=True):
+        names = split.names or split.lines
+        yield TaskFile(
+            path=file.path or "",
+            name=split.name,
+            dialect=file.dialect,
+            sha256=file.sha256 or "",
+            tasks=tuple(
+                Task(
+                    id=str(name),
+                    line=line or 0,
+                    prompt="",
+                    targets=(),
+                    metric=task.metric_id or "",
+                    evaluator="",
+                    post_process="none",
+                    category=None,
+                    raw=b"",
+                )
+                for name, line in zip(names, split.lines, strict=True)
+            ),
+            errors=(),
+        )
 
 
 def drop_outdated(folder: Path) -> None:

@@ -5,11 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from optimize_eval.candidates import THE_TASK
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.board.demands import read_before_calls
 from optimize_eval.findings.board.document import expected_board
-from optimize_eval.findings.demands import NO_GATES, GateOptions, metric_bounds
+from optimize_eval.findings.board.names import known_tasks
+from optimize_eval.findings.demands import NO_GATES, GateOptions, task_bounds
 from optimize_eval.run.described import manifest_of
 from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource
@@ -19,12 +21,12 @@ from optimize_eval.session.benching.defined_files import defined_files
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import Examples, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes
-from optimize_eval.session.replying.defining import THE_TASK
+from optimize_eval.session.replying.enclosing import ways_in
 from optimize_eval.session.replying.examining import kept_in
 from optimize_eval.session.replying.prompting import writing_to
 from optimize_eval.session.settings import Handling
 from optimize_eval.session.sweeps import Prepared, SweepInputs, prepare
-from optimize_eval.store.folder import refuse_foreign
+from optimize_eval.store.folder import refuse_foreign, settings_in
 from optimize_eval.store.manifest import BENCH
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import DIALECT, defined_of
@@ -146,19 +148,22 @@ def _prepare_models(
     plan = replace(plan, specs=writing_to(folder, plan.specs))
     paths = {source.name: source.file for source in sources}
     settings = {**benchmark.settings, "format": DIALECT}
-    kept = {**settings, "paths": stored_paths(paths, ()), **kept_in(plan.specs), **gates.kept()}
     refuse_foreign(folder)
+    ways = ways_in(plan.specs, settings_in(folder, fresh=handling.fresh), say)
+    kept = {**settings, "paths": stored_paths(paths, ()), **kept_in(plan.specs), **ways, **gates.kept()}
     files = tuple(task.file for task in tasks)
+    manifest = manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH)
+    expected = expected_board(files, plan.layout, known_tasks(manifest, plan.layout))
     return PreparedBench(
         plan=plan,
         own=(),
         files=files,
         folder=folder,
-        manifest=manifest_of(plan, {name: Path(path).name for name, path in paths.items()}, kept, kind=BENCH),
+        manifest=manifest,
         handling=handling,
         settings=settings,
         demands=read_before_calls(
-            expected_board(files, plan.layout), gates, [], metric_bounds(gates.fail_under, kept, plan.layout)
+            expected, gates, [], task_bounds(gates.fail_under, kept, plan.layout, of_bench=True)
         ),
     )
 

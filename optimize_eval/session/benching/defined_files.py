@@ -1,5 +1,7 @@
 """Which files are tasks in YAML: those that are named, and those among the files of a folder."""
 
+import os
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 from optimize_eval.errors import UsageError
 from optimize_eval.session.host import Say
 from optimize_eval.tasks.definitions.target import SUFFIXES
+from optimize_eval.tasks.jsonl.files import shows_tasks
 
 _MOST_NAMED = 5
 
@@ -24,23 +27,54 @@ def defined_files(paths: Sequence[str], say: Say) -> list[str]:
     return files
 
 
+def tasks_in(folder: str) -> list[str]:
+    """List the task files of a folder, in YAML and in JSONL; raises UsageError where there are none."""
+    tasks, _ = _defined_in(folder)
+    if not (found := [*tasks, *_in_jsonl(folder)]):
+        raise UsageError(
+            f"the folder {folder} has no task file", hint="name a folder that has some, or files"
+        )
+    return [str(path) for path in found]
+
+
 def _in(path: str, say: Say) -> Iterator[str]:
-    """Give a task's file as it is, and the tasks of a folder, whose other YAML is told or a dataset's."""
+    """Give a task's file as it is, and the tasks of a folder; what else is there is told, or a dataset's."""
     if path.endswith(SUFFIXES):
         yield path
         return
-    there = sorted(one for one in Path(path).iterdir() if _is_yaml(one)) if Path(path).is_dir() else []
-    if not there:
-        return
-    from optimize_eval.tasks.definitions.datasets import describes_dataset, is_task  # noqa: PLC0415  it reads YAML
-
-    tasks = [one for one in there if is_task(one)]
-    left = [one.name for one in there if one not in tasks and not describes_dataset(one)]
+    tasks, left = _defined_in(path)
     if left and tasks:
-        names = ", ".join([*left[:_MOST_NAMED], *(["…"] if len(left) > _MOST_NAMED else [])])
-        say(f"note: {path} has YAML without a definition, which is no task: {names}")
+        say(f"note: {path} has YAML without a definition, so it is not a task: {_names(left)}")
+    if tasks and (apart := list(_in_jsonl(path))):
+        say(f"note: {path} has tasks in JSONL, too, which are benched apart: {_names(apart)}")
     yield from map(str, tasks)
 
 
-def _is_yaml(path: Path) -> bool:
-    return path.suffix in SUFFIXES and path.is_file()
+def _defined_in(folder: str) -> tuple[list[Path], list[Path]]:
+    """List the tasks in YAML of a folder, and other YAML that describes no dataset."""
+    there = _yaml_in(folder)
+    if not there:
+        return [], []
+    from optimize_eval.tasks.definitions.datasets import describes_dataset, is_task  # noqa: PLC0415  it reads YAML
+
+    tasks = [one for one in there if is_task(one)]
+    return tasks, [one for one in there if one not in tasks and not describes_dataset(one)]
+
+
+def _yaml_in(folder: str) -> list[Path]:
+    there = Path(folder).iterdir() if Path(folder).is_dir() else ()
+    return sorted(one for one in there if one.suffix in SUFFIXES and one.is_file())
+
+
+def _in_jsonl(folder: str) -> Iterator[Path]:
+    """Give the task files in JSONL of a folder; rows that its YAML names may only look so."""
+    named = b"\n".join(one.read_bytes() for one in _yaml_in(folder))
+    for path in sorted(one for one in Path(folder).glob("*.jsonl") if one.is_file()):
+        stem = re.escape(os.fsencode(path.stem))
+        if not re.search(rb"(?<![\w-])%b(?![\w-])" % stem, named) and shows_tasks(path):
+            yield path
+
+
+def _names(paths: Sequence[Path]) -> str:
+    some = [path.name for path in paths[:_MOST_NAMED]]
+    return ", ".join([*some, *(["…"] if len(paths) > _MOST_NAMED else [])])

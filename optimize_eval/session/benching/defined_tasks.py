@@ -1,12 +1,14 @@
 """What a bench of tasks in YAML loads before the first call: the tasks, and their datasets."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from optimize_eval.errors import DataError, OptimizeEvalError, UsageError
 from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.wording import count
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import strict_json
 from optimize_eval.rows.datasets import Example, load_examples
@@ -17,7 +19,7 @@ from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import check_size, note_copies
 from optimize_eval.session.replying.defining import scorers_of, with_samples
 from optimize_eval.tasks import Task, TaskFile
-from optimize_eval.tasks.definitions.datasets import dataset_of, left_out
+from optimize_eval.tasks.definitions.datasets import Dataset, dataset_of, left_out
 from optimize_eval.tasks.definitions.target import DIALECT, Given, defined_of
 from optimize_eval.tasks.definitions.task import Entity, TaskDefinition
 
@@ -96,7 +98,8 @@ def _source(task: TaskDefinition, given: Given, part: Part, say: Say) -> SplitSo
         raise UsageError(f"{task.path}: {error.message}", hint=error.hint) from None
     out = left_out(dataset, every)
     if out:
-        say(f"note: {dataset.path}: {len(out):,} of {len(every):,} rows are left out by {_filters_of(out)}")
+        rows = f"{len(out):,} of {len(every):,} rows"
+        say(f"note: {dataset.path}: {rows} are left out by {_filters_of(dataset, out)}")
     there = {task.key: [example for example in every if example.line not in out]}
     selected = part.selection.of(there)
     for note in part.selection.notes({task.key: str(dataset.path)}, there, selected):
@@ -110,8 +113,11 @@ def _source(task: TaskDefinition, given: Given, part: Part, say: Say) -> SplitSo
     return source
 
 
-def _filters_of(out: dict[int, str]) -> str:
-    return ", ".join(dict.fromkeys(out.values()))
+def _filters_of(dataset: Dataset, out: dict[int, str]) -> str:
+    """Tell which filters do not hold, each of how many rows."""
+    where = f"{dataset.described}: "
+    counts = Counter(words.removeprefix(where) for words in out.values())
+    return where + ", ".join(f"{words} ({count(many, 'row')})" for words, many in counts.items())
 
 
 def _file(task: TaskDefinition, source: SplitSource | None, scorer: EvaluatorSpec) -> TaskFile:

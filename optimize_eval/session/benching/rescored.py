@@ -24,6 +24,7 @@ from optimize_eval.session.replying.former_bench import FormerScorers
 from optimize_eval.session.replying.identities import stored_models
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import TaskFile
+from optimize_eval.tasks.definitions.target import DIALECT
 
 
 class Bench:
@@ -41,6 +42,11 @@ class Bench:
             raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
         if wanted[0].spec.score_range is not ScoreRange.UNIT:
             raise UsageError("a leaderboard has scores from 0 to 1", hint="omit --score-range")
+        if run.manifest.get("settings", {}).get("format") == DIALECT:
+            raise UsageError(
+                f"{run.folder} is of tasks in YAML, which name their own scorers",
+                hint="give the task a scorer of type evaluator, and run the bench again: no model is called",
+            )
         self._manifest = run.manifest
         self._name = wanted[0].spec.name
         self.path = path_of(run.folder, self._name)  # of the board by the new scores

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds.kind import SERVED_RETRIES
 from optimize_eval.kinds.table import named_apart
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
+from optimize_eval.session.replying.enclosing import at_level, check_level, runs_code
 from optimize_eval.tasks.definitions.target import DefinedScorer, Given, Sample, WrittenTask, defined_of
 from optimize_eval.tasks.target import Tasks
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.tasks.definitions.score.parts import Scorer
     from optimize_eval.tasks.definitions.task import TaskDefinition
 
-THE_TASK = Candidate(name="the task")  # stands where a task names no candidate
 _CANDIDATE = "{{ candidate }}"
 
 
@@ -35,12 +34,22 @@ def scorers_among(
             "--config, --config-file and --model-key are for tasks in YAML, and none is named",
             hint="name one: -e task:task.yaml",
         )
-    return specs, False
+    check_sandbox(specs, given)
+    return tuple(at_level(spec, given.sandbox) for spec in specs), False
 
 
 def expanded(specs: Iterable[EvaluatorSpec], given: Given, say: Say) -> tuple[EvaluatorSpec, ...]:
     """Put an evaluator for each scorer in the place of each task in YAML; raises DataError."""
     return named_apart(one for spec in specs for one in _scorers_of(spec, given, say))
+
+
+def check_sandbox(specs: Iterable[EvaluatorSpec], given: Given) -> None:
+    """Refuse a sandbox where nothing that is named would run in it."""
+    if given.sandbox and not any(runs_code(spec) or isinstance(spec.target, WrittenTask) for spec in specs):
+        raise UsageError(
+            "--sandbox is for code of tasks in YAML and for @code_exec, and none is named",
+            hint="omit it: an evaluator of yours runs with your rights",
+        )
 
 
 def named_scorers(
@@ -54,7 +63,7 @@ def named_scorers(
 def _scorers_of(spec: EvaluatorSpec, given: Given, say: Say) -> Iterator[EvaluatorSpec]:
     written = spec.target
     if not isinstance(written, WrittenTask):
-        yield spec
+        yield at_level(spec, given.sandbox)
         return
     known = written.given.over(given)
     task = read_task(Path(spec.cwd or ".", written.path), known)
@@ -71,21 +80,26 @@ def read_task(path: Path, given: Given) -> "TaskDefinition":
 
 
 def scorers_of(
-    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say
+    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, are_called: bool = True
 ) -> Iterator[EvaluatorSpec]:
-    """Make the evaluators of a task's scorers, named by `spec`; verdicts are about the first."""
-    from optimize_eval.tasks.definitions.score.tools import (  # noqa: PLC0415  see read_task
+    """Make the evaluators of a task's scorers, named by `spec`; verdicts are about the first.
+
+    Those that are not called need no judge.
+    """
+    from optimize_eval.tasks.definitions.evaluating.plain import has_code  # noqa: PLC0415  see read_task
+    from optimize_eval.tasks.definitions.score.tools import (  # noqa: PLC0415
         model_keys,
         ranks,
         score_range,
     )
 
     if not task.scorers:
-        raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/tasks.md")
-    keyed = _keyed(task, spec, given, say)
+        raise UsageError(f"the task {task.key} has no scorer", hint="give it one: see docs/task-files.md")
+    keyed = _keyed(task, spec, given, say, has_judges=are_called)
+    sandbox = given.sandbox if has_code((task.solver, task.scorers)) else ""
     for scorer in sorted(task.scorers, key=lambda scorer: not ranks(scorer)):
-        program = _program_of(scorer, task.path, spec)
-        target = DefinedScorer(task=task, scorer=scorer, keyed=keyed, program=program)
+        program = _program_of(scorer, task.path, spec, given.sandbox)
+        target = DefinedScorer(task=task, scorer=scorer, keyed=keyed, program=program, sandbox=sandbox)
         retries = SERVED_RETRIES if spec.retries is None and any(model_keys(scorer.how)) else spec.retries
         yield replace(
             spec,
@@ -96,7 +110,7 @@ def scorers_of(
         )
 
 
-def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec) -> EvaluatorSpec | None:
+def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec, sandbox: str) -> EvaluatorSpec | None:
     """Make the evaluator that a scorer is; programs that a task names are beside it."""
     from optimize_eval.sweepfile import spec_of  # noqa: PLC0415  see read_task
     from optimize_eval.sweepfile.reading import read_evaluator  # noqa: PLC0415
@@ -106,19 +120,20 @@ def _program_of(scorer: "Scorer", path: str, defaults: EvaluatorSpec) -> Evaluat
     if keys is None:
         return None
     start = EvaluatorSpec(timeout=defaults.timeout, cwd=str(Path(path).parent), manners=defaults.manners)
-    return spec_of(read_evaluator(keys, path), start, {})
+    return at_level(spec_of(read_evaluator(keys, path), start, {}), sandbox)
 
 
 def _keyed(
-    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say
+    task: "TaskDefinition", spec: EvaluatorSpec, given: Given, say: Say, *, has_judges: bool
 ) -> Mapping[str, EvaluatorSpec]:
-    """Make the models that a task names by keys."""
+    """Make the models that a task names by keys: its solver's, and its scorers' where these are called."""
     from optimize_eval.session.replying.models import model_specs  # noqa: PLC0415  see read_task
     from optimize_eval.tasks.definitions.evaluating.plain import model_keys  # noqa: PLC0415
     from optimize_eval.tasks.definitions.models import model_text  # noqa: PLC0415  see read_task
 
     found = {}
-    for key in dict.fromkeys((*model_keys(task.solver), *model_keys(task.scorers))):
+    scorers = task.scorers if has_judges else ()
+    for key in dict.fromkeys((*model_keys(task.solver), *model_keys(scorers))):
         text, note = model_text(key, given.model_keys)
         if note:
             say(f"note: {note}")
@@ -134,19 +149,37 @@ def with_samples(specs: Iterable[EvaluatorSpec], sources: Iterable[SplitSource])
 
 def _with_samples(spec: EvaluatorSpec, samples: Mapping[str, Sequence[Sample]]) -> EvaluatorSpec:
     target = defined_of(spec)
-    if target is None or not target.looks_at_all:
+    if target is None or not target.looks_at_all or target.samples:
         return spec
     return replace(spec, target=replace(target, samples=samples))
 
 
+def unranked_among(specs: Iterable[EvaluatorSpec]) -> list[str]:
+    """Name the scorers of tasks in YAML that rank nobody: quality checks, and those that give labels."""
+    scorers = {spec.name: target.scorer for spec in specs if (target := defined_of(spec))}
+    if not scorers:
+        return []
+    from optimize_eval.tasks.definitions.score.tools import ranks  # noqa: PLC0415  see read_task
+
+    return [name for name, scorer in scorers.items() if not ranks(scorer)]
+
+
 def check_definitions(
-    specs: Sequence[EvaluatorSpec], named: Sequence[object], prompting: "Prompting | None"
+    specs: Sequence[EvaluatorSpec],
+    named: Sequence[object],
+    prompting: "Prompting | None",
+    sources: Sequence[SplitSource],
 ) -> None:
     """Refuse what does not fit the tasks in YAML among evaluators."""
     tasks = {id(one.task): one.task for one in map(defined_of, specs) if one}.values()
     for task in tasks:
         _check_models(task, prompting)
         _check_candidates(task, named)
+        if not sources:
+            raise UsageError(
+                f"the task {task.key} is about rows, and none are named", hint="name them: --dataset FILE"
+            )
+    check_level(specs)
 
 
 def _check_models(task: "TaskDefinition", prompting: "Prompting | None") -> None:

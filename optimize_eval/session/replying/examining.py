@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.errors import EvaluationError
-from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.host import Say
 from optimize_eval.store import journal
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.definitions.target import TASKS, defined_of
 
 if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.findings.metrics.rows import Excluded, TaskRow, TaskRows
@@ -35,26 +35,37 @@ def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
     named = [spec for spec in specs if defined_of(spec)]
     if not named:
         return {}
-    from optimize_eval.tasks.definitions.score.kept import TASKS, kept_tasks, to_dict  # noqa: PLC0415
+    from optimize_eval.tasks.definitions.score.kept import kept_tasks, to_dict  # noqa: PLC0415
 
     return {TASKS: [to_dict(task) for task in kept_tasks(named)]}
 
 
-def examine(
-    stored: StoredRun, planned: Callable[[], Plan], say: Say, *, timeout: float = DEFAULT_TIMEOUT
-) -> None:
+def rules_of(specs: Iterable[EvaluatorSpec]) -> list[Any]:
+    """Write the rules that leave rows out, by tasks that have some."""
+    tasks = next(iter(kept_in(specs).values()), ())
+    return [task["actions"] for task in tasks if "actions" in task]
+
+
+def examine(stored: StoredRun, planned: Callable[[], Plan], say: Say, *, sandbox: str = "") -> None:
     """Apply tasks' rules, and run the code of their metrics, where that was not done; the folder is locked.
 
-    `planned` gives samples, where a rule looks at them.
+    `planned` gives samples, where a rule looks at them; `sandbox` is what code runs in.
     """
     if "tasks" not in stored.manifest.get("settings", {}) or stored.owed:
         return
     from optimize_eval.session.replying.samples import Samples  # noqa: PLC0415  see above
 
-    with contextlib.closing(Samples(stored, planned)) as samples:
-        made = list(_Examination(stored, samples, say, timeout).made())
-    if made:
-        _write(stored, made)
+    made: list[Made] = []
+    try:
+        with contextlib.closing(Samples(stored, planned, sandbox)) as samples:
+            for together in _Examination(stored, samples, say).made():
+                made += together
+    except KeyboardInterrupt:
+        say("note: the calls are done; the same command again applies rules and computes metrics")
+        raise
+    finally:
+        if made:
+            _write(stored, made)
 
 
 def _write(stored: StoredRun, made: list[Made]) -> None:
@@ -73,14 +84,14 @@ def _write(stored: StoredRun, made: list[Made]) -> None:
 class _Examination:
     """Goes over the rows of all tasks of a run."""
 
-    def __init__(self, stored: StoredRun, samples: "Samples", say: Say, timeout: float) -> None:
+    def __init__(self, stored: StoredRun, samples: "Samples", say: Say) -> None:
         self._stored = stored
         self._computed = stored.ledger.ledger.computed
         self._samples = samples
         self._say = say
-        self._timeout = timeout
 
-    def made(self) -> Iterator[Made]:
+    def made(self) -> Iterator[list[Made]]:
+        """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
         from optimize_eval.findings.metrics.rows import excluded_in, rows_in  # noqa: PLC0415  see above
         from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415
 
@@ -88,14 +99,14 @@ class _Examination:
             for task in tasks_in(self._stored.manifest["settings"]):
                 for rows in rows_in(self._stored, self._stored.layout, task, reader):
                     if (excluded := excluded_in(self._computed, rows)) is None:
-                        yield self._kept(self._applied(rows))
+                        yield self._kept([self._applied(rows)])
                         excluded = excluded_in(self._computed, rows)
                     for scorer in task.scorers if excluded else ():
                         yield from map(self._kept, self._of_code(rows, scorer, excluded))
 
-    def _kept(self, record: Made) -> Made:
-        self._computed.append(record)
-        return record
+    def _kept(self, records: list[Made]) -> list[Made]:
+        self._computed += records
+        return records
 
     def _applied(self, rows: "TaskRows") -> Made:
         """Find the rows that rules leave out; one that cannot be applied to a row leaves it in."""
@@ -136,7 +147,9 @@ class _Examination:
                 fault = failed.setdefault(action.key, _fault(row, message, 0))
                 fault["count"] += 1
 
-    def _of_code(self, rows: "TaskRows", scorer: "KeptScorer", excluded: "Excluded | None") -> Iterator[Made]:
+    def _of_code(
+        self, rows: "TaskRows", scorer: "KeptScorer", excluded: "Excluded | None"
+    ) -> Iterator[list[Made]]:
         """Run the code of a scorer's metrics that was not run for the rows that count."""
         from optimize_eval.findings.metrics.of_run import code_values  # noqa: PLC0415  see above
         from optimize_eval.findings.metrics.rows import counted, sampled  # noqa: PLC0415
@@ -147,7 +160,7 @@ class _Examination:
         )
 
         metrics = [one for one in scorer.metrics or () if isinstance(one, PythonMetric)]
-        if not metrics or excluded is None or scorer.key not in rows.cells:
+        if not metrics or excluded is None or scorer.evaluator not in rows.cells:
             return
         said = counted(sampled(rows, scorer, excluded))
         digest, known = digest_of(said), code_values(self._computed)
@@ -160,15 +173,16 @@ class _Examination:
                     "scorer": scorer.key,
                     "model": rows.where.task_model,
                 }
-                for result in self._results(metric, said, rows):
-                    yield {**about, **result, "rows": digest, "snippet": code}
+                results = self._results(metric, said, rows)
+                yield [{**about, **result, "rows": digest, "snippet": code} for result in results]
 
     def _results(self, metric: "PythonMetric", said: list[Any], rows: "TaskRows") -> Iterator[Made]:
         from optimize_eval.tasks.definitions.score.of_code import computed  # noqa: PLC0415  see above
 
-        deadline = time.monotonic() + self._timeout
+        snippets = self._samples.snippets(rows.task.key)
+        deadline = time.monotonic() + rows.task.timeout
         try:
-            values = computed(metric, said, self._samples.snippets, deadline)
+            values = computed(metric, said, snippets, deadline)
         except EvaluationError as error:
             message = error.message[:_LONGEST_MESSAGE]
             self._say(f"note: {rows.task.key}: {message}")

@@ -17,6 +17,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import is_utf8
+from optimize_eval.session.replying.defining import with_samples
 from optimize_eval.session.replying.identities import identity_of, stored_models, with_outputs_in
 from optimize_eval.store.folder import OUTPUTS
 from optimize_eval.store.manifest import Manifest
@@ -148,6 +149,17 @@ def _with_outputs(spec: EvaluatorSpec, path: str) -> EvaluatorSpec:
     return replace(
         spec, target=replace(target, models=models, keyed=dict(zip(target.keyed, kept, strict=True)))
     )
+
+
+def called_in(
+    folder: Path,
+    specs: Iterable[EvaluatorSpec],
+    sources: Sequence[SplitSource],
+    prompting: Prompting | None,
+) -> tuple[EvaluatorSpec, ...]:
+    """Make evaluators as they are called, where models write their replies into a folder."""
+    sampled = with_samples(specs, sources)
+    return writing_to(folder, prompting.around(sampled) if prompting else sampled)
 
 
 def of_stored(specs: Iterable[EvaluatorSpec], manifest: Manifest, folder: Path) -> tuple[EvaluatorSpec, ...]:

@@ -4,15 +4,16 @@ A trace is made again of the replies that are written down: no model is called.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from optimize_eval.errors import EvaluationError, FailureKind
-from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.findings.metrics.rows import TaskRow, TaskRows
 from optimize_eval.prompts.prompt import fields_of
+from optimize_eval.protocol import Payload
 from optimize_eval.run.plan import Plan
 from optimize_eval.session.replying.prompting import of_stored, writing_to
 from optimize_eval.store.stored import StoredRun
@@ -23,23 +24,56 @@ from optimize_eval.tasks.definitions.target import defined_of
 from optimize_eval.tasks.definitions.task import Action
 from optimize_eval.tasks.lives import Lives
 
+Seen = tuple[Mapping[str, Any], Trace | None]  # a sample, and what was said about it
+
 _OF_A_TRACE = ("solver_output", "model_output", "messages", "input_prompt", "trace")
 
 
-class Samples:
-    """Finds a row's sample and trace; close it."""
+class Looks:
+    """Gives a rule what it looks at; its specifications are of stored replies. Close it."""
 
-    def __init__(self, stored: StoredRun, planned: Callable[[], Plan]) -> None:
+    def __init__(self, specs: Iterable[EvaluatorSpec]) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+        self._solving: dict[str, tuple[Solving, Lives] | None] = {}
+
+    def of(self, evaluator: str, payload: Payload, action: Action) -> Seen:
+        """Give a sample and its trace, where the rule wants one; raises EvaluationError."""
+        sample = fields_of(payload.example)
+        solving = self._solving_of(evaluator) if _names(action, _OF_A_TRACE) else None
+        if solving is None:
+            return sample, None
+        return sample, solving[0].trace(payload, sample, time.monotonic() + self._specs[evaluator].timeout)
+
+    def close(self) -> None:
+        for solving, lives in filter(None, self._solving.values()):
+            lives.close()
+            solving.close()
+
+    def _solving_of(self, evaluator: str) -> tuple[Solving, Lives] | None:
+        if evaluator not in self._solving:
+            self._solving[evaluator] = _solving(self._specs[evaluator])
+        return self._solving[evaluator]
+
+
+def looks_at_rows(action: Action) -> bool:
+    """Return True if a rule looks at more than scores."""
+    return _names(action, ("sample", *_OF_A_TRACE))
+
+
+class Samples:
+    """Finds what rules look at in a run; close it."""
+
+    def __init__(self, stored: StoredRun, planned: Callable[[], Plan], sandbox: str) -> None:
+        """Take a run, what gives its samples, and the level at which tasks' code is run."""
         self._stored = stored
         self._planned = planned
-        self._solving: dict[str, tuple[Solving, Lives] | None] = {}
-        self.snippets: HostedSnippets = open_snippets()
+        self._looks: Looks | None = None
+        self._sandbox = sandbox
+        self._snippets: dict[str, HostedSnippets] = {}
 
-    def of(self, rows: TaskRows, row: TaskRow, action: Action) -> tuple[Mapping[str, Any], Trace | None]:
+    def of(self, rows: TaskRows, row: TaskRow, action: Action) -> Seen:
         """Give what a rule looks at; raises EvaluationError where there is no trace."""
-        expression = action.filter.expression
-        wants_trace = any(name in expression for name in _OF_A_TRACE)
-        if not wants_trace and "sample" not in expression:
+        if not looks_at_rows(action):
             return {}, None
         plan = self._plan
         where = next((one for one in rows.cells.values() if one.evaluator in plan.layout.evaluators), None)
@@ -47,17 +81,20 @@ class Samples:
             message = "its samples are not at hand: run the command of the run again"
             raise EvaluationError(FailureKind.REPORTED, message)
         payload = plan.unit(plan.layout.start(where) + row.place).payload
-        sample = fields_of(payload.example)
-        solving = self._solving_of(where.evaluator) if wants_trace else None
-        if solving is None:
-            return sample, None
-        return sample, solving[0].trace(payload, sample, time.monotonic() + DEFAULT_TIMEOUT)
+        self._looks = self._looks or Looks(plan.specs)
+        return self._looks.of(where.evaluator, payload, action)
+
+    def snippets(self, task: str) -> HostedSnippets:
+        """Give what runs the code of a task."""
+        if task not in self._snippets:
+            self._snippets[task] = open_snippets(self._sandbox, f"metrics of {task}")
+        return self._snippets[task]
 
     def close(self) -> None:
-        for solving, lives in filter(None, self._solving.values()):
-            lives.close()
-            solving.close()
-        close_snippets(self.snippets)
+        if self._looks:
+            self._looks.close()
+        for snippets in self._snippets.values():
+            close_snippets(snippets)
 
     @cached_property
     def _plan(self) -> Plan:
@@ -65,11 +102,9 @@ class Samples:
         specs = writing_to(stored.folder, of_stored(plan.specs, stored.manifest, stored.folder))
         return replace(plan, specs=specs)
 
-    def _solving_of(self, evaluator: str) -> tuple[Solving, Lives] | None:
-        if evaluator not in self._solving:
-            spec = next(one for one in self._plan.specs if one.name == evaluator)
-            self._solving[evaluator] = _solving(spec)
-        return self._solving[evaluator]
+
+def _names(action: Action, fields: Iterable[str]) -> bool:
+    return any(name in action.filter.expression for name in fields)
 
 
 def _solving(spec: EvaluatorSpec) -> tuple[Solving, Lives] | None:

@@ -24,7 +24,7 @@ _TAKEN_OVER = (
 )
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class Growth:
     """What joins a run, step by step."""
 

@@ -173,11 +173,13 @@ def _read(path: str, folder: Folder, key: str | None, context: Context) -> Datas
 def _not_found(task: str, key: str, given: Mapping[str, str]) -> UsageError:
     files_there = [path for folder in _FOLDERS for path in (Path(task).parent / folder).glob("*")]
     there = {path.stem for path in files_there if path.suffix in (*_DESCRIBED, *_ROWS) and not is_task(path)}
-    close = get_close_matches(key, [*given, *sorted(there)], n=1)
+    close = get_close_matches(key, sorted(there), n=1)
     meant = f"did you mean {close[0]}? " if close else ""
+    other = get_close_matches(key, [*given], n=1)
+    instead = f", not {other[0]}=…" if other else ""
     return UsageError(
-        f"{task}: there is no dataset {key!r}: no {key}.jsonl, .json, .csv, .yaml beside it or in datasets/",
-        hint=f"{meant}Name its file: --data {key}=FILE",
+        f"there is no dataset {key!r}: no {key}.jsonl, .json, .csv, .yaml beside the task or in datasets/",
+        hint=f"{meant}Name its file: --data {key}=FILE{instead}",
     )
 
 

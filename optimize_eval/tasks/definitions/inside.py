@@ -1,31 +1,38 @@
 """The program that runs code of tasks: a line of JSON in, a line of JSON out. It imports nothing of ours.
 
+It runs with the user's rights, and so does the code, unless it was started enclosed (see hosting). Then what
+it writes is hostile data: code can reach these pipes, and say whatever it likes as its own answer.
+
 {"code": "…", "digest": "…", "function": "…", "arguments": {…}, "_id": "…"}
     → {"value": …, "_id": "…"} or {"fault": "why, and in which line", "_id": "…"}
 
 Code that ran is known by its digest from then on. A solver may want replies of a model: {"_ask": {…}} is
 answered by {"_reply": {"text", "items", "raw_output"}}, or by {"_error": "why"}. What code prints goes to
-stderr. Arguments become what `promised` makes of them, whose names `latticeflow.core.dtypes` has.
+stderr. Arguments become what `promised` makes of them, whose names `latticeflow.core.dtypes` has. It is
+started for few samples, too, so that it loads little: no typing, and inspect for odd functions only.
 """
 
-import importlib.machinery
-import inspect
+from __future__ import annotations
+
 import json
 import linecache
 import os
 import resource
-import runpy
 import sys
 import types
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Never
+from importlib.machinery import ModuleSpec, SourceFileLoader
+
+TYPE_CHECKING = False  # type checkers take it for true
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from typing import Any, BinaryIO, Never
 
 ROOM = 1 << 32  # bytes of memory
 LONGEST = (8 << 20) - 1024  # bytes of a line
 SHOWN = 4000  # letters of what is wrong
+
+_VARARGS, _ITERABLE_COROUTINE = 0x4, 0x100  # as inspect calls them
 
 
 class _Stub:
@@ -33,12 +40,10 @@ class _Stub:
 
     names = ("latticeflow", "latticeflow.core", "latticeflow.core.dtypes")
 
-    def find_spec(
-        self, name: str, _path: Any = None, _target: Any = None
-    ) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(self, name: str, _path: Any = None, _target: Any = None) -> ModuleSpec | None:
         if name not in self.names:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=name != self.names[-1])  # type: ignore[arg-type]
+        return ModuleSpec(name, self, is_package=name != self.names[-1])  # type: ignore[arg-type]
 
     def create_module(self, _spec: Any) -> None:
         """None: the usual kind of module."""
@@ -48,19 +53,27 @@ class _Stub:
             vars(module).update(_promised.NAMED)
 
 
-_PROMISED = Path(__file__).with_name("promised.py")  # not imported: this folder is not on the path
-_promised = types.SimpleNamespace(**runpy.run_path(str(_PROMISED)))
+def _beside(name: str) -> types.ModuleType:
+    """Load a module beside this program, though that folder is not on the path."""
+    module = types.ModuleType(name)
+    loader = SourceFileLoader(name, os.path.join(os.path.dirname(__file__), f"{name}.py"))  # noqa: PTH118, PTH120
+    exec(loader.get_code(name) or "", vars(module))  # noqa: S102  compiled once, as an import is
+    return module
+
+
+_promised = _beside("promised")
 
 
 class _Refused(Exception):
     """What is wrong with a call; its text is for people."""
 
 
-class _Pipes(NamedTuple):
+class _Pipes:
     """Where lines come from and go to, which no code can reach by printing."""
 
-    lines: BinaryIO
-    replies: BinaryIO
+    def __init__(self, lines: BinaryIO, replies: BinaryIO) -> None:
+        self.lines = lines
+        self.replies = replies
 
 
 _known: dict[str, types.ModuleType] = {}
@@ -69,8 +82,10 @@ _asking = [""]  # the _id of the newest line
 
 
 def main() -> None:
-    with suppress(OSError, ValueError):  # not every system keeps it
+    try:  # noqa: SIM105  contextlib takes its time to load
         resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
+    except (OSError, ValueError):
+        pass  # not every system keeps it
     _pipes.append(_Pipes(os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")))
     os.dup2(2, 1)  # whatever prints, libraries in C included
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -145,14 +160,15 @@ def _called(question: Mapping[str, Any]) -> Any:
     if not callable(function):
         raise _Refused(f"the code defines no function {question['function']}")
     value = function(*_taken(function, question["arguments"]))
-    return _awaited(value) if inspect.isawaitable(value) else value
+    return _awaited(value) if _is_awaitable(value) else value
 
 
 def _loaded(digest: str, code: str) -> types.ModuleType:
     name = f"code_{digest[:12]}"
     module = sys.modules[name] = types.ModuleType(name)  # dataclasses look there
     linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-    exec(compile(code, name, "exec"), vars(module))  # noqa: S102  what this program is for
+    program = compile(code, name, "exec", dont_inherit=True)  # there, annotations are evaluated
+    exec(program, vars(module))  # noqa: S102  what this program is for
     _known[digest] = module
     return module
 
@@ -177,10 +193,22 @@ def _same(value: Any) -> Any:
 @lru_cache(64)
 def _names(function: Callable[..., Any]) -> list[str] | None:
     """List a function's parameters; None where it takes any number."""
+    if type(function) is types.FunctionType and not vars(function):  # not wrapped, nor signed otherwise
+        code = function.__code__
+        takes_any_number = code.co_flags & _VARARGS
+        return None if takes_any_number else list(code.co_varnames[: code.co_argcount])
+    import inspect  # noqa: PLC0415  see the top
+
     parameters = inspect.signature(function).parameters.values()
     if any(one.kind is one.VAR_POSITIONAL for one in parameters):
         return None
     return [one.name for one in parameters if one.kind in {one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD}]
+
+
+def _is_awaitable(value: Any) -> bool:
+    if isinstance(value, types.GeneratorType):
+        return bool(value.gi_code.co_flags & _ITERABLE_COROUTINE)
+    return getattr(type(value), "__await__", None) is not None
 
 
 def _awaited(value: Awaitable[Any]) -> Any:

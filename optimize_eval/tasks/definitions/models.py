@@ -26,5 +26,6 @@ def model_text(key: str, given: Mapping[str, str]) -> tuple[str, str]:
     if "/" in key or ":" in key:
         return key, ""
     close = get_close_matches(key, given, n=1)
-    hint = f"did you mean {close[0]}?" if close else f"say which: --model-key {key}=PROVIDER/MODEL"
+    instead = f", not {close[0]}=…" if close else ""
+    hint = f"say which: --model-key {key}=PROVIDER/MODEL{instead}"
     raise UsageError(f"no model is given for the key {key!r}", hint=hint)

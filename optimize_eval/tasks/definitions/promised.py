@@ -1,10 +1,18 @@
-"""What code of tasks is promised: the objects that arguments become. It imports nothing of ours."""
+"""What code of tasks is promised: the objects that arguments become. It imports nothing that costs."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from __future__ import annotations
+
+TYPE_CHECKING = False  # type checkers take it for true
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    _Fields = dict[str, Any]
+else:
+    _Fields = dict
 
 
-class Item(dict[str, Any]):
+class Item(_Fields):
     """A part of a conversation: item["role"] and item.role are the same."""
 
     def __getattr__(self, name: str) -> Any:
@@ -34,7 +42,7 @@ class Trace:
         self.completion = opened(dict(completion or {}))
 
     @classmethod
-    def from_items(cls, items: Iterable[Any]) -> "Trace":
+    def from_items(cls, items: Iterable[Any]) -> Trace:
         return cls(items)
 
     @property
@@ -73,7 +81,7 @@ class SolverTrace(Trace):
     def append_assistant_message(self, text: str) -> None:
         self._append("assistant", text)
 
-    def add_model_response(self, response: "Response") -> None:
+    def add_model_response(self, response: Response) -> None:
         self.items.extend(response.items)
         self.completion = response.raw_output
 
@@ -159,5 +167,5 @@ MADE: Mapping[str, Callable[[Any], Any]] = {
 }
 NAMED: Mapping[str, Any] = {  # by `latticeflow.core.dtypes`
     **{kind.__name__: kind for kind in (SolverOutput, SampleScore, SolverTrace, Trace)},
-    "RawSample": dict[str, Any],
+    "RawSample": dict[str, object],
 }

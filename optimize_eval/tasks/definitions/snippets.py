@@ -1,7 +1,8 @@
 """Code that tasks bring along, as those who call it see it. It runs in processes of its own (see inside).
 
 They are kept alive, and end with those that hold them. They have no secrets of our environment, no more
-memory than inside says, and until the deadline of each call; else they run with the user's rights.
+memory than inside says, and until the deadline of each call; else they run with the user's rights, or
+enclosed, without these (see hosting): then code of one task is in no process with another's.
 """
 
 import os
@@ -13,20 +14,25 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from itertools import count
-from pathlib import Path
 from typing import Any, Protocol
 
 from optimize_eval.errors import EvaluationError, FailureKind
+from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.programs import exits, leftovers, process
+from optimize_eval.programs.not_started import explain_refusal
 from optimize_eval.programs.one_shot import DeadlinePassed
-from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
+from optimize_eval.programs.pool import CLOSED, PATIENCE, Pool, WorkerLike
+from optimize_eval.programs.targets import CommandLine
 from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
 from optimize_eval.reading import strict_json
-from optimize_eval.secrets import is_confidential
+from optimize_eval.tasks.definitions.hosting import NONE, Starter
 
 Ask = Callable[[Mapping[str, Any]], Mapping[str, Any]]  # what a snippet wants of a model → its reply
 
-_INSIDE = Path(__file__).with_name("inside.py")
+_DENIED = ("PermissionError", "FileNotFoundError", "OSError", "gaierror")
+_HINT_DENIED = (
+    "it runs in a sandbox, without files and network of this machine: --sandbox none runs it with your rights"
+)
 _MOST_SOLVING = 32  # processes that mostly wait for models
 
 
@@ -75,10 +81,12 @@ class _Talk:
         code = {} if is_known else {"code": self._code}
         return strict_json.dumps({**self._question, **code, "_id": identity}) + b"\n"
 
-    def replied(self, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+    def replied(self, wanted: object) -> Mapping[str, Any]:
         """Have a model called; that this failed is the call's failure, whatever the code makes of it."""
         if self._ask is None:
             return {"_error": "no model can be called from here"}
+        if not isinstance(wanted, Mapping):
+            return {"_error": "a model is sent messages, or items"}
         try:
             return {"_reply": self._ask(wanted)}
         except EvaluationError as error:
@@ -91,8 +99,10 @@ class _Process:
 
     reason = ""  # it breaks only while it owes an answer
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, first: bytes) -> None:
+        """Take a process, whose stdin begins with something else than calls."""
         self._worker = worker
+        self._first = first
         self._known: set[str] = set()
         self.interrupt = worker.interrupt
         self.close_stdin = worker.close_stdin
@@ -104,8 +114,8 @@ class _Process:
 
     def call(self, make_line: MakeLine, deadline: float) -> WorkerReply:
         assert isinstance(make_line, _Talk)  # noqa: S101  for the checker
-        first = partial(make_line, is_known=make_line.digest in self._known)
-        reply = self._worker.call(first, deadline)
+        line = partial(self._line, partial(make_line, is_known=make_line.digest in self._known))
+        reply = self._worker.call(line, deadline)
         while (wanted := reply.answer.get("_ask")) is not None:
             began = time.monotonic()
             said = self._replied(make_line, wanted)
@@ -115,7 +125,11 @@ class _Process:
             self._known.add(make_line.digest)
         return reply
 
-    def _replied(self, talk: _Talk, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _line(self, make_line: MakeLine, identity: str) -> bytes:
+        first, self._first = self._first, b""
+        return first + make_line(identity)
+
+    def _replied(self, talk: _Talk, wanted: object) -> Mapping[str, Any]:
         try:
             return talk.replied(wanted)
         except BaseException:  # nobody will answer the code any more
@@ -127,14 +141,17 @@ class _Process:
 class HostedSnippets:
     """Runs code in processes, of which there are more when several threads call."""
 
-    def __init__(self) -> None:
+    def __init__(self, level: str = NONE) -> None:
+        """Raise UsageError where processes cannot be closed in as the level says."""
+        self._starter = Starter(level)
         self._tag = os.urandom(6).hex()
         self._starts = count(1)
         self._has_started = self._is_closed = False
-        self._pools = [
-            Pool(self._start, _no_note, size=size, window=1) for size in (os.cpu_count() or 1, _MOST_SOLVING)
-        ]
-        self._ending = weakref.finalize(self, _close_all, tuple(self._pools), os.getpid())  # at exit, too
+        scoring = Pool(self._start, _no_note, size=os.cpu_count() or 1, window=1)
+        solving = Pool(self._start, _no_note, size=_MOST_SOLVING, window=1, first=PATIENCE)  # a model is slow
+        self._pools = (scoring, solving)
+        ends = (self._pools, self._starter, os.getpid())
+        self._ending = weakref.finalize(self, _close_all, *ends)  # at exit, too
 
     def call(
         self,
@@ -157,8 +174,10 @@ class HostedSnippets:
         if talk.failure:
             raise talk.failure
         if "value" not in answer:
-            message = f"{function}: {answer.get('fault')}"
-            raise EvaluationError(FailureKind.REPORTED, message, detail=exits.text_of(printed))
+            fault = str(answer.get("fault"))
+            hint = _HINT_DENIED if self._starter.is_enclosed and fault.startswith(_DENIED) else ""
+            message, detail = f"{function}: {fault}", exits.text_of(printed)
+            raise EvaluationError(FailureKind.REPORTED, message, detail=detail, hint=hint)
         return answer["value"]
 
     def close(self) -> None:
@@ -169,37 +188,32 @@ class HostedSnippets:
 
     def _start(self) -> WorkerLike:
         self._has_started = True
-        child = process.Child(_program(), f"{self._tag}.{next(self._starts)}", {}, lambda _child: None)
-        return _Process(Worker(child))
+        child, first = self._starter.start(f"{self._tag}.{next(self._starts)}")
+        return _Process(Worker(child), first)
 
 
-def open_snippets() -> HostedSnippets:
-    """Take part in the processes that all code of this process runs in; close each opening."""
+def open_snippets(level: str = "", place: str = "") -> HostedSnippets:
+    """Take part in the processes that code runs in; close each opening.
+
+    Without a sandbox that is all code of this process; else all that has the same place, such as a task.
+    """
+    is_enclosed = level not in {"", NONE}
+    key = (level, place) if is_enclosed else (NONE, "")
     with _OPENING:
-        snippets = _OPEN[0][0] if _OPEN else HostedSnippets()
-        users = _OPEN.pop()[1] if _OPEN else 0
-        _OPEN.append((snippets, users + 1))
+        snippets, users = _OPEN[key] if key in _OPEN else (HostedSnippets(key[0]), 0)
+        _OPEN[key] = snippets, users + 1
         return snippets
 
 
 def close_snippets(snippets: HostedSnippets) -> None:
     """Give an opening back; the last one ends the processes."""
     with _OPENING:
-        users = _OPEN.pop()[1]
+        key = next(key for key, (other, _) in _OPEN.items() if other is snippets)
+        users = _OPEN.pop(key)[1]
         if users > 1:
-            _OPEN.append((snippets, users - 1))
+            _OPEN[key] = snippets, users - 1
             return
     snippets.close()
-
-
-def _program() -> process.Program:
-    kept = {name: text for name, text in os.environ.items() if not is_confidential(name)}
-    return process.Program(
-        argv=(sys.executable, "-Pu", str(_INSIDE)),  # P: it stands beside modules of ours; u: prints come now
-        executable=sys.executable,
-        cwd=None,
-        environment={os.fsencode(name): os.fsencode(text) for name, text in kept.items()},
-    )
 
 
 def _line_of(said: Mapping[str, Any], identity: str) -> bytes:
@@ -213,8 +227,7 @@ def _failure(function: str, seconds: float, error: Exception) -> EvaluationError
             message, printed = f"{function} takes longer than {seconds:.3g} s", exits.text_of(error.stderr)
             return EvaluationError(FailureKind.TIMEOUT, message, detail=printed, hint=hint)
         case process.NotStarted():
-            message = f"no process for {function} was started: {error.error.strerror}"
-            return EvaluationError(FailureKind.START_FAILED, message)
+            return explain_refusal(_SPEC, sys.executable, error.error)
     hint = "it may have run out of memory (4 GiB), crashed in a library, or called os._exit"
     return EvaluationError(FailureKind.KILLED, f"the process of {function} is gone: {error}", hint=hint)
 
@@ -223,11 +236,13 @@ def _no_note(_broken: WorkerBroken) -> None:
     pass
 
 
-def _close_all(pools: tuple[Pool, ...], pid: int) -> None:
+def _close_all(pools: tuple[Pool, ...], starter: Starter, pid: int) -> None:
     if pid == os.getpid():
         for pool in pools:
             pool.close()
+        starter.close()
 
 
+_SPEC = EvaluatorSpec(name="code", text="code", target=CommandLine(argv=(sys.executable,)))  # for words alone
 _OPENING = threading.Lock()
-_OPEN: list[tuple[HostedSnippets, int]] = []
+_OPEN: dict[tuple[str, str], tuple[HostedSnippets, int]] = {}  # by level and place; with users

@@ -12,6 +12,8 @@ if TYPE_CHECKING:  # a file that is only named is not read
     from optimize_eval.tasks.definitions.task import TaskDefinition
 
 SUFFIXES = (".yaml", ".yml")
+TASKS = "tasks"  # where the settings of a run have what is kept of tasks
+CODE = "code"  # where they have what the code of tasks ran in
 DIALECT = "task_yaml"  # what files of these are called beside those of tasks in JSONL
 
 
@@ -22,6 +24,7 @@ class Given:
     config: Mapping[str, Any] = field(default_factory=dict)
     model_keys: Mapping[str, str] = field(default_factory=dict)
     data: Mapping[str, str] = field(default_factory=dict)
+    sandbox: str = ""  # what its code runs in; empty: nothing, with the user's rights
 
     @property
     def is_something(self) -> bool:
@@ -33,6 +36,7 @@ class Given:
             config={**other.config, **self.config},
             model_keys={**other.model_keys, **self.model_keys},
             data={**other.data, **self.data},
+            sandbox=self.sandbox or other.sandbox,
         )
 
 
@@ -69,6 +73,7 @@ class DefinedScorer:
     program: EvaluatorSpec | None = None  # the evaluator that the scorer is, if it is one
     models: tuple[EvaluatorSpec, ...] = ()
     keyed: Mapping[str, EvaluatorSpec] = field(default_factory=dict)
+    sandbox: str = ""  # see Given
     is_stored: bool = False  # replies are read where they were written down, and no model is called
     samples: Mapping[str, Sequence["Sample"]] = field(
         default_factory=dict, compare=False, repr=False
@@ -83,3 +88,16 @@ class DefinedScorer:
 def defined_of(spec: EvaluatorSpec) -> DefinedScorer | None:
     """Give the scorer of a task that a specification is of; None for any other."""
     return spec.target if isinstance(spec.target, DefinedScorer) else None
+
+
+def ways_kept(settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Read what the code of a run's tasks ran in; nothing where nobody said so, or it was edited."""
+    ways = settings.get(CODE)
+    return ways if isinstance(ways, list) and all(map(_is_way, ways)) else []
+
+
+def _is_way(way: object) -> bool:
+    if not isinstance(way, dict) or not isinstance(way.get("sandbox"), str):
+        return False
+    texts = (way.get("layers", []), way.get("missing", []))
+    return all(isinstance(some, list) and all(isinstance(one, str) for one in some) for some in texts)

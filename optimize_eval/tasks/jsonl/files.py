@@ -22,6 +22,8 @@ from optimize_eval.tasks.jsonl.spec import TaskSpec
 SPEC, EXAMPLES, DATASET = "spec", "examples", "dataset"
 FIXTURES = "datasets/tasks.jsonl"
 
+_LONGEST_FIRST = 1 << 20  # bytes of the line that shows what a file is
+
 _Record = TaskSpec | TaskExample
 _Read = Callable[[Iterable[Line]], Iterator[tuple[Line, _Record] | TaskError]]
 
@@ -88,6 +90,13 @@ def load_fixtures() -> list[TaskSpec]:
 def read_task_file(path: str | Path, *, format: str | None = None) -> TaskFile:  # noqa: A002  a fixed name
     """Read any file; one that shows no dialect is a dataset, and has no tasks."""
     return parse_task_file(path, files.read(path, files.DATASET), format=format)
+
+
+def shows_tasks(path: Path) -> bool:
+    """Return True if the first record of a file is one of a task file."""
+    with path.open("rb") as stream:
+        first = next(iter(read_lines(stream.readline(_LONGEST_FIRST))), None)
+    return first is not None and dialect_of([first.value]) != DATASET
 
 
 def parse_task_file(path: str | Path, data: bytes, *, format: str | None) -> TaskFile:  # noqa: A002  a fixed name

@@ -12,7 +12,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -53,7 +52,7 @@ class SharedModel:
         self._outputs: Outputs | None = None  # opened late: a run may start over, or copy replies, before
         self._unpaid: set[str] = set()  # keys of replies of which no record says what they took
         self._lock = threading.Lock()
-        self._flights: dict[bytes, Flight] = {}  # those under way, and those that failed
+        self._flights: dict[bytes, Flight[Output]] = {}  # those under way, and those that failed
         self._is_stopping = threading.Event()
         self._rests_until = 0.0  # its server wants to be left alone until then
 
@@ -84,7 +83,7 @@ class SharedModel:
         with self._lock:
             flight = self._flights.get(key)
             if is_mine := flight is None:
-                flight = self._flights[key] = Flight()
+                flight = self._flights[key] = Flight[Output]()
         return self._made(flight, key, prompt) if is_mine else flight.result()
 
     def generate_many(self, prompts: Sequence[Prompt], timeout: float) -> list[Output | EvaluationError]:
@@ -97,7 +96,7 @@ class SharedModel:
             key: prompt for key, prompt, output in zip(keys, prompts, known, strict=True) if not output
         }
         with self._lock:
-            mine = {key: Flight() for key in missing if key not in self._flights}
+            mine = {key: Flight[Output]() for key in missing if key not in self._flights}
             self._flights.update(mine)
             flights = {key: self._flights[key] for key in missing}
         made = self._made_together({key: (flight, missing[key]) for key, flight in mine.items()}, timeout)
@@ -154,7 +153,7 @@ class SharedModel:
         usages = tuple(map(Usage.from_dict, (*output.in_vain, *output.usage)))
         return replace(output, spent=Spent(usages=usages).of_reply)
 
-    def _made(self, flight: Flight, key: bytes, prompt: Prompt) -> Output:
+    def _made(self, flight: Flight[Output], key: bytes, prompt: Prompt) -> Output:
         """Make the call that others wait for, and let them go on whatever comes of it."""
         try:
             output = self._known(key) or self._called(key, prompt)
@@ -165,7 +164,7 @@ class SharedModel:
         return output
 
     def _made_together(
-        self, mine: Mapping[bytes, tuple[Flight, Prompt]], timeout: float
+        self, mine: Mapping[bytes, tuple[Flight[Output], Prompt]], timeout: float
     ) -> dict[bytes, Output | EvaluationError]:
         """Make the calls that others wait for in one, then those again, one by one, that may be retried."""
         made: dict[bytes, Output | EvaluationError] = {}
@@ -179,18 +178,14 @@ class SharedModel:
                 self._land(key, mine[key][0], GivenUp())
         return made
 
-    def _land(self, key: bytes, flight: Flight, reply: Output | BaseException) -> None:
+    def _land(self, key: bytes, flight: Flight[Output], reply: Output | BaseException) -> None:
         """Let those who wait for a reply go on, whatever came of it."""
-        if isinstance(reply, BaseException):
-            flight.error = copy(reply)  # who raises it puts more to it
-        else:
-            flight.output = reply
-        if flight.error is None or not stays(flight.error):
+        if not (isinstance(reply, BaseException) and stays(reply)):
             del self._flights[key]
-        flight.is_over.release()
+        flight.land(reply)
 
     def _called_together(
-        self, mine: Mapping[bytes, tuple[Flight, Prompt]], timeout: float
+        self, mine: Mapping[bytes, tuple[Flight[Output], Prompt]], timeout: float
     ) -> dict[bytes, Output | EvaluationError]:
         known = {key: output for key in mine if (output := self._known(key))}  # by now
         prompts = {key: prompt for key, (_, prompt) in mine.items() if key not in known}

@@ -74,7 +74,7 @@ def program_spec(command: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     argv = split_command(command)
     if not argv or not argv[0]:
         raise UsageError("the model's command is empty", hint=WHAT_THERE_IS)
-    return replace(spec, text=command, target=CommandLine(argv))
+    return replace(spec, text=command, target=CommandLine(argv=argv))
 
 
 def program_of(model: EvaluatorSpec) -> EvaluatorSpec | None:
@@ -85,7 +85,7 @@ def program_of(model: EvaluatorSpec) -> EvaluatorSpec | None:
 
 def endpoint_spec(url: str, spec: EvaluatorSpec) -> EvaluatorSpec:
     """Describe the endpoint of a model that is a URL."""
-    return replace(spec, text=url, target=Url(url))
+    return replace(spec, text=url, target=Url(url=url))
 
 
 def model_spec(name: str, task: Tasks) -> "ModelSpec":

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Declares a window, but its threads share a variable."""
 
-import json, sys, threading, time
-from concurrent.futures import ThreadPoolExecutor
+import sys, threading, time
+import quick_json as json
 
 printing, current = threading.Lock(), None
 
@@ -17,6 +17,5 @@ def answer(line):
         print(json.dumps({**said, "_capabilities": {"persistent": True, "concurrency": 4}}), flush=True)
 
 
-with ThreadPoolExecutor(4) as threads:
-    for line in sys.stdin:
-        threads.submit(answer, line)
+for line in sys.stdin:
+    threading.Thread(target=answer, args=(line,)).start()

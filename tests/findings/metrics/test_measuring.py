@@ -69,7 +69,7 @@ PROBLEMS: dict[str, tuple[Metric, Rows, str]] = {
     "a text": (
         Number(type="mean", field="x"),
         of("x", [1, "high"]),
-        "the field 'x' holds \"high\", which is no number",
+        "the field 'x' holds \"high\", not a number",
     ),
     "a field that is nowhere": (
         Number(type="max", field="y"),

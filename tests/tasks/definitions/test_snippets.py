@@ -1,5 +1,6 @@
 """Code of tasks: what it is given, what comes back, and that nothing it does harms us."""
 
+import resource
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -51,7 +52,27 @@ def test_arguments_are_given_by_name_or_in_order_and_only_as_many_as_are_taken(
     assert call(snippets, "def f(row): return row", **given) == {"x": 1}
     assert call(snippets, "def f(samples, sample): return [samples, sample]", **given) == [[2], {"x": 1}]
     assert call(snippets, "def f(*all): return list(all)", **given) == [{"x": 1}, [2]]
+    assert call(snippets, "def f(sample, /, *, samples=3): return [sample, samples]", **given) == [
+        {"x": 1},
+        3,
+    ]
+    assert call(snippets, "class F:\n  def __call__(self, samples): return samples\nf = F()", **given) == [2]
+    wrapped = "import functools\ndef g(samples): pass\n@functools.wraps(g)\ndef f(*all): return list(all)"
+    assert call(snippets, wrapped, **given) == [[2]]
     assert call(snippets, "async def f(): return 'x'", **given) == "x"
+    awaited = "import types\n@types.coroutine\ndef f():\n  return 'x'\n  yield"
+    assert call(snippets, awaited, **given) == "x"
+    assert (
+        call(snippets, "def g(a: int): pass\ndef f(): return g.__annotations__['a'] is int", **given) is True
+    )
+
+
+def test_the_process_of_code_loads_little_before_it() -> None:
+    code = "import sys\ndef f(): return sorted(sys.modules)"
+    own = HostedSnippets()
+    loaded = call(own, code)
+    own.close()
+    assert not {"asyncio", "contextlib", "inspect", "pathlib", "runpy", "typing"} & set(loaded)
 
 
 @pytest.mark.parametrize(
@@ -216,3 +237,17 @@ def test_many_threads_call_at_once_and_nothing_stays_behind(own: HostedSnippets)
     assert answers == list(range(100))
     stray = "import subprocess\ndef f(): return subprocess.Popen(['sleep', '60'], start_new_session=True).pid"
     assert call(own, stray)
+
+
+def test_where_no_process_can_be_started_it_is_this_machine_that_has_no_room(own: HostedSnippets) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(list(Path("/proc/self/fd").iterdir())) - 1, hard))
+    try:
+        with pytest.raises(EvaluationError) as failed:
+            call(own, "def f(): return 1")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "too many open files" in failed.value.message
+    assert failed.value.no_room
+    assert "ulimit -n" in str(failed.value.hint)
+    assert call(own, "def f(): return 1") == 1, "room again"

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import Any
 
 from optimize_eval.candidates import Candidate
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Payload
 from optimize_eval.run.plan import Plan, PlannedExample
+from optimize_eval.store.records import LeftOut, unit_of
 from optimize_eval.store.view import JournalRecord, Reader
 from optimize_eval.tasks.prompted import id_of
 
@@ -17,9 +19,10 @@ Told = dict[str, Any]
 class Places:
     """What is told of every example: each of its places with the scores that are recorded there."""
 
-    def __init__(self, plan: Plan, reader: Reader | None) -> None:
+    def __init__(self, plan: Plan, reader: Reader | None, left_out: LeftOut = MappingProxyType({})) -> None:
         self.plan = plan
         self._reader = reader
+        self._left_out = left_out
 
     def told(self, split: str, example: PlannedExample, steps: Callable[[Payload], Told]) -> Told:
         layout, fields = self.plan.layout, fields_of(example.raw)
@@ -65,8 +68,13 @@ class Places:
             "model": model,
             "repeat": repeat,
             **steps(payload),
-            "scores": {name: _score(self._record({**where, "evaluator": name})) for name in scorers},
+            "scores": {name: self._score({**where, "evaluator": name}) for name in scorers},
         }
+
+    def _score(self, where: Mapping[str, Any]) -> Told:
+        told = _score(self._record(where))
+        rules = self._left_out.get(unit_of(where)) if told["outcome"] == "scored" else None
+        return {**told, "excluded_by": list(rules)} if rules else told
 
     def _record(self, where: Mapping[str, Any]) -> JournalRecord | None:
         number = self.plan.layout.number(where)

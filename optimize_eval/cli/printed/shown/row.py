@@ -5,13 +5,16 @@ Of a task in YAML the conversation is made again of the replies that are written
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
+from itertools import pairwise
 from typing import Any, Protocol
 
+from optimize_eval.candidates import THE_PROMPT, THE_TASK
 from optimize_eval.cli import output
 from optimize_eval.cli.printed.shown.places import Places, Told
 from optimize_eval.cli.printed.steps import block
 from optimize_eval.errors import EvaluationError, UsageError
-from optimize_eval.findings.reasons import reason_of
+from optimize_eval.findings.metrics import left_out
+from optimize_eval.findings.reasons import fields_said, reason_of
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Payload
 from optimize_eval.reading import strict_json
@@ -28,16 +31,16 @@ from optimize_eval.tasks.under_test.outputs import Outputs, key_of
 SCHEMA = "optimize-eval.row.v1"
 
 _NOT_CALLED = "not called yet"
-_SPENT = "usage"
-_NO_CANDIDATES = ("the task", "the prompt")  # stand where a task has no candidates
+_NO_CANDIDATES = (THE_TASK.name, THE_PROMPT.name)
 
 
 def show(plan: Plan, run: StoredRun, wanted: str, *, as_json: bool) -> None:
     """Go through an example with each prompt and model; nothing is called."""
     found = _examples(plan, wanted)
     if not found:
+        line = f"{plan.layout.splits[0].name}:7"
         raise UsageError(
-            f"no example has the id {wanted!r}", hint="name an id, or the line of an example, 7 or train:7"
+            f"no example has the id {wanted!r}", hint=f"name an id, or the line of an example, 7 or {line}"
         )
     with ExitStack() as stack:
         has_records = (run.folder / JOURNAL).exists()
@@ -54,7 +57,7 @@ def _seen(plan: Plan, run: StoredRun, reader: Reader | None, stack: ExitStack) -
     if any(map(defined_of, plan.specs)):
         from optimize_eval.cli.printed.shown.sample import SeenTask  # noqa: PLC0415  most runs have no task in YAML
 
-        return SeenTask(plan, reader, stack)
+        return SeenTask(plan, reader, stack, left_out(run) if reader else {})
     outputs = Outputs(run.folder / OUTPUTS)
     stack.callback(outputs.close)
     return _SeenPrompt(plan, reader, outputs)
@@ -105,7 +108,9 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
         yield from ("", f"{' → '.join(named) or reply['prompt']}{again}")
         yield from _conversation(reply["messages"])
         if "not_shown" in reply:
-            yield f"  the conversation is not known: {reply['not_shown']}"
+            yield f"  there is no conversation: {reply['not_shown']}"
+        if "hint" in reply:
+            yield f"    try: {reply['hint']}"
         if reply.get("thoughts"):
             yield from block("thoughts", reply["thoughts"])
         if reply["reply"] is not None and "type" not in reply["messages"][0]:
@@ -113,12 +118,12 @@ def _lines(told: Mapping[str, Any]) -> Iterator[str]:
         if "extracted" in reply:
             yield from block("extracted", reply["extracted"])
         for evaluator, score in reply["scores"].items():
-            yield _scored(evaluator, score)
+            yield _scored(evaluator, score, reply.get("not_shown"))
 
 
 def _conversation(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Lay out a conversation; who calls functions may say nothing beside."""
-    for item, following in zip(items, [*items[1:], {}], strict=True):
+    for item, following in pairwise([*items, {}]):
         if item.get("content") != "" or following.get("type") != "function_call":
             yield from _said(item)
 
@@ -133,32 +138,20 @@ def _said(item: Mapping[str, Any]) -> list[str]:
     return [*block(item["role"], item["content"])]
 
 
-def _scored(evaluator: str, score: Mapping[str, Any]) -> str:
+def _scored(evaluator: str, score: Mapping[str, Any], told: str | None) -> str:
     if score["outcome"] == "owed":
         return f"  {evaluator}: {_NOT_CALLED}"
     if score["outcome"] == "skipped":
         return f"  {evaluator}: skipped, {score.get('message', '')}"
     if score["outcome"] != "scored":
-        return f"  {evaluator}: {score['outcome']}, {score.get('kind', '')}: {score.get('message', '')}"
+        words = score.get("message", "")
+        kind = f"{score['outcome']}, {score.get('kind', '')}"
+        return f"  {evaluator}: {kind}" + ("" if words == told else f": {words}")
     side_info = score["side_info"]
-    reason = _fields(side_info) if _is_of_task(side_info) else reason_of(side_info)
-    number = _number_of(score)
-    return f"  {evaluator}: {number}" + (f" ({' '.join(reason.split())})" if reason else "")
-
-
-def _is_of_task(side_info: Mapping[str, Any]) -> bool:
-    """Return True if these are the fields of a scorer of a task."""
-    return isinstance(side_info.get("scores"), dict)
-
-
-def _fields(side_info: Mapping[str, Any]) -> str:
-    """List what a scorer says, but for what was spent on it."""
-    metadata = side_info.get("metadata") or {}
-    fields = {**side_info["scores"], **{key: one for key, one in metadata.items() if key != _SPENT}}
-    texts = {
-        key: one if isinstance(one, str) else strict_json.dumps(one).decode() for key, one in fields.items()
-    }
-    return " · ".join(f"{key}: {text}" for key, text in texts.items())
+    reason = fields_said(side_info) or reason_of(side_info)
+    said = f" ({' '.join(reason.split())})" if reason else ""
+    left = f", left out by {', '.join(rules)}" if (rules := score.get("excluded_by")) else ""
+    return f"  {evaluator}: {_number_of(score)}{said}{left}"
 
 
 def _number_of(score: Mapping[str, Any]) -> str:

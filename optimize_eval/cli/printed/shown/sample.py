@@ -11,6 +11,7 @@ from optimize_eval.prompts.messages import ASSISTANT
 from optimize_eval.prompts.prompt import fields_of
 from optimize_eval.protocol import Payload
 from optimize_eval.run.plan import Plan, PlannedExample
+from optimize_eval.store.records import LeftOut
 from optimize_eval.store.view import Reader
 from optimize_eval.tasks.definitions.evaluating.solving import Solving
 from optimize_eval.tasks.definitions.solve.parts import Solver
@@ -23,8 +24,8 @@ _LONGEST = 60.0  # seconds for code of a task that makes its conversation again
 class SeenTask:
     """Conversations of tasks in YAML."""
 
-    def __init__(self, plan: Plan, reader: Reader | None, stack: ExitStack) -> None:
-        self._records = Places(plan, reader)
+    def __init__(self, plan: Plan, reader: Reader | None, stack: ExitStack, left_out: LeftOut) -> None:
+        self._records = Places(plan, reader, left_out)
         self._solving: dict[str, Solving] = {}
         for spec in plan.specs:
             target = defined_of(spec)
@@ -54,5 +55,6 @@ class SeenTask:
         try:
             trace = solving.trace(payload, fields_of(payload.example), time.monotonic() + _LONGEST)
         except EvaluationError as error:
-            return {"messages": [], "reply": None, "not_shown": error.message}
+            hint = {"hint": error.hint} if error.hint else {}
+            return {"messages": [], "reply": None, "not_shown": error.message, **hint}
         return {"messages": list(trace.items), "reply": trace.last_text(ASSISTANT)}

@@ -5,6 +5,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
 
 _MODEL_KEYS = ("model_key", "judge_model_key")
+_CODE = ("snippet",)
 
 
 def plain(part: Any) -> Any:
@@ -22,16 +23,26 @@ def plain(part: Any) -> Any:
 
 def model_keys(part: Any) -> Iterator[str]:
     """Find the keys of models in a part and whatever is in it."""
+    return _values(part, _MODEL_KEYS)
+
+
+def has_code(part: Any) -> bool:
+    """Return True if there is code in a part or whatever is in it."""
+    return any(_values(part, _CODE))
+
+
+def _values(part: Any, names: Sequence[str]) -> Iterator[str]:
+    """Find the values of the fields of these names."""
     if is_dataclass(part) and not isinstance(part, type):
         for one in fields(part):
             value = getattr(part, one.name)
-            if one.name in _MODEL_KEYS:
+            if one.name in names:
                 yield value
             else:
-                yield from model_keys(value)
+                yield from _values(value, names)
     elif isinstance(part, list | tuple):
         for one in part:
-            yield from model_keys(one)
+            yield from _values(one, names)
 
 
 def _default(one: Any) -> Any:

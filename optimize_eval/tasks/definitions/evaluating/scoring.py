@@ -34,7 +34,7 @@ class Scoring:
         self._target = target
         self._lives = lives
         self._connect = connect
-        self._snippets = open_snippets()
+        self._snippets = open_snippets(target.sandbox, target.task.path)
         self._scorers: dict[str, LiveScorer] = {}
         with ExitStack() as live:
             live.callback(close_snippets, self._snippets)
@@ -75,7 +75,7 @@ class Scoring:
     def _evaluator(self, _keys: Keys) -> Evaluator:
         program = self._target.program
         if program is None:
-            raise EvaluationError(FailureKind.INTERNAL, "the scorer is no evaluator")
+            raise EvaluationError(FailureKind.INTERNAL, "the scorer does not call an evaluator")
         return self._lives.scorer(self._target.scorer.key, lambda _key: self._connect(program))
 
 

@@ -40,7 +40,7 @@ class Solving:
             self._model(spec.name)  # what is wrong with it is to be known before any call
         self._place = _outputs(target), digest_of(solver), target.is_stored
         self._traces = _open_traces(self._place, len(target.task.scorers))
-        self._snippets = open_snippets()
+        self._snippets = open_snippets(target.sandbox, target.task.path)
         hosted.hold()
 
     def trace(self, payload: Payload, sample: Mapping[str, Any], deadline: float) -> Trace:

@@ -49,7 +49,7 @@ _EXTRA_MESSAGE = Entity(
     noun="a message",
     fields=(field("type", OneOf(choices=("chat_message",)), None), *_said(Template(names=MESSAGE))),
 )
-_INPUT_BUILDER = ByType(
+INPUT_BUILDER = ByType(
     noun="an input builder",
     entities={
         "generic": Entity(
@@ -80,12 +80,12 @@ _BUILDERS: dict[str, Entity] = {
         ),
     ),
 }
-_BUILDER = ByType(noun="a message builder", entities=_BUILDERS, not_built=("load_trace",))
+MESSAGE_BUILDER = ByType(noun="a message builder", entities=_BUILDERS, not_built=("load_trace",))
 _LOOP = Entity(
     noun="a loop",
     fields=(
         type_field(),
-        field("message_builders", ListOf(what=_BUILDER, least=1)),
+        field("message_builders", ListOf(what=MESSAGE_BUILDER, least=1)),
         field("max_iterations", Number(is_whole=True, least=0), 10),
         field("on_max_iterations", OneOf(choices=("error", "continue")), "error"),
     ),
@@ -95,12 +95,12 @@ _BUILDERS["loop"] = _LOOP  # which may be in a loop
 _ENTITIES: Mapping[str, Entity] = {
     "single_turn_solver": Entity(
         noun="a single_turn_solver",
-        fields=(type_field(), field("input_builder", _INPUT_BUILDER), _FORMAT),
+        fields=(type_field(), field("input_builder", INPUT_BUILDER), _FORMAT),
         not_built=("postprocessor", "trials"),
     ),
     "multi_turn_solver": Entity(
         noun="a multi_turn_solver",
-        fields=(type_field(), field("message_builders", ListOf(what=_BUILDER, least=1)), _FORMAT),
+        fields=(type_field(), field("message_builders", ListOf(what=MESSAGE_BUILDER, least=1)), _FORMAT),
         not_built=("postprocessor", "trials"),
     ),
     "pass_through_solver": Entity(

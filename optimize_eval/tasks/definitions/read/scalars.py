@@ -63,7 +63,7 @@ def _number(node: Any, tag: str) -> tuple[Kind, Any]:
     try:
         value = make(node)
     except (ValueError, IndexError):  # also of thousands of digits
-        raise BadScalar(f"{node.value[:30]!r} is no number that can be read", is_value=True) from None
+        raise BadScalar(f"{node.value[:30]!r} cannot be read as a number", is_value=True) from None
     if not _is_finite(value):
         raise BadScalar(f"a number must be finite, this is {node.value[:30]}", is_value=True)
     return Kind.NUMBER, value

@@ -11,6 +11,7 @@ from optimize_eval.tasks.definitions.score.parts import AllSamplesScorer, Python
 from optimize_eval.tasks.definitions.score.scored import Scored, kind, scored_by_code, unusable
 from optimize_eval.tasks.definitions.score.shipped import Scoring
 from optimize_eval.tasks.definitions.score.tools import Tools
+from optimize_eval.tasks.under_test.flights import stays
 
 _FUNCTION = "compute_scores"
 
@@ -53,12 +54,14 @@ class _Listed:
         return self._entries[place]
 
     def _called(self, deadline: float) -> Sequence[Any] | EvaluationError:
-        """Call it; a failure stays one, for another call would make the same of the same samples."""
+        """Call it; the code's own failure stays one, as another call would make the same again."""
         samples = self._tools.samples()
         try:
             returned = self._tools.snippets.call(self._code, _FUNCTION, {"samples": samples}, deadline)
             return _checked(returned, len(samples))
         except EvaluationError as error:
+            if not stays(error):
+                raise
             return error.with_traceback(None)
 
 

@@ -5,15 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
-from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.evaluator import DEFAULT_TIMEOUT, EvaluatorSpec
 from optimize_eval.frozen import frozen
 from optimize_eval.tasks.definitions import filters
 from optimize_eval.tasks.definitions.score import metrics
 from optimize_eval.tasks.definitions.score.metrics import Metric
-from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
+from optimize_eval.tasks.definitions.score.parts import Evidence
+from optimize_eval.tasks.definitions.target import TASKS, DefinedScorer, defined_of
 from optimize_eval.tasks.definitions.task import Action
-
-TASKS = "tasks"  # where the settings of a run have them
 
 
 @frozen
@@ -25,6 +24,7 @@ class KeptScorer:
     display_name: str = ""
     purpose: str = "score"
     metrics: Sequence[Metric] | None = None
+    is_evidence: bool = False  # its fields are metrics already, called as they are
 
 
 @frozen
@@ -35,6 +35,7 @@ class KeptTask:
     display_name: str
     scorers: Sequence[KeptScorer]
     actions: Sequence[Action] = ()
+    timeout: float = DEFAULT_TIMEOUT  # seconds, of a metric that is code
 
     @property
     def digest(self) -> str:
@@ -45,10 +46,10 @@ class KeptTask:
 
 def kept_tasks(specs: Iterable[EvaluatorSpec]) -> list[KeptTask]:
     """Find the tasks that evaluators are scorers of."""
-    found: dict[int, list[tuple[str, DefinedScorer]]] = {}
+    found: dict[int, list[tuple[EvaluatorSpec, DefinedScorer]]] = {}
     for spec in specs:
         if target := defined_of(spec):
-            found.setdefault(id(target.task), []).append((spec.name, target))
+            found.setdefault(id(target.task), []).append((spec, target))
     return [_kept(named) for named in found.values()]
 
 
@@ -67,32 +68,44 @@ def to_dict(task: KeptTask) -> dict[str, Any]:
         "display_name": task.display_name,
         "scorers": [_of_scorer(scorer) for scorer in task.scorers],
         **({"actions": [_of_action(one) for one in task.actions]} if task.actions else {}),
+        **({"timeout": task.timeout} if task.timeout != DEFAULT_TIMEOUT else {}),
     }
 
 
 def joined(known: Iterable[Mapping[str, Any]], told: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Put tasks as they are now in the place of those that were, whose other scorers stay."""
+    """Put tasks as they are now in the place of those that were, whose other scorers stay.
+
+    Without --timeout the one that was given before stays, too.
+    """
     tasks = {one["key"]: one for one in known}
     for one in told:
         before = tasks.get(one["key"], {"scorers": ()})
         scorers = {scorer["evaluator"]: scorer for scorer in (*before["scorers"], *one["scorers"])}
-        tasks[one["key"]] = {**one, "scorers": [*scorers.values()]}
+        patience = {"timeout": before["timeout"]} if "timeout" in before else {}
+        tasks[one["key"]] = {**patience, **one, "scorers": [*scorers.values()]}
     return [*tasks.values()]
 
 
-def _kept(named: Sequence[tuple[str, DefinedScorer]]) -> KeptTask:
+def _kept(named: Sequence[tuple[EvaluatorSpec, DefinedScorer]]) -> KeptTask:
     task = named[0][1].task
     scorers = [
         KeptScorer(
-            evaluator=name,
+            evaluator=spec.name,
             key=target.scorer.key,
             display_name=target.scorer.display_name,
             purpose=target.scorer.purpose,
             metrics=target.scorer.metrics,
+            is_evidence=isinstance(target.scorer.how, Evidence),
         )
-        for name, target in named
+        for spec, target in named
     ]
-    return KeptTask(key=task.key, display_name=task.display_name, scorers=scorers, actions=task.actions)
+    return KeptTask(
+        key=task.key,
+        display_name=task.display_name,
+        scorers=scorers,
+        actions=task.actions,
+        timeout=max(spec.timeout for spec, _ in named),
+    )
 
 
 def _of_scorer(scorer: KeptScorer) -> dict[str, Any]:
@@ -103,6 +116,7 @@ def _of_scorer(scorer: KeptScorer) -> dict[str, Any]:
         **({"display_name": scorer.display_name} if scorer.display_name else {}),
         "purpose": scorer.purpose,
         "metrics": None if chosen is None else [metrics.to_dict(one) for one in chosen],
+        **({"is_evidence": True} if scorer.is_evidence else {}),
     }
 
 
@@ -119,6 +133,7 @@ def _read(written: Mapping[str, Any]) -> KeptTask:
             Action(key=one["key"], filter=filters.filter_of(one["filter"]))
             for one in written.get("actions", ())
         ],
+        timeout=float(written.get("timeout", DEFAULT_TIMEOUT)),
     )
 
 
@@ -130,4 +145,5 @@ def _read_scorer(written: Mapping[str, Any]) -> KeptScorer:
         display_name=written.get("display_name", ""),
         purpose=written["purpose"],
         metrics=None if chosen is None else [metrics.metric_of(one) for one in chosen],
+        is_evidence=written.get("is_evidence", False),
     )

@@ -18,7 +18,7 @@ FIRST = ("is_correct", "score")  # of code's fields: the one that counts
 class Scored:
     """What a scorer says of a sample."""
 
-    primary: float | None  # None: there is no number, as of labels
+    primary: float | None  # None: the scorer gave a label, or only texts
     scores: Mapping[str, Any]
     metadata: Mapping[str, Any] = field(default_factory=dict)
     spent: Spent = NOTHING

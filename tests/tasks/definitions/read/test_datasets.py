@@ -137,4 +137,4 @@ def test_models_are_given_or_written_or_theirs() -> None:
     assert (text, "--model-key 'openai$gpt-4-1-nano=openai/NAME'" in note) == ("openai/gpt-4-1-nano", True)
     with pytest.raises(UsageError, match="no model is given for the key 'jugde'") as raised:
         model_text("jugde", given)
-    assert raised.value.hint == "did you mean judge?"
+    assert raised.value.hint == "say which: --model-key jugde=PROVIDER/MODEL, not judge=…"

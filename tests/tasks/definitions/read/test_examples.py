@@ -9,6 +9,7 @@ from optimize_eval.tasks.definitions.score import metrics, parts
 from optimize_eval.tasks.definitions.solve.parts import Generic, SingleTurn
 from optimize_eval.tasks.definitions.task import Entity
 from tests.front_door import Cli
+from tests.tasks.definitions.read.test_pages import read, written
 
 SINGLE = """\
 display_name: "Single-turn Solver Generic Input"
@@ -100,7 +101,9 @@ definition:
       model_key: "openai$gpt-4-1-nano"
       system_prompt: |
         You are a helpful assistant and rate whether the ground truth answer and the
-        candidate answer are semantically the same.
+        candidate answer are semantically the same. Semantically the same means that
+        you do not care about small spelling mistakes, capitalization or whether
+        additional information is given. This is all still considered correct.
         Respond only with 'correct' or 'incorrect' and nothing else.
       user_prompt: |
         Ground Truth Answer: {{ sample.gt_answer }}
@@ -119,6 +122,20 @@ def folder(tmp_path: Path) -> Path:
     for name, text in {**files, "uniqueness_scorer.py": SCORER}.items():
         (tmp_path / name).write_text(text)
     return tmp_path
+
+
+def test_the_page_that_runs_them_has_all_of_each_and_adds_metrics_and_actions_alone() -> None:
+    shown = {held["key"]: held for _, _, held in written() if "key" in held}
+    for text in (SINGLE, UNIQUENESS, TRIVIA):
+        example = read(text)
+        added = shown[example["key"]]
+        assert added["definition"].pop("actions")
+        for scorer, ours in zip(
+            example["definition"]["scorers"], added["definition"]["scorers"], strict=True
+        ):
+            kept = scorer.pop("metrics", [])
+            assert ours.pop("metrics")[: len(kept)] == kept
+        assert added == example
 
 
 def test_all_are_valid(cli: Cli, folder: Path) -> None:

@@ -1,14 +1,14 @@
 """Scorers that are code: what they are given, what they may return, and that all samples are scored once."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
 import pytest
 
-from optimize_eval.errors import EvaluationError
+from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.tasks.definitions.score.evidence import computed_evidence
 from optimize_eval.tasks.definitions.score.metrics import PythonMetric, digest_of, digest_of_code
 from optimize_eval.tasks.definitions.score.of_code import computed
@@ -31,16 +31,19 @@ def snippets(hosted: HostedSnippets) -> "_Counted":
 
 
 class _Counted:
-    """Runs code, and keeps what it was called with."""
+    """Runs code, and keeps what it was called with; first calls may fail."""
 
-    def __init__(self, hosted: HostedSnippets) -> None:
+    def __init__(self, hosted: HostedSnippets, failing: Iterable[EvaluationError] = ()) -> None:
         self._hosted = hosted
+        self._failing = iter(failing)
         self.calls: list[Mapping[str, Any]] = []
 
     def call(
         self, code: str, function: str, arguments: Mapping[str, Any], deadline: float, *, ask: Any = None
     ) -> Any:
         self.calls.append(arguments)
+        for error in self._failing:
+            raise error
         return self._hosted.call(code, function, arguments, deadline, ask=ask)
 
     def close(self) -> None:
@@ -144,6 +147,17 @@ def test_a_list_of_another_length_is_a_failure_for_each(snippets: _Counted) -> N
         words = {failure(scorer, SAMPLES[place], None, place=place) for place in range(3)}
     assert words == {"scorer s: compute_scores returned 1 entries for 3 samples"}
     assert len(snippets.calls) == 1
+
+
+def test_where_a_machine_had_no_room_the_code_for_all_samples_is_called_again(hosted: HostedSnippets) -> None:
+    full = EvaluationError(FailureKind.START_FAILED, "too many processes")
+    full.no_room = "processes"
+    snippets = _Counted(hosted, failing=[full])
+    with live(AllSamplesScorer(snippet=COUNT), samples=SAMPLES, snippets=snippets) as scorer:
+        assert "too many processes" in failure(scorer, SAMPLES[0], None, place=0)
+        assert scored(scorer, SAMPLES[1], None, place=1).scores["is_unique"] is True
+        assert scored(scorer, SAMPLES[2], None, place=2).scores["is_unique"] is False
+    assert len(snippets.calls) == 2
 
 
 def test_code_for_all_samples_has_to_know_which_one_it_is(snippets: _Counted) -> None:

@@ -62,7 +62,7 @@ def test_what_was_broken_off_is_made_again_and_who_waited_gives_up() -> None:
         first = pool.submit(traces.of, "key", broken_off)
         begun.wait()
         waits = pool.submit(traces.of, "key", lambda: TRACE)
-        while traces._flights["key"].wanted > 1:  # noqa: SLF001  it is waiting by then
+        while traces._kept["key"].wanted > 1:  # noqa: SLF001  it is waiting by then
             pass
         go_on.set()
         assert isinstance(first.exception(), KeyboardInterrupt)

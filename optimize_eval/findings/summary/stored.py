@@ -1,0 +1,64 @@
+"""The summary of a run on disk: besides its records' numbers what run.json and the ledger tell of them.
+
+That is what was spent, the metrics of tasks in YAML, and whether their rules were applied; and what their
+code ran in, where that leaves a doubt: no whole sandbox, or not the same for all.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from optimize_eval.findings.additions import left_out_of, without
+from optimize_eval.findings.documents import from_dict
+from optimize_eval.findings.metrics import counts_as, metrics_of
+from optimize_eval.findings.replies import judges_of
+from optimize_eval.findings.shapes.summary import Point, SpendingTotals, Summary, Verdict
+from optimize_eval.findings.summary.document import summarise
+from optimize_eval.store.stored import StoredRun
+from optimize_eval.tasks.definitions.target import ways_kept
+
+
+def summarise_stored(run: StoredRun) -> Summary:
+    """Compute the summary of a run on disk."""
+    left_out = left_out_of(run)
+    layout = without(run.layout, left_out)
+    changed = run.ledger.of(layout).changed
+    with run.reader(counts_as(run)) as reader:
+        summary = summarise(layout, reader.records, changed, left_out, judges_of(run.manifest))
+    spent = run.ledger.ledger.spending.to_dict()
+    totals = from_dict(SpendingTotals, spent) if spent else None
+    points = (*summary.verdict.points, *points_about_code(run.manifest.get("settings", {})))
+    verdict = replace(summary.verdict, points=points)
+    whole = replace(summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout))
+    return replace(whole, verdict=_of_no_rules(whole) or verdict)
+
+
+def _of_no_rules(summary: Summary) -> Verdict | None:
+    """Say nothing of means that rows are in which rules may leave out."""
+    if summary.units.owed or summary.changed or not summary.waits_for_rules:
+        return None
+    named = ", ".join(summary.waits_for_rules)
+    text = f"not complete: the rules of {named} were not applied yet, so rows that they leave out still count"
+    return Verdict(text=f"{text}; run the same command again, which calls nothing", state=None)
+
+
+def points_about_code(settings: Mapping[str, Any]) -> Iterator[Point]:
+    """Point out what did not close code in, by what run.json keeps of it."""
+    for text in doubts_about_code(settings):
+        yield Point(mark="!", text=text)
+
+
+def doubts_about_code(settings: Mapping[str, Any]) -> Iterator[str]:
+    ways = ways_kept(settings)
+    for way in ways:
+        if missing := way.get("missing"):
+            yield f"the tasks' code ran in a sandbox ({_named(way)}) that is not whole: {'; '.join(missing)}"
+    if len(ways) > 1:
+        listed = "; ".join(map(_named, ways))
+        yield f"the tasks' code did not run in the same way in all sessions of this run: {listed}"
+
+
+def _named(way: Mapping[str, Any]) -> str:
+    if way.get("sandbox") == "none":
+        return "with the user's rights"
+    return f"{way.get('sandbox')}: {', '.join(way.get('layers', ())) or 'no layer'}"

@@ -1,0 +1,153 @@
+"""Tasks in YAML before a long run: models reply first, and their scorers are looked at with these replies.
+
+A reply is made once, as in a run. Scorers that call models are called few times, for each call costs money.
+What a scorer is sent is made of a sample and a reply: so there are no odd candidates, and no batches.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+from optimize_eval.errors import EvaluationError, UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.kinds.kind import Checks
+from optimize_eval.kinds.table import kind_of
+from optimize_eval.preflight.answers import answers
+from optimize_eval.preflight.examined import (
+    AT_ONCE,
+    CheckOutcome,
+    CheckStatus,
+    Examined,
+    Material,
+    in_words,
+    live,
+    shown,
+)
+from optimize_eval.prompts.prompt import fields_of
+from optimize_eval.protocol import Payload
+from optimize_eval.tasks.definitions.evaluating.plain import model_keys
+from optimize_eval.tasks.definitions.evaluating.solving import Solving
+from optimize_eval.tasks.definitions.solve.trace import Trace
+from optimize_eval.tasks.definitions.target import DefinedScorer, defined_of
+from optimize_eval.tasks.lives import Lives
+
+LEFT_OUT = "kept alive", "batches", "odd candidates"
+
+_NEAR = 1 / 3  # of the timeout
+_LONGEST = 60  # letters of a reply
+
+Replied = Trace | EvaluationError
+
+
+def examine_replies(
+    target: DefinedScorer, model: EvaluatorSpec, material: Material, budget: float
+) -> Examined:
+    """Let a model reply to what scorers will be called about; a failure of the first reply ends it."""
+    own = {
+        split: tuple(payload for payload in payloads if payload.task_model == model.name)
+        for split, payloads in material.splits.items()
+    }
+    calls = material.calls // len(target.models)
+    examined = Examined(
+        spec=model,
+        material=replace(material, splits=own, calls=calls),
+        until=time.monotonic() + budget,
+        parallel=material.slots,
+        told="no reply",
+    )
+    try:
+        with _solving(target) as solving:
+            examined.checks += _replies(examined, solving)
+    except UsageError as error:
+        examined.checks.append(CheckOutcome("replies", CheckStatus.FAIL, f"{error.message}; {error.hint}"))
+    return examined
+
+
+@contextmanager
+def _solving(target: DefinedScorer) -> Iterator[Solving]:
+    assert target.task.solver, "who has models has a solver"  # noqa: S101  for the checker
+    with closing(Lives()) as lives, closing(Solving(target, target.task.solver, lives)) as solving:
+        yield solving
+
+
+def _replies(on: Examined, solving: Solving) -> Iterator[CheckOutcome]:
+    payloads = list(dict.fromkeys([*(first for _, first in on.material.firsts), *on.sample]))
+    replies = [_reply(on, solving, payloads[0])]
+    if not isinstance(replies[0], EvaluationError):
+        with ThreadPoolExecutor(AT_ONCE) as slots:
+            replies += slots.map(lambda payload: _reply(on, solving, payload), payloads[1:])
+    failed = [reply for reply in replies if isinstance(reply, EvaluationError)]
+    if isinstance(first := replies[0], EvaluationError):
+        message = f"{first.kind}: {first.message}; {first.hint}".removesuffix("; ")
+        yield CheckOutcome("replies", CheckStatus.FAIL, message)
+        return
+    on.told = f"it replied to {len(replies) - len(failed)} of {len(replies)}, first: {_start(first)}"
+    if failed:
+        message = (
+            f"{len(failed)} of {len(replies)} failed, the first by {failed[0].kind}: {failed[0].message}"
+        )
+        yield CheckOutcome("replies", CheckStatus.WARN, message)
+    else:
+        yield CheckOutcome("replies", CheckStatus.PASS, on.told)
+    yield _speed(on, "speed")
+
+
+def _reply(on: Examined, solving: Solving, payload: Payload) -> Replied:
+    started = time.monotonic()
+    reply: Replied
+    try:
+        reply = solving.trace(payload, fields_of(payload.example), started + on.spec.timeout)
+    except EvaluationError as error:
+        reply = error
+    on.seconds.append(time.monotonic() - started)
+    usages = [usage.to_dict() for usage in reply.spent.usages]
+    on.spending.take({"evaluator": on.spec.name, "candidate": ""}, usages)
+    return reply
+
+
+def _start(trace: Trace) -> str:
+    text = " ".join((trace.last_text("assistant") or "").split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _again(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    """Score the first reply once more."""
+    with live(on.spec) as scorer:
+        again = on.call(scorer, on.material.firsts[0][1], counts=True)
+    if shown(again) == shown(on.first):
+        yield CheckOutcome(name, CheckStatus.PASS, f"{shown(again)} both times")
+    else:
+        message = f"it said {shown(on.first)}, then {shown(again)}: such scores need --repeats"
+        yield CheckOutcome(name, CheckStatus.WARN, message)
+
+
+def _speed(on: Examined, name: str) -> CheckOutcome:
+    """Say what a call takes, from the calls so far."""
+    typical = f"{in_words(on.quantile(0.5))} a call"
+    if on.quantile(1) > on.spec.timeout * _NEAR:
+        message = f"{typical} is near the timeout of {on.spec.timeout:g} s: allow more with --timeout"
+        return CheckOutcome(name, CheckStatus.WARN, message)
+    return CheckOutcome(name, CheckStatus.PASS, typical)
+
+
+def _speed_of_scorer(on: Examined, name: str) -> Iterator[CheckOutcome]:
+    on.parallel = on.material.slots
+    yield _speed(on, name)
+
+
+COSTLY_CHECKS: Sequence[tuple[str, int, Callable[[Examined, str], Iterator[CheckOutcome]]]] = (
+    ("answers", 1, answers),  # name, calls that it takes, how it is looked at
+    ("same score twice", 1, _again),
+    ("speed", 0, _speed_of_scorer),
+)
+
+
+def calls_models(spec: EvaluatorSpec) -> bool:
+    """Return True if a scorer calls models: then each call costs money."""
+    target = defined_of(spec)
+    if target is None:
+        return False
+    program = target.program
+    return any(model_keys(target.scorer)) or bool(program and kind_of(program).checks is Checks.MODELS)

@@ -1,0 +1,109 @@
+"""Rows that the rules of tasks in YAML leave out: for a search they are skipped, as they are for means.
+
+A rule looks at a sample, at what was said about it and at scores, all of which are recorded: so a search that
+resumes leaves out the same rows. A rule that cannot be applied to a row leaves it in.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from optimize_eval.errors import EvaluationError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.frozen import frozen
+from optimize_eval.run.outcome import Outcome, Scored, Skipped
+from optimize_eval.run.plan import Unit
+from optimize_eval.search.scores.scorer import Outcomes
+from optimize_eval.session.replying.samples import Looks, Seen, looks_at_rows
+from optimize_eval.tasks.definitions.examining import Actions, RuleFault
+from optimize_eval.tasks.definitions.target import defined_of
+from optimize_eval.tasks.definitions.task import Action
+
+
+@frozen
+class _RuledTask:
+    """A task that has rules: its scorers' keys by their places, and each rule ready to be applied."""
+
+    keys: Mapping[int, str]
+    rules: Sequence[tuple[Action, Actions]]
+
+
+class LeftOut:
+    """Knows which rows rules leave out; close it."""
+
+    def __init__(self, specs: Sequence[EvaluatorSpec]) -> None:
+        self._tasks = list(_ruled(specs))
+        self._looks = Looks(map(_stored, specs))
+        self._known: dict[str, list[str]] = {}  # rules by the key of a task's first unit
+
+    def applied(self, units: Sequence[Unit], outcomes: Outcomes) -> Outcomes:
+        """Let scores of a row that is left out count as skipped; `units` are those of the outcomes."""
+        for task in self._tasks:
+            if rules := self._rules(task, units, outcomes):
+                why = f"left out by {', '.join(rules)}"
+                outcomes = tuple(
+                    _skipped(one, why) if place in task.keys else one for place, one in enumerate(outcomes)
+                )
+        return outcomes
+
+    def close(self) -> None:
+        self._looks.close()
+
+    def _rules(self, task: _RuledTask, units: Sequence[Unit], outcomes: Outcomes) -> list[str]:
+        first = units[next(iter(task.keys))]
+        if first.key not in self._known:
+            self._known[first.key] = list(self._found(task, first, outcomes))
+        return self._known[first.key]
+
+    def _found(self, task: _RuledTask, unit: Unit, outcomes: Outcomes) -> Iterator[str]:
+        scores = dict(_scores(task, outcomes))
+        for action, rule in task.rules if scores else ():
+            try:
+                sample, trace = self._seen(action, unit)
+                if rule.excluded_by(sample, trace, scores):
+                    yield action.key
+            except EvaluationError:
+                continue  # it stays in, which the final sweep tells
+
+    def _seen(self, action: Action, unit: Unit) -> Seen:
+        if not looks_at_rows(action):
+            return {}, None
+        return self._looks.of(unit.coordinates["evaluator"], unit.payload, action)
+
+
+def _ruled(specs: Sequence[EvaluatorSpec]) -> Iterator[_RuledTask]:
+    keys: dict[int, dict[int, str]] = {}
+    tasks = {}
+    for place, spec in enumerate(specs):
+        target = defined_of(spec)
+        if target and target.task.actions:
+            keys.setdefault(id(target.task), {})[place] = target.scorer.key
+            tasks[id(target.task)] = target.task
+    for known, task in tasks.items():
+        yield _RuledTask(keys=keys[known], rules=list(_ready(task.actions)))
+
+
+def _ready(actions: Sequence[Action]) -> Iterator[tuple[Action, Actions]]:
+    for action in actions:
+        try:
+            yield action, Actions([action])
+        except RuleFault:
+            continue  # see above
+
+
+def _scores(task: _RuledTask, outcomes: Outcomes) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for place, key in task.keys.items():
+        outcome = outcomes[place]
+        if isinstance(outcome, Scored):
+            yield key, outcome.side_info["scores"]
+
+
+def _skipped(outcome: Outcome, why: str) -> Outcome:
+    if not isinstance(outcome, Scored):
+        return outcome
+    return Skipped(message=why, side_info=outcome.side_info, output=outcome.output)
+
+
+def _stored(spec: EvaluatorSpec) -> EvaluatorSpec:
+    target = defined_of(spec)
+    return spec if target is None else replace(spec, target=replace(target, is_stored=True))

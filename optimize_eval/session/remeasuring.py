@@ -1,0 +1,149 @@
+"""The metrics and rules of a stored run changed: its scores become other numbers, and nothing is called."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import MappingProxyType
+
+from optimize_eval.errors import UsageError
+from optimize_eval.evaluator import EvaluatorSpec
+from optimize_eval.findings.board.cells import unranked_in
+from optimize_eval.findings.board.examples import stored_board
+from optimize_eval.kinds.table import identify, named_apart
+from optimize_eval.run.plan import Plan
+from optimize_eval.run.replan import plan_again
+from optimize_eval.session.benching.boards import made_again
+from optimize_eval.session.benching.defined_files import defined_files
+from optimize_eval.session.calling import Finished, summarise
+from optimize_eval.session.host import Say
+from optimize_eval.session.inputs import load_candidates_again, read_again
+from optimize_eval.session.replying.defining import scorers_of
+from optimize_eval.session.replying.enclosing import level_of, ways_in
+from optimize_eval.session.replying.examining import examine, kept_in
+from optimize_eval.session.replying.prompting import of_stored
+from optimize_eval.store.folder import LEADERBOARD, locked, refuse_foreign, write_document
+from optimize_eval.store.manifest import evaluators_of, is_bench
+from optimize_eval.store.stored import StoredRun, open_stored
+from optimize_eval.tasks.definitions.evaluating.plain import model_keys
+from optimize_eval.tasks.definitions.score.kept import joined
+from optimize_eval.tasks.definitions.target import TASKS, Given, defined_of
+
+
+def scorers_in(paths: Sequence[str], how: EvaluatorSpec, given: Given, say: Say) -> tuple[EvaluatorSpec, ...]:
+    """Read tasks in YAML, also those of folders, and give their scorers; raises DataError with all faults."""
+    files = defined_files(paths, say)
+    if not files:
+        raise UsageError(f"{paths[0]} is not a task in YAML", hint="name a file *.yaml, or a folder of tasks")
+    from optimize_eval.session.benching.suites import read_suite  # noqa: PLC0415  it reads YAML
+
+    tasks = read_suite(files, given, ())
+    named = ((task, replace(how, name=task.key, text=f"task:{task.path}")) for task in tasks)
+    return named_apart(
+        spec for task, own in named for spec in scorers_of(task, own, given, say, are_called=False)
+    )
+
+
+def remeasure(
+    run: str,
+    specs: Sequence[EvaluatorSpec],
+    say: Say,
+    *,
+    splits: Mapping[str, str | None],
+    data: Mapping[str, str] = MappingProxyType({}),
+    candidates: Sequence[str] = (),
+    lists: Sequence[str] = (),
+) -> Finished:
+    """Give a run the metrics and rules that these scorers have now, and summarise it again.
+
+    `data` says where datasets are by their keys. A bench has its board made again.
+    """
+    folder = open_stored(run).folder  # a folder without a run is not made one by locking it
+    refuse_foreign(folder)
+    with locked(folder):
+        stored = open_stored(folder)
+        known = _known(stored, specs, say)
+        moved = {**splits, **_moved(known, data)}
+        planned = partial(_planned, stored, known, moved, candidates, lists)
+        before = stored_board(stored) if is_bench(stored.manifest) else None
+        stored = with_tasks_of(stored, known, planned, say)
+        summary = summarise(stored)
+        board = made_again(stored, before) if before else None
+        if is_bench(stored.manifest) and not (board or stored.owed or unranked_in(stored)):
+            say("note: the bench has no board any more; its own command makes it again and calls no model")
+    return Finished(stored=stored, summary=summary, calls=(), boards={"": board} if board else {})
+
+
+def with_tasks_of(
+    stored: StoredRun, specs: Sequence[EvaluatorSpec], planned: Callable[[], Plan], say: Say
+) -> StoredRun:
+    """Let a run have the metrics and rules of these scorers, and apply them; most evaluators are none."""
+    told = kept_in(specs).get(TASKS)
+    if not told:
+        return stored
+    settings = stored.document.get("settings", {})
+    ways = ways_in(specs, settings, say)
+    changed = {**settings, TASKS: joined(settings.get(TASKS, ()), told), **ways}
+    stored = replace(
+        stored,
+        document={**stored.document, "settings": changed},
+        manifest={**stored.manifest, "settings": changed},
+    )
+    examine(stored, planned, say, sandbox=level_of(specs))
+    if changed != settings:
+        (stored.folder / LEADERBOARD).unlink(missing_ok=True)  # until it is made again, it is out of date
+        write_document(stored.folder, stored.document)
+    return stored
+
+
+def _known(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) -> list[EvaluatorSpec]:
+    """Find the scorers that the run has."""
+    names = [one["name"] for one in evaluators_of(stored.manifest)]
+    known = [spec for spec in specs if spec.name in names]
+    adding = "the bench's own command adds" if is_bench(stored.manifest) else "rescore -e task:FILE adds"
+    if not known:
+        there = ", ".join(names)
+        raise UsageError(
+            f"the run has no {', '.join(spec.name for spec in specs)}",
+            hint=f"it has {there}; {adding} scorers",
+        )
+    for spec in specs:
+        if spec.name not in names:
+            say(f"note: the run has no {spec.name}; {adding} it")
+    for spec in known:
+        if _scores_otherwise(stored, spec):
+            say(f"note: {spec.name} is another scorer in the task now; the run keeps the scores that it has")
+    return known
+
+
+def _scores_otherwise(stored: StoredRun, spec: EvaluatorSpec) -> bool:
+    """Return True if a scorer is known not to be the run's; its program and models may be gone."""
+    target = defined_of(spec)
+    if target is None or target.looks_at_all or target.program:
+        return False
+    if target.keyed or any(model_keys(target.task.scorers)):
+        return False
+    now = identify(spec).sha256
+    return not any(
+        one["name"] == spec.name and one["sha256"] == now for one in evaluators_of(stored.manifest)
+    )
+
+
+def _moved(specs: Iterable[EvaluatorSpec], data: Mapping[str, str]) -> dict[str, str]:
+    """Find the datasets that are elsewhere by the splits of tasks, as benches call them."""
+    tasks = [target.task for spec in specs if (target := defined_of(spec))]
+    if unknown := set(data).difference(task.dataset for task in tasks):
+        raise UsageError(f"--data {min(unknown)}: no task has this dataset", hint="see `dataset` in the task")
+    return {task.key: data[task.dataset] for task in tasks if task.dataset in data}
+
+
+def _planned(
+    stored: StoredRun,
+    specs: Sequence[EvaluatorSpec],
+    splits: Mapping[str, str | None],
+    candidates: Sequence[str],
+    lists: Sequence[str],
+) -> Plan:
+    manifest = stored.manifest
+    own = of_stored(specs, manifest, stored.folder)
+    texts = load_candidates_again(manifest, candidates, lists)
+    return plan_again(own, manifest, read_again(manifest, splits), texts)
