@@ -257,7 +257,7 @@ def _without_id(answer: Mapping[str, Any]) -> bytes:
 def _start_worker(
     program: process.Program, tag: str, starts: Iterator[int], variables: Mapping[bytes, bytes], window: int
 ) -> WorkerLike:
-    child = process.Child(program, f"{tag}.{next(starts)}", variables, lambda _child: None)
+    child = process.started(program, f"{tag}.{next(starts)}", variables)
     return Worker(child) if window == 1 else Window(child)
 
 

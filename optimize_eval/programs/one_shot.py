@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from optimize_eval.evaluator import ANSWER_CAP
-from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child, Program
+from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child, NotStarted, Program
 
 STDERR_KEPT = 64 * 1024
 GRACE = 0.5  # seconds between SIGTERM and SIGKILL
@@ -76,13 +76,13 @@ def run(
     environment; `deadline` is an instant of time.monotonic.
     """
     call = _Call(payload)
-    child = Child(program, tag, variables, call.feed)  # fed before the start: the usual payload fits the pipe
+    child = Child(tag)
     try:
-        call.listen(child, deadline)
+        child.start(program, variables, call.feed)  # fed before the start: the usual payload fits the pipe
+        _listen(child, call, deadline)
         return Exit(child.reap(), bytes(call.stdout), bytes(call.stderr))
-    except DeadlinePassed:
-        _terminate(child, call)
-        raise DeadlinePassed(bytes(call.stderr)) from None
+    except (NotStarted, DeadlinePassed):
+        raise
     except BaseException as error:
         child.kill()
         if isinstance(error, OutputTooLarge):
@@ -90,6 +90,14 @@ def run(
         raise
     finally:
         child.close()
+
+
+def _listen(child: Child, call: "_Call", deadline: float) -> None:
+    try:
+        call.listen(child, deadline)
+    except DeadlinePassed:
+        _terminate(child, call)
+        raise DeadlinePassed(bytes(call.stderr)) from None
 
 
 def _terminate(child: Child, call: "_Call") -> None:

@@ -54,30 +54,31 @@ class Child:
     the program ends, or is -1 where the system has nothing of the kind. A closed one is -1.
     """
 
-    __slots__ = ("_popen", "_tag", "handle", "stderr", "stdin", "stdout")
+    __slots__ = ("_popen", "_tag", "_theirs", "handle", "stderr", "stdin", "stdout")
+    _popen: subprocess.Popen[bytes]
 
-    def __init__(
-        self, program: Program, tag: str, variables: Mapping[bytes, bytes], first: Callable[["Child"], None]
-    ) -> None:
-        """Start; `first` is called when the pipes are there, before the program is."""
+    def __init__(self, tag: str) -> None:
+        """Start nothing yet: Ctrl-C may come at any instruction, and who has this can end what starts."""
         self._tag = tag
+        self._theirs = [-1, -1, -1]  # the program's ends of the pipes, until it has them
         self.stdin = self.stdout = self.stderr = self.handle = -1
-        theirs: list[int] = []
+
+    def start(
+        self,
+        program: Program,
+        variables: Mapping[bytes, bytes],
+        first: Callable[["Child"], None] = lambda _child: None,
+    ) -> None:
+        """Start; `first` is called when the pipes are there, before the program is. Raises NotStarted."""
         try:
-            self._open_pipes(theirs)
+            self._open_pipes()
             first(self)
-            self._popen = _popen(program, {**variables, CALL_VARIABLE: os.fsencode(tag)}, theirs)
+            self._popen = _popen(program, {**variables, CALL_VARIABLE: os.fsencode(self._tag)}, self._theirs)
             self._open_handle()
         except OSError as error:
             self.close()
             raise NotStarted(error) from error
-        except BaseException:  # Ctrl-C, maybe between the start and its being known here
-            self.close()
-            sweep(tag)
-            raise
-        finally:
-            for fd in theirs:
-                os.close(fd)
+        self._close_theirs()
 
     def has_ended(self) -> bool:
         """Look without waiting and, where the system can, without reaping: the group keeps its number."""
@@ -127,6 +128,9 @@ class Child:
 
     def kill(self, seen: Iterable[Process] = ()) -> None:
         """End the group, and whatever else carries this call's tag or was seen below it."""
+        if not hasattr(self, "_popen"):  # Ctrl-C came between the start and its being known here
+            sweep(self._tag)
+            return
         below = [*seen, *self.descendants()] if self._popen.returncode is None else [*seen]
         self.signal_group(signal.SIGKILL)
         if self.await_end(STUCK):
@@ -135,10 +139,11 @@ class Child:
 
     def close_stdin(self) -> None:
         if self.stdin >= 0:
-            os.close(self.stdin)
-            self.stdin = -1
+            fd, self.stdin = self.stdin, -1  # first: Ctrl-C in between must not let it be closed twice
+            os.close(fd)
 
     def close(self) -> None:
+        self._close_theirs()
         for fd in (self.stdin, self.stdout, self.stderr, self.handle):
             if fd >= 0:
                 os.close(fd)
@@ -149,15 +154,30 @@ class Child:
             with contextlib.suppress(OSError):  # out of descriptors: the slower way works too
                 self.handle = os.pidfd_open(self._popen.pid)
 
-    def _open_pipes(self, theirs: list[int]) -> None:
+    def _open_pipes(self) -> None:
         # os.pipe is close-on-exec from birth, so no other slot's child can inherit an end.
-        child_stdin, self.stdin = os.pipe()
-        theirs.append(child_stdin)
-        self.stdout, child_stdout = os.pipe()
-        theirs.append(child_stdout)
-        self.stderr, child_stderr = os.pipe()
-        theirs.append(child_stderr)
+        self._theirs[0], self.stdin = os.pipe()
+        self.stdout, self._theirs[1] = os.pipe()
+        self.stderr, self._theirs[2] = os.pipe()
         os.set_blocking(self.stdin, False)
+
+    def _close_theirs(self) -> None:
+        while self._theirs:  # a line for both: Ctrl-C between them would leave one open
+            os.close(self._theirs.pop()) if self._theirs[-1] >= 0 else self._theirs.pop()
+
+
+def started(program: Program, tag: str, variables: Mapping[bytes, bytes]) -> Child:
+    """Start a program that stays; Ctrl-C meanwhile leaves nothing of it. Raises NotStarted."""
+    child = Child(tag)
+    try:
+        child.start(program, variables)
+        return child  # noqa: TRY300  until it is given away, it is ours to end
+    except NotStarted:
+        raise
+    except BaseException:
+        child.kill()
+        child.close()
+        raise
 
 
 def _popen(program: Program, variables: Mapping[bytes, bytes], pipes: list[int]) -> subprocess.Popen[bytes]:
