@@ -5,6 +5,7 @@ repeats; a number from 0 to 1 at `confidence` in the side information; the count
 What models' replies say of themselves is replies'.
 """
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeGuard
@@ -56,8 +57,8 @@ class Measures:
     def __init__(self, examples: int, repeats: int, score_range: ScoreRange) -> None:
         self._is_unit = score_range is ScoreRange.UNIT
         self._is_repeated = repeats > 1
-        self._scored = [0] * examples
-        self._passed = [0] * examples
+        self._scored = array("I", [0]) * examples
+        self._passed = array("I", [0]) * examples
         self._graded = bytearray(examples)  # those that have a score other than 0 or 1
         self._answers: list[Answer] = []
         self._unusable = 0

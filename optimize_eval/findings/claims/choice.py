@@ -5,6 +5,7 @@ beside it too high, so the number is cross-fitted.
 """
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 
 from optimize_eval.findings.claims.failures import lower_bounds, upper_bounds
@@ -75,7 +76,7 @@ class Half:
 
     def _over(self, before: Values, others: Mapping[str, Values]) -> Gains:
         places = self.applying
-        return {name: [after[at] - before[at] for at in places] for name, after in others.items()}
+        return {name: array("d", (after[at] - before[at] for at in places)) for name, after in others.items()}
 
 
 def winner_of(rows: Sequence[Row], split: str) -> Row | None:
