@@ -22,6 +22,7 @@ from optimize_eval.programs.batch import Unanswered, call_in_batches
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
 from optimize_eval.programs.pipelined import Window
 from optimize_eval.programs.pool import CLOSED, Pool, WorkerLike
+from optimize_eval.programs.spawn import Program
 from optimize_eval.programs.targets import argv_of, is_ours
 from optimize_eval.programs.worker import MakeLine, Worker, WorkerBroken, WorkerReply
 from optimize_eval.protocol import (
@@ -52,7 +53,7 @@ class Command(Generic[QuestionT, AnswerT]):
     def __init__(self, spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> None:
         self._spec = spec
         self._contract = contract
-        self._program: process.Program | None = None
+        self._program: Program | None = None
         self._is_ours = is_ours(spec)
         self._is_presumed = self._is_ours and spec.persistent is None  # to stay alive, until it has answered
         is_kept = spec.persistent or self._is_presumed
@@ -237,7 +238,7 @@ class Command(Generic[QuestionT, AnswerT]):
         program, self._program = self._find_program(), None  # look again next time: it may be fixed by then
         return not_started.explain_refusal(self._spec, program.executable, refused.error)
 
-    def _find_program(self) -> process.Program:
+    def _find_program(self) -> Program:
         if self._program is not None:
             return self._program
         spec, argv = self._spec, argv_of(self._spec)
@@ -246,7 +247,7 @@ class Command(Generic[QuestionT, AnswerT]):
         if executable is None:
             raise not_started.explain_missing(spec, environment.get("PATH"))
         encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
-        self._program = process.Program(argv=argv, executable=executable, cwd=spec.cwd, environment=encoded)
+        self._program = Program(argv=argv, executable=executable, cwd=spec.cwd, environment=encoded)
         return self._program
 
 
@@ -255,7 +256,7 @@ def _without_id(answer: Mapping[str, Any]) -> bytes:
 
 
 def _start_worker(
-    program: process.Program, tag: str, starts: Iterator[int], variables: Mapping[bytes, bytes], window: int
+    program: Program, tag: str, starts: Iterator[int], variables: Mapping[bytes, bytes], window: int
 ) -> WorkerLike:
     child = process.started(program, f"{tag}.{next(starts)}", variables)
     return Worker(child) if window == 1 else Window(child)

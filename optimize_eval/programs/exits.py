@@ -7,7 +7,7 @@ from optimize_eval.errors import EvaluationError, FailureKind
 from optimize_eval.evaluator import ANSWER_CAP, EvaluatorSpec
 from optimize_eval.programs import not_started, one_shot
 from optimize_eval.programs.codec import AnswerT, Contract, QuestionT
-from optimize_eval.programs.process import Program
+from optimize_eval.programs.spawn import Program
 from optimize_eval.reading.durations import seconds_given
 
 _SHOWN_LINE = 200

@@ -1,6 +1,6 @@
 """Other people's programs as processes: a start with three pipes, and an end that leaves nothing behind.
 
-The only module that starts processes. What goes through the pipes is one_shot's and worker's business, what
+The only user of spawn, which starts it. What goes through the pipes is one_shot's and worker's business, what
 a status or an output *means* is said in verdict, why a program did not start at all in not_started.
 A program runs in its own session, so that its process group can be killed as one; what leaves the group
 is found and ended by leftovers.
@@ -9,11 +9,9 @@ is found and ended by leftovers.
 import contextlib
 import os
 import signal
-import subprocess
+import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
-from optimize_eval.frozen import frozen
 from optimize_eval.programs.leftovers import (
     CALL_VARIABLE,
     HAS_PIDFD,
@@ -23,20 +21,12 @@ from optimize_eval.programs.leftovers import (
     is_readable,
     sweep,
 )
+from optimize_eval.programs.spawn import Program, spawn
 
 POLL_WITHOUT_HANDLE = 0.01  # seconds between looks at a process that cannot be waited for in a poll
 
-_LOST = 255  # only for Popen, so that it does not wait for a process that is gone
-
-
-@frozen
-class Program:
-    """What to start: found once, started for every call."""
-
-    argv: tuple[str, ...]
-    executable: str
-    cwd: str | None
-    environment: Mapping[bytes, bytes]
+_HAS_WAITID = hasattr(os, "waitid")  # macOS has it from Python 3.13
+_LOST = 256  # no status of a process
 
 
 class NotStarted(Exception):
@@ -54,12 +44,13 @@ class Child:
     the program ends, or is -1 where the system has nothing of the kind. A closed one is -1.
     """
 
-    __slots__ = ("_popen", "_tag", "_theirs", "handle", "stderr", "stdin", "stdout")
-    _popen: subprocess.Popen[bytes]
+    __slots__ = ("_pid", "_status", "_tag", "_theirs", "handle", "stderr", "stdin", "stdout")
 
     def __init__(self, tag: str) -> None:
         """Start nothing yet: Ctrl-C may come at any instruction, and who has this can end what starts."""
         self._tag = tag
+        self._pid = 0  # not known
+        self._status: int | None = None  # how it ended, once it is reaped
         self._theirs = [-1, -1, -1]  # the program's ends of the pipes, until it has them
         self.stdin = self.stdout = self.stderr = self.handle = -1
 
@@ -73,7 +64,7 @@ class Child:
         try:
             self._open_pipes()
             first(self)
-            self._popen = _popen(program, {**variables, CALL_VARIABLE: os.fsencode(self._tag)}, self._theirs)
+            self._pid = spawn(program, {**variables, CALL_VARIABLE: os.fsencode(self._tag)}, self._theirs)
             self._open_handle()
         except OSError as error:
             self.close()
@@ -83,55 +74,58 @@ class Child:
     def has_ended(self) -> bool:
         """Look without waiting and, where the system can, without reaping: the group keeps its number."""
         try:
-            found: Any = os.waitid(os.P_PID, self._popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if _HAS_WAITID:
+                return os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+            return self._status is not None or self._is_reaped(os.WNOHANG)
         except ChildProcessError:
             return True
-        except AttributeError:  # macOS has waitid from Python 3.13
-            found = self._popen.poll()
-        return found is not None
 
     def await_end(self, seconds: float) -> bool:
         """Wait for the end at most so long; see has_ended about reaping."""
         if self.handle >= 0:
             return is_readable(self.handle, seconds)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(max(0.0, seconds))
-        return self._popen.returncode is not None
+        until = time.monotonic() + seconds
+        while not (has_ended := self.has_ended()) and time.monotonic() < until:
+            time.sleep(POLL_WITHOUT_HANDLE)
+        return has_ended
 
     def signal_group(self, number: signal.Signals) -> None:
-        if HAS_PIDFD and self._popen.returncode is not None:
+        if HAS_PIDFD and self._status is not None:
             return  # reaped: the number may be somebody else's by now
         try:
-            os.killpg(self._popen.pid, number)
+            os.killpg(self._pid, number)
         except (ProcessLookupError, PermissionError):  # macOS says EPERM of a group of zombies
             return
 
     def reap(self) -> int | None:
         """Kill what the ended program left in its group, then collect its status; None if that was lost.
 
-        It is lost where the host ignores SIGCHLD or waits for all children; Popen.wait would say 0 then.
+        It is lost where the host ignores SIGCHLD or waits for all children.
         """
         # The order matters: until the leader is reaped, its group's number cannot belong to anybody else.
         self.signal_group(signal.SIGKILL)
-        if self._popen.returncode is not None:  # reaped before: the pid may be another child's by now
-            return self._popen.returncode
         try:
-            status = os.waitstatus_to_exitcode(os.waitpid(self._popen.pid, 0)[1])
+            if self._status is None:  # else the pid may be another child's by now
+                self._is_reaped()
         except ChildProcessError:
-            self._popen.returncode = _LOST
-            return None
-        self._popen.returncode = status
-        return status
+            self._status = _LOST
+        return None if self._status == _LOST else self._status
+
+    def _is_reaped(self, options: int = 0) -> bool:
+        pid, status = os.waitpid(self._pid, options)
+        if pid:
+            self._status = os.waitstatus_to_exitcode(status)
+        return bool(pid)
 
     def descendants(self) -> list[Process]:
-        return descendants(self._popen.pid)
+        return descendants(self._pid)
 
     def kill(self, seen: Iterable[Process] = ()) -> None:
         """End the group, and whatever else carries this call's tag or was seen below it."""
-        if not hasattr(self, "_popen"):  # Ctrl-C came between the start and its being known here
+        if not self._pid:  # Ctrl-C came between the start and its being known here
             sweep(self._tag)
             return
-        below = [*seen, *self.descendants()] if self._popen.returncode is None else [*seen]
+        below = [*seen, *self.descendants()] if self._status is None else [*seen]
         self.signal_group(signal.SIGKILL)
         if self.await_end(STUCK):
             self.reap()
@@ -152,7 +146,7 @@ class Child:
     def _open_handle(self) -> None:
         if HAS_PIDFD:
             with contextlib.suppress(OSError):  # out of descriptors: the slower way works too
-                self.handle = os.pidfd_open(self._popen.pid)
+                self.handle = os.pidfd_open(self._pid)
 
     def _open_pipes(self) -> None:
         # os.pipe is close-on-exec from birth, so no other slot's child can inherit an end.
@@ -178,18 +172,3 @@ def started(program: Program, tag: str, variables: Mapping[bytes, bytes]) -> Chi
         child.kill()
         child.close()
         raise
-
-
-def _popen(program: Program, variables: Mapping[bytes, bytes], pipes: list[int]) -> subprocess.Popen[bytes]:
-    stdin, stdout, stderr = pipes
-    # start_new_session keeps vfork; preexec_fn, user= and the like would fall back to a slow fork.
-    return subprocess.Popen(
-        program.argv,
-        executable=program.executable,
-        cwd=program.cwd,
-        env={**program.environment, **variables},
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-    )

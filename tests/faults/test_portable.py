@@ -1,4 +1,4 @@
-"""The same faults where the system has no pidfd and no /proc: what Linux alone offers is taken away first."""
+"""The same faults without pidfd, /proc and fork_exec: what Linux or CPython alone has is taken away first."""
 
 import subprocess
 import sys
@@ -9,8 +9,9 @@ import orjson
 from tests.paths import PROGRAMS
 
 ELSEWHERE = """
-import os, signal, sys
-del os.pidfd_open, signal.pidfd_send_signal
+import os, signal, subprocess, sys
+sys.modules["_posixsubprocess"] = None
+del os.pidfd_open, os.waitid, signal.pidfd_send_signal
 sys.platform = "darwin"
 import optimize_eval.programs.process
 sys.platform = "linux"

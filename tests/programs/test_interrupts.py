@@ -1,5 +1,6 @@
 """Ctrl-C at each line between the start of a call and its end: no process stays, and no descriptor."""
 
+import linecache
 import os
 import sys
 import time
@@ -12,30 +13,26 @@ from typing import Any
 
 import pytest
 
-from optimize_eval.programs import one_shot, process
+from optimize_eval.programs import one_shot, process, spawn
 from optimize_eval.programs.leftovers import CALL_VARIABLE
 from tests.processes import descriptors, processes_with
 
-HANGS = process.Program(
+HANGS = spawn.Program(
     argv=("sh", "-c", "sleep 600 & wait"),
     executable="/bin/sh",
     cwd=None,
     environment={b"PATH": os.environb[b"PATH"]},
 )
-ENDING = {
-    "await_end",
-    "close",
-    "descendants",
-    "kill",
-    "reap",
-    "signal_group",
-}  # a second Ctrl-C is another story
-STARTING = (one_shot.run, one_shot._listen, one_shot._Call.feed, process.started, process._popen)  # noqa: SLF001
-LINES = {function.__code__ for function in STARTING}
-LINES |= {
-    method.__code__
-    for name, method in vars(process.Child).items()
-    if name not in ENDING and isinstance(method, FunctionType)
+ENDING = {*("await_end", "close", "descendants"), *("kill", "reap", "signal_group")}  # one Ctrl-C, not two
+STARTING = {
+    *("run", "_listen", "feed", "started", "start", "spawn", "_directly", "_arguments"),
+    *("_open_handle", "_open_pipes", "_close_theirs", "close_stdin"),
+}
+LINES = {
+    function.__code__
+    for place in (one_shot, one_shot._Call, process, process.Child, spawn)  # noqa: SLF001
+    for name, function in vars(place).items()
+    if isinstance(function, FunctionType) and name in STARTING
 }
 pytestmark = pytest.mark.filterwarnings("ignore:subprocess:ResourceWarning")  # of a Popen that nobody got
 
@@ -50,7 +47,8 @@ def interrupted_at(number: int) -> Iterator[list[str]]:
         if frame.f_code not in LINES or caller in ENDING:
             return None
         if event == "line":
-            reached.append(f"{frame.f_code.co_name}:{frame.f_lineno}")
+            text = linecache.getline(frame.f_code.co_filename, frame.f_lineno).strip()
+            reached.append(f"{frame.f_code.co_name}:{frame.f_lineno}: {text}")
             if len(reached) == number:
                 raise KeyboardInterrupt
         return trace
@@ -82,7 +80,7 @@ def lines_of(start: Callable[[str], object]) -> list[str]:
             start(tag)
         entry = CALL_VARIABLE + b"=" + tag.encode()
         assert not processes_with(entry), f"left by an interrupt at line {reached[-1]}"
-        is_closing = reached[-1].startswith(("run:", "close_stdin:"))  # what is not closed twice may be left
+        is_closing = "close" in reached[-1]  # what must not be closed twice may be left
         assert is_closing or descriptors() == before, f"left open by an interrupt at line {reached[-1]}"
         if len(reached) < number:
             return reached

@@ -18,6 +18,7 @@ from optimize_eval import shipped
 from optimize_eval.errors import UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.programs import one_shot, process
+from optimize_eval.programs.spawn import Program
 from optimize_eval.reading import strict_json
 from optimize_eval.secrets import is_confidential
 
@@ -37,7 +38,7 @@ class Hosting:
     """How processes for code are started, and what closes them in."""
 
     level: str
-    program: process.Program
+    program: Program
     first: bytes = field(default=b"", repr=False)  # what their stdin begins with
     layers: Sequence[str] = ()
     missing: Sequence[str] = ()  # promises that nothing keeps
@@ -140,10 +141,8 @@ def _tried(level: str) -> Mapping[str, Any]:
     return told
 
 
-def _program(
-    argv: tuple[str, ...], environment: Mapping[bytes, bytes], cwd: str | None = None
-) -> process.Program:
-    return process.Program(argv=argv, executable=argv[0], cwd=cwd, environment=environment)
+def _program(argv: tuple[str, ...], environment: Mapping[bytes, bytes], cwd: str | None = None) -> Program:
+    return Program(argv=argv, executable=argv[0], cwd=cwd, environment=environment)
 
 
 def _harmless() -> Mapping[bytes, bytes]:
