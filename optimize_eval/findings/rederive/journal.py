@@ -1,14 +1,13 @@
-"""What was recorded: the axes of run.json, and the newest record of each unit."""
+"""What was recorded, by cell: the axes of run.json, and the outcomes of each example."""
 
-import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from optimize_eval.findings.rederive.axes import read_axes
 from optimize_eval.findings.rederive.excluded import skip_excluded
+from optimize_eval.findings.rederive.newest import Records, newest_records
 from optimize_eval.findings.rederive.numerics import Labels, average, joined
 from optimize_eval.findings.rederive.replies import told_of
 
@@ -159,34 +158,24 @@ def read(folder: Path) -> JournaledRun:
     """Read a run; additions that are not complete, or that changed, are left out."""
     manifest = read_axes(folder / "run.json")
     entries = [*manifest["evaluators"], *manifest["additions"]]
-    calls: list[dict[str, Any]] = []
-    rules: list[dict[str, Any]] = []
     models = [one for one in manifest.get("models", ()) if not one.get("superseded")]
-    records, changed, changed_models = _records(
-        folder / "journal.jsonl", entries, models, manifest.get("counts"), calls, rules
-    )
-    waits = skip_excluded(records, manifest, rules)
-    changed_models.intersection_update(manifest["task_models"])
-    splits = [_split(one) for one in manifest["splits"]]
-    axes = (
-        {one["name"] for one in manifest["candidates"]},
-        set(manifest["task_models"]),
-        {(split.name, line) for split in splits for line in split.lines},
-    )
+    found = newest_records(folder / "journal.jsonl", entries, models, manifest.get("counts"))
+    waits = skip_excluded(found.records, manifest, found.rules)
+    splits = {one["name"]: _split(one) for one in manifest["splits"]}
     own_splits = {one["name"]: one["splits"] for one in entries if "splits" in one}
-    shares = {one["name"]: _share(axes, own_splits.get(one["name"])) * manifest["repeats"] for one in entries}
-    done = Counter(key[0] for key in records if _is_named(key, axes, manifest["repeats"]))
-    whole = {name for name in done if done[name] == shares.get(name)} - changed
+    done, shares = _standing(manifest, splits, entries, found.records)
+    whole = {name for name in done if done[name] == shares.get(name)} - found.changed
     added = {one["name"] for one in manifest["additions"]}
     kept = [one for one in entries if one["name"] not in added or one["name"] in whole]
     names = [one["name"] for one in kept]
+    changed_models = found.changed_models.intersection(manifest["task_models"])
     run = JournaledRun(
         evaluators=names,
         ranges={one["name"]: one["score_range"] for one in kept},
         candidates=[one["name"] for one in manifest["candidates"]],
         task_models=manifest["task_models"],
         compares_models=bool(manifest.get("models")) and not own_splits,
-        splits={split.name: split for split in splits},
+        splits=splits,
         repeats=manifest["repeats"],
         baseline=manifest["baseline"],
         seed=manifest["seed"],
@@ -195,16 +184,33 @@ def read(folder: Path) -> JournaledRun:
         cells={},
         replies=[],
         judges={one["name"]: one["judge"]["model"] for one in kept if one.get("judge")},
-        changed=sorted({*changed.intersection(names), *changed_models}),
+        changed=sorted({*found.changed.intersection(names), *changed_models}),
         changed_models=sorted(changed_models),
         known=sum(done[name] for name in names),
         size=sum(shares[name] for name in names),
-        calls=calls,
+        calls=found.calls,
         own_splits=own_splits,
         waits=waits and kept == entries,
     )
-    _fill(run, records)
+    _fill(run, found.records)
     return run
+
+
+def _standing(
+    manifest: dict[str, Any],
+    splits: dict[str, JournaledSplit],
+    entries: list[dict[str, Any]],
+    records: Records,
+) -> tuple[Counter[str], dict[str, int]]:
+    """Count by evaluator what is recorded of the last command's units, and how many these are."""
+    repeats = manifest["repeats"]
+    axes = (
+        {one["name"] for one in manifest["candidates"]},
+        set(manifest["task_models"]),
+        {(split.name, line) for split in splits.values() for line in split.lines},
+    )
+    done = Counter(key[0] for key in records if _is_named(key, axes, repeats))
+    return done, {one["name"]: _share(axes, one.get("splits")) * repeats for one in entries}
 
 
 def _split(entry: dict[str, Any]) -> JournaledSplit:
@@ -230,41 +236,7 @@ def _is_named(key: tuple[Any, ...], axes: tuple[set[Any], ...], repeats: int) ->
     return candidate in candidates and task_model in models and (split, line) in lines and repeat <= repeats
 
 
-def _records(
-    path: Path,
-    entries: list[dict[str, Any]],
-    models: list[dict[str, Any]],
-    counts: Callable[[dict[str, Any]], bool] | None,
-    calls: list[dict[str, Any]],
-    rules: list[dict[str, Any]],
-) -> tuple[dict[tuple[Any, ...], dict[str, Any]], set[str], set[str]]:
-    """Give the newest record of each unit, and which evaluators and models changed; a torn line is none."""
-    since = {one["name"]: one.get("since", 0) for one in entries}
-    sound = {one["name"]: one.get("sound_since", 0) for one in entries}
-    records: dict[tuple[Any, ...], dict[str, Any]] = {}
-    sound_models = {one["name"]: one.get("sound_since", 0) for one in models}
-    changed: set[str] = set()
-    changed_models: set[str] = set()
-    offset = 0
-    with path.open("rb") as journal:
-        for line in journal:
-            record = json.loads(line) if line.endswith(b"\n") else {}
-            axes = {key: record.get(key) for key in ("evaluator", "candidate")}
-            calls += [{**axes, **call} for call in record.get("usage", ())]
-            rules += [record] if "rules" in record else []
-            if "outcome" not in record:
-                told = record.get("changed", [])
-                changed.update(name for name in told if offset >= max(since.get(name, 0), sound.get(name, 0)))
-                told = record.get("changed_models", [])
-                changed_models.update(name for name in told if offset >= sound_models.get(name, 0))
-            elif offset >= since.get(record["evaluator"], 0) and (counts is None or counts(record)):
-                where = record["evaluator"], record.get("task_model"), record["split"], record["candidate"]
-                records[*where, record.get("line"), record["repeat"]] = record
-            offset += len(line)
-    return records, changed, changed_models
-
-
-def _fill(run: JournaledRun, records: dict[tuple[Any, ...], dict[str, Any]]) -> None:
+def _fill(run: JournaledRun, records: Records) -> None:
     for where in run.wheres:
         for candidate in run.candidates:
             key, split = (*where, candidate), run.splits[where[2]]
@@ -272,9 +244,7 @@ def _fill(run: JournaledRun, records: dict[tuple[Any, ...], dict[str, Any]]) -> 
             _count_replies(run, key, split, records)
 
 
-def _cell(
-    run: JournaledRun, key: Key, split: JournaledSplit, records: dict[tuple[Any, ...], dict[str, Any]]
-) -> CellRecords:
+def _cell(run: JournaledRun, key: Key, split: JournaledSplit, records: Records) -> CellRecords:
     cell = CellRecords(scores=[], failures=[], skips=[], is_unit=run.ranges[key[0]] == "unit")
     for line in split.lines:
         theirs = [records.get((*key, line, repeat + 1), {}) for repeat in range(run.repeats)]
@@ -286,9 +256,7 @@ def _cell(
     return cell
 
 
-def _count_replies(
-    run: JournaledRun, key: Key, split: JournaledSplit, records: dict[tuple[Any, ...], dict[str, Any]]
-) -> None:
+def _count_replies(run: JournaledRun, key: Key, split: JournaledSplit, records: Records) -> None:
     units = [(*key, line, repeat + 1) for line in split.lines for repeat in range(run.repeats)]
     scored = [one for unit in units if (one := records.get(unit, {})).get("outcome") == "scored"]
     where = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
