@@ -1,7 +1,7 @@
 """Other people's programs as processes: a start with three pipes, and an end that leaves nothing behind.
 
 The only user of spawn, which starts it. What goes through the pipes is one_shot's and worker's business, what
-a status or an output *means* is said in verdict, why a program did not start at all in not_started.
+a status or an output *means* is said in exits, why a program did not start at all in not_started.
 A program runs in its own session, so that its process group can be killed as one; what leaves the group
 is found and ended by leftovers.
 """
