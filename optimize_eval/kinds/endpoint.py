@@ -14,7 +14,7 @@ from optimize_eval.programs.targets import Url, url_of
 from optimize_eval.protocol import Payload
 
 if TYPE_CHECKING:
-    from optimize_eval.programs.endpoint import Endpoint
+    from optimize_eval.programs.servers.endpoint import Endpoint
 
 _ONLY_VARIABLE = re.compile(r"(\w+ )?\$\{\w+\}")
 
@@ -37,7 +37,7 @@ def _of_url(url: str, defaults: EvaluatorSpec, _settings: Mapping[str, Any]) -> 
 
 
 def _speak(spec: EvaluatorSpec, contract: Contract[QuestionT, AnswerT]) -> "Endpoint[QuestionT, AnswerT]":
-    from optimize_eval.programs.endpoint import Endpoint
+    from optimize_eval.programs.servers.endpoint import Endpoint
 
     return Endpoint(spec, contract)
 

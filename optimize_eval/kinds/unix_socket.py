@@ -10,7 +10,7 @@ from optimize_eval.evaluator import Evaluator, EvaluatorSpec
 from optimize_eval.kinds.kind import Kind, ShellCall, TargetKey, as_name, served_retries
 from optimize_eval.programs.codec import evaluating
 from optimize_eval.programs.identity import Identity, digest_words, portable
-from optimize_eval.programs.line_socket import SocketProgram, UnixSocket, socket_of
+from optimize_eval.programs.servers.line_socket import SocketProgram, UnixSocket, socket_of
 from optimize_eval.protocol import Payload
 
 _BEGINS = "unix:"

@@ -1,1 +1,1 @@
-"""Other people's programs: started, fed, read within limits, and ended with all that they started."""
+"""Other people's programs: started, fed, and ended with all that they started; or called where they run."""

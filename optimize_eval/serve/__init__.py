@@ -3,7 +3,7 @@
 connections listens and holds a bounded number of connections; wire reads requests off one and writes
 replies to it; hosts says whom a request may be for; payloads reads request bodies; replies says which
 status and body an outcome is; service calls the evaluator, so many calls at a time. Evaluators that are
-reached over HTTP are programs/endpoint's business.
+reached over HTTP are programs/servers/endpoint's business.
 
 The principle is that the client judges: an answer that is wrong goes back as it came, so that the client
 finds the same failure in it. What never became an answer is a 500, which is a failure to every client.

@@ -27,7 +27,7 @@ from optimize_eval.wrong_answers import not_an_object, without_text
 
 if TYPE_CHECKING:  # a program behind a URL needs no processes, and a command no HTTP client
     from optimize_eval.programs.command import Command
-    from optimize_eval.programs.endpoint import Endpoint
+    from optimize_eval.programs.servers.endpoint import Endpoint
 
 _SAMPLE = '{"text": "…"}'
 _PROTOCOL_KEYS = ("_capabilities", "_id")

@@ -131,7 +131,7 @@ def _program(command: str, spec: EvaluatorSpec) -> ModelUnderTest:
 
 def _endpoint(url: str, spec: EvaluatorSpec) -> ModelUnderTest:
     from optimize_eval.http.client import check_url
-    from optimize_eval.programs.endpoint import Endpoint
+    from optimize_eval.programs.servers.endpoint import Endpoint
     from optimize_eval.tasks.under_test.program import CONTRACT, ProgramModel
 
     return ProgramModel(Endpoint(endpoint_spec(check_url(url), spec), CONTRACT))
