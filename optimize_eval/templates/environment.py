@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError
-from jinja2.nodes import Node
+from jinja2.nodes import If, Node
 from jinja2.nodes import Template as Tree
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import missing
@@ -23,6 +23,7 @@ MOST = 1 << 20  # bytes of a rendered text
 _FUNCTIONS = ("cycler", "dict", "joiner", "namespace", "range")
 _DEEPEST = 100  # Python's compiler, too, takes few brackets in brackets, and long for them
 _MOST_NODES = 20_000
+_MOST_BRANCHES = 2_000  # of {% elif %}: from 2,960 on it depends on the version of Python whether it compiles
 
 
 class _Missing(StrictUndefined):
@@ -88,10 +89,11 @@ def parsed(environment: Environment, text: str) -> Tree:
 def _check_size(tree: Tree) -> None:
     """Go through a tree level by level: nothing that calls itself may touch it before."""
     level: list[Node] = [tree]
-    deep = many = 0
+    deep = many = branches = 0
     while level:
         deep, many = deep + 1, many + len(level)
-        if deep > _DEEPEST:
+        branches += sum(len(node.elif_) for node in level if isinstance(node, If))
+        if deep > _DEEPEST or branches > _MOST_BRANCHES:
             raise _too_deep(level[0].lineno)
         if many > _MOST_NODES:
             raise TemplateFault(f"it has more than {_MOST_NODES:,} parts")

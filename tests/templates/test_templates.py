@@ -153,6 +153,10 @@ def test_what_is_nested_too_deeply_or_has_too_much_in_a_row_is_a_fault_of_the_te
         text_of(template, t="ada")
 
 
+def test_as_many_branches_are_taken_by_every_python() -> None:
+    assert text_of("{{ t }}{% if t %}" + "{% elif t %}" * 2000 + "{% endif %}", t="ada") == "ada"
+
+
 @pytest.mark.parametrize(
     ("template", "reason"),
     [
