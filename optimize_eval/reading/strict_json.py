@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import isinf
 from typing import Any, Never
 
@@ -69,7 +70,7 @@ def loads(text: str, *, unique_keys: bool) -> Any:
     try:
         value = (_UNIQUE_KEYS if unique_keys else _LAST_KEY_WINS).decode(text)
     except json.JSONDecodeError as error:
-        raise JsonFault(error.pos, _plain(error.msg)) from None
+        raise _nested_before(text, error.pos) or JsonFault(error.pos, _plain(error.msg)) from None
     except (_Suspect, ValueError, RecursionError):
         raise _first_fault(text, unique_keys=unique_keys) from None
     if len(text) > MAX_DIGITS and _TOO_MANY_DIGITS.search(text):  # where Python's own limit was lifted
@@ -136,6 +137,16 @@ def _first_fault(text: str, *, unique_keys: bool) -> JsonFault:
         if reason:
             return JsonFault(match.start(), reason)
     return JsonFault(0, "not decodable as JSON")
+
+
+def _nested_before(text: str, end: int) -> JsonFault | None:
+    """Find nesting too deep before where decoding ended, which depends on the version of Python."""
+    if text.count("[", 0, end) + text.count("{", 0, end) <= MAX_DEPTH:
+        return None
+    stack: list[_Open] = []
+    pieces = takewhile(lambda match: match.start() < end, _PIECE.finditer(text))
+    faults = ((match.start(), _enter_or_leave(stack, match.group())) for match in pieces)
+    return next((JsonFault(place, reason) for place, reason in faults if reason), None)
 
 
 def _enter_or_leave(stack: list[_Open], piece: str) -> str:
