@@ -1,5 +1,6 @@
 """Two candidates on the same examples: the mean difference, its interval, one p value and its test."""
 
+import math
 from collections.abc import Sequence
 
 from optimize_eval.frozen import frozen
@@ -104,7 +105,7 @@ def _skew(units: Sequence[float]) -> float | None:
     mean = centre(units)
     try:
         deviations = [] if mean is None else [unit - mean for unit in units]
-        square = sum([d * d for d in deviations]) / len(deviations)
-        return sum([d * d * d for d in deviations]) / len(deviations) / float(square**1.5)
-    except (ZeroDivisionError, OverflowError):
+        square = math.fsum([d * d for d in deviations]) / len(deviations)
+        return math.fsum([d * d * d for d in deviations]) / len(deviations) / float(square**1.5)
+    except (ZeroDivisionError, OverflowError, ValueError):
         return None

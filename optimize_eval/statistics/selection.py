@@ -129,7 +129,15 @@ def _best(candidates: Mapping[str, _Candidate], half: Sequence[int], draw: rando
 
 def _mean(candidate: _Candidate, half: Sequence[int]) -> float:
     count = sum(map(candidate.counts.__getitem__, half))
-    return sum(map(candidate.sums.__getitem__, half)) / count if count else -math.inf
+    return _added([candidate.sums[unit] for unit in half]) / count if count else -math.inf
+
+
+def _added(values: Sequence[float]) -> float:
+    """Add up exactly: rounded sums depend on the version of Python, and with them the choice among equals."""
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):  # beyond what a float holds
+        return sum(values)
 
 
 def _average(

@@ -53,7 +53,9 @@ def test_it_is_compared_with_a_bench_of_today(cli: Cli, former: Path) -> None:
         boards = [timeless(board_in(folder, name)) for folder in (former, now)]
         for board in boards:
             del board["settings"], board["spent"]
+        skews = [[pair.pop("skew") for pair in board["pairs"]] for board in boards]
         assert boards[0] == boards[1], name
+        assert skews[1] == [one and pytest.approx(one, abs=1e-15) for one in skews[0]]  # then not exact sums
     told = cli("diff", "benched", "now", "--json")
     assert told.status == 0, told.stderr
     assert {one["model"]: one["predictions_changed"] for one in told.json["models"]} == {

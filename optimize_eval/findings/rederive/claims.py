@@ -289,6 +289,6 @@ def _best(
     means = {}
     for name, own in sums.items():
         n = sum(counts[name][block] for block in half)
-        means[name] = sum(own[block] for block in half) / n if n else float("-inf")
+        means[name] = numerics.signed_total([own[block] for block in half]) / n if n else float("-inf")
     best = [name for name, mean in means.items() if mean == max(means.values())]
     return best[0] if len(best) == 1 else draw.choice(best)
