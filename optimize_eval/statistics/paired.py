@@ -106,6 +106,7 @@ def _skew(units: Sequence[float]) -> float | None:
     try:
         deviations = [] if mean is None else [unit - mean for unit in units]
         square = math.fsum([d * d for d in deviations]) / len(deviations)
-        return math.fsum([d * d * d for d in deviations]) / len(deviations) / float(square**1.5)
+        skew = math.fsum([d * d * d for d in deviations]) / len(deviations) / float(square**1.5)
     except (ZeroDivisionError, OverflowError, ValueError):
         return None
+    return skew if math.isfinite(skew) else None

@@ -72,6 +72,13 @@ def test_what_cannot_be_known_is_none() -> None:
     assert within_sd([[0.5], [0.2]]) is None
 
 
+@pytest.mark.parametrize("large", [-6.3e102, 1e103, 1e200])
+def test_what_leaves_the_floats_is_none(large: float) -> None:
+    found = difference_of([0.0] * 10, [0.0] * 9 + [large], may_flip=False)
+    assert found.diff == pytest.approx(large / 10)
+    assert found.skew is None
+
+
 @given(SAMPLES)
 def test_clusters_of_one_change_nothing(values: list[float]) -> None:
     plain, clustered = mean_of([*values, 0.5]), mean_of([*values, 0.5], clusters=range(len(values) + 1))
