@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from optimize_eval.cli.languages import LANGUAGES
 from optimize_eval.errors import FailureKind
 from optimize_eval.sweepfile.evaluator_keys import evaluator_keys
 from optimize_eval.sweepfile.keys import gate_keys, optimize_keys, run_keys
@@ -101,6 +102,22 @@ def test_the_quick_checks_of_the_contributing_page_pass_and_are_those_of_ci() ->
     assert done.returncode == 0, done.stdout + done.stderr
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert all(check in ci for check in step.code.strip().split(" && "))
+
+
+def test_ci_installs_every_tool_that_a_test_needs() -> None:
+    tools = re.search(r'^tools="\n(.*?)^"$', (ROOT / ".ci" / "run").read_text(), re.MULTILINE | re.DOTALL)
+    assert tools
+    texts = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
+    needed = {
+        name for text in texts for marks in re.findall(r"\bneed\((.*?)\)", text) for name in named(marks)
+    }
+    needed |= {name for language in LANGUAGES.values() for name in language.needs}
+    assert "node" in needed
+    assert needed <= {"python3", *(line.split()[0] for line in tools[1].splitlines())}
+
+
+def named(arguments: str) -> list[str]:
+    return re.findall(r'"([\w-]+)"', arguments)
 
 
 def test_the_house_of_the_contributing_page_is_the_import_table() -> None:
