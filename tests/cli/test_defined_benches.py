@@ -91,6 +91,18 @@ def test_what_ships_runs_as_its_numbers_say(cli: Cli, tmp_path: Path) -> None:
     assert unique.json["summary"]["rows"][0]["splits"]["uniqueness"]["mean"] == 1 / 3
 
 
+def test_tasks_about_one_dataset_leak_nothing(cli: Cli, tmp_path: Path) -> None:
+    text = SOLVED[: SOLVED.index("  solver:")] + "  scorers:\n" + SNIPPET.replace(", solver_output", "")
+    text = text.replace("solver_output.output", 'sample["question"]')
+    task(tmp_path, text)
+    (tmp_path / "more.yaml").write_text(text.replace("key: sums\n", "key: more\n", 1))
+    done = cli("bench", "sums.yaml", "more.yaml", "--out", "r", "--json")
+    assert done.status == 0, done.stderr
+    assert done.json["summary"]["leakage"] == 0
+    assert "leakage" not in cli("report", "r").stdout
+    assert rederive(tmp_path / "r") == 0
+
+
 def test_a_dataset_beside_a_task_may_have_filters(cli: Cli, tmp_path: Path) -> None:
     two_models(tmp_path)
     (tmp_path / "rows.jsonl").write_bytes((tmp_path / "sums.jsonl").read_bytes())

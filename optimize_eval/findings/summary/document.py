@@ -12,7 +12,7 @@ from types import MappingProxyType
 from optimize_eval.findings.additions import points_about
 from optimize_eval.findings.claims.against import Against
 from optimize_eval.findings.claims.choice import Half
-from optimize_eval.findings.claims.duplicates import copies_in, leaked_between
+from optimize_eval.findings.claims.duplicates import copies_in, leaked_in
 from optimize_eval.findings.claims.families import CellFamily
 from optimize_eval.findings.claims.winner import claims_of
 from optimize_eval.findings.reasons import reason_of_lowest
@@ -108,7 +108,7 @@ class _Summing:
             carry_over=claims.carry_over,
             pairs=tuple(pair for family in self._families() for pair in self._all_pairs(family)),
             pairs_left_out=pairs_in_all if pairs_in_all > MOST_PAIRS else 0,
-            leakage=leaked_between(layout.splits),
+            leakage=leaked_in(layout),
             duplicates={split.name: many for split in layout.splits if (many := copies_in(split.sha256))},
             clusters={s.name: len(set(s.clusters)) for s in self._splits.values() if s.clusters},
             changed=tuple(changed),
