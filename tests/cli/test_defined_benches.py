@@ -58,6 +58,33 @@ def test_numbers_beyond_0_and_1_rank_nobody(cli: Cli, tmp_path: Path) -> None:
     assert [one["met"] for one in cli("report", "r", *gates, "--json").json["gates"]] == [True, False]
 
 
+def test_a_task_with_quality_checks_alone_ranks_nobody(cli: Cli, tmp_path: Path) -> None:
+    two_models(tmp_path)
+    checks = TASK.replace("key: sums\n", "key: checks\n", 1).replace(
+        "{key: right,", "{key: right, purpose: qa,"
+    )
+    (tmp_path / "checks.yaml").write_text(checks)
+    for files, words in (
+        (("checks.yaml",), "no model is ranked: checks.right has the purpose qa"),
+        (
+            ("checks.yaml", "sums.yaml"),
+            "checks.right has the purpose qa; a bench of the other tasks ranks models",
+        ),
+    ):
+        done = cli("bench", *files, *MODELS, "--out", f"r{len(files)}")
+        assert (done.status, words in " ".join(done.stderr.split())) == (0, True), done.stderr
+        assert not (tmp_path / f"r{len(files)}" / "leaderboard.json").exists()
+        assert cli("report", f"r{len(files)}").stdout == done.stdout
+
+
+def test_a_scorer_that_becomes_a_quality_check_ranks_nobody_any_more(cli: Cli, tmp_path: Path) -> None:
+    two_models(tmp_path)
+    assert cli("bench", "sums.yaml", *MODELS, "--out", "r").status == 0
+    task(tmp_path, TASK.replace("{key: right,", "{key: right, purpose: qa,"))
+    done = cli("rescore", "r", "--metrics", "sums.yaml")
+    assert (done.status, (tmp_path / "r" / "leaderboard.json").exists()) == (0, False), done.stderr
+
+
 def test_no_model_is_to_be_replaced_where_a_scorer_failed(cli: Cli, tmp_path: Path) -> None:
     two_models(tmp_path, TASK.replace("{{ sample.target }}", "{{ sample.missing }}"))
     told = cli("bench", "sums.yaml", *MODELS, "--out", "r")

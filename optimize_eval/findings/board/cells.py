@@ -6,7 +6,7 @@ benches of earlier versions models were evaluators, and who scored their outputs
 MODEL.SCORER.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
@@ -15,6 +15,7 @@ from optimize_eval.store.ledger import OWED
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.store.view import JournalRecord
+from optimize_eval.tasks.definitions.target import TASKS
 
 
 @frozen
@@ -82,11 +83,27 @@ def former_models(run: StoredRun, names: Mapping[str, str]) -> tuple[BenchedMode
     )
 
 
-def unranked_in(run: StoredRun) -> tuple[str, ...]:
-    """List the scorers that a board would be about and that give no numbers from 0 to 1."""
+def why_unranked(run: StoredRun) -> str:
+    """Say which scorers that a board would be about rank nobody; empty where all of them rank."""
+    cells = [cell for model in benched_models(run) for cell in model.cells.values()]
+    off, checks = _without_numbers(run, cells), _quality_checks(run, cells)
+    told = [
+        f"{', '.join(names)} {verb if len(names) == 1 else plural} {what}"
+        for names, verb, plural, what in (
+            (off, "gives", "give", "no numbers from 0 to 1"),
+            (checks, "has", "have", "the purpose qa"),
+        )
+        if names
+    ]
+    if told and any(cell.evaluator not in {*off, *checks} for cell in cells):
+        told.append("a bench of the other tasks ranks models")
+    return "; ".join(told)
+
+
+def _without_numbers(run: StoredRun, cells: Sequence[Cell]) -> Sequence[str]:
+    """List the scorers of cells that give no numbers from 0 to 1."""
     layout = run.layout
     open_ended = {name for name in layout.evaluators if layout.score_range(name) is ScoreRange.ANY}
-    cells = [cell for model in benched_models(run) for cell in model.cells.values()]
     with run.reader() as reader:
         found = [
             cell.evaluator
@@ -94,7 +111,18 @@ def unranked_in(run: StoredRun) -> tuple[str, ...]:
             if cell.evaluator in open_ended
             if any(_is_off(record) for _, record in reader.records(cell))
         ]
-    return tuple(dict.fromkeys(found))
+    return [*dict.fromkeys(found)]
+
+
+def _quality_checks(run: StoredRun, cells: Sequence[Cell]) -> Sequence[str]:
+    """List the scorers of cells that are looked at and rank nobody, as their tasks say."""
+    settings = run.manifest["settings"]
+    if TASKS not in settings:
+        return []
+    from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415  most benches have none
+
+    checks = {one.evaluator for task in tasks_in(settings) for one in task.scorers if one.purpose == "qa"}
+    return [*dict.fromkeys(cell.evaluator for cell in cells if cell.evaluator in checks)]
 
 
 def _is_off(record: JournalRecord) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.candidates import THE_PROMPT
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.findings.board.cells import benched_models, unranked_in
+from optimize_eval.findings.board.cells import benched_models, why_unranked
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
@@ -155,8 +155,8 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
         summary = summarise(stored)
         board = None
-        if unranked := unranked_in(stored):
-            host.say(f"note: no model is ranked: {', '.join(unranked)} gives no numbers from 0 to 1")
+        if why := why_unranked(stored):
+            host.say(f"note: no model is ranked: {why}")
         else:
             board = _board(prepared, stored, include_per_example=include_per_example)
         metrics = prepared.own if board else ()
