@@ -108,6 +108,17 @@ def test_what_code_made_of_rows_is_written_down_once_and_again_only_for_other_ro
     assert values_of(metrics_of(cli))["Mean n"] == 3.0
 
 
+def test_numbers_of_code_that_a_journal_was_cut_off_among_are_made_again(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path)
+    assert cli(*command()).status == 0
+    path = tmp_path / "r" / "journal.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: whole.index(b'"name":"rows"')])
+    assert "its code was not run yet" in metrics_of(cli)["metrics"][-1]["problem"]
+    assert cli(*command()).status == 0
+    assert values_of(metrics_of(cli)) == pytest.approx(VALUES)
+
+
 TRACED = """def compute_metrics(scores):
                 open("ran", "a").write("x")"""
 

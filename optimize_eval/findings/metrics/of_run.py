@@ -41,20 +41,24 @@ def _all(run: StoredRun, layout: Layout, tasks: Sequence[KeptTask]) -> Iterator[
 
 
 def code_values(computed: Sequence[Recorded]) -> dict[CodeKey, Values | str]:
-    """Read what code made of rows, by the digests of both; a text says why it failed."""
+    """Read what code made of rows, by the digests of both; a text says why it failed.
+
+    Numbers whose lines are not all there, as the journal was cut off among them, are none.
+    """
     found: dict[CodeKey, dict[str, float | None] | str] = {}
+    whole: dict[CodeKey, int] = {}
     for one in computed:
         if "metric" not in one:
             continue
         key = one["snippet"], one["rows"]
-        values = found.get(key)
+        values, whole[key] = found.get(key), one.get("of", 0)
         if "error" in one:
             found[key] = one["error"]
         elif not isinstance(values, dict):
             found[key] = values = {}
         if isinstance(values, dict) and one.get("name") is not None:
             values[one["name"]] = one["value"]
-    return {**found}
+    return {key: said for key, said in found.items() if isinstance(said, str) or len(said) >= whole[key]}
 
 
 def _metrics(

@@ -191,7 +191,7 @@ class _Examination:
         if not values:
             yield {"name": None, "value": None}
         for name, value in values.items():
-            yield {"name": name, "value": value}
+            yield {"name": name, "value": value, "of": len(values)}
 
 
 def _fault(row: "TaskRow | None", message: str, count: int) -> Made:
