@@ -186,6 +186,28 @@ def test_a_gate_on_a_metric_is_met_or_missed_on_run_report_and_diff(cli: Cli, tm
     assert (unknown.status, "there is no such metric; there are Mean n, n_max" in unknown.stderr) == (1, True)
 
 
+def test_a_gate_on_a_name_that_metrics_share_is_missed_unless_they_agree(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, WHOLE.replace('"largest"', '"recall"').replace('"rows"', '"precision"'))
+    assert cli(*command()).status == 0
+    told = cli("report", "r", "--fail-under", "answers.fields.recall=0.1")
+    assert (told.status, "several metrics of this name differ" in told.stderr) == (1, True), told.stderr
+    diff = {
+        one["name"]: one["a"]["value"]
+        for one in cli("diff", "r", "r", "--json").json["metrics"][0]["metrics"]
+    }
+    assert (diff["recall"], diff["recall (2)"]) == (0.5, 4.0)
+    agreeing = WHOLE.replace('{"largest"', '{"precision": 1.0, "largest"')
+    write(tmp_path, agreeing)
+    assert cli(*command("--fail-under", "answers.fields.precision=1")).status == 0
+
+
+def test_a_gate_says_how_many_rows_its_metric_is_of(cli: Cli, tmp_path: Path) -> None:
+    rules = TASK.index("  actions:")
+    write(tmp_path, TASK[:rules].replace("sample[key] for", "sample.get(key) for"))
+    told = cli(*command("--fail-under", "answers.fields.Mean n=3"))
+    assert "answers.fields.Mean n on the task, train: 28 (4 rows) is at least 3" in told.stderr, "of six"
+
+
 # the first two rows alone, which are those of English with a number
 WHOLE = (
     TASK.replace("op: greater_than", "op: not_in")
@@ -210,6 +232,9 @@ def test_a_gate_on_a_metric_is_missed_where_rows_failed_and_refused_where_it_can
         "run", "-e", "task:answers.yaml", "--dataset", "rows.jsonl", "--fail-under", "answers.fields.m=1"
     )
     assert (refused.status, "its metrics are n_mean" in refused.stderr) == (2, True)
+    write(tmp_path, TASK.split("      metrics:")[0] + "      metrics: []\n")
+    refused = cli(*command("--fail-under", "answers.fields.m=1", "--out", "other"))
+    assert (refused.status, "it has none: give it some in the task" in refused.stderr) == (2, True)
 
 
 def test_changed_metrics_of_a_stored_run_call_nothing(cli: Cli, tmp_path: Path) -> None:

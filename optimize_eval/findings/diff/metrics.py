@@ -3,8 +3,9 @@
 They are of all rows that count in each run, be these in the other or not.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 from optimize_eval.findings.board.stored import is_bench_folder
 from optimize_eval.findings.diff.measured import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
@@ -104,12 +105,17 @@ def _counted(one: ScorerMetrics | None) -> CountedRows | None:
 
 
 def _numbers(one: ScorerMetrics | None) -> dict[str, MetricOfRun]:
-    measured = one.table.metrics if one else ()
-    return {
-        name: MetricOfRun(value=value, n=metric.n)
-        for metric in measured
-        for name, value in metric.values.items()
-    }
+    """Name each number; of those that several metrics call alike, the later ones are counted."""
+    found: dict[str, MetricOfRun] = {}
+    for metric in one.table.metrics if one else ():
+        names = {name: _free(name, found) for name in metric.values}
+        found |= {names[name]: MetricOfRun(value=value, n=metric.n) for name, value in metric.values.items()}
+    return found
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    others = (f"{name} ({place})" for place in count(2))
+    return name if name not in taken else next(other for other in others if other not in taken)
 
 
 def _metrics(a: Mapping[str, MetricOfRun], b: Mapping[str, MetricOfRun]) -> Iterator[MetricDiff]:

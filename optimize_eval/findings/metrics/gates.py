@@ -4,7 +4,7 @@ A value that leaves failed rows out shows nothing about these, so it meets no ga
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.candidates import THE_PROMPT
@@ -116,20 +116,26 @@ def _gate(where: str, value: float | None, what: str, least: float) -> Gate:
 def _value(one: ScorerMetrics, metric: str) -> tuple[float | None, str]:
     """Give a metric's value, if it can be relied on, and the words for it."""
     table = one.table
-    values = {name: value for measured in table.metrics for name, value in measured.values.items()}
-    problems = [one.problem, *(measured.problem for measured in table.metrics)]
-    value = values.get(metric)
+    found = {one.values[metric]: one.n for one in table.metrics if metric in one.values}
+    value, n = next(iter(found.items())) if len(found) == 1 else (None, 0)
     if value is None:
-        there = ", ".join([*values][:_SHOWN])
-        why = "it is not defined (0/0)" if metric in values else f"there is no such metric; there are {there}"
-        said = next(filter(None, problems), why) if metric not in values else why
-        return None, f"its value cannot be known: {said}"
+        return None, f"its value cannot be known: {_why_unknown(one, found)}"
     if table.n_failed:
         return None, f"{number(value)} leaves out {count(table.n_failed, 'row')} that failed"
     if one.rule_faults:
         rules = ", ".join(fault.rule for fault in one.rule_faults)
         return None, f"{number(value)} has rows in it to which {rules} cannot be applied"
-    return value, f"{_precisely(value)} ({count(table.n_scored, 'row')})"
+    return value, f"{_precisely(value)} ({count(n, 'row')})"
+
+
+def _why_unknown(one: ScorerMetrics, found: Collection[float | None]) -> str:
+    if len(found) > 1:
+        return "several metrics of this name differ"
+    if found:
+        return "it is not defined (0/0)"
+    problems = (one.problem, *(measured.problem for measured in one.table.metrics))
+    there = ", ".join([name for measured in one.table.metrics for name in measured.values][:_SHOWN])
+    return next(filter(None, problems), f"there is no such metric; there are {there or 'none'}")
 
 
 def _precisely(value: float) -> str:
@@ -160,10 +166,9 @@ def _check(scorer: KeptScorer, metric: str) -> None:
     known = [name for some in names for name in some or ()]
     if scorer.metrics is None or None in names or metric in known:
         return
-    there = ", ".join(known[:_SHOWN]) or "none"
-    raise UsageError(
-        f"{scorer.evaluator} has no metric {metric!r}", hint=f"its metrics are {there}; name one of these"
-    )
+    there = ", ".join(known[:_SHOWN])
+    hint = f"its metrics are {there}; name one of these" if there else "it has none: give it some in the task"
+    raise UsageError(f"{scorer.evaluator} has no metric {metric!r}", hint=hint)
 
 
 def _names(metric: Metric) -> list[str] | None:
