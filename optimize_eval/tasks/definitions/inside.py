@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ROOM = 1 << 32  # bytes of memory
 LONGEST = (8 << 20) - 1024  # bytes of a line
+DEEPEST = 200  # levels that are read of a line
 SHOWN = 4000  # letters of what is wrong
 
 _VARARGS, _ITERABLE_COROUTINE = 0x4, 0x100  # as inspect calls them
@@ -135,7 +136,17 @@ def _encoded(reply: Mapping[str, Any]) -> bytes:
         raise _Refused(f"what it gives is no JSON: {error}") from None
     if len(line) > LONGEST:
         raise _Refused(f"what it gives is {len(line):,} bytes of JSON, more than 8 MiB")
+    if line.count(b"[") + line.count(b"{") > DEEPEST and _levels(json.loads(line)) > DEEPEST:
+        raise _Refused(f"what it gives is nested deeper than {DEEPEST} levels")
     return line
+
+
+def _levels(value: Any) -> int:
+    level, count = [value], 0
+    while level := [one for one in level if isinstance(one, (dict, list))]:
+        level = [child for one in level for child in (one.values() if isinstance(one, dict) else one)]
+        count += 1
+    return count
 
 
 def _plain(value: Any) -> Any:

@@ -139,6 +139,10 @@ def test_code_is_compiled_once_and_has_no_secrets(
         ("def f(): return '\\ud800'", "no JSON"),
         ("def f(): return 'x' * 9_000_000", "more than 8 MiB"),
         ("def f(): return 'x' * 10 ** 12", "MemoryError"),
+        (
+            "def f(): return __import__('functools').reduce(lambda a, _: [a], range(250), 1)",
+            "than 200 levels",
+        ),
     ],
 )
 def test_whatever_code_does_wrong_is_its_failure(snippets: HostedSnippets, code: str, reason: str) -> None:
