@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.benches import arithmetic, board_in, model
 from tests.cli.defined import FOUND, SAMPLES, SYSTEM, TASK, task
@@ -108,6 +109,18 @@ def test_a_folder_of_tasks_is_one_board(cli: Cli, tmp_path: Path) -> None:
     assert "so it is not a task: part.yaml" in " ".join(done.stderr.split())
     assert "rows.yaml" not in done.stderr
     assert "in JSONL" not in done.stderr, "rows are no tasks"
+
+
+def test_a_task_and_a_dataset_may_be_written_in_braces_as_json_is(cli: Cli, tmp_path: Path) -> None:
+    suite(tmp_path)
+    for name in ("sums", "more", "rows"):
+        path = tmp_path / f"{name}.yaml"
+        path.write_text(f"# a comment\n---\n{json.dumps(yaml.safe_load(path.read_bytes()), indent=2)}\n")
+    done = cli("bench", ".", *MODELS, "--out", "r")
+    assert done.status == 0, done.stderr
+    assert [one["task"] for one in board_in(tmp_path / "r")["tasks"]] == ["more", "sums"]
+    assert "so it is not a task: part.yaml" in " ".join(done.stderr.split())
+    assert "rows.yaml" not in done.stderr
 
 
 def test_a_dry_run_says_what_a_bench_would_call_and_calls_nothing(cli: Cli, tmp_path: Path) -> None:

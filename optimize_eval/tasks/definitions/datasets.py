@@ -27,8 +27,7 @@ ANY_KEY = "dataset"  # names the rows of a task that names no dataset
 _DESCRIBED = (".yaml", ".yml")
 _ROWS = (".jsonl", ".json", ".csv")
 _FOLDERS = ("", "datasets")
-_DEFINITION = re.compile(rb"^(definition|['\"]definition['\"])\s*:", re.MULTILINE)
-_SOURCE = re.compile(rb"^(source|['\"]source['\"])\s*:", re.MULTILINE)
+_IN_BRACES = re.compile(rb"(\xef\xbb\xbf)?(\s|#.*\n|---)*\{")  # as JSON is
 _CAP = files.Cap("the description of a dataset", MOST, "rows belong into a file of their own")
 
 
@@ -122,12 +121,20 @@ def is_task(path: Path) -> bool:
     """Return True if a file of YAML has a definition; datasets' descriptions and parts of tasks have none."""
     if path.suffix not in _DESCRIBED:
         return False
-    return _DEFINITION.search(files.read(path, _CAP)) is not None
+    return _has_key("definition", path)
 
 
 def describes_dataset(path: Path) -> bool:
     """Return True if a file of YAML says where rows are."""
-    return _SOURCE.search(files.read(path, _CAP)) is not None
+    return _has_key("source", path)
+
+
+def _has_key(name: str, path: Path) -> bool:
+    """Return True if a file seems to have a key; it may be wrong otherwise, and still is what it is."""
+    data = files.read(path, _CAP)
+    before = r"[{,\s]" if _IN_BRACES.match(data) else r"^(\xef\xbb\xbf)?"
+    pattern = f"{before}(?P<quote>['\"]?){name}(?P=quote)\\s*:"
+    return re.search(pattern.encode(), data, re.MULTILINE) is not None
 
 
 def _is_within(path: Path, task: str) -> bool:
