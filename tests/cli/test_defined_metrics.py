@@ -201,6 +201,27 @@ def test_a_gate_on_a_name_that_metrics_share_is_missed_unless_they_agree(cli: Cl
     assert cli(*command("--fail-under", "answers.fields.precision=1")).status == 0
 
 
+LABELS = (
+    TASK.split("            fields =")[0]
+    + """\
+            return {"label": sample["said"]}
+    - key: bare
+      type: string_equals
+      value: "{{ sample.said }}"
+      ground_truth: "{{ sample.gold }}"
+      metrics: []
+"""
+)
+
+
+def test_a_scorer_that_wants_no_metrics_has_no_table_of_them(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, LABELS)
+    assert cli(*command()).status == 0
+    for format_ in ("terminal", "md"):
+        told = cli("report", "r", "--format", format_).stdout
+        assert ("fields): metrics on" in told, "bare): metrics on" in told) == (True, False), told
+
+
 def test_a_gate_says_how_many_rows_its_metric_is_of(cli: Cli, tmp_path: Path) -> None:
     rules = TASK.index("  actions:")
     write(tmp_path, TASK[:rules].replace("sample[key] for", "sample.get(key) for"))

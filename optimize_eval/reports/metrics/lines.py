@@ -82,7 +82,8 @@ def blocks_of(summary: Summary, *, is_bench: bool = False) -> list[MetricsBlock]
         row = means.get((one.evaluator, one.candidate, one.task_model))
         return row is not None and _is_mean(one, row)
 
-    return [_block(entries) for entries in found.values() if not all(map(is_known, entries))]
+    blocks = (_block(entries) for entries in found.values() if not all(map(is_known, entries)))
+    return [block for block in blocks if block.lines or block.remarks]
 
 
 def of_rows(table: MetricsTable | CountedRows) -> str:
