@@ -214,6 +214,12 @@ LABELS = (
 )
 
 
+def test_a_gate_on_the_mean_of_labels_says_that_there_are_no_numbers(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path, LABELS)
+    told = cli(*command("--fail-under", "answers.fields=0.1"))
+    assert (told.status, "the mean (no call of 6 gave a number) cannot be known" in told.stderr) == (1, True)
+
+
 def test_a_scorer_that_wants_no_metrics_has_no_table_of_them(cli: Cli, tmp_path: Path) -> None:
     write(tmp_path, LABELS)
     assert cli(*command()).status == 0

@@ -177,6 +177,8 @@ def _value(told: Bounded, least: float) -> tuple[float | None, str]:
     calls = told.scored + told.failed
     if not calls and told.skipped:
         return None, f"the mean (every call was skipped, {told.skipped:,} in all)"
+    if calls and not told.failed:
+        return None, f"the mean (no call of {calls:,} gave a number)"
     low = told.bounds[0] if told.bounds else None
     lower = "the lower bound" if low is None else f"the lower bound {_told(low, number, holds)}"
     return low, f"{lower} ({told.failed:,} of {count(calls, 'call')} failed)"
