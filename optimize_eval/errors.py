@@ -65,6 +65,9 @@ class UsageError(OptimizeEvalError, ValueError):
     """The request cannot be carried out as given; a ValueError, as programs that call us expect."""
 
 
+ROOT = "_root"  # the field where the whole file is meant, in JSON: a line for people has the place alone
+
+
 @frozen
 class Problem:
     """One thing wrong with a data file; line and column count from 1, None where the whole file is meant."""
@@ -78,7 +81,7 @@ class Problem:
 
     def __str__(self) -> str:
         place = [self.path, *(str(number) for number in (self.line, self.column) if number is not None)]
-        field = f" {self.field}" if self.field else ""
+        field = f" {self.field}" if self.field and self.field != ROOT else ""
         return f"{':'.join(place)}{field}: {self.reason}"
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import yaml
 
+from optimize_eval.reading.yaml_stop import Stop
+from optimize_eval.reading.yaml_words import explained
+
 
 class YamlFault(ValueError):
     """Why a text is not acceptable YAML, and on which line and column, counted from 1."""
@@ -26,8 +29,22 @@ _DEEPEST = 100
 _TOO_DEEP = "nested too deeply"
 
 
+_TOLD = (yaml.ScalarToken, yaml.FlowMappingEndToken, yaml.FlowSequenceEndToken, yaml.AliasToken)
+
+
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]  # it has no types
     """Refuses keys that are given twice, depth, and aliases, of which few lines can make very much."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+        self.last: Any = None  # token with a value or bracket, to tell what stands before a fault
+
+    def get_token(self) -> Any:
+        token = super().get_token()
+        if isinstance(token, _TOLD):
+            self.last = token
+        return token
 
     def fetch_flow_collection_start(self, token: Any) -> None:
         self._check_depth()
@@ -92,12 +109,14 @@ def compose(text: str) -> Any:
 
 
 def _done(text: str, loader: type[_Loader], what: str) -> Any:
+    reader = None
     try:
-        return getattr(loader(text), what)()
+        reader = loader(text)
+        return getattr(reader, what)()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
+        reason, mark = explained(_stop(error, reader, text))
         place = (mark.line + 1, mark.column + 1) if mark else ()
-        raise YamlFault(_words_of(error), *place) from None
+        raise YamlFault(reason, *place) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise YamlFault(f"the character U+{error.character:04X} may not stand in YAML", line) from None
@@ -106,11 +125,14 @@ def _done(text: str, loader: type[_Loader], what: str) -> Any:
     except RecursionError:
         raise YamlFault(_TOO_DEEP) from None
     except ValueError as error:  # a date or a number that is none
-        raise YamlFault(str(error)) from None
+        raise YamlFault(f"a value cannot be read, {error}: put it in quotes") from None
 
 
-def _words_of(error: yaml.MarkedYAMLError) -> str:
-    problem = " ".join(str(error.problem or "not YAML").split())
-    if isinstance(error, yaml.composer.ComposerError) and "another document" in problem:
-        return "a second document begins here: one file holds one document"
-    return problem
+def _stop(error: yaml.MarkedYAMLError, reader: Any, text: str) -> Stop:
+    return Stop(
+        error=error,
+        lines=text.splitlines(),
+        last=reader and reader.last,
+        opened=reader.marks[-1] if reader and reader.marks else None,
+        in_brackets=reader is not None and reader.flow_level > 0,
+    )

@@ -8,6 +8,7 @@ from optimize_eval.checks import Keys
 from optimize_eval.errors import DataError, Problem
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
+from optimize_eval.reading.yaml_words import spaceless
 from optimize_eval.tasks.definitions.datasets import is_there
 from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.fields.nodes import Entry, Kind, Mark, Node, Spot
@@ -80,7 +81,8 @@ def _read(
     if root.node.kind is not Kind.MAPPING:
         if root.node.kind is not Kind.UNKNOWN:
             wanted = "a task: a mapping with key, display_name, description, definition"
-            reason = f"must be {wanted}, this is {root.node.kind}"
+            meant = spaceless(root.node.raw.split()[0]) if root.node.raw.split() else ""
+            reason = f"must be {wanted}, this is {root.node.kind}{f' ({meant})' * bool(meant)}"
             context.wrong(Rule.BAD_TYPE, "", root.mark, reason)
         return {}, {}
     check_unfinished(root, context)

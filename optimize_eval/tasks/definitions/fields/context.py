@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 
 from optimize_eval.checks import Keys
-from optimize_eval.errors import Problem
+from optimize_eval.errors import ROOT, Problem
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Mark
 
 
@@ -25,8 +25,6 @@ class Rule(StrEnum):
     BAD_SNIPPET = "bad_snippet"
     UNFINISHED = "unfinished"
 
-
-ROOT = "_root"  # stands for the key path where the whole file is meant
 
 _SHOWN = 20
 

@@ -20,6 +20,7 @@ DEEPEST = 200
 
 _REFERENCE = "$ref"
 _MERGE = "tag:yaml.org,2002:merge"
+_UNQUOTED = 'a value that begins with {{ must be in quotes: "{{ … }}"'
 _NOT_IN_KEY = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST_FILES = 200
 
@@ -124,6 +125,9 @@ class _Document:
             return self._scalar(found, path)
         if found.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}:
             self._wrong(Rule.BAD_YAML, not_taken(found.tag), found, path)
+            return self._nothing(found)
+        if self._text.startswith("{{", found.start_mark.index):
+            self._wrong(Rule.BAD_YAML, _UNQUOTED, found, path)
             return self._nothing(found)
         if isinstance(found, yaml.SequenceNode):
             return self._list(found, path)
