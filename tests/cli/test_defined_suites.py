@@ -163,6 +163,26 @@ def test_tasks_in_jsonl_beside_those_in_yaml_are_told_and_both_are_validated(
     assert (none.status, "the folder none has no task file" in none.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("command", [("validate", "."), ("bench", ".", *MODELS, "--dry-run")], ids=["v", "b"])
+def test_yaml_without_a_definition_is_told_wherever_a_folder_is_named(
+    cli: Cli, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    suite(tmp_path)
+    told = cli(*command, env=COUNTED)
+    words = "note: . has YAML without a definition, so it is not a task:"
+    assert (told.status, f"{words} part.yaml" in " ".join(told.stderr.split())) == (0, True)
+    assert "rows.yaml" not in told.stderr
+    for path in tmp_path.glob("*.yaml"):
+        path.write_text(path.read_text().replace("\ndefinition:", "\ndefiniton:"))
+    (tmp_path / "sums.jsonl").unlink()
+    arithmetic(tmp_path, size=2, name="older.jsonl")
+    told = cli(*command, env=COUNTED)
+    assert (told.status, f"{words} more.yaml, part.yaml" in " ".join(told.stderr.split())) == (0, True)
+    (tmp_path / "older.jsonl").unlink()
+    told = cli(*command, env=COUNTED)
+    assert (told.status, f"{words} more.yaml, part.yaml" in " ".join(told.stderr.split())) == (2, True)
+
+
 def test_what_is_named_as_a_file_and_is_none_is_left_and_part_of_a_name_is_no_name(
     cli: Cli, tmp_path: Path
 ) -> None:

@@ -81,7 +81,7 @@ def _each(files: Sequence[str]) -> Iterator[str]:
             continue
         from optimize_eval.session.benching.defined_files import tasks_in  # noqa: PLC0415  few name a folder
 
-        yield from tasks_in(path)
+        yield from tasks_in(path, output.say)
 
 
 def _checked(path: str, kind: DataFormat | None) -> list[CheckedFile]:

@@ -27,9 +27,10 @@ def defined_files(paths: Sequence[str], say: Say) -> list[str]:
     return files
 
 
-def tasks_in(folder: str) -> list[str]:
+def tasks_in(folder: str, say: Say) -> list[str]:
     """List the task files of a folder, in YAML and in JSONL; raises UsageError where there are none."""
-    tasks, _ = _defined_in(folder)
+    tasks, left = _defined_in(folder)
+    _tell_left(folder, left, say)
     if not (found := [*tasks, *_in_jsonl(folder)]):
         raise UsageError(
             f"the folder {folder} has no task file", hint="name a folder that has some, or files"
@@ -43,11 +44,15 @@ def _in(path: str, say: Say) -> Iterator[str]:
         yield path
         return
     tasks, left = _defined_in(path)
-    if left and tasks:
-        say(f"note: {path} has YAML without a definition, so it is not a task: {_names(left)}")
+    _tell_left(path, left, say)
     if tasks and (apart := list(_in_jsonl(path))):
         say(f"note: {path} has tasks in JSONL, too, which are benched apart: {_names(apart)}")
     yield from map(str, tasks)
+
+
+def _tell_left(folder: str, left: Sequence[Path], say: Say) -> None:
+    if left:
+        say(f"note: {folder} has YAML without a definition, so it is not a task: {_names(left)}")
 
 
 def _defined_in(folder: str) -> tuple[list[Path], list[Path]]:
