@@ -141,7 +141,9 @@ def _read_entry(path: str, example: Example) -> Candidate | Problem:
     reason = (
         f"not a candidate: write {_LIST_FORM}, both of them texts, the id of at most {LONGEST_NAME} letters"
     )
-    return Problem(path=path, rule="bad_candidate", line=example.line, column=1, reason=reason)
+    return Problem(
+        path=path, rule="bad_candidate", line=example.line, column=1, reason=reason + example.in_file
+    )
 
 
 def _read(path: str) -> bytes:

@@ -10,6 +10,7 @@ from optimize_eval.rows.datasets import (
     NOT_JSONL,
     ParsedFile,
     copies_of,
+    describe_copies,
     is_table,
     parse_dataset,
     read_dataset,
@@ -36,6 +37,7 @@ class CheckedFile:
     errors: tuple[TaskError, ...] = ()
     ids: tuple[str, ...] = ()  # of the tasks that can be used
     copies: Mapping[int, int] = field(default_factory=dict)  # lines of records that are there already
+    copied: str = ""  # the same in words
 
     @property
     def first_problem(self) -> str:
@@ -73,12 +75,14 @@ def check_dataset(path: str) -> CheckedFile:
 
 
 def of_reading(one: ParsedFile) -> CheckedFile:
+    copies = copies_of(one.examples)
     return CheckedFile(
         path=one.path,
         kind=DATASET,
         count=len(one.examples),
         problems=one.problems,
-        copies=copies_of(one.examples),
+        copies=copies,
+        copied=describe_copies(copies, one.examples) if copies else "",
     )
 
 

@@ -27,7 +27,9 @@ class Where(NamedTuple):
         return self.example.value if self.example else {}
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.example.line}" if self.example else "without an example"
+        if self.example is None:
+            return "without an example"
+        return f"{self.file}:{self.example.line}{self.example.in_file}"
 
 
 @dataclass(slots=True)

@@ -42,6 +42,14 @@ SETTINGS = Cap("a sweep file or a rubric", 16 * _MIB, "check the path")
 OF_A_RUN = Cap("a file of a run", _GIB, "check the path")
 
 
+TABLES = frozenset({".csv", ".tsv", ".json", ".parquet"})  # all else has a record a line
+
+
+def counted(path: str | Path) -> str:
+    """Say what the numbers of a dataset's examples count."""
+    return "record" if Path(path).suffix.lower() in TABLES else "line"
+
+
 class Refused(OSError):
     """This is not a file that can be read to its end; `reason` says why, and what to do."""
 

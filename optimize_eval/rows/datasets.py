@@ -4,7 +4,7 @@ Knows no evaluator, no model and no network; what an example means is the evalua
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -34,6 +34,7 @@ __all__ = [
     "parse_dataset",
     "parse_example",
     "read_dataset",
+    "where_of",
 ]
 
 
@@ -70,7 +71,7 @@ def load_example(path: str | Path, line: int) -> Example:
             return example
     nearest = min((item.line or 0 for item in parsed), key=lambda number: abs(number - line), default=None)
     raise UsageError(
-        f"{path}:{line}: there is no record on this line",
+        f"{path}:{line}: there is no record {where_of(path)}",
         hint=f"the nearest record is {path}:{nearest}" if nearest else "the file holds no record at all",
     )
 
@@ -115,11 +116,16 @@ def parse_dataset(name: str, data: bytes, *, most: int | None = MAX_RECORDS) -> 
 
 def is_table(path: str | Path) -> bool:
     """Return True if the name of a file says that it is no JSONL."""
-    return _suffix(path) in _READERS
+    return _suffix(path) in files.TABLES
+
+
+def where_of(path: str | Path) -> str:
+    """Say what the number of an example tells."""
+    return "of this number" if is_table(path) else "on this line"
 
 
 def _parse(name: str, data: bytes) -> list[Example | Problem]:
-    return _READERS.get(_suffix(name), jsonl.parse)(name, data)
+    return (_READERS[_suffix(name)] if is_table(name) else jsonl.parse)(name, data)
 
 
 def _reader(module: str, **settings: str) -> Callable[[str, bytes], list[Example | Problem]]:
@@ -153,8 +159,13 @@ def copies_of(examples: Iterable[Example]) -> dict[int, int]:
     return {line: earlier for line, earlier in lines.items() if line != earlier}
 
 
-def describe_copies(copies: Mapping[int, int], records: int) -> str:
+def describe_copies(copies: Mapping[int, int], examples: Sequence[Example]) -> str:
     """Say how many records are copies of others, and which is the first."""
-    line, first = next(iter(copies.items()))
+    pair = next(iter(copies.items()))
+    copy, first = (next(_place(one) for one in examples if one.line == line) for line in pair)
     what = "is a copy of another" if len(copies) == 1 else "are copies of others"
-    return f"{len(copies):,} of {records:,} records {what}: line {line} equals line {first}"
+    return f"{len(copies):,} of {len(examples):,} records {what}: {copy} equals {first}"
+
+
+def _place(one: Example) -> str:
+    return f"line {one.line}" if one.file_line is None else f"record {one.line}{one.in_file}"

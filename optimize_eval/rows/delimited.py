@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from optimize_eval.errors import Problem
 from optimize_eval.rows.columns import reader_of
-from optimize_eval.rows.example import BOM, Example, of_record
+from optimize_eval.rows.example import BOM, Example, line_of, of_record
 from optimize_eval.rows.foreign import find_foreign, find_semicolons
 
 _ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
@@ -95,7 +95,8 @@ def _examples(path: str, header: Sequence[str], rows: Sequence[_Row]) -> Iterato
             yield from wrong[row.number]
         else:
             pairs = zip(fields, row.cells, strict=True)
-            yield of_record(row.number, {name: read(cell) for (name, read), cell in pairs})
+            values = {name: read(cell) for (name, read), cell in pairs}
+            yield of_record(row.number, values, file_line=row.line)
 
 
 def _in_row(path: str, header: Sequence[str], row: _Row) -> Iterator[Problem]:
@@ -113,8 +114,9 @@ def _in_row(path: str, header: Sequence[str], row: _Row) -> Iterator[Problem]:
 
 
 def _problem(path: str, row: _Row, column: int | None, rule: str, reason: str) -> Problem:
-    where = f"{reason} (line {row.line} of the file)"
-    return Problem(path=path, rule=rule, line=row.number, column=column, reason=where)
+    return Problem(
+        path=path, rule=rule, line=row.number, column=column, reason=f"{reason}{line_of(row.line)}"
+    )
 
 
 def _byte_in(text: str) -> str:

@@ -16,12 +16,18 @@ class Example:
     """One record: its bytes, its decoded value, and its place.
 
     Of JSONL the bytes are those of the file, and `line` is the physical line; of all else they are the
-    record as JSON, and `line` is its number.
+    record as JSON, `line` is its number, and `file_line` where it begins.
     """
 
     raw: bytes
     line: int
     value: dict[str, Any] = field(compare=False)
+    file_line: int | None = field(default=None, compare=False)  # 0: the file has no lines
+
+    @property
+    def in_file(self) -> str:
+        """What follows the number of a record, so that an editor finds it."""
+        return line_of(self.file_line)
 
 
 @frozen
@@ -33,10 +39,14 @@ class ParsedFile:
     problems: tuple[Problem, ...]
 
 
-def of_record(number: int, value: dict[str, Any]) -> Example:
+def of_record(number: int, value: dict[str, Any], *, file_line: int | None = None) -> Example:
     """Make an example of a record that no line of JSON stands for."""
     raw = bytes(memoryview(strict_json.dumps(value)))  # a copy: orjson's own takes kilobytes of the heap
-    return Example(raw=raw, line=number, value=value)
+    return Example(raw=raw, line=number, value=value, file_line=file_line)
+
+
+def line_of(file_line: int | None) -> str:
+    return "" if not file_line else f" (line {file_line} of the file)"
 
 
 def within(path: str, parsed: Iterable[Example | Problem], most: int | None) -> Iterator[Example | Problem]:
@@ -48,4 +58,5 @@ def within(path: str, parsed: Iterable[Example | Problem], most: int | None) -> 
             yield item
         elif records == most + 1:
             reason = f"more than {most:,} records: `run --sample {most}` or --limit takes so many of them"
+            reason += item.in_file
             yield Problem(path=path, rule="too_many", line=item.line, column=1, reason=reason)

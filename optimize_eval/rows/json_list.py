@@ -88,7 +88,7 @@ def _record(path: str, number: int, lines: "_Lines", place: int, end: int) -> Ex
     if not isinstance(value, dict):
         reason = f"a record must be a JSON object, this is {jsonl.JSON_NAMES[type(value)]}"
         return _problem(path, number, "bad_type", reason, lines.at(place))
-    return of_record(number, value)
+    return of_record(number, value, file_line=lines.line_at(place))
 
 
 def _fault(path: str, number: int, lines: "_Lines", place: int) -> Problem:
@@ -109,10 +109,14 @@ class _Lines:
     line: int = 1
     begin: int = 0  # of the line
 
-    def at(self, offset: int) -> str:
+    def line_at(self, offset: int) -> int:
         self.line += self.text.count("\n", self.offset, offset)
         self.begin = max(self.begin, self.text.rfind("\n", self.offset, offset) + 1)
         self.offset = offset
+        return self.line
+
+    def at(self, offset: int) -> str:
+        self.line_at(offset)
         return f"(line {self.line}, column {offset - self.begin + 1} of the file)"
 
 

@@ -78,7 +78,7 @@ def _records(path: str, file: Any, fields: Sequence[Any]) -> Iterator[Example | 
             if wrong:
                 yield from wrong
             else:
-                yield of_record(number, _as_json(row))
+                yield of_record(number, _as_json(row), file_line=0)
 
 
 def _not_finite(path: str, number: int, column: int, name: str) -> Problem:

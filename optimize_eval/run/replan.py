@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from optimize_eval.candidates import Candidate
 from optimize_eval.errors import UsageError
 from optimize_eval.programs.identity import Identity
-from optimize_eval.rows.datasets import Example, ParsedFile
+from optimize_eval.rows.datasets import Example, ParsedFile, where_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.store.manifest import Manifest
@@ -95,9 +95,17 @@ def _source(
     for line, digest in zip(split["lines"], split["sha256"], strict=True) if not reading.problems else ():
         example = at.get(line)
         if example is None:
-            lose(MissingInput(f"{reading.path}:{line}: there is no example on this line any more", option))
+            lose(
+                MissingInput(
+                    f"{reading.path}:{line}: there is no example {where_of(reading.path)} any more", option
+                )
+            )
         elif _sha256(example.raw) != digest:
-            lose(MissingInput(f"{reading.path}:{line}: the example has changed since the run", option))
+            lose(
+                MissingInput(
+                    f"{reading.path}:{line}: the example has changed since the run{example.in_file}", option
+                )
+            )
         else:
             chosen.append(example)
     return SplitSource(name=name, file=reading.path, examples=tuple(chosen))

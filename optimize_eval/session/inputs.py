@@ -98,7 +98,7 @@ def check_size(source: SplitSource) -> None:
 
 def note_copies(source: SplitSource, say: Say) -> None:
     if copies := copies_of(source.examples):
-        say(f"note: {source.file}: {describe_copies(copies, len(source.examples))}")
+        say(f"note: {source.file}: {describe_copies(copies, source.examples)}")
 
 
 def load_all_candidates(

@@ -1,10 +1,12 @@
 """What a run is about, as its last command named it, read from run.json; and how two such things differ."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.protocol import ScoreRange
+from optimize_eval.reading.files import counted
 from optimize_eval.store.layout import MOST_UNITS, Layout, Split
 from optimize_eval.store.manifest_shape import check_shape
 
@@ -130,7 +132,13 @@ def changed_evaluators(old: Manifest, new: Manifest) -> list[str]:
 
 def changed_splits(old: Manifest, new: Manifest) -> list[str]:
     """Say which splits of both have not the same examples, one line each."""
-    return list(_changed("split", old, new, _split_change))
+    return list(_changed("split", old, new, partial(_split_change, new)))
+
+
+def place_word(manifest: Manifest, split: str) -> str:
+    """Say what the numbers of a split's examples count: lines of JSONL, records of a table."""
+    paths = (manifest["settings"].get("paths") or {}).get("splits") or {}
+    return counted(paths.get(split) or "")
 
 
 def differences(find: Differences, old: Manifest, new: Manifest) -> list[str]:
@@ -197,13 +205,14 @@ def _was(old: str, new: str) -> str:
     return f"was {old}{without}" if old != new else ""
 
 
-def _split_change(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def _split_change(manifest: Manifest, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     before = dict(zip(old["lines"], old["sha256"], strict=True))
     after = dict(zip(new["lines"], new["sha256"], strict=True))
     changed = [line for line in after if line in before and before[line] != after[line]]
     if changed:
         lines = ", ".join(map(str, changed[:_SHOWN])) + ("…" if len(changed) > _SHOWN else "")
-        return f"has {len(changed):,} changed example{'s' * (len(changed) != 1)} (line {lines})"
+        where = f"{place_word(manifest, new['name'])} {lines}"
+        return f"has {len(changed):,} changed example{'s' * (len(changed) != 1)} ({where})"
     if len(after) == len(before):
         return f"has {len(after):,} examples of other lines"
     return f"has {len(after):,} examples, and had {len(before):,}"

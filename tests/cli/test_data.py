@@ -108,7 +108,7 @@ def test_a_table_is_a_dataset_for_every_command(cli: Cli, tmp_path: Path) -> Non
     assert "3+4" in wide.stdout, wide.stderr
     (tmp_path / "d.csv").write_text(SUMS.replace("3+4,7", "3+5,8"))
     changed = cli(*RUN, *files, "--out", "r", "--json")
-    assert "1 example of train changed (line 3)" in changed.stderr
+    assert "1 example of train changed (record 3)" in changed.stderr
     assert changed.json["summary"]["rows"][0]["splits"]["train"]["mean"] == 0.0
 
 

@@ -109,10 +109,11 @@ def test_the_line_that_unpacks_a_file_works_whatever_the_file_is_called(
 def test_records_that_are_there_already_are_found(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl"
     path.write_text('{"a": 1}\n\n{"a":1}\n{"a": 1}\n{"a": 2}\n{"a": 1}\n')
-    copies = copies_of(read_dataset(path).examples)
+    examples = read_dataset(path).examples
+    copies = copies_of(examples)
     assert copies == {4: 1, 6: 1}
-    assert describe_copies(copies, 5) == "2 of 5 records are copies of others: line 4 equals line 1"
-    assert copies_of(read_dataset(path).examples[:2]) == {}
+    assert describe_copies(copies, examples) == "2 of 5 records are copies of others: line 4 equals line 1"
+    assert copies_of(examples[:2]) == {}
 
 
 def test_an_empty_file_is_a_problem(tmp_path: Path) -> None:

@@ -180,7 +180,7 @@ def test_one_record_of_a_table_is_loaded_by_its_number_whatever_the_others_are(t
     assert load_example(path, 3).value == {"a": 5, "b": 6}
     with pytest.raises(DataError, match=r"d\.csv:2:2: the row has 1 cell"):
         load_example(path, 2)
-    with pytest.raises(UsageError, match="no record on this line") as caught:
+    with pytest.raises(UsageError, match="no record of this number") as caught:
         load_example(path, 9)
     assert caught.value.hint == f"the nearest record is {path}:3"
     with pytest.raises(DataError, match="the file is one object"):

@@ -12,7 +12,6 @@ from optimize_eval.cli.options import shared as options
 from optimize_eval.errors import SHOWN_PROBLEMS, Problem, UsageError
 from optimize_eval.preflight.data_files import CheckedFile, check_data
 from optimize_eval.reports.terminal import task_errors
-from optimize_eval.rows.datasets import describe_copies
 from optimize_eval.sweepfile import SUFFIX
 
 EXAMPLES = """\b
@@ -105,8 +104,8 @@ def _other_format(wrong: Sequence[CheckedFile], kind: DataFormat | None) -> str:
 def _show(one: CheckedFile) -> None:
     if not one.first_problem:
         output.emit(f"{one.path}: ok, {_count(one)}")
-    if one.copies:
-        output.emit(f"{one.path}: {describe_copies(one.copies, one.count)}")
+    if one.copied:
+        output.emit(f"{one.path}: {one.copied}")
     for problem in one.problems[:SHOWN_PROBLEMS]:
         output.emit(str(problem))
     if (more := len(one.problems) - SHOWN_PROBLEMS) > 0:

@@ -14,7 +14,7 @@ from optimize_eval.store.document import Document, cell_name, cell_of, cells_amo
 from optimize_eval.store.keys import digest_of, shown_as
 from optimize_eval.store.layout import MOST_UNITS
 from optimize_eval.store.ledger import Ledger
-from optimize_eval.store.manifest import BENCH, evaluator_change, listed
+from optimize_eval.store.manifest import BENCH, evaluator_change, listed, place_word
 
 Entry = Mapping[str, Any]
 
@@ -191,7 +191,7 @@ class Growth:
                 digests[place] = digest
                 changed.append(line)
         if changed:
-            self.notes.append(_about_lines(old["name"], changed))
+            self.notes.append(_about_lines(old["name"], place_word(self.wanted, old["name"]), changed))
         superseded = {"superseded": [list(pair) for pair in former]} if former else {}
         return {"name": old["name"], "lines": lines, "sha256": digests, **superseded}
 
@@ -243,10 +243,10 @@ def _about_evaluator(name: str, *, has_scored: bool, is_other: bool) -> str:
     return f"{name} {how}: its earlier scores stay in the journal"
 
 
-def _about_lines(split: str, lines: Sequence[int | None]) -> str:
+def _about_lines(split: str, what: str, lines: Sequence[int | None]) -> str:
     some = ", ".join(map(str, lines[:_SHOWN])) + ("…" if len(lines) > _SHOWN else "")
     examples = f"{len(lines):,} example{'s' * (len(lines) != 1)}"
-    return f"{examples} of {split} changed (line {some}): what was scored before stays in the journal"
+    return f"{examples} of {split} changed ({what} {some}): what was scored before stays in the journal"
 
 
 def _check_kind(known: str, wanted: str) -> None:

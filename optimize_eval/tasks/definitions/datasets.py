@@ -82,9 +82,8 @@ def _words_of(one: Filter) -> str:
 
 
 def _fault(dataset: Dataset, example: Example, words: str, fault: RuleFault) -> Problem:
-    return Problem(
-        path=str(dataset.path), rule="bad_filter", line=example.line, reason=f"filter {words}: {fault}"
-    )
+    reason = f"filter {words}: {fault}{example.in_file}"
+    return Problem(path=str(dataset.path), rule="bad_filter", line=example.line, reason=reason)
 
 
 def _only_key(definition: TaskDefinition, given: Mapping[str, str]) -> str:
