@@ -14,6 +14,7 @@ from optimize_eval.search.stopping import EarlyStop
 from optimize_eval.search.task import SearchArguments
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import load_splits
+from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions
 from optimize_eval.session.replying.prompting import Prompting
 
@@ -33,6 +34,7 @@ def wanted_of(
     chosen = parse_selection(what.filters, what.ids)
     examples = load_splits(what.files, say, seed=what.seed, selection=chosen)
     check_definitions(specs, [*seeds] or [True] * from_scratch, prompting, examples.sources)
+    check_columns(specs, examples.sources, say)
     if prompting and prompting.prompts:
         prompting.check(examples.sources, say)
         check_prompts_alone(seeds, what, from_scratch=from_scratch)

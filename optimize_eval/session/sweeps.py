@@ -20,6 +20,7 @@ from optimize_eval.session.calling import Finished, call, off_scale, reachable, 
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import Examples, load_all_candidates, load_splits, stored_paths
 from optimize_eval.session.opening import folder_of, note_changes, opened
+from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, with_samples
 from optimize_eval.session.replying.enclosing import level_of, ways_in
 from optimize_eval.session.replying.examining import examine, kept_in
@@ -109,6 +110,7 @@ def load_comparison(
         prompting.check(examples.sources, say)
         prompting.note_twice(say)
     check_definitions(specs, [*named, *fields], prompting, examples.sources)
+    check_columns(specs, examples.sources, say)
     return SweepInputs(
         specs=specs,
         candidates=prompting.candidates

@@ -39,6 +39,7 @@ class Template(NamedTuple):
     lines: Mapping[str, int]
     render: Rendering
     is_bounded: bool = True
+    is_names: bool = False  # nothing but names stands in its braces, so that each has to be there
 
 
 def is_template(text: str) -> bool:
@@ -70,7 +71,7 @@ def _parsed(text: str) -> Template:
     check_known(tree, environment)
     lines = _lines(tree)
     if (pieces := _pieces(tree)) is not None:
-        return Template(lines, partial(_joined, pieces))
+        return Template(lines, partial(_joined, pieces), is_names=True)
     if is_bounded(tree):
         return Template(lines, partial(jinja.rendered, jinja.compiled(environment, tree)))
     from optimize_eval.templates.hosted import render  # noqa: PLC0415  few templates have loops
@@ -118,13 +119,18 @@ def _lines(tree: "Tree") -> dict[str, int]:
 
 def paths_within(text: str, name: str) -> list[tuple[str, ...]]:
     """List what a text that can be parsed names within a field, as far as that is written out: a.b["c"]."""
+    return [path for path, _ in places_within(text, name)]
+
+
+def places_within(text: str, name: str) -> list[tuple[tuple[str, ...], int]]:
+    """List the same, each with its line in the text."""
     from jinja2.nodes import Getattr, Getitem  # noqa: PLC0415  see above
 
     if name not in text or not any(mark in text for mark in _OPENS_ANY):
         return []
     found = _environment().parse(text).find_all((Getattr, Getitem))
-    paths = [path for node in found if (path := _path_of(node)) and path[0] == name]
-    return [path[1:] for path in paths if len(path) > 1]
+    paths = [(path, node.lineno) for node in found if (path := _path_of(node)) and path[0] == name]
+    return [(path[1:], line) for path, line in paths if len(path) > 1]
 
 
 def _path_of(node: Any) -> tuple[str, ...]:

@@ -86,7 +86,7 @@ def test_a_scorer_that_becomes_a_quality_check_ranks_nobody_any_more(cli: Cli, t
 
 
 def test_no_model_is_to_be_replaced_where_a_scorer_failed(cli: Cli, tmp_path: Path) -> None:
-    two_models(tmp_path, TASK.replace("{{ sample.target }}", "{{ sample.missing }}"))
+    two_models(tmp_path, TASK.replace("{{ sample.target }}", "{{ sample['missing'] }}"))
     told = cli("bench", "sums.yaml", *MODELS, "--out", "r")
     assert (told.status, "stopped: sums.right scored none of its first" in told.stderr) == (4, True), (
         told.stderr

@@ -37,6 +37,7 @@ from optimize_eval.run.resume import look_at
 from optimize_eval.run.splits import SplitSource, check_fields, check_sight, humans_of, output_of
 from optimize_eval.session.inputs import load_splits
 from optimize_eval.session.opening import reusable
+from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import check_definitions, scorers_among
 from optimize_eval.session.replying.prompting import Prompting, called_in
 from optimize_eval.session.sweeps import candidates_of
@@ -121,6 +122,7 @@ def preflight(
         has_tasks=has_tasks,
     )
     check_definitions(specs, [*places, *fields], prompting, sources)
+    check_columns(specs, sources, output.say)
     loaded = candidates_of(specs, places, fields)
     models = [one.name for one in prompting.models] if prompting else models
     material = _material(loaded, splits, models, keys, first=_FIRST_ROWS if has_tasks else _FIRST_EXAMPLES)

@@ -17,6 +17,7 @@ from optimize_eval.run.splits import SplitSource, choose
 from optimize_eval.session.benching.suites import read_suite
 from optimize_eval.session.host import Say
 from optimize_eval.session.inputs import check_size, note_copies
+from optimize_eval.session.replying.columns import check_columns
 from optimize_eval.session.replying.defining import scorers_of, with_samples
 from optimize_eval.tasks import Task, TaskFile
 from optimize_eval.tasks.definitions.datasets import Dataset, dataset_of, left_out
@@ -84,6 +85,7 @@ def _benched(task: TaskDefinition, how: EvaluatorSpec, given: Given, part: Part,
     source = None if task.entity is Entity.SYSTEM else _source(task, given, part, say)
     specs = scorers_of(task, replace(how, name=task.key, text=f"task:{task.path}"), given, say)
     scorers = with_samples(specs, [source] if source else [])
+    check_columns(scorers, [source] if source else [], say)
     return BenchedTask(definition=task, source=source, scorers=scorers, file=_file(task, source, scorers[0]))
 
 

@@ -5,10 +5,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from optimize_eval.errors import DataError, Problem, UsageError
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
+from optimize_eval.rows.datasets import load_examples
 from optimize_eval.rows.example import Example
 from optimize_eval.tasks.definitions.examining import RuleFault, examiner
 from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule
@@ -28,6 +30,7 @@ _DESCRIBED = (".yaml", ".yml")
 _ROWS = (".jsonl", ".json", ".csv")
 _FOLDERS = ("", "datasets")
 _IN_BRACES = re.compile(rb"(\xef\xbb\xbf)?(\s|#.*\n|---)*\{")  # as JSON is
+_MOST_READ = 16 << 20  # bytes of a dataset that is looked at before it is run
 _CAP = files.Cap("the description of a dataset", MOST, "rows belong into a file of their own")
 
 
@@ -192,3 +195,17 @@ def _not_found(task: str, key: str, given: Mapping[str, str]) -> UsageError:
 def is_there(task: str, key: str) -> bool:
     """Return True if a dataset stands beside a task."""
     return next(_beside(task, key), None) is not None
+
+
+def rows_beside(task: str, key: str) -> tuple[str, Sequence[Mapping[str, Any]]]:
+    """Read the dataset beside a task, and name its file; of one that is large or wrong, no rows."""
+    try:
+        found = next(_beside(task, key), None)
+        if found is None:
+            return "", ()
+        path = found if found.suffix in _ROWS else _described(str(found), Folder.of(task), key).path
+        if path.stat().st_size > _MOST_READ:
+            return str(path), ()
+        return str(path), [example.value for example in load_examples([path], most=None)[0]]
+    except (DataError, OSError):
+        return "", ()

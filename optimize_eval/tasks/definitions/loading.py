@@ -1,6 +1,7 @@
 """A task file → a task: read, parameters put in, checked; all problems at once. Nothing is run or called."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,7 +10,8 @@ from optimize_eval.errors import DataError, Problem
 from optimize_eval.frozen import frozen
 from optimize_eval.reading import files
 from optimize_eval.reading.yaml_words import spaceless
-from optimize_eval.tasks.definitions.datasets import is_there
+from optimize_eval.tasks.definitions.columns import absent
+from optimize_eval.tasks.definitions.datasets import is_there, rows_beside
 from optimize_eval.tasks.definitions.fields.context import Context, NotKnown, Rule
 from optimize_eval.tasks.definitions.fields.nodes import Entry, Kind, Mark, Node, Spot
 from optimize_eval.tasks.definitions.fields.task import MODEL, TASK
@@ -68,7 +70,7 @@ def load_task(
     values, config = _read(path, config or {}, context)
     if context.problems:
         raise DataError(_in_order(path, context.problems))
-    return task_of(values, path, config)
+    return replace(task_of(values, path, config), columns=tuple(context.columns))
 
 
 def _read(
@@ -127,7 +129,18 @@ def _checked(root: Spot, config: Mapping[str, Any], context: Context) -> Mapping
     note_what_is_old(root, context)
     note_what_is_sent(root, context)
     note_what_is_missing(root, context, partial(is_there, root.mark.path))
+    _note_columns(root.mark.path, definition, context)
     return {} if isinstance(values, NotKnown) else values
+
+
+def _note_columns(path: str, definition: Spot | None, context: Context) -> None:
+    """Tell of columns that the dataset beside the task does not have."""
+    dataset = definition.child("dataset") if definition else None
+    key = dataset.child("key") if dataset else None
+    if key is None or key.node.kind is not Kind.TEXT or key.node.is_partial or not context.columns:
+        return
+    dataset_file, rows = rows_beside(path, key.node.value)
+    context.notes += [one.place for one in absent(context.columns, rows, f"no row of {dataset_file}")]
 
 
 def _said(spot: Spot | None) -> Any:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from optimize_eval.frozen import frozen
+from optimize_eval.tasks.definitions.fields.context import NamedColumn
 from optimize_eval.tasks.definitions.filters import Filter
 from optimize_eval.tasks.definitions.score.parts import Scorer
 from optimize_eval.tasks.definitions.solve.parts import Solver
@@ -45,3 +46,4 @@ class TaskDefinition:
     config: Mapping[str, Any] = field(
         default_factory=dict
     )  # the parameters' values, which are in all texts already
+    columns: Sequence[NamedColumn] = ()  # those that its texts name

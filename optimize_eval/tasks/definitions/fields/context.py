@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from optimize_eval.checks import Keys
 from optimize_eval.errors import ROOT, Problem
+from optimize_eval.frozen import frozen
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Mark
 
 
@@ -42,6 +43,15 @@ class NotKnown:
 NOT_KNOWN = NotKnown()
 
 
+@frozen
+class NamedColumn:
+    """A column that a task names, where it does, and whether each sample fails without it."""
+
+    name: str
+    place: Problem
+    is_needed: bool
+
+
 @dataclass(slots=True)
 class Context:
     """The problems so far, and what of the task decides what a field may be."""
@@ -52,6 +62,7 @@ class Context:
     placeholders: Collection[str] = ()  # names that stand in templates for parameters without values
     room: int = 1 << 20  # letters that parameters may put in, all in all
     room_for_code: int = 50_000  # letters between braces, which templates may have, all in all
+    columns: list[NamedColumn] = field(default_factory=list)
     evaluator_keys: Keys | None = None  # of a sweep file's [[evaluator]]; None: they are not checked
 
     def wrong(self, rule: Rule, path: str, mark: Mark, reason: str) -> None:
@@ -60,6 +71,11 @@ class Context:
     def names_placeholder(self, text: str) -> bool:
         """Return True if a text has a name that stands for a parameter without a value."""
         return any(name in text for name in self.placeholders)
+
+    def names_column(self, name: str, path: str, mark: Mark, *, is_needed: bool) -> None:
+        if not self.names_placeholder(name):
+            place = _problem(Rule.BAD_TEMPLATE, path, mark, "")
+            self.columns.append(NamedColumn(name=name, place=place, is_needed=is_needed))
 
     def note(self, path: str, mark: Mark, reason: str) -> None:
         self.notes.append(_problem("note", path, mark, reason))

@@ -21,6 +21,7 @@ from optimize_eval.tasks.definitions.fields.templates import SCORER, ListText, T
 from optimize_eval.tasks.definitions.fields.values import (
     Boolean,
     Choice,
+    Column,
     Json,
     Key,
     ListOf,
@@ -149,9 +150,9 @@ _ENTITIES: Mapping[str, Any] = {
     "python_all_samples": _scorer(_code(("samples",))),
     "rag_checker": _scorer(
         field("judge_model_key", Text(least=1), REQUIRED),
-        field("query_column", Text(least=1), "query"),
-        field("target_column", Text(least=1), "target"),
-        field("context_column", Text(least=1), None),
+        field("query_column", Column(), "query"),
+        field("target_column", Column(), "target"),
+        field("context_column", Column(), None),
         field("scores_to_compute", ListOf(what=OneOf(choices=RAG_SCORES), least=1), None),
         between=(_needs_output,),
     ),

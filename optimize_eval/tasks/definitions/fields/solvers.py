@@ -8,7 +8,7 @@ from optimize_eval.tasks.definitions.fields.entities import ByType, Entity, Fiel
 from optimize_eval.tasks.definitions.fields.nodes import Kind, Spot
 from optimize_eval.tasks.definitions.fields.snippets import Snippet
 from optimize_eval.tasks.definitions.fields.templates import MESSAGE, SOLVER, Template
-from optimize_eval.tasks.definitions.fields.values import Boolean, ListOf, Number, OneOf, Text
+from optimize_eval.tasks.definitions.fields.values import Boolean, Column, ListOf, Number, OneOf, Text
 
 ROLES = ("system", "user", "assistant")
 
@@ -105,7 +105,7 @@ _ENTITIES: Mapping[str, Entity] = {
     ),
     "pass_through_solver": Entity(
         noun="a pass_through_solver",
-        fields=(type_field(), field("trace_column", Text(least=1)), _FORMAT),
+        fields=(type_field(), field("trace_column", Column(is_needed=True)), _FORMAT),
         not_built=("postprocessor", "trials"),
     ),
     "python": Entity(

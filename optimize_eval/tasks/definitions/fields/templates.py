@@ -7,7 +7,7 @@ from optimize_eval.tasks.definitions.fields.context import NOT_KNOWN, Context, N
 from optimize_eval.tasks.definitions.fields.nodes import Spot
 from optimize_eval.tasks.definitions.fields.values import Text, bad_type
 from optimize_eval.templates.fault import TemplateFault
-from optimize_eval.templates.template import code_length, task_template_of
+from optimize_eval.templates.template import code_length, places_within, task_template_of
 
 SOLVER = ("sample", "candidate")
 MESSAGE = (*SOLVER, "messages", "loop_index")
@@ -41,17 +41,22 @@ class Template:
         if not _has_room(text, spot, context):
             return NOT_KNOWN
         try:
-            lines = task_template_of(text).lines
+            template = task_template_of(text)
         except TemplateFault as fault:
             if context.names_placeholder(fault.reason):
                 return NOT_KNOWN  # it may be an operator or a filter: its value will tell
             context.wrong(Rule.BAD_TEMPLATE, spot.path, spot.node.at(fault.line), fault.reason)
             return NOT_KNOWN
+        lines = template.lines
         unknown = [] if self.names is ROW else [name for name in lines if name not in self._known(context)]
         for name in unknown:
             context.wrong(
                 Rule.BAD_TEMPLATE, spot.path, spot.node.at(lines[name]), self._reason(name, context)
             )
+        if self.names is not ROW and "sample" in lines:
+            is_needed = template.is_names and self.names is not ACTION
+            for (column, *_), line in places_within(text, "sample"):
+                context.names_column(column, spot.path, spot.node.at(line), is_needed=is_needed)
         return NOT_KNOWN if unknown or spot.node.is_partial else text
 
     def _known(self, context: Context) -> Sequence[str]:

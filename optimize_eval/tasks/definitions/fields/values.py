@@ -51,6 +51,19 @@ class Text:
 
 
 @frozen
+class Column:
+    """The name of a column; without one that is needed, each sample fails."""
+
+    is_needed: bool = False
+
+    def read(self, spot: Spot, context: Context) -> str | NotKnown:
+        name = Text(least=1).read(spot, context)
+        if isinstance(name, str):
+            context.names_column(name, spot.path, spot.mark, is_needed=self.is_needed)
+        return name
+
+
+@frozen
 class Key:
     """A name of a task, a scorer, a parameter, a rule."""
 
