@@ -118,6 +118,8 @@ def _misplaced(stop: Stop, sign: str) -> Told:
         return "a key stands among the entries of a list: each entry begins with '- '", stop.at
     above = stop.above()
     columns = {stop.since.column, *(_columns(above[1]) if above else ())}
+    if stop.at.column in columns:
+        return "nothing can follow here: the value of the line above ends on that line", stop.at
     could = " or ".join(str(column + 1) for column in sorted(columns))
     reason = (
         f"wrong indentation: this line begins in column {stop.at.column + 1}, the lines that it could "

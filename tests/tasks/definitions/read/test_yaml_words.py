@@ -31,6 +31,7 @@ WRONG = {
         ),
     ),
     "beside its dash": ("a:\n  - b: 1\n   c: 2\n", "4:4: wrong indentation"),
+    "below a whole entry": ("a:\n  - {b: 1}\n    c: 2\n", "4:5: nothing can follow here"),
     "a key in a list": ("a:\n  - b\n  c: d\n", "4:3: a key stands among the entries of a list"),
     "an entry among keys": ("a: b\n- c\n", "3:1: an entry of a list stands among keys"),
     "a list on its key's line": ("a: - b\n", "2:4: a list begins on the line after its key"),
