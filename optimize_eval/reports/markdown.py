@@ -4,7 +4,7 @@ Pure: summary → text. Foreign text is escaped, so that nothing in it is markup
 not fit into a comment is left out and said to be.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from optimize_eval.findings.rows import evaluator_label
@@ -139,9 +139,9 @@ def _table(rows: Sequence[Row], summary: Summary) -> str:
     return f"**{where}: {split}**{how}\n\n{table}{more(len(rows) - len(shown), 'candidate')}"
 
 
-def metrics_of_tasks(summary: Summary | None, *, is_bench: bool = False) -> Iterator[str]:
+def metrics_of_tasks(summary: Summary | None, *, on_board: Collection[str] | None = None) -> Iterator[str]:
     """Lay out the metrics of tasks in YAML; most runs have none."""
-    yield from map(_metrics, blocks_of(summary, is_bench=is_bench) if summary else ())
+    yield from map(_metrics, blocks_of(summary, on_board=on_board) if summary else ())
 
 
 def _metrics(block: MetricsBlock) -> str:

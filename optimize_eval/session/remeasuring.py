@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.findings.board.cells import why_unranked
+from optimize_eval.findings.board.cells import ranks_none
 from optimize_eval.findings.board.examples import stored_board
 from optimize_eval.kinds.table import identify, named_apart
 from optimize_eval.run.plan import Plan
@@ -67,9 +67,8 @@ def remeasure(
         before = stored_board(stored) if is_bench(stored.manifest) else None
         stored = with_tasks_of(stored, known, planned, say)
         summary = summarise(stored)
-        is_unranked = is_bench(stored.manifest) and bool(why_unranked(stored))
-        board = made_again(stored, before) if before and not is_unranked else None
-        if is_bench(stored.manifest) and not (board or stored.owed or is_unranked):
+        board = made_again(stored, before) if before else None
+        if is_bench(stored.manifest) and not (board or stored.owed or ranks_none(stored)):
             say("note: the bench has no board any more; its own command makes it again and calls no model")
     return Finished(stored=stored, summary=summary, calls=(), boards={"": board} if board else {})
 

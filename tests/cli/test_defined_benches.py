@@ -58,6 +58,44 @@ def test_numbers_beyond_0_and_1_rank_nobody(cli: Cli, tmp_path: Path) -> None:
     assert [one["met"] for one in cli("report", "r", *gates, "--json").json["gates"]] == [True, False]
 
 
+def test_a_task_that_ranks_nobody_is_left_off_the_board_of_the_others(cli: Cli, tmp_path: Path) -> None:
+    two_models(tmp_path)
+    other = (SOLVED + SNIPPET).replace("key: sums\ndisplay_name: Sums", "key: letters\ndisplay_name: Letters")
+    (tmp_path / "letters.yaml").write_text(other)
+    bench = ("bench", "letters.yaml", "sums.yaml", *MODELS, "--out", "r")
+    done = cli(*bench, "--include-per-example", env=COUNTED)
+    told = " ".join(done.stderr.split())
+    assert (done.status, calls(tmp_path)) == (0, 2 * SAMPLES), told
+    assert "the board is without letters: letters.long gives no numbers from 0 to 1" in told
+    assert "! Letters is not on the board: letters.long gives" in done.stdout
+    assert "13.000" in done.stdout, "the letters of w's replies"
+    board = board_in(tmp_path / "r")
+    assert [(one["adapter"], one["overall_score"]) for one in board["models"]] == [("m", 1.0), ("w", 0.0)]
+    assert ([one["task"] for one in board["tasks"]], board["models"][0]["total"]) == (["sums"], SAMPLES)
+    assert board["left_out"] == [
+        {
+            "task": "letters",
+            "evaluator": "letters.long",
+            "why": "gives no numbers from 0 to 1",
+            "display_name": "Letters",
+        }
+    ]
+    assert rederive(tmp_path / "r") == 0
+    gates = ("--fail-under", "sums=0", "--fail-under", "m@letters=0", "--fail-under", "letters.long@m=0")
+    judged = cli(*bench, *gates, "--json")
+    assert [one["met"] for one in judged.json["gates"]] == [True, True, False, True], judged.stderr
+    for format_ in ("terminal", "md", "csv", "jsonl", "junit", "json", "html"):
+        assert cli("report", "r", "--format", format_).status == 0, format_
+    same = cli("diff", "r", "r")
+    assert (same.status, "m" in same.stdout) == (0, True), same.stderr
+    text = (tmp_path / "sums.yaml").read_text()
+    metrics = "key: right, metrics: [{type: max, field: is_correct}],"
+    (tmp_path / "sums.yaml").write_text(text.replace("key: right,", metrics))
+    again = cli("rescore", "r", "--metrics", ".")
+    assert again.status == 0, again.stderr
+    assert board_in(tmp_path / "r")["left_out"] == board["left_out"]
+
+
 def test_a_task_with_quality_checks_alone_ranks_nobody(cli: Cli, tmp_path: Path) -> None:
     two_models(tmp_path)
     checks = TASK.replace("key: sums\n", "key: checks\n", 1).replace(
@@ -68,13 +106,15 @@ def test_a_task_with_quality_checks_alone_ranks_nobody(cli: Cli, tmp_path: Path)
         (("checks.yaml",), "no model is ranked: checks.right has the purpose qa"),
         (
             ("checks.yaml", "sums.yaml"),
-            "checks.right has the purpose qa; a bench of the other tasks ranks models",
+            "the board is without checks: checks.right has the purpose qa",
         ),
     ):
         done = cli("bench", *files, *MODELS, "--out", f"r{len(files)}")
         assert (done.status, words in " ".join(done.stderr.split())) == (0, True), done.stderr
-        assert not (tmp_path / f"r{len(files)}" / "leaderboard.json").exists()
+        assert (tmp_path / f"r{len(files)}" / "leaderboard.json").exists() == (len(files) > 1)
         assert cli("report", f"r{len(files)}").stdout == done.stdout
+    assert [one["task"] for one in board_in(tmp_path / "r2")["tasks"]] == ["sums"]
+    assert rederive(tmp_path / "r2") == 0
 
 
 def test_a_scorer_that_becomes_a_quality_check_ranks_nobody_any_more(cli: Cli, tmp_path: Path) -> None:

@@ -1,13 +1,13 @@
 """Leaderboards as commands print them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from optimize_eval.cli import output
 from optimize_eval.findings import documents
-from optimize_eval.findings.board.shapes import SCHEMA, Board
+from optimize_eval.findings.board.shapes import SCHEMA, Board, scorers_on
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.reports.metrics import terminal as metrics_report
 from optimize_eval.reports.terminal import leaderboard
@@ -58,14 +58,14 @@ def emit(boards: Mapping[str, Board], note: str | None = None, summary: Summary 
         if name:
             output.emit(f"\n by {name}")
         output.emit(leaderboard.render(output.fitted(board), width=output.width()))
-    if lines := [*_of_tasks(output.fitted(summary))]:
+    if lines := [*_of_tasks(output.fitted(summary), scorers_on(boards))]:
         output.emit("\n".join(["", *lines]))
 
 
-def _of_tasks(summary: Summary | None) -> Iterator[str]:
+def _of_tasks(summary: Summary | None, on_board: Collection[str]) -> Iterator[str]:
     """Lay out what boards do not say of tasks in YAML: metrics, and what failed at which stage."""
     if summary and summary.metrics:
-        yield from metrics_report.lines_of(summary, output.width(), output.paint(), is_bench=True)
+        yield from metrics_report.lines_of(summary, output.width(), output.paint(), on_board=on_board)
         yield from failures_of(summary, output.width(), output.paint())
 
 

@@ -6,15 +6,17 @@ benches of earlier versions models were evaluators, and who scored their outputs
 MODEL.SCORER.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from optimize_eval.findings.metrics import counts_as
 from optimize_eval.frozen import frozen
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.store.layout import Cell, Layout
 from optimize_eval.store.ledger import OWED
 from optimize_eval.store.manifest import Manifest
 from optimize_eval.store.stored import StoredRun
-from optimize_eval.store.view import JournalRecord
+from optimize_eval.store.view import JournalRecord, Reader
 from optimize_eval.tasks.definitions.target import TASKS
 
 
@@ -26,6 +28,10 @@ class BenchedModel:
     text: str
     cells: Mapping[str, Cell]  # by split
     has_changed: bool = False  # it, or who scored it, was not one program throughout
+
+    def without(self, splits: Collection[str]) -> "BenchedModel":
+        cells = {split: cell for split, cell in self.cells.items() if split not in splits}
+        return replace(self, cells=cells)
 
 
 def benched_models(run: StoredRun) -> tuple[BenchedModel, ...]:
@@ -83,46 +89,51 @@ def former_models(run: StoredRun, names: Mapping[str, str]) -> tuple[BenchedMode
     )
 
 
-def why_unranked(run: StoredRun) -> str:
-    """Say which scorers that a board would be about rank nobody; empty where all of them rank."""
-    cells = [cell for model in benched_models(run) for cell in model.cells.values()]
-    off, checks = _without_numbers(run, cells), _quality_checks(run, cells)
-    told = [
-        f"{', '.join(names)} {verb if len(names) == 1 else plural} {what}"
-        for names, verb, plural, what in (
-            (off, "gives", "give", "no numbers from 0 to 1"),
-            (checks, "has", "have", "the purpose qa"),
-        )
-        if names
-    ]
-    if told and any(cell.evaluator not in {*off, *checks} for cell in cells):
-        told.append("a bench of the other tasks ranks models")
-    return "; ".join(told)
+@frozen
+class RanksNobody:
+    """The scorer that a board would be about for a split, and why it is about none."""
+
+    evaluator: str
+    why: str
 
 
-def _without_numbers(run: StoredRun, cells: Sequence[Cell]) -> Sequence[str]:
-    """List the scorers of cells that give no numbers from 0 to 1."""
-    layout = run.layout
-    open_ended = {name for name in layout.evaluators if layout.score_range(name) is ScoreRange.ANY}
-    with run.reader() as reader:
-        found = [
-            cell.evaluator
-            for cell in cells
-            if cell.evaluator in open_ended
-            if any(_is_off(record) for _, record in reader.records(cell))
-        ]
-    return [*dict.fromkeys(found)]
+def unranked_in(run: StoredRun) -> Mapping[str, RanksNobody]:
+    """Find the splits that no board can be about."""
+    cells: dict[str, list[Cell]] = {cell.split: [] for cell in run.layout.cells}
+    for model in benched_models(run):
+        for split, cell in model.cells.items():
+            cells[split].append(cell)
+    checks = _quality_checks(run)
+    with run.reader(counts_as(run)) as reader:
+        reasons = {split: _why_none(run, theirs, checks, reader) for split, theirs in cells.items()}
+    return {
+        split.name: RanksNobody(evaluator=cells[split.name][0].evaluator, why=why)
+        for split in run.layout.splits
+        if (why := reasons.get(split.name))
+    }
 
 
-def _quality_checks(run: StoredRun, cells: Sequence[Cell]) -> Sequence[str]:
-    """List the scorers of cells that are looked at and rank nobody, as their tasks say."""
+def _why_none(run: StoredRun, cells: Sequence[Cell], checks: Collection[str], reader: Reader) -> str:
+    if any(cell.evaluator in checks for cell in cells):
+        return "has the purpose qa"
+    open_ended = (cell for cell in cells if run.layout.score_range(cell.evaluator) is ScoreRange.ANY)
+    is_off = any(_is_off(record) for cell in open_ended for _, record in reader.records(cell))
+    return "gives no numbers from 0 to 1" if is_off else ""
+
+
+def _quality_checks(run: StoredRun) -> Collection[str]:
+    """List the scorers that are looked at and rank nobody, as their tasks say."""
     settings = run.manifest["settings"]
     if TASKS not in settings:
-        return []
+        return ()
     from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415  most benches have none
 
-    checks = {one.evaluator for task in tasks_in(settings) for one in task.scorers if one.purpose == "qa"}
-    return [*dict.fromkeys(cell.evaluator for cell in cells if cell.evaluator in checks)]
+    return {one.evaluator for task in tasks_in(settings) for one in task.scorers if one.purpose == "qa"}
+
+
+def ranks_none(run: StoredRun) -> bool:
+    """Return True if no split of a bench can be on a board."""
+    return len(unranked_in(run)) == len(run.layout.splits)
 
 
 def _is_off(record: JournalRecord) -> bool:

@@ -12,11 +12,11 @@ from itertools import accumulate, combinations
 from typing import Any
 
 from optimize_eval.findings.board.by_task import difference_over
-from optimize_eval.findings.board.cells import BenchedModel, model_names
+from optimize_eval.findings.board.cells import BenchedModel, RanksNobody, model_names, unranked_in
 from optimize_eval.findings.board.models import ByExample, RankedModel, model_of
 from optimize_eval.findings.board.names import NONE_KNOWN, KnownTasks, known_tasks
 from optimize_eval.findings.board.outcomes import CountedTask, read_outcomes, tasks_of
-from optimize_eval.findings.board.shapes import SCHEMA, Board, ModelPair, ScoredFile
+from optimize_eval.findings.board.shapes import SCHEMA, Board, ModelPair, ScoredFile, TaskLeftOut
 from optimize_eval.findings.board.verdict import judge
 from optimize_eval.findings.documents import from_dict
 from optimize_eval.findings.metrics import counts_as
@@ -44,11 +44,13 @@ def board_of(
     metric: str | None = None,
     include_per_example: bool = False,
 ) -> Board:
-    """Make the leaderboard of models, with nothing owed; splits are files.
+    """Make the leaderboard of models, with nothing owed; splits are files, of which one at least is ranked.
 
     `metric` names who scored in place of a task's metric.
     """
-    tasks = list(tasks_of(files, run.layout))
+    left_out = {} if metric else unranked_in(run)
+    models = [model.without(left_out) for model in models]
+    tasks = list(tasks_of(files, run.layout, left_out))
     every = list(_models(run, tasks, models, metric, with_examples=include_per_example))
     pairs = _pairs(every, tasks, run.layout.seed)
     changed = [model.name for model in models if model.has_changed]
@@ -58,7 +60,8 @@ def board_of(
     ]
     written = {model.name: model.text for model in models}
     code = doubts_about_code(run.manifest.get("settings", {}))
-    doubts = [*doubts_of_models(ranked, written), *_unlike_skips(every), *code]
+    left = tuple(_left_out(run, left_out))
+    doubts = [*map(_why_left_out, left), *doubts_of_models(ranked, written), *_unlike_skips(every), *code]
     first, spent = every[0].scores, run.ledger.ledger.spending.to_dict()
     return Board(
         schema=SCHEMA,
@@ -71,6 +74,7 @@ def board_of(
         models=tuple(ranked),
         pairs=tuple(pairs),
         files=tuple(map(_file, files)),
+        left_out=left,
         task_errors=tuple({"path": file.path, **error.to_dict()} for file in files for error in file.errors),
         settings=dict(settings),
         spent=None if spent is None else from_dict(SpendingTotals, spent),
@@ -93,6 +97,17 @@ def _models(
                 for split, cell in model.cells.items()
             }
             yield model_of(model.name, tasks, files, metric, with_examples=with_examples, known=known)
+
+
+def _left_out(run: StoredRun, unranked: Mapping[str, RanksNobody]) -> Iterator[TaskLeftOut]:
+    """Name the tasks that are not on the board."""
+    names = known_tasks(run.manifest, run.layout).tasks
+    for split, one in unranked.items():
+        yield TaskLeftOut(task=split, evaluator=one.evaluator, why=one.why, display_name=names.get(split, ""))
+
+
+def _why_left_out(one: TaskLeftOut) -> str:
+    return f"{one.display_name or one.task} is not on the board: {one.evaluator} {one.why}"
 
 
 def expected_board(files: Sequence[TaskFile], layout: Layout, known: KnownTasks = NONE_KNOWN) -> Board:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from optimize_eval.errors import UsageError
 from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed
 from optimize_eval.findings.board.outcomes import FileOutcomes, example_of, read_outcomes
-from optimize_eval.findings.board.shapes import Board, BoardExample, ModelScores, ScoredFile
+from optimize_eval.findings.board.shapes import Board, BoardExample, ModelScores
 from optimize_eval.findings.board.stored import ANEW, is_bench_folder, load_board, load_own_board
 from optimize_eval.findings.metrics import counts_as
 from optimize_eval.store.folder import BOARDS, LEADERBOARD
@@ -35,7 +35,7 @@ def with_examples(board: Board, run: StoredRun) -> Board:
     if all(task.per_example for model in board.models for task in model.tasks):
         return board
     try:
-        places = list(_places(board.files, run.layout))
+        places = list(_places(board, run.layout))
         benched = {model.name: model for model in benched_models(run)}
         models = tuple(_with_examples(model, run, benched[model.adapter], places) for model in board.models)
     except (LookupError, TypeError, ValueError):  # somebody edited it
@@ -43,10 +43,13 @@ def with_examples(board: Board, run: StoredRun) -> Board:
     return replace(board, models=models)
 
 
-def _places(files: tuple[ScoredFile, ...], layout: Layout) -> Iterator[_TaskPlace]:
+def _places(board: Board, layout: Layout) -> Iterator[_TaskPlace]:
     """Find where the examples of each task are, in the order in which a board has its tasks."""
-    there = [file for file in files if file.tasks]
+    there = [file for file in board.files if file.tasks]
+    left_out = {one.task for one in board.left_out}
     for file, split in zip(there, layout.splits, strict=True):
+        if split.name in left_out:
+            continue
         size = len(split.lines)
         step = 1 if file.dialect == SPEC else size
         yield from ((split.name, slice(start, start + step)) for start in range(0, size, step))

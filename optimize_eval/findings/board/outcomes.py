@@ -5,7 +5,7 @@ An example's task is its file, or its own record where each record is a task.
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
 
 from optimize_eval.findings.board.shapes import BoardExample, Prediction
@@ -52,9 +52,14 @@ class FileOutcomes:
     measures: Measures
 
 
-def tasks_of(files: Sequence[TaskFile], layout: Layout) -> Iterator[CountedTask]:
+def tasks_of(
+    files: Sequence[TaskFile], layout: Layout, left_out: Collection[str] = ()
+) -> Iterator[CountedTask]:
+    """List the tasks of files; those of the splits that are left out do not count."""
     there = [file for file in files if file.tasks]
     for file, split in zip(there, layout.splits, strict=True):
+        if split.name in left_out:
+            continue
         if file.dialect == SPEC:  # a record is a task
             for place, item in enumerate(file.tasks):
                 places = slice(place, place + 1)

@@ -179,6 +179,16 @@ class ScoredFile:
 
 
 @frozen
+class TaskLeftOut:
+    """A task that is not on the board, as its scorer ranks nobody."""
+
+    task: str
+    evaluator: str
+    why: str
+    display_name: Annotated[str, IF_ANY] = ""
+
+
+@frozen
 class Board:
     """A leaderboard; `adapter`, `overall_score` and `tasks` are those of the model that was named first."""
 
@@ -194,6 +204,7 @@ class Board:
     models: tuple[ModelScores, ...]  # as they are ranked
     pairs: tuple[ModelPair, ...]
     files: tuple[ScoredFile, ...]
+    left_out: Annotated[tuple[TaskLeftOut, ...], IF_ANY] = ()  # of these files
     task_errors: tuple[Mapping[str, Any], ...]  # lines that are no tasks
     settings: Mapping[str, Any]
     spent: SpendingTotals | None  # None where no model was called
@@ -213,6 +224,11 @@ class Board:
     def of_what_is_known(cls, value: Mapping[str, Any]) -> "Board":
         """Read what there is of a board: fields that it has not are empty."""
         return from_dict(cls, {"verdict": _NO_VERDICT, **value}, is_older=True)
+
+
+def scorers_on(boards: Mapping[str, Board]) -> set[str]:
+    """Name the scorers whose means a bench's own board has; those of tasks in YAML alone are known."""
+    return {task.evaluator for task in boards[""].tasks} if "" in boards else set()
 
 
 _NO_VERDICT: Mapping[str, Any] = {"text": "", "points": ()}

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,7 @@ def _places(stored: Told, run: JournaledRun, scorer: str) -> list[_Place]:
     by_split = {
         split: scorer[1:] or next(one for one in run.evaluators if split in run.own_splits.get(one, ()))
         for split in run.splits
+        if scorer or split not in _left_out(run)
     }
     return [_place(run, model, by_split) for model in run.task_models if model in names]
 
@@ -67,6 +68,30 @@ def _places(stored: Told, run: JournaledRun, scorer: str) -> list[_Place]:
 def _former(run: JournaledRun, evaluator: str, name: str) -> _Place:
     cells = {split: run.cells[evaluator, None, split, run.candidates[0]] for split in run.splits}
     return _Place(name, cells, {evaluator}, changed=evaluator in run.changed)
+
+
+def _left_out(run: JournaledRun) -> dict[str, tuple[str, str]]:
+    """Find the splits whose scores do not all lie from 0 to 1, or are checks: the scorer of each, and why."""
+    if run.task_models == [None]:
+        return {}
+    own = {
+        split: next((one for one in run.evaluators if split in run.own_splits.get(one, ())), "")
+        for split in run.splits
+    }
+    reasons = {split: (one, _why_none(run, split, one)) for split, one in own.items() if one}
+    return {split: (one, why) for split, (one, why) in reasons.items() if why}
+
+
+def _why_none(run: JournaledRun, split: str, scorer: str) -> str:
+    if scorer in run.checks:
+        return "has the purpose qa"
+    cells = [run.cells[scorer, model, split, run.candidates[0]] for model in run.task_models]
+    return "gives no numbers from 0 to 1" if any(map(_is_off, cells)) else ""
+
+
+def _is_off(cell: CellRecords) -> bool:
+    scores = (score for scores in cell.scores for score in scores)
+    return not cell.is_unit and (cell.unranked > 0 or any(not 0 <= score <= 1 for score in scores))
 
 
 def _place(run: JournaledRun, model: str | None, by_split: dict[str, str]) -> _Place:
@@ -77,7 +102,8 @@ def _place(run: JournaledRun, model: str | None, by_split: dict[str, str]) -> _P
 
 
 def _board(stored: Told, run: JournaledRun, places: list[_Place]) -> Told:
-    tasks = list(_tasks(stored, run))
+    left_out = {split: one for split, one in _left_out(run).items() if split not in places[0].cells}
+    tasks = list(_tasks(stored, run, left_out))
     models = [_model(run, place, tasks) for place in places]
     pairs = pairs_of(models, run.seed)
     for model in models:
@@ -89,15 +115,21 @@ def _board(stored: Told, run: JournaledRun, places: list[_Place]) -> Told:
     top = {key: first[key] for key in ("overall_score", "adapter", "tasks")}
     for model in models:
         del model["values"], model["lows"], model["highs"]
+    if left_out:
+        top["left_out"] = [
+            {"task": split, "evaluator": one, "why": why} for split, (one, why) in left_out.items()
+        ]
     return {**top, "models": ranked, "pairs": pairs, "changed": [one.name for one in places if one.changed]}
 
 
-def _tasks(stored: Told, run: JournaledRun) -> list[BoardTask]:
+def _tasks(stored: Told, run: JournaledRun, left_out: Collection[str]) -> list[BoardTask]:
     """Tell which examples each task has: a whole split, or one line where lines are tasks."""
     told = iter(stored["tasks"])
     found = []
     files = [file for file in stored["files"] if file["tasks"]]
     for file, split in zip(files, run.splits.values(), strict=True):
+        if split.name in left_out:
+            continue
         many = len(split.lines)
         places = [slice(n, n + 1) for n in range(many)] if file["dialect"] == "spec" else [slice(0, many)]
         found += [BoardTask(next(told), split.name, place) for place in places]

@@ -122,6 +122,7 @@ class JournaledRun:
     calls: list[dict[str, Any]]  # of models, each with the axes of its record
     own_splits: dict[str, list[str]]  # of evaluators that are for some splits alone
     waits: bool  # for rules of tasks that were not applied yet
+    checks: set[str]  # scorers of tasks that rank nobody, as these say
 
     def splits_for(self, evaluator: str) -> list[str]:
         own = self.own_splits.get(evaluator)
@@ -191,9 +192,15 @@ def read(folder: Path) -> JournaledRun:
         calls=found.calls,
         own_splits=own_splits,
         waits=waits and kept == entries,
+        checks=_checks(manifest.get("settings", {})),
     )
     _fill(run, found.records)
     return run
+
+
+def _checks(settings: dict[str, Any]) -> set[str]:
+    scorers = [scorer for task in settings.get("tasks", ()) for scorer in task["scorers"]]
+    return {scorer["evaluator"] for scorer in scorers if scorer.get("purpose") == "qa"}
 
 
 def _standing(

@@ -3,10 +3,10 @@
 Pure: boards → text. How foreign text is made inert, and what fits into a comment, is reports.markdown's.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 
-from optimize_eval.findings.board.shapes import Board, ModelPair, ModelScores
+from optimize_eval.findings.board.shapes import Board, ModelPair, ModelScores, scorers_on
 from optimize_eval.findings.board.verdict import seen_from
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.summary.gates import Gate
@@ -50,7 +50,7 @@ def render(
     return "\n\n".join(
         [
             *fitting(
-                chain(head(note), _blocks(boards, gates, summary), _of_tasks(summary)),
+                chain(head(note), _blocks(boards, gates, summary), _of_tasks(summary, scorers_on(boards))),
                 LONGEST - len(end),
             ),
             end,
@@ -75,10 +75,10 @@ def _blocks(boards: Mapping[str, Board], gates: Sequence[Gate], summary: Summary
             yield _failures(board.models)
 
 
-def _of_tasks(summary: Summary | None) -> Iterator[str]:
+def _of_tasks(summary: Summary | None, on_board: Collection[str]) -> Iterator[str]:
     """Give the metrics of tasks in YAML, and what failed at which stage; most benches have none."""
     if summary and summary.metrics:
-        yield from metrics_of_tasks(summary, is_bench=True)
+        yield from metrics_of_tasks(summary, on_board=on_board)
         if summary.failures:
             yield failures_of(summary)
 

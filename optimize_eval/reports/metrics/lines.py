@@ -1,7 +1,7 @@
 """The metrics of a summary as lines of tables: a table for each scorer, with what its numbers are of."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from optimize_eval.findings.diff.measured import CountedRows, ScorerMetricsDiff
 from optimize_eval.findings.metrics.shape import Measured, MetricsTable, ScorerMetrics
@@ -61,11 +61,11 @@ class MetricsBlock:
                 yield name, [f"{one:,}" for one in counts]
 
 
-def blocks_of(summary: Summary, *, is_bench: bool = False) -> list[MetricsBlock]:
+def blocks_of(summary: Summary, *, on_board: Collection[str] | None = None) -> list[MetricsBlock]:
     """Lay out the metrics of the split that decides; of a scorer that is for others, of these.
 
-    A run's tables have the means of the scorers on that split, a bench's board has those of the first of each
-    task.
+    A run's tables have the means of the scorers on that split, a bench's board has those of the scorers
+    `on_board`.
     """
     found: dict[tuple[str, str], list[ScorerMetrics]] = {}
     deciding = {one.evaluator for one in summary.metrics if one.split == summary.decided_on}
@@ -74,10 +74,9 @@ def blocks_of(summary: Summary, *, is_bench: bool = False) -> list[MetricsBlock]
             found.setdefault((one.evaluator, one.split), []).append(one)
     means = {(row.evaluator, row.candidate, row.task_model): row for row in summary.rows}
 
-    first = {one.task: one.evaluator for one in reversed(summary.metrics)}
-
     def is_known(one: ScorerMetrics) -> bool:
-        if (one.evaluator != first[one.task]) if is_bench else (one.split != summary.decided_on):
+        is_told = one.split == summary.decided_on if on_board is None else one.evaluator in on_board
+        if not is_told:
             return False
         row = means.get((one.evaluator, one.candidate, one.task_model))
         return row is not None and _is_mean(one, row)

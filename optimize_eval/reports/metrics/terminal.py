@@ -1,6 +1,6 @@
 """Metrics of tasks in YAML in a terminal: a table for each scorer, and how many rows its numbers are of."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from optimize_eval.findings.shapes.summary import Summary
 from optimize_eval.findings.wording import count
@@ -12,9 +12,11 @@ from optimize_eval.reports.terminal.table import Column, layout_table
 _MOST = 30  # numbers of a scorer
 
 
-def lines_of(summary: Summary, width: int, paint: Paint, *, is_bench: bool = False) -> Iterator[str]:
+def lines_of(
+    summary: Summary, width: int, paint: Paint, *, on_board: Collection[str] | None = None
+) -> Iterator[str]:
     """Lay out the metrics of a run's tasks; nothing for most runs."""
-    for block in blocks_of(summary, is_bench=is_bench):
+    for block in blocks_of(summary, on_board=on_board):
         yield from _table(block, width, paint)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed
+from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed, ranks_none
 from optimize_eval.findings.board.document import board_of
 from optimize_eval.findings.board.examples import STEM
 from optimize_eval.findings.board.shapes import Board
@@ -24,8 +24,8 @@ def make_board(
     metric: str | None = None,
     include_per_example: bool = False,
 ) -> Board | None:
-    """Make and keep the leaderboard of models; None while calls are owed."""
-    if any(is_owed(stored, model) for model in models):
+    """Make and keep the leaderboard of models; None while calls are owed, or where no task ranks them."""
+    if any(is_owed(stored, model) for model in models) or (metric is None and ranks_none(stored)):
         return None
     board = board_of(
         stored, files, models, settings=settings, metric=metric, include_per_example=include_per_example
@@ -48,7 +48,8 @@ def made_again(stored: StoredRun, before: Board) -> Board | None:
 
 def _files_of(board: Board, layout: Layout) -> Iterator[TaskFile]:
     """Give the tasks of a board in YAML with as much of their samples as a board knows."""
-    for file, task, split in zip(board.files, board.tasks, layout.splits, strict=True):
+    metrics = {task.task: task.metric_id or "" for task in board.tasks}
+    for file, split in zip(board.files, layout.splits, strict=True):
         names = split.names or split.lines
         yield TaskFile(
             path=file.path or "",
@@ -61,7 +62,7 @@ def _files_of(board: Board, layout: Layout) -> Iterator[TaskFile]:
                     line=line or 0,
                     prompt="",
                     targets=(),
-                    metric=task.metric_id or "",
+                    metric=metrics.get(split.name, ""),
                     evaluator="",
                     post_process="none",
                     category=None,
