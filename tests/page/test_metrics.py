@@ -2,11 +2,15 @@
 
 from pathlib import Path
 
-from tests.cli.measured import VALUES, command, write
+from optimize_eval.findings.wording import number, signed
+from tests.cli import defined
+from tests.cli.benches import RIGHT, model
+from tests.cli.measured import TASK, VALUES, command, write
+from tests.cli.prompted import COUNTED
 from tests.front_door import in_this_process
 from tests.page.browser import Browser
 from tests.page.made import report
-from tests.page.test_looks import cells, errors
+from tests.page.test_looks import axe_violations, cells, errors
 
 _NOTES = "return [...document.querySelectorAll('main .card .note')].map(one => one.innerText)"
 
@@ -24,3 +28,50 @@ def test_metrics_have_a_table_that_says_how_many_rows_they_are_of(browser: Brows
     assert shown == {name: f"{value:.3f}" for name, value in VALUES.items()}
     notes = browser.run(_NOTES)
     assert "4 of 6 rows count: 1 excluded (huge 1), 1 failed" in notes
+
+
+def test_a_diff_has_metrics_of_both_sides(browser: Browser, axe: str, tmp_path: Path) -> None:
+    write(tmp_path)
+    cli = in_this_process(tmp_path)
+    assert cli(*command()).status == 0
+    write(tmp_path, TASK.replace("value: 50", "value: 5"))
+    assert cli(*command()[:-1], "s").status == 0
+    (told,) = cli("diff", "r", "s", "--json").json["metrics"]
+    assert cli("diff", "r", "s", "--format", "html").stdout == "s/diff.html\n"
+    browser.open(tmp_path / "s" / "diff.html")
+    browser.ready()
+    assert (errors(browser), axe_violations(browser, axe)) == ([], [])
+    shown = {row[0].strip(): row for row in cells(browser, "[aria-label='Metrics of answers.fields'] tr")}
+    del shown["Metric"]
+    assert shown.keys() == {one["name"] for one in told["metrics"]} == VALUES.keys()
+    for one in told["metrics"]:
+        a, b = one["a"], one["b"]
+        assert shown[one["name"]][1:3] == [
+            signed(one["diff"]),
+            f"{number(a['value'])} → {number(b['value'])}",
+        ]
+    notes = browser.run(_NOTES)
+    assert "A: 4 of 6 rows count: 1 excluded (huge 1), 1 failed" in notes
+    assert "B: 3 of 6 rows count: 2 excluded (huge 2), 1 failed" in notes
+    assert cli("diff", "r", "r", "--format", "html", "-o", "same.html").status == 0
+    browser.open(tmp_path / "same.html")
+    browser.ready()
+    assert "No metric has changed of answers.fields." in browser.run(_NOTES)
+
+
+def test_a_diff_of_benches_has_metrics_too(browser: Browser, tmp_path: Path) -> None:
+    defined.task(tmp_path)
+    cli = in_this_process(tmp_path)
+    for out, said in (("a", RIGHT), ("b", "'5'")):
+        model(tmp_path / "m", said)
+        assert cli("bench", "sums.yaml", "--model", "m=cmd:./m", "--out", out, env=COUNTED).status == 0
+    metrics = cli("diff", "a", "b", "--json").json["metrics"]
+    assert cli("diff", "a", "b", "--format", "html", "-o", "d.html").status == 0
+    browser.open(tmp_path / "d.html")
+    browser.ready()
+    assert errors(browser) == []
+    moved = [one for one in metrics if one["metrics"][0]["diff"]]
+    assert moved
+    for one in moved:
+        (row,) = cells(browser, f"[aria-label='Metrics of {one['evaluator']}'] tbody tr")
+        assert signed(one["metrics"][0]["diff"]) == row[1]

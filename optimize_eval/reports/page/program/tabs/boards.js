@@ -6,7 +6,7 @@ const MOST_MOVED = 200;
 /** @param {App} app */
 function boardsOverview(app) {
   const { diff } = app.data.head;
-  return [verdictOf(app.data.summary.verdict, app), modelsOfDiff(diff), diff.models.map((model) => movedTasks(model)), comparedBoards(diff)];
+  return [verdictOf(app.data.summary.verdict, app), modelsOfDiff(diff), diff.models.map((model) => movedTasks(model)), metricsOfDiff(diff), comparedBoards(diff)];
 }
 
 function modelOf(model) {

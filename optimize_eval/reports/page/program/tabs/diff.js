@@ -15,6 +15,7 @@ function diffOverview(app) {
   return [
     verdictOf(app.data.summary.verdict, app),
     tables.map(({ name, rows }) => rowsOfDiff(app, name, rows)),
+    metricsOfDiff(diff),
     lossesOf(app, diff),
     sidesOf(diff),
   ];

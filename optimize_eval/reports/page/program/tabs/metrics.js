@@ -40,12 +40,73 @@ function whose(one, entries) {
   return [differs("candidate") && one.candidate, differs("task_model") && one.task_model].filter(Boolean).join(" with ");
 }
 
+/** Say how many rows numbers are of, and where the others are. */
+function countedRows(one) {
+  const rules = Object.entries(one.excluded_by || {}).map(([rule, many]) => `${rule} ${whole(many)}`);
+  const others = [one.n_excluded && `${whole(one.n_excluded)} excluded (${rules.join(", ")})`, one.n_failed && `${whole(one.n_failed)} failed`].filter(Boolean);
+  const told = `${whole(one.n_scored)} of ${count(one.n_total, "row")} count`;
+  return others.length ? `${told}: ${others.join(", ")}` : told;
+}
+
 /** Say how many rows the numbers are of, and what went wrong. */
 function remarksOn(one, entries) {
   const who = whose(one, entries);
-  const rules = Object.entries(one.excluded_by || {}).map(([rule, many]) => `${rule} ${whole(many)}`);
-  const others = [one.n_excluded && `${whole(one.n_excluded)} excluded (${rules.join(", ")})`, one.n_failed && `${whole(one.n_failed)} failed`].filter(Boolean);
-  const rows = others.length ? [`${whole(one.n_scored)} of ${count(one.n_total, "row")} count: ${others.join(", ")}`] : [];
+  const rows = one.n_excluded || one.n_failed ? [countedRows(one)] : [];
   const problems = [one.problem, ...one.metrics.map((metric) => metric.problem), ...(one.rule_faults || []).map((fault) => `${fault.rule} left ${count(fault.count, "row")} in, to which it cannot be applied: ${fault.message}`)];
   return [...rows, ...problems.filter(Boolean)].map((text) => (who ? `${who}: ${text}` : text));
+}
+
+/**
+ * Metrics of two runs or benches: each number of A beside that of B; scorers without a change are named alone.
+ * @param {any} diff
+ */
+function metricsOfDiff(diff) {
+  const metrics = diff.metrics || [];
+  const names = [...new Set(metrics.map((one) => `${one.evaluator}\n${one.split}`))];
+  const scorers = names.map((name) => metrics.filter((one) => `${one.evaluator}\n${one.split}` === name));
+  const moved = scorers.filter((entries) => entries.some(hasMoved));
+  const same = [...new Set(scorers.filter((entries) => !entries.some(hasMoved)).map(([first]) => first.evaluator))];
+  return [
+    moved.map(metricsDiffCard),
+    same.length > 0 && section("", "Metrics", h("p", { class: "note" }, "No metric has changed of ", said(same.join(", ")), ".")),
+  ];
+}
+
+function hasMoved(one) {
+  const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+  return !isSame(one.a, one.b) || one.metrics.some((metric) => !isSame(metric.a, metric.b));
+}
+
+/** @param {any[]} entries of one scorer: its candidates and models */
+function metricsDiffCard(entries) {
+  const [first] = entries;
+  const lines = entries.flatMap((one) => one.metrics.map((metric) => ({ one, metric })));
+  const rows = ({ a, b }) => (a && b && a.n === b.n ? whole(a.n) : `${a ? whole(a.n) : DASH} → ${b ? whole(b.n) : DASH}`);
+  const heads = [["", "Metric"], ...(entries.length > 1 ? [["", "Of"]] : []), ["num", "Δ B − A"], ["num", "A → B"], ["num", "Rows"]];
+  const line = ({ one, metric }) => h("tr", null,
+    h("th", { scope: "row" }, said(metric.name)),
+    entries.length > 1 && h("td", null, said(whose(one, entries))),
+    h("td", { class: "num" }, metric.diff === null ? DASH : h("b", null, signed(metric.diff))),
+    h("td", { class: "num" }, `${metricOf(metric.a)} → ${metricOf(metric.b)}`),
+    h("td", { class: "num" }, rows(metric)));
+  return h("section", { class: "card" },
+    h("div", { class: "card-head" }, h("h2", null, "Metrics: ", said(first.display_name || first.evaluator), ", B against A"), h("span", { class: "legend" }, said(`${first.evaluator} · ${first.split}`))),
+    wideTable(`Metrics of ${first.evaluator}`, heads, lines.slice(0, MOST_METRICS).map(line)),
+    lines.length > MOST_METRICS && h("p", { class: "note" }, `… and ${count(lines.length - MOST_METRICS, "more number")}: see diff --json`),
+    entries.flatMap((one) => remarksOnDiff(one, entries)).map((text) => h("p", { class: "note" }, said(text))));
+}
+
+function metricOf(one) {
+  return !one ? DASH : one.value === null ? "not defined" : number(one.value);
+}
+
+/** Say of each side how many rows its numbers are of, and what went wrong. */
+function remarksOnDiff(one, entries) {
+  const who = whose(one, entries);
+  const of = (side, rows, other) => {
+    if (!rows) return [`${side} has no such scorer`];
+    const isTold = rows.n_excluded || rows.n_failed || (other && other.n_total !== rows.n_total);
+    return [...(isTold ? [`${side}: ${countedRows(rows)}`] : []), ...(rows.problems || []).map((problem) => `${side}: ${problem}`)];
+  };
+  return [...of("A", one.a, one.b), ...of("B", one.b, one.a)].map((text) => (who ? `${who}: ${text}` : text));
 }
