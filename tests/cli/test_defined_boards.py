@@ -104,6 +104,17 @@ def test_the_table_of_a_run_has_the_names_too(cli: Cli, tmp_path: Path) -> None:
     )
 
 
+def test_rows_that_rules_leave_out_are_none_that_could_be_perfect(there: Cli, made: Path) -> None:
+    (m, w) = board_in(made / "r")["models"]
+    assert [(one["perfect"], one["total"], one["skipped_examples"]) for one in (m, w)] == [
+        (4, 6, 2),
+        (1, 6, 2),
+    ]
+    md = there("report", "r", "--format", "md").stdout
+    assert ("| 4/4 | 0 | 2 |" in md, "| 1/4 | 0 | 2 |" in md) == (True, True), md
+    assert there("report", "r", "--check").status == 0
+
+
 def test_metrics_rules_and_failures_by_stage_are_in_every_report_of_a_bench(there: Cli) -> None:
     rows = rows_of(there("report", "r", "--format", "csv").stdout)
     shown = ("scope", "name", "metric", "score", "n", "failed")

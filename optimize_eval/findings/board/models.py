@@ -62,11 +62,7 @@ def model_of(
         [value for task in tasks for value in task.of(ends(files[task.split].scores))]
         for ends in (_means, _lows, _highs)
     )
-    not_run = tuple(
-        task.name
-        for task, entry in zip(tasks, entries, strict=True)
-        if _is_not_run(entry, _skipped_in(task, files[task.split].scores))
-    )
+    not_run = tuple(task.name for task, entry in zip(tasks, entries, strict=True) if _is_not_run(entry))
     scores = _scores_of(
         name, entries, list(files.values()), not_run, means=by_task(means, tasks), lows=by_task(lows, tasks)
     )
@@ -106,6 +102,7 @@ def _scores_of(
         scored=scored,
         failed=errors.total(),
         skipped=sum(file.scores.skipped for file in files),
+        skipped_examples=sum(entry.skipped_examples for entry in entries),
         coverage=scored / (scored + errors.total()) if scored or errors else 1.0,
         timeouts=errors[FailureKind.TIMEOUT],
         errors=dict(errors),
@@ -149,6 +146,7 @@ def _task(task: CountedTask, file: FileOutcomes, metric: str, *, with_examples: 
         scored=sum(map(len, task.of(file.seconds))),
         failed=errors.total(),
         skipped=sum(task.of(file.scores.skipped_calls)),
+        skipped_examples=_skipped_in(task, file.scores),
         timeouts=errors[FailureKind.TIMEOUT],
         errors=dict(errors),
         passes=passes_of(file.measures.repeats(task.places), None),
@@ -181,9 +179,10 @@ def _means(scores: Scores) -> ByExample:
     return scores.means
 
 
-def _is_not_run(entry: TaskScores, skipped: int) -> bool:
+def _is_not_run(entry: TaskScores) -> bool:
     """Return True if at most half of the examples that apply have a score."""
-    return entry.total > skipped and 2 * entry.n <= entry.total - skipped
+    applying = entry.total - entry.skipped_examples
+    return applying > 0 and 2 * entry.n <= applying
 
 
 def _skipped_in(task: CountedTask, scores: Scores) -> int:

@@ -78,6 +78,7 @@ class TaskScores:
     scored: int
     failed: int
     skipped: Annotated[int, IF_ANY] = 0
+    skipped_examples: Annotated[int, IF_ANY] = 0  # in all of their calls: they do not apply
     timeouts: int
     errors: Mapping[str, int]
     passes: Annotated[tuple[PassRates, ...], IF_ANY] = ()
@@ -142,6 +143,7 @@ class ModelScores:
     scored: int
     failed: int
     skipped: Annotated[int, IF_ANY] = 0
+    skipped_examples: Annotated[int, IF_ANY] = 0
     coverage: float  # 1 where nothing was called but to be skipped
     timeouts: int
     errors: Mapping[str, int]
@@ -154,6 +156,11 @@ class ModelScores:
     categories: tuple[CategoryScores, ...]
     tasks: tuple[TaskScores, ...]
     win_rate: float | None
+
+    @property
+    def applying(self) -> int:
+        """Count the examples that were not skipped in all of their calls."""
+        return self.total - self.skipped_examples
 
 
 @frozen

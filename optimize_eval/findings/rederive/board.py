@@ -13,6 +13,7 @@ from optimize_eval.findings.rederive.journal import CellRecords, JournaledRun, V
 from optimize_eval.findings.rederive.replies import told_of_model
 
 _OF_S = ("se", "ci", "method", "n")
+_SUMS = ("correct", "perfect", "total", "skipped_examples")
 _FEWEST_TASKS = 10
 
 
@@ -152,7 +153,7 @@ def _model(run: JournaledRun, place: _Place, tasks: Sequence[BoardTask]) -> Told
         **{key: overall[key] for key in (*_OF_S, "df")},
         "on_tasks_like_these": _elsewhere(values),
         "lower_bound": _overall(lows)["mean"],
-        **{key: sum(entry[key] for entry in entries) for key in ("correct", "perfect", "total")},
+        **{key: sum(entry[key] for entry in entries) for key in _SUMS},
         "scored": scored,
         "failed": failed,
         "skipped": sum(cell.skipped for cell in cells.values()),
@@ -198,6 +199,7 @@ def _entry(task: BoardTask, cell: CellRecords) -> Told:
         "scored": sum(map(len, task.of(cell.scores))),
         "failed": kinds.total(),
         "skipped": sum(map(len, task.of(cell.skips))),
+        "skipped_examples": len(values) - _applying(task, cell),
         "timeouts": kinds["timeout"],
         "errors": dict(kinds),
     }

@@ -91,7 +91,7 @@ def _models(board: Board) -> str:
             "overall": [_score(model.overall_score) for model in models],
             "95 % CI": [interval_cell(model.ci, number) for model in models],
             **(_against_first(board, models) if len(models) > 1 else {}),
-            "perfect": [f"{model.perfect:,}/{model.total:,}" for model in models],
+            "perfect": [f"{model.perfect:,}/{model.applying:,}" for model in models],
             "failed": [f"{model.failed:,}" for model in models],
             **skipped_column([model.skipped for model in models]),
             "coverage": [share_cell(model.coverage) for model in models],

@@ -49,7 +49,7 @@ def _models(board: Board) -> list[Column]:
         *([failed] if has_skips else []),  # of columns without room, the last but one goes first
         Column("timeouts", [f"{model.timeouts:,}" for model in models]),
         *([Column("win rate", [_score(model.win_rate) for model in models])] if len(models) > 1 else []),
-        Column("perfect", [f"{model.perfect:,}/{model.total:,}" for model in models]),
+        Column("perfect", [f"{model.perfect:,}/{model.applying:,}" for model in models]),
         Column("ms", [_milliseconds(model) for model in models]),
         skipped if has_skips else failed,
     ]
