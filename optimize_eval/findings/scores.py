@@ -40,6 +40,16 @@ class Failures:
     lines: list[int | None] = field(default_factory=list)
 
 
+@dataclass(slots=True, eq=False, repr=False)
+class Skips:
+    """The calls that were skipped: by their evaluator, or because rules leave the rows out."""
+
+    count: int = 0
+    first_message: str = ""
+    lines: list[int | None] = field(default_factory=list)
+    excluded_by: Counter[str] = field(default_factory=Counter)  # a row counts for each rule
+
+
 @frozen
 class Scores:
     """One cell's outcomes."""
@@ -54,7 +64,7 @@ class Scores:
     failures: Sequence[Failures]
     failed_calls: MutableSequence[int]  # by example
     skipped_calls: MutableSequence[int]
-    first_skip: str  # why the first of them was skipped
+    skips: Sequence[Skips]
     within_sd: float | None
 
     @property
@@ -80,7 +90,7 @@ class CellReading:
         self._scores: list[list[float]] = [[] for _ in lines]
         self._failed = array("I", [0]) * len(lines)
         self._skipped = array("I", [0]) * len(lines)
-        self._first_skip = ""
+        self._skips: dict[bool, Skips] = {}  # whether by rules
         self._outcomes: Counter[str] = Counter()
         self._failures: dict[tuple[str, str], Failures] = {}
 
@@ -96,7 +106,7 @@ class CellReading:
             self._take_failure(record, self._lines[example])
         else:
             self._skipped[example] += 1
-            self._first_skip = self._first_skip or record.get("message", "")
+            self._take_skip(record, self._lines[example])
 
     def done(self) -> Scores:
         has_bounds = self._has_ends and self._outcomes["failed"] > 0
@@ -111,7 +121,7 @@ class CellReading:
             failures=tuple(self._failures.values()),
             failed_calls=self._failed,
             skipped_calls=self._skipped,
-            first_skip=self._first_skip,
+            skips=tuple(self._skips.values()),
             within_sd=within_sd(self._scores) if self._repeats > 1 else None,
         )
 
@@ -128,6 +138,14 @@ class CellReading:
         failures.count += 1
         if line not in failures.lines and len(failures.lines) < LINES_KEPT:
             failures.lines.append(line)
+
+    def _take_skip(self, record: JournalRecord, line: int | None) -> None:
+        rules = record.get("excluded_by", ())
+        skips = self._skips.setdefault(bool(rules), Skips(first_message=record.get("message", "")))
+        skips.count += 1
+        skips.excluded_by.update(rules)
+        if line not in skips.lines and len(skips.lines) < LINES_KEPT:
+            skips.lines.append(line)
 
     def _mean(self, failure_as: float | None = None) -> Values:
         """Average each example's repeats; failed ones are left out, or count as a number for a bound."""

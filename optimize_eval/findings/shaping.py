@@ -1,10 +1,9 @@
 """Numbers put into the shapes of a summary: S of a split, D of a difference, G of a gap."""
 
 import math
-from collections.abc import Sequence
 
 from optimize_eval.findings.claims.failures import WithFailures
-from optimize_eval.findings.scores import LINES_KEPT, Scores, Values, known
+from optimize_eval.findings.scores import Scores, Values, known
 from optimize_eval.findings.shapes.difference import (
     DespiteFailures,
     DifferenceInShort,
@@ -153,21 +152,20 @@ def failure_groups(candidate: str, scores: Scores) -> list[FailureGroup]:
     ]
 
 
-def skip_groups(candidate: str, scores: Scores, lines: Sequence[int | None]) -> list[SkipGroup]:
-    if not scores.skipped:
-        return []
+def skip_groups(candidate: str, scores: Scores) -> list[SkipGroup]:
     cell = scores.cell
-    skipped = [line for line, many in zip(lines, scores.skipped_calls, strict=True) if many]
     return [
         SkipGroup(
             candidate=candidate,
             evaluator=cell.evaluator,
             task_model=cell.task_model,
             split=cell.split,
-            count=scores.skipped,
-            first_message=scores.first_skip,
-            lines=tuple(skipped[:LINES_KEPT]),
+            count=skips.count,
+            first_message=skips.first_message,
+            lines=tuple(skips.lines),
+            excluded_by=dict(skips.excluded_by),
         )
+        for skips in scores.skips
     ]
 
 

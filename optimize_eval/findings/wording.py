@@ -1,6 +1,6 @@
 """Numbers as words of a verdict: the same digits everywhere."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -43,6 +43,14 @@ def p_value(p: float | None) -> str:
 
 def count(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def left_out_by(rules: Mapping[str, int]) -> str:
+    """Name the rules that left rows out, each with its rows where there are several, the most first."""
+    if len(rules) == 1:
+        return f"left out by {next(iter(rules))}"
+    most_first = sorted(rules.items(), key=lambda one: -one[1])
+    return f"left out by {', '.join(f'{rule} {rows:,}' for rule, rows in most_first)}"
 
 
 def percent(share: float) -> str:

@@ -1,5 +1,6 @@
 """What stands in the cells of a summary's tables, and what of it is shown: alike in all reports."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
@@ -9,7 +10,7 @@ from optimize_eval.findings.shapes.difference import ScoreDifference
 from optimize_eval.findings.shapes.row import LowScore, Row
 from optimize_eval.findings.shapes.summary import FailureGroup, SkipGroup, Summary
 from optimize_eval.findings.summary import compare, gap
-from optimize_eval.findings.wording import count, number, signed
+from optimize_eval.findings.wording import count, left_out_by, number, signed
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 from optimize_eval.store.layout import SINGLE
@@ -139,28 +140,36 @@ class Alike(Generic[_Group]):
     """What ended alike on several candidates; `first` stands for all, `count` is their sum."""
 
     first: _Group
+    members: tuple[_Group, ...]
     count: int
     candidates: tuple[str, ...]
 
 
 def most_frequent(summary: Summary) -> list[Alike[FailureGroup]]:
     """Sort the failures, the most frequent first; what failed alike on several candidates is one entry."""
-    return _alike(summary.failures, lambda one: f"{one.kind} {one.stage}")
+    return _alike(summary.failures, lambda one: (one.kind, one.stage, one.first_message))
 
 
 def most_skipped(summary: Summary) -> list[Alike[SkipGroup]]:
     """Sort the skips, the most frequent first; what was skipped alike on several candidates is one entry."""
-    return _alike(summary.skips, lambda _: "")
+    return _alike(summary.skips, lambda one: () if one.excluded_by else (one.first_message,))
 
 
-def _alike(groups: Iterable[_Group], kind: Callable[[_Group], str]) -> list[Alike[_Group]]:
-    alike: dict[tuple[str | None, ...], list[_Group]] = {}
+def why_skipped(entry: Alike[SkipGroup]) -> str:
+    """Give the rules that left rows out, each with its rows of all members, or the first reason."""
+    rules = sum((Counter(one.excluded_by) for one in entry.members), Counter[str]())
+    return left_out_by(rules) if rules else entry.first.first_message
+
+
+def _alike(groups: Iterable[_Group], kind: Callable[[_Group], tuple[str, ...]]) -> list[Alike[_Group]]:
+    alike: dict[tuple[object, ...], list[_Group]] = {}
     for one in groups:
-        key = one.evaluator, one.task_model, one.split, kind(one), one.first_message
+        key = one.evaluator, one.task_model, one.split, kind(one)
         alike.setdefault(key, []).append(one)
     entries = [
         Alike(
             first=members[0],
+            members=tuple(members),
             count=sum(group.count for group in members),
             candidates=tuple(dict.fromkeys(group.candidate for group in members)),
         )

@@ -161,8 +161,9 @@ def _add_skips(suite: Element, entry: SkipGroup) -> None:
     label = evaluator_label(entry.evaluator, entry.task_model)
     case = add_case(suite, label, entry.candidate, entry.split, "skipped")
     add_properties(case, [("count", entry.count)])
-    told = [f"{count(entry.count, 'call')} skipped", *_lines(entry), f"the first: {entry.first_message}"]
-    add_outcome(case, "skipped", "", f"{entry.count:,} × {entry.first_message}", "\n".join(told))
+    why = entry.why if entry.excluded_by else f"the first: {entry.first_message}"
+    told = [f"{count(entry.count, 'call')} skipped", *_lines(entry), why]
+    add_outcome(case, "skipped", "", f"{entry.count:,} × {entry.why}", "\n".join(told))
 
 
 def _lines(entry: FailureGroup | SkipGroup) -> list[str]:

@@ -26,6 +26,7 @@ from optimize_eval.reports.cells import (
     shown_rows,
     tables_of,
     title_of,
+    why_skipped,
     words_of,
     worst_of,
 )
@@ -232,7 +233,7 @@ def _skips(summary: Summary) -> str:
 def _skip(entry: Alike[SkipGroup]) -> str:
     first = entry.first
     where = evaluator_label(first.evaluator, first.task_model), candidates_of(entry)
-    return f"{' · '.join([*where, _place(first.split, first.lines[0])])}: {first.first_message}"
+    return f"{' · '.join([*where, _place(first.split, first.lines[0])])}: {why_skipped(entry)}"
 
 
 def _place(split: str, line: int | None) -> str:

@@ -34,6 +34,7 @@ class JournalRecord(TypedDict, total=False):
     kind: str
     stage: str  # "model" where there was no reply to score
     message: str
+    excluded_by: Sequence[str]  # rules, of a row that counts as skipped; in no journal
     stderr: str
     output: str  # the key of the model's reply that was scored
     seconds: float

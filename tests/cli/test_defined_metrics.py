@@ -83,6 +83,28 @@ def test_rows_of_csv_and_jsonl_say_which_rules_left_them_out_and_at_which_stage_
     assert "lang: en), left out by long" in shown.stdout, shown.stderr
 
 
+def test_rows_that_are_left_out_are_counted_by_rule(cli: Cli, tmp_path: Path) -> None:
+    both = """\
+    - key: long
+      action: exclude_from_metrics
+      filter: {op: in, expression: "{{ scores.fields.n }}", values: [2, 100, 6]}
+"""
+    write(tmp_path, TASK + both)
+    ran = cli(*command())
+    assert "left out by long 3, huge 1" in " ".join(ran.stdout.split()), ran.stdout + ran.stderr
+    for name in ("md", "junit"):
+        assert "left out by long 3, huge 1" in cli("report", "r", "--format", name).stdout, name
+    (skipped,) = cli("report", "r", "--json").json["skips"]
+    assert (skipped["count"], skipped["excluded_by"]) == (3, {"long": 3, "huge": 1})
+    assert skipped["lines"] == [1, 4, 5]
+    assert rederive(tmp_path / "r") == 0
+    only = cli("report", "r", "--id", "a", "--id", "e")
+    assert (
+        "skipped every call on train (2 calls), so there is no mean: left out by long 2, huge 1"
+        in " ".join(only.stdout.split())
+    ), only.stdout
+
+
 def test_what_code_made_of_rows_is_written_down_once_and_again_only_for_other_rows(
     cli: Cli, tmp_path: Path
 ) -> None:

@@ -38,4 +38,5 @@ def _counted(left: LeftOut, record: JournalRecord) -> JournalRecord:
     rules = left.get(unit_of(record)) if record["outcome"] == "scored" else None
     if rules is None:
         return record
-    return {**record, "outcome": "skipped", "message": f"left out by {', '.join(rules)}"}
+    message = f"left out by {', '.join(rules)}"
+    return {**record, "outcome": "skipped", "message": message, "excluded_by": rules}

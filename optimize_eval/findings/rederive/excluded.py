@@ -44,9 +44,10 @@ def _skip(records: Records, manifest: Record, task: Record, applied: dict[str, R
 
 def _turn(record: Record, rule: str) -> None:
     if record.get("outcome") == "scored":
-        record |= {"outcome": "skipped", "message": f"left out by {rule}"}
+        record |= {"outcome": "skipped", "message": f"left out by {rule}", "excluded_by": [rule]}
     elif record.get("outcome") == "skipped" and record.get("score") is not None:
         record["message"] += f", {rule}"  # of another rule, too
+        record["excluded_by"].append(rule)
 
 
 def _digest(

@@ -21,7 +21,7 @@ class CellRecords:
 
     scores: list[list[float]]
     failures: list[list[str]]  # their kinds
-    skips: list[list[str]]  # why
+    skips: list[list[tuple[str, list[str]]]]  # why, and by which rules
     is_unit: bool
     unranked: int = 0  # answers without a number
 
@@ -54,9 +54,10 @@ class CellRecords:
         """Give what a board tells of repeats, their scores; where some failed, which ones is not known."""
         parts = zip(self.scores, self.failures, self.skips, strict=True)
         return [
-            {"predictions": [{"score": one} for one in scores]} if len(scores) > 1 and not others else {}
-            for scores, *rest in parts
-            for others in [[one for part in rest for one in part]]
+            {"predictions": [{"score": one} for one in scores]}
+            if len(scores) > 1 and not failures and not skips
+            else {}
+            for scores, failures, skips in parts
         ]
 
     def with_failures(self, score: float) -> Values | None:
@@ -259,7 +260,8 @@ def _cell(run: JournaledRun, key: Key, split: JournaledSplit, records: Records) 
         cell.scores.append([score for score in answered if score is not None])
         cell.unranked += answered.count(None)
         cell.failures.append([one["kind"] for one in theirs if one.get("outcome") == "failed"])
-        cell.skips.append([one.get("message", "") for one in theirs if one.get("outcome") == "skipped"])
+        skipped = [one for one in theirs if one.get("outcome") == "skipped"]
+        cell.skips.append([(one.get("message", ""), one.get("excluded_by", [])) for one in skipped])
     return cell
 
 

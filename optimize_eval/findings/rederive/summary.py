@@ -1,6 +1,7 @@
 """Everything of summary.json that a decision hangs on, in its shape, from the journal alone."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from itertools import combinations, product
 from typing import Any
@@ -266,16 +267,25 @@ def _units(run: JournaledRun) -> dict[str, int]:
 
 
 def _skips(run: JournaledRun) -> list[Told]:
-    """List the cells with skipped calls: how many, which lines, and the reason of the first."""
+    """List what cells skipped, apart from what rules left out: how many, which lines, the first reason."""
     told = []
     for key, cell in run.cells.items():
-        reasons = [why for whys in cell.skips for why in whys]
-        places = zip(run.splits[key[2]].lines, cell.skips, strict=True)
-        lines = [line for line, whys in places if whys][:_MOST_LINES]
         where = dict(zip(("evaluator", "task_model", "split", "candidate"), key, strict=True))
-        if reasons:
-            told.append({**where, "count": len(reasons), "first_message": reasons[0], "lines": lines})
+        lines = run.splits[key[2]].lines
+        places = [(line, *why) for line, whys in zip(lines, cell.skips, strict=True) for why in whys]
+        kinds = dict.fromkeys(bool(rules) for *_, rules in places)
+        told += [where | _skipped([one for one in places if bool(one[2]) == kind]) for kind in kinds]
     return sorted(told, key=_order(run))
+
+
+def _skipped(places: list[tuple[Any, str, list[str]]]) -> Told:
+    rules = Counter(rule for *_, rules in places for rule in rules)
+    return {
+        "count": len(places),
+        "first_message": places[0][1],
+        "lines": [*dict.fromkeys(line for line, *_ in places)][:_MOST_LINES],
+        **({"excluded_by": dict(rules)} if rules else {}),
+    }
 
 
 def _leaked(run: JournaledRun) -> int:

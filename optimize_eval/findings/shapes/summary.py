@@ -1,6 +1,7 @@
 """The summary of a run: the whole of summary.json, and its readers for the versions that there were."""
 
 from collections.abc import Mapping
+from dataclasses import field
 from typing import Annotated, Any
 
 from optimize_eval.findings import documents
@@ -15,6 +16,7 @@ from optimize_eval.findings.shapes.measured import (
 )
 from optimize_eval.findings.shapes.row import CandidatePair, ModelPair, Row
 from optimize_eval.findings.shapes.side_info import SideInfoEntry
+from optimize_eval.findings.wording import left_out_by
 from optimize_eval.frozen import frozen
 from optimize_eval.statistics.intervals import Interval
 
@@ -149,7 +151,7 @@ class FailureGroup:
 
 @frozen
 class SkipGroup:
-    """The calls of one cell that were skipped."""
+    """The calls of one cell that were skipped: by their evaluator, or because rules leave the rows out."""
 
     candidate: str
     evaluator: str
@@ -158,6 +160,14 @@ class SkipGroup:
     count: int
     first_message: str
     lines: tuple[int | None, ...]
+    excluded_by: Annotated[Mapping[str, int], IF_ANY] = field(
+        default_factory=dict
+    )  # rules; a row counts for each
+
+    @property
+    def why(self) -> str:
+        """Give the rules, each with its rows, or what the evaluator gave as the first reason."""
+        return left_out_by(self.excluded_by) if self.excluded_by else self.first_message
 
 
 @frozen

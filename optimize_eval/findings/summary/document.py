@@ -138,8 +138,8 @@ class _Summing:
             yield from failure_groups(candidate, scores)
 
     def _skips(self) -> Iterator[SkipGroup]:
-        for (family, candidate), scores in self._scores.items():
-            yield from skip_groups(candidate, scores, self._splits[family.split].lines)
+        for (_, candidate), scores in self._scores.items():
+            yield from skip_groups(candidate, scores)
 
     def _families(self) -> Iterable[CellFamily]:
         return dict.fromkeys(where for where, _ in self._scores)

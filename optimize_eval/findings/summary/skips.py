@@ -48,7 +48,7 @@ def all_skipped(rows: Sequence[Row], split: str) -> bool:
 
 
 def why_skipped(summary: Summary, row: Row, split: str) -> str:
-    """Give the reason of the first call of a row that was skipped."""
+    """Say why the calls of a row were skipped."""
     where = row.evaluator, row.task_model, row.candidate, split
-    told = ((s.evaluator, s.task_model, s.candidate, s.split, s.first_message) for s in summary.skips)
-    return next((message for *here, message in told if tuple(here) == where), "")
+    told = ((s.evaluator, s.task_model, s.candidate, s.split, s.why) for s in summary.skips)
+    return "; ".join(why for *here, why in told if tuple(here) == where)

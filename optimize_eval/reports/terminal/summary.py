@@ -32,6 +32,7 @@ from optimize_eval.reports.cells import (
     skipped,
     tables_of,
     title_of,
+    why_skipped,
     words_of,
     worst_of,
 )
@@ -207,7 +208,7 @@ def failures_of(summary: Summary, width: int, paint: Paint) -> list[str]:
 
 
 def _skips(summary: Summary, width: int) -> list[str]:
-    told = [(f"{entry.count:,} ×", entry, entry.first.first_message) for entry in most_skipped(summary)]
+    told = [(f"{entry.count:,} ×", entry, why_skipped(entry)) for entry in most_skipped(summary)]
     return _ended_alike("skipped", told, "more reason", width, lambda line, *_: line)
 
 

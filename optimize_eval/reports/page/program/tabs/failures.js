@@ -46,14 +46,22 @@ function grouped(failures) {
   /** @type {Map<string, any>} */
   const groups = new Map();
   for (const one of failures) {
-    const key = [one.evaluator, one.kind, one.first_message].join("\n");
-    const group = groups.get(key) || { ...one, count: 0, of: new Map(), places: [] };
+    const key = [one.evaluator, one.kind, one.excluded_by ? "" : one.first_message].join("\n");
+    const group = groups.get(key) || { ...one, count: 0, of: new Map(), rules: new Map(), places: [] };
+    for (const [rule, rows] of Object.entries(one.excluded_by || {})) group.rules.set(rule, (group.rules.get(rule) || 0) + rows);
     group.count += one.count;
     group.of.set(one.candidate, (group.of.get(one.candidate) || 0) + one.count);
     group.places.push(...one.lines.map((line) => ({ split: one.split, line, candidate: one.candidate })));
     groups.set(key, group);
   }
   return [...groups.values()].sort((one, other) => other.count - one.count);
+}
+
+/** The rules that left rows out, each with its rows where there are several, or what the first call said. */
+function reason(group) {
+  const rules = [...group.rules].sort(([, one], [, other]) => other - one);
+  if (!rules.length) return group.first_message;
+  return `left out by ${rules.map(([rule, rows]) => (rules.length > 1 ? `${rule} ${whole(rows)}` : rule)).join(", ")}`;
 }
 
 function failureCard(app, group) {
@@ -66,7 +74,7 @@ function failureCard(app, group) {
   if (places[0] || group.places[0]) stderrOf(app, group, group.places[0]).then((text) => text && replace(tail, h("pre", { class: "text", role: "group", tabindex: 0, "aria-label": "stderr" }, said(text))), () => null);
   return h("section", { class: "card" },
     h("div", { class: "card-head" }, h("h2", null, h("span", { class: group.kind === SKIP_KIND ? null : "failure" }, group.kind.replaceAll("_", " ")), ` × ${whole(group.count)}`), h("span", { class: "quiet" }, said(group.evaluator)), h("span", { class: "pills" }, pills)),
-    h("p", null, said(group.first_message)),
+    h("p", null, said(reason(group))),
     group.first_side_info && h("p", { class: "quiet" }, said(group.first_side_info)),
     tail,
     places.length > 0 && h("p", { class: "note" }, "for example ", places.slice(0, MOST_LINES_SHOWN).map((one) => [go(one), " "])));
