@@ -138,7 +138,7 @@ def add_metrics(suite: Element, one: ScorerMetrics) -> None:
         case, [*counts.items(), ("n_excluded", table.n_excluded), *excluded.items(), *values.items()]
     )
     problems = [one.problem, *(measured.problem for measured in table.metrics)]
-    problems += [f"action {fault.rule}: {fault.message}" for fault in one.rule_faults]
+    problems += [fault.told(one.split) for fault in one.rule_faults]
     if said := [problem for problem in problems if problem]:
         add_outcome(case, "error", "metric", said[0], "\n".join(said))
 

@@ -130,15 +130,16 @@ def test_metrics_rules_and_failures_by_stage_are_in_every_report_of_a_bench(ther
     ]
     for told in (there("report", "r").stdout, there("report", "r", "--format", "md").stdout):
         words = " ".join(told.split())
-        assert "m: 3 of 6 rows count: 2 excluded (small 2), 1 failed" in words
-        assert "action long left 6 rows in, to which it cannot be applied" in words
+        assert words.count("4 of 6 rows count: 2 excluded (small 2)") == 1, "it is the same of both models"
+        assert words.count("3 of 6 rows count: 2 excluded (small 2), 1 failed") == 1
+        assert words.count("the rule long cannot be applied to 6 rows, which stay in") == 1
         assert "scorer inverse: compute_scores: ZeroDivisionError" in words
     assert "| 1 | reported | scorer | sums.inverse with m |" in there("report", "r", "--format", "md").stdout
     xml = there("report", "r", "--format", "junit").stdout
     for words in (
         'name="excluded_by.small" value="2"',
         'name="stage" value="scorer"',
-        "action long: {{ sample",
+        "the rule long cannot be applied to 6 rows, which stay in; the first is sums 1: {{ sample",
     ):
         assert words in xml
     told = there("report", "r", "--json").json
@@ -187,6 +188,15 @@ def test_scores_of_a_scorer_that_is_another_now_are_said_to_be_the_former_ones(
     words = "note: sums.inverse is another scorer in the task now; the run keeps the scores that it has\n"
     assert (told.status, told.stderr.startswith(words)) == (0, True), told.stderr
     assert "sums.right is another" not in told.stderr
+
+
+def test_a_rule_that_cannot_be_applied_is_told_once_with_its_models(cli: Cli, copied: Path) -> None:
+    (copied / "sums.yaml").write_text(TASK.replace("value: 9", "value: 8"))
+    told = cli("rescore", "r", "--metrics", "sums.yaml").stderr
+    assert told.startswith(
+        "note: sums (m, w): the rule long cannot be applied to 12 rows, which stay in; the first is sums 1: "
+    ), told
+    assert told.count("cannot be applied") == 1
 
 
 def test_no_board_is_left_that_other_rules_made(cli: Cli, copied: Path) -> None:
@@ -251,8 +261,9 @@ def test_diff_puts_metrics_of_benches_beside_each_other(cli: Cli, copied: Path) 
     assert " Sums of two (sums)  " in told
     lines = [" ".join(line.split()) for line in told.splitlines()]
     assert f"accuracy w {MINUS}0.250 4 → 5 0.250 → 0.000" in lines, told
-    assert "· m: only in A: Largest part" in lines
-    assert "· w: A: 4 of 6 rows count: 2 excluded (small 2)" in lines
+    assert lines.count("· only in A: Largest part") == 1, "it is the same of both models"
+    assert "· A: 4 of 6 rows count: 2 excluded (small 2)" in lines
+    assert told.count("the rule long cannot be applied") == 2, "once for each board"
     entries: list[dict[str, Any]] = cli("diff", "before", "r", "--json").json["metrics"]
     named = {(one["evaluator"], one["task_model"]): one for one in entries}
     (accuracy,) = named["sums.right", "w"]["metrics"]
@@ -268,7 +279,7 @@ def test_diff_puts_metrics_of_benches_beside_each_other(cli: Cli, copied: Path) 
         "Largest part": ({"value": 0.5, "n": 3}, None),
     }
     same = cli("diff", "r", "r").stdout
-    assert "no metric has changed of sums.right, sums.inverse" in same
+    assert "no metric of sums.right, sums.inverse has changed" in same
 
 
 def test_boards_are_compared_where_tasks_measure_the_same_whatever_else_their_files_say(

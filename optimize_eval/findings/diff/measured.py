@@ -40,6 +40,7 @@ class CountedRows:
     n_failed: Annotated[int, IF_ANY] = 0
     excluded_by: Annotated[Mapping[str, int], IF_ANY] = field(default_factory=dict)
     problems: Annotated[tuple[str, ...], IF_ANY] = ()  # of metrics that have no numbers
+    rule_faults: Annotated[tuple[str, ...], IF_ANY] = ()  # rules that cannot be applied to some rows
 
 
 @frozen

@@ -93,7 +93,6 @@ def _counted(one: ScorerMetrics | None) -> CountedRows | None:
         return None
     table = one.table
     problems = [one.problem, *(measured.problem for measured in table.metrics)]
-    problems += [f"action {fault.rule}: {fault.message}" for fault in one.rule_faults]
     return CountedRows(
         n_total=table.n_total,
         n_scored=table.n_scored,
@@ -101,6 +100,7 @@ def _counted(one: ScorerMetrics | None) -> CountedRows | None:
         n_failed=table.n_failed,
         excluded_by=dict(table.excluded_by),
         problems=tuple(filter(None, problems)),
+        rule_faults=tuple(fault.told(one.split) for fault in one.rule_faults),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import field
 from typing import Annotated, Any
 
 from optimize_eval.findings.documents import FLAT, IF_ANY
+from optimize_eval.findings.wording import count
 from optimize_eval.frozen import frozen
 
 Row = Mapping[str, Any]  # a scorer's fields for one sample
@@ -60,6 +61,12 @@ class RuleFaults:
     line: int | None  # of the first of them
     repeat: int
     message: str
+
+    def told(self, split: str) -> str:
+        """Say which rows the rule leaves in, as it cannot be applied to them."""
+        at = split if self.line is None else f"{split} {self.line}"
+        rows = f"{count(self.count, 'row')}, which stay{'s' * (self.count == 1)} in"
+        return f"the rule {self.rule} cannot be applied to {rows}; the first is {at}: {self.message}"
 
 
 @frozen

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
-from optimize_eval.findings.diff.measured import MetricDiff, MetricOfRun, ScorerMetricsDiff
+from optimize_eval.findings.diff.measured import CountedRows, MetricDiff, MetricOfRun, ScorerMetricsDiff
 from optimize_eval.findings.wording import count, number, signed
 from optimize_eval.reports.columns import wrapped
-from optimize_eval.reports.metrics.lines import NOT_DEFINED, label_of, of_rows
+from optimize_eval.reports.metrics.lines import NOT_DEFINED, Above, label_of, of_rows, remarks_of
 from optimize_eval.reports.terminal.table import Column, layout_table
 
 _MOST = 30  # numbers of a scorer
@@ -15,17 +15,19 @@ _NONE = "\N{EN DASH}"
 def lines_of(diffs: Sequence[ScorerMetricsDiff], width: int) -> Iterator[str]:
     """Lay out the metrics of scorers that have changed, and name the others; nothing for most runs."""
     same = []
+    above = Above()
     for place in dict.fromkeys((one.evaluator, one.split) for one in diffs):
         entries = [one for one in diffs if (one.evaluator, one.split) == place]
         if any(one.has_moved for one in entries):
-            yield from _block(entries, width)
+            shared = above.new(place[1], remarks_of(entries, _of_rows), remarks_of(entries, _of_rules))
+            yield from _block(entries, shared, width)
         else:
             same.append(place[0])
     if same:
-        yield from wrapped(" ", f"no metric has changed of {', '.join(dict.fromkeys(same))}", width)
+        yield from wrapped(" ", f"no metric of {', '.join(dict.fromkeys(same))} has changed", width)
 
 
-def _block(entries: Sequence[ScorerMetricsDiff], width: int) -> Iterator[str]:
+def _block(entries: Sequence[ScorerMetricsDiff], shared: Sequence[str], width: int) -> Iterator[str]:
     first = entries[0]
     title = f"{first.display_name} ({first.evaluator}): metrics on {first.split}, B against A"
     yield from wrapped(" ", title, width)
@@ -34,12 +36,8 @@ def _block(entries: Sequence[ScorerMetricsDiff], width: int) -> Iterator[str]:
         yield from layout_table(_columns(lines[:_MOST]), width)
     if more := len(lines[_MOST:]):
         yield from wrapped(" ", f"… and {count(more, 'more number')}: see --json", width)
-    for one in entries:
-        yield from (
-            line
-            for remark in _remarks(one, label_of(one, entries))
-            for line in wrapped("  · ", remark, width)
-        )
+    for remark in [*shared, *remarks_of(entries, _of_metrics)]:
+        yield from wrapped("  · ", remark, width)
 
 
 def _columns(lines: Sequence[tuple[str, MetricDiff]]) -> list[Column]:
@@ -68,23 +66,31 @@ def _both(a: str, b: str) -> str:
     return a if a == b else f"{a} → {b}"
 
 
-def _remarks(one: ScorerMetricsDiff, who: str) -> Iterator[str]:
-    about = f"{who}: " if who else ""
+def _of_rows(one: ScorerMetricsDiff) -> Iterator[str]:
     for side, rows, other in (("A", one.a, one.b), ("B", one.b, one.a)):
         if rows is None:
-            yield f"{about}{side} has no such scorer"
-            continue
-        if rows.n_excluded or rows.n_failed or (other and rows.n_total != other.n_total):
-            yield f"{about}{side}: {of_rows(rows)}"
-        yield from (f"{about}{side}: {problem}" for problem in rows.problems)
+            yield f"{side} has no such scorer"
+        elif rows.n_excluded or rows.n_failed or (other and rows.n_total != other.n_total):
+            yield f"{side}: {of_rows(rows)}"
+
+
+def _of_rules(one: ScorerMetricsDiff) -> Iterator[str]:
+    for side, rows in (("A", one.a), ("B", one.b)):
+        yield from (f"{side}: {fault}" for fault in (rows.rule_faults if rows else ()))
+
+
+def _of_metrics(one: ScorerMetricsDiff) -> Iterator[str]:
+    for side, rows in (("A", one.a), ("B", one.b)):
+        yield from (f"{side}: {problem}" for problem in (rows.problems if rows else ()))
     if one.a and one.b:
-        yield from _only(one.metrics, about)
+        yield from _only(one.metrics, one.a, one.b)
 
 
-def _only(metrics: Sequence[MetricDiff], about: str) -> Iterator[str]:
-    for side, names in (
-        ("A", [metric.name for metric in metrics if metric.b is None]),
-        ("B", [metric.name for metric in metrics if metric.a is None]),
+def _only(metrics: Sequence[MetricDiff], a: CountedRows, b: CountedRows) -> Iterator[str]:
+    """Name the metrics of one run; that no row counts in the other is told beside its rows."""
+    for side, names, other in (
+        ("A", [metric.name for metric in metrics if metric.b is None], b),
+        ("B", [metric.name for metric in metrics if metric.a is None], a),
     ):
-        if names:
-            yield f"{about}only in {side}: {', '.join(names)}"
+        if names and other.n_scored:
+            yield f"only in {side}: {', '.join(names)}"

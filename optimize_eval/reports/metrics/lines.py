@@ -1,7 +1,9 @@
 """The metrics of a summary as lines of tables: a table for each scorer, with what its numbers are of."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from optimize_eval.findings.diff.measured import CountedRows, ScorerMetricsDiff
 from optimize_eval.findings.metrics.shape import Measured, MetricsTable, ScorerMetrics
@@ -13,6 +15,7 @@ from optimize_eval.frozen import frozen
 NOT_DEFINED = "not defined"
 
 _OfScorer = ScorerMetrics | ScorerMetricsDiff
+_Scorer = TypeVar("_Scorer", ScorerMetrics, ScorerMetricsDiff)
 
 
 @frozen
@@ -81,7 +84,7 @@ def blocks_of(summary: Summary, *, on_board: Collection[str] | None = None) -> l
         row = means.get((one.evaluator, one.candidate, one.task_model))
         return row is not None and _is_mean(one, row)
 
-    blocks = (_block(entries) for entries in found.values() if not all(map(is_known, entries)))
+    blocks = _blocks(entries for entries in found.values() if not all(map(is_known, entries)))
     return [block for block in blocks if block.lines or block.remarks]
 
 
@@ -118,14 +121,52 @@ def _is_mean(one: ScorerMetrics, row: Row) -> bool:
     return not is_named and value is not None and math.isclose(value, mean, rel_tol=1e-9)
 
 
-def _block(entries: Sequence[ScorerMetrics]) -> MetricsBlock:
+def remarks_of(entries: Sequence[_Scorer], remarks: Callable[[_Scorer], Iterable[str]]) -> list[str]:
+    """Put remarks together: what is the same of several stands once, with their names, or for all of them."""
+    of_whom: dict[str, list[_Scorer]] = {}
+    for one in entries:
+        for remark in remarks(one):
+            of_whom.setdefault(remark, []).append(one)
+    told = []
+    for remark, whom in of_whom.items():
+        names = "" if len(whom) == len(entries) else ", ".join(label_of(one, entries) for one in whom)
+        told.append(f"{names}: {remark}" if names else remark)
+    return told
+
+
+@dataclass(slots=True)
+class Above:
+    """What stands above on the rows of a task, which its scorers share: it is said once."""
+
+    task: object = None
+    rows: Sequence[str] = ()
+    rules: Sequence[str] = ()
+
+    def new(self, task: object, rows: Sequence[str], rules: Sequence[str]) -> list[str]:
+        """Give what does not stand above."""
+        is_same = task == self.task
+        new_rows = [] if is_same and rows == self.rows else rows
+        new_rules = [one for one in rules if not (is_same and one in self.rules)]
+        self.rules = [*self.rules, *new_rules] if is_same else rules
+        self.task, self.rows = task, rows
+        return [*new_rows, *new_rules]
+
+
+def _blocks(scorers: Iterable[Sequence[ScorerMetrics]]) -> Iterator[MetricsBlock]:
+    above = Above()
+    for entries in scorers:
+        task = entries[0].task, entries[0].split
+        yield _block(entries, above.new(task, remarks_of(entries, _of_rows), remarks_of(entries, _of_rules)))
+
+
+def _block(entries: Sequence[ScorerMetrics], shared: Sequence[str]) -> MetricsBlock:
     first = entries[0]
     return MetricsBlock(
         evaluator=first.evaluator,
         display_name=first.display_name,
         split=first.split,
         lines=[line for one in entries for line in _lines(one, label_of(one, entries))],
-        remarks=[remark for one in entries for remark in _remarks(one, label_of(one, entries))],
+        remarks=[*shared, *remarks_of(entries, _problems)],
     )
 
 
@@ -143,18 +184,20 @@ def _lines(one: ScorerMetrics, who: str) -> Iterator[MetricLine]:
             )
 
 
-def _remarks(one: ScorerMetrics, who: str) -> Iterator[str]:
-    about = f"{who}: " if who else ""
+def _of_rows(one: ScorerMetrics) -> Iterator[str]:
     table = one.table
     if table.n_excluded or table.n_failed:
-        yield about + of_rows(table)
+        yield of_rows(table)
+
+
+def _of_rules(one: ScorerMetrics) -> Iterator[str]:
     if one.problem:
-        yield about + one.problem
-    yield from (f"{about}{_problem(measured)}" for measured in table.metrics if measured.problem)
-    for fault in one.rule_faults:
-        at = one.split if fault.line is None else f"{one.split} {fault.line}"
-        left_in = f"action {fault.rule} left {count(fault.count, 'row')} in, to which it cannot be applied"
-        yield f"{about}{left_in}; the first is {at}: {fault.message}"
+        yield one.problem
+    yield from (fault.told(one.split) for fault in one.rule_faults)
+
+
+def _problems(one: ScorerMetrics) -> Iterator[str]:
+    yield from (_problem(measured) for measured in one.table.metrics if measured.problem)
 
 
 def _problem(measured: Measured) -> str:

@@ -6,7 +6,7 @@ the journal has for just these rows is not done again.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from optimize_eval.errors import EvaluationError
@@ -21,6 +21,7 @@ from optimize_eval.tasks.definitions.target import TASKS, defined_of
 if TYPE_CHECKING:  # most runs have no task in YAML
     from optimize_eval.findings.metrics.rows import Excluded, TaskRow, TaskRows
     from optimize_eval.session.replying.samples import Samples
+    from optimize_eval.store.layout import Cell
     from optimize_eval.tasks.definitions.score.kept import KeptScorer
     from optimize_eval.tasks.definitions.score.metrics import PythonMetric
     from optimize_eval.tasks.definitions.task import Action
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # most runs have no task in YAML
 Made = dict[str, Any]  # a line for the journal
 
 _LONGEST_MESSAGE = 500
+_MOST_NAMED = 4
 
 
 def kept_in(specs: Iterable[EvaluatorSpec]) -> dict[str, Any]:
@@ -89,6 +91,7 @@ class _Examination:
         self._computed = stored.ledger.ledger.computed
         self._samples = samples
         self._say = say
+        self._faults: dict[str, list[tuple[Cell, Made]]] = {}  # of a task's rules
 
     def made(self) -> Iterator[list[Made]]:
         """Give what belongs together at once: the outcome of all rules, or all numbers of a metric."""
@@ -97,12 +100,15 @@ class _Examination:
 
         with self._stored.reader() as reader:
             for task in tasks_in(self._stored.manifest["settings"]):
+                self._faults.clear()
                 for rows in rows_in(self._stored, self._stored.layout, task, reader):
                     if (excluded := excluded_in(self._computed, rows)) is None:
                         yield self._kept([self._applied(rows)])
                         excluded = excluded_in(self._computed, rows)
                     for scorer in task.scorers if excluded else ():
                         yield from map(self._kept, self._of_code(rows, scorer, excluded))
+                for rule, faults in self._faults.items():
+                    self._say(f"note: {_told(task.key, rule, faults)}")
 
     def _kept(self, records: list[Made]) -> list[Made]:
         self._computed += records
@@ -114,7 +120,7 @@ class _Examination:
         for action in rows.task.actions:
             excluded[action.key] = list(self._by(action, rows, failed))
         for key, fault in failed.items():
-            self._say(f"note: {_told(rows, key, fault)}")
+            self._faults.setdefault(key, []).append((where, fault))
         return {
             "rules": rows.task.digest,
             "task": rows.task.key,
@@ -199,8 +205,12 @@ def _fault(row: "TaskRow | None", message: str, count: int) -> Made:
     return {"count": count, "line": line, "repeat": repeat, "message": message[:_LONGEST_MESSAGE]}
 
 
-def _told(rows: "TaskRows", rule: str, fault: Made) -> str:
-    many, split = f"{fault['count']:,} row{'s' * (fault['count'] != 1)}", rows.where.split
-    at = split if fault["line"] is None else f"{split} {fault['line']}"
-    left = f"{rows.task.key}: the action {rule} cannot be applied to {many}, which metrics do not leave out"
-    return f"{left}; the first is {at}: {fault['message']}"
+def _told(task: str, rule: str, faults: Sequence[tuple["Cell", Made]]) -> str:
+    """Say once for all candidates and models to which rows a rule cannot be applied."""
+    from optimize_eval.findings.metrics.shape import RuleFaults  # noqa: PLC0415  see above
+
+    first, fault = faults[0]
+    whole = RuleFaults(rule=rule, **{**fault, "count": sum(one["count"] for _, one in faults)})
+    names = dict.fromkeys(where.task_model or where.candidate for where, _ in faults)
+    whose = f" ({', '.join([*names][:_MOST_NAMED])}{', …' * (len(names) > _MOST_NAMED)})" * (len(names) > 1)
+    return f"{task}{whose}: {whole.told(first.split)}"

@@ -31,7 +31,7 @@ function metricsCard(entries) {
       h("thead", null, h("tr", null, head("Metric", ""), entries.length > 1 && head("Of", ""), head("Value"), head("Rows"), hasMissing && head("Missing"))),
       h("tbody", null, lines.slice(0, MOST_METRICS).map(line)))),
     lines.length > MOST_METRICS && h("p", { class: "note" }, `… and ${count(lines.length - MOST_METRICS, "more number")}: see summary.json`),
-    entries.flatMap((one) => remarksOn(one, entries)).map((text) => h("p", { class: "note" }, said(text))));
+    remarksOn(entries).map((text) => h("p", { class: "note" }, said(text))));
 }
 
 /** Name candidate and model where there are others. */
@@ -48,12 +48,19 @@ function countedRows(one) {
   return others.length ? `${told}: ${others.join(", ")}` : told;
 }
 
+/** Put remarks together: what is the same of several stands once, with their names, or for all of them. */
+function remarksOn(entries, remarksOf = remarks) {
+  /** @type {Map<string, any[]>} */
+  const ofWhom = new Map();
+  for (const one of entries) for (const text of remarksOf(one)) ofWhom.set(text, [...(ofWhom.get(text) || []), one]);
+  return [...ofWhom].map(([text, whom]) => (whom.length < entries.length ? `${whom.map((one) => whose(one, entries)).join(", ")}: ${text}` : text));
+}
+
 /** Say how many rows the numbers are of, and what went wrong. */
-function remarksOn(one, entries) {
-  const who = whose(one, entries);
+function remarks(one) {
   const rows = one.n_excluded || one.n_failed ? [countedRows(one)] : [];
-  const problems = [one.problem, ...one.metrics.map((metric) => metric.problem), ...(one.rule_faults || []).map((fault) => `${fault.rule} left ${count(fault.count, "row")} in, to which it cannot be applied: ${fault.message}`)];
-  return [...rows, ...problems.filter(Boolean)].map((text) => (who ? `${who}: ${text}` : text));
+  const problems = [one.problem, ...one.metrics.map((metric) => metric.problem), ...(one.rule_faults || []).map((fault) => `the rule ${fault.rule} cannot be applied to ${count(fault.count, "row")}, which stay in: ${fault.message}`)];
+  return [...rows, ...problems.filter(Boolean)];
 }
 
 /**
@@ -93,7 +100,7 @@ function metricsDiffCard(entries) {
     h("div", { class: "card-head" }, h("h2", null, "Metrics: ", said(first.display_name || first.evaluator), ", B against A"), h("span", { class: "legend" }, said(`${first.evaluator} · ${first.split}`))),
     wideTable(`Metrics of ${first.evaluator}`, heads, lines.slice(0, MOST_METRICS).map(line)),
     lines.length > MOST_METRICS && h("p", { class: "note" }, `… and ${count(lines.length - MOST_METRICS, "more number")}: see diff --json`),
-    entries.flatMap((one) => remarksOnDiff(one, entries)).map((text) => h("p", { class: "note" }, said(text))));
+    remarksOn(entries, remarksOnDiff).map((text) => h("p", { class: "note" }, said(text))));
 }
 
 function metricOf(one) {
@@ -101,12 +108,11 @@ function metricOf(one) {
 }
 
 /** Say of each side how many rows its numbers are of, and what went wrong. */
-function remarksOnDiff(one, entries) {
-  const who = whose(one, entries);
+function remarksOnDiff(one) {
   const of = (side, rows, other) => {
     if (!rows) return [`${side} has no such scorer`];
     const isTold = rows.n_excluded || rows.n_failed || (other && other.n_total !== rows.n_total);
     return [...(isTold ? [`${side}: ${countedRows(rows)}`] : []), ...(rows.problems || []).map((problem) => `${side}: ${problem}`)];
   };
-  return [...of("A", one.a, one.b), ...of("B", one.b, one.a)].map((text) => (who ? `${who}: ${text}` : text));
+  return [...of("A", one.a, one.b), ...of("B", one.b, one.a)];
 }
