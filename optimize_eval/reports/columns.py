@@ -73,8 +73,14 @@ def padded(text: str, room: int) -> str:
 def wrapped(head: str, text: str, width: int) -> list[str]:
     """Break a text at blanks so that it stands beside its heading, or below one that leaves no room."""
     if columns(head) > width - _LEAST_ROOM:
-        return [*_broken("", head, "  ", width), *(wrapped("    ", text, width) if text else [])]
+        return [*_alone(head.rstrip(), width), *(wrapped("    ", text, width) if text else [])]
     return _broken(head, text, " " * columns(head), width)
+
+
+def _alone(head: str, width: int) -> list[str]:
+    """Give a heading lines of its own; where it is, if it fits there."""
+    shown = inert(head, ci=False)
+    return [shown] if columns(shown) <= width else _broken(head[: head.startswith(" ")], head, "  ", width)
 
 
 def _broken(head: str, text: str, indent: str, width: int) -> list[str]:

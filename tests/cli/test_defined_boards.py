@@ -95,6 +95,21 @@ def test_a_narrow_board_has_the_key_rather_than_the_metric(there: Cli) -> None:
     assert "The right number  " not in told
 
 
+def test_a_narrow_report_leaves_out_other_columns_than_failures(cli: Cli, tmp_path: Path) -> None:
+    defined.task(tmp_path, TASK)
+    assert cli(*defined.command("--out", "r")).status == 0
+    told = cli("report", "r", env={"COLUMNS": "40"}).stdout.splitlines()
+    assert max(map(len, told)) <= 40, told
+    assert [line.split()[-2:] for line in told if line.startswith(" candidate")] == [
+        ["CI", "skipped"],
+        ["failed", "skipped"],
+    ]
+    assert " failures   1 × reported" in told
+    assert told[-2:] == [" next       see it again", "    optimize-eval report r"]
+    planned = cli(*defined.command("--out", "other", "--dry-run"), env={"COLUMNS": "40"}).stdout
+    assert max(map(len, planned.splitlines())) <= 40, planned
+
+
 def test_the_table_of_a_run_has_the_names_too(cli: Cli, tmp_path: Path) -> None:
     defined.task(tmp_path, defined.TASK.replace("key: right", "key: right, display_name: The right number"))
     ran = cli(*defined.command("--out", "r"))

@@ -31,6 +31,15 @@ def test_a_percentage_and_its_interval_stay_together() -> None:
     assert wrapped("", "x" * 25 + " 95 % CI p = 0.024", 30) == ["x" * 25, "95 % CI p = 0.024"]
 
 
+def test_a_heading_that_leaves_no_room_stays_where_it_is() -> None:
+    assert wrapped(" failures   3 × reported  ", "said by it", 30) == [
+        " failures   3 × reported",
+        "    said by it",
+    ]
+    long = wrapped(" worst a heading of more than a line  ", "said by it", 30)
+    assert long == [" worst a heading of more than", "  a line", "    said by it"]
+
+
 def test_of_a_million_letters_every_word_is_shown() -> None:
     lines = wrapped("said: ", "word " * 200_000, 80)
     assert " ".join(lines).split() == ["said:", *["word"] * 200_000]

@@ -82,29 +82,25 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
     splits = " · ".join(f"{name} {many:,}" for name, many in told["splits"].items())
     known = told["calls"] - told["owed"]
     done = f", {known:,} of them done" if known else ""
-    lines = [
-        f" run         {told['run']}",
-        f" evaluators  {', '.join(f'{one.name}: {one.text}' for one in plan.identities)}",
-        *([f" candidates  {', '.join(told['candidates'])} (baseline {told['baseline']})"] * _compares(plan)),
-        *(
-            [f" models      {', '.join(f'{one.name}: {one.text}' for one in plan.models)}"]
-            * bool(plan.models)
-        ),
-        f" data        {splits}",
-        f" cost        {told['calls']:,} calls{done}; {_time(told, like)}",
+    power = _power(found, told["decided_on"], like) if found else ()
+    parts = [
+        ("evaluators", ", ".join(f"{one.name}: {one.text}" for one in plan.identities)),
+        ("candidates", f"{', '.join(told['candidates'])} (baseline {told['baseline']})" * _compares(plan)),
+        ("models", ", ".join(f"{one.name}: {one.text}" for one in plan.models)),
+        ("data", splits),
+        ("cost", f"{told['calls']:,} calls{done}; {_time(told, like)}"),
+        *(("power" * (not place), text) for place, text in enumerate(power)),
+        ("reuse", told["reuse"] or ""),
+        ("replies", f"{_replies(plan, told)}: each is made once, for all evaluators" * bool(plan.models)),
     ]
-    for place, text in enumerate(_power(found, told["decided_on"], like) if found else ()):
-        lines += wrapped(" power       " if not place else " " * 13, text, output.width())
-    if told["reuse"]:
-        lines += wrapped(" reuse       ", told["reuse"], output.width())
-    if plan.models:
-        of_one = plan.layout.repeats * sum(told["splits"].values())
-        replies = of_one * len(plan.models) * len(plan.candidates)
-        lines += wrapped(
-            " replies     ", f"{replies:,}: each is made once, for all evaluators", output.width()
-        )
     last = "" if like else "; `optimize-eval preflight` measures how long a call takes"
-    return [*lines, f" Nothing was called{last}."]
+    said = [line for name, text in parts if text for line in wrapped(f" {name:<12}", text, output.width())]
+    return [f" run         {told['run']}", *said, *wrapped(" ", f"Nothing was called{last}.", output.width())]
+
+
+def _replies(plan: Plan, told: dict[str, Any]) -> str:
+    of_one = plan.layout.repeats * sum(told["splits"].values())
+    return f"{of_one * len(plan.models) * len(plan.candidates):,}"
 
 
 def _compares(plan: Plan) -> bool:

@@ -34,7 +34,8 @@ def render(board: Board, *, width: int) -> str:
 
 def _models(board: Board) -> list[Column]:
     models = board.models
-    failed = Column("failed", [f"{model.failed:,}" for model in models])
+    has_failed = any(model.failed for model in models)
+    failed = Column("failed", [f"{model.failed:,}" for model in models], is_kept=has_failed)
     skipped = Column("skipped", [f"{model.skipped:,}" for model in models])
     has_skips = any(model.skipped for model in models)
     return [

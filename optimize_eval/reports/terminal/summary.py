@@ -36,6 +36,7 @@ from optimize_eval.reports.cells import (
     words_of,
     worst_of,
 )
+from optimize_eval.reports.columns import columns as columns_taken
 from optimize_eval.reports.columns import wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.metrics import terminal as metrics
@@ -128,7 +129,7 @@ def _table(rows: Sequence[Row], summary: Summary, width: int, paint: Paint) -> l
 def _failed(rows: Sequence[Row]) -> Column:
     counts = [failed(row) for row in rows]
     styles = [Style.DOUBTFUL if many else None for many in counts]
-    return Column("failed", [f"{many:,}" for many in counts], styles=styles)
+    return Column("failed", [f"{many:,}" for many in counts], styles=styles, is_kept=any(counts))
 
 
 def _skipped(rows: Sequence[Row]) -> list[Column]:
@@ -271,10 +272,15 @@ def _next(summary: Summary, run: str, command: str, own: Collection[str] | None,
     lines: list[str] = []
     for what, how in steps:
         head = f"{_head('next', lines)}{what:<{room}}"
-        lines += (
-            [head + how] if how.startswith("optimize-eval") else wrapped(head, how, width)
-        )  # to be pasted
+        lines += _pasted(head, how, width) if how.startswith("optimize-eval") else wrapped(head, how, width)
     return lines
+
+
+def _pasted(head: str, command: str, width: int) -> list[str]:
+    """Show a command on one line, as it is to be pasted: below its heading where it fits there alone."""
+    below = f"    {command}"
+    is_below = columns_taken(head + command) > width >= columns_taken(below)
+    return [head.rstrip(), below] if is_below else [head + command]
 
 
 def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:

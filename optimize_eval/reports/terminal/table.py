@@ -19,6 +19,7 @@ class Column:
     texts: Sequence[str]
     is_name: bool = False
     is_text: bool = False
+    is_kept: bool = False  # while others can be left out
     styles: Sequence[Style | None] = ()  # of the texts, where they are painted
 
     @property
@@ -34,7 +35,7 @@ def layout_table(given: Sequence[Column], width: int, paint: Paint = plain) -> l
     """Lay out; columns that do not fit, last before the end first, are left out rather than cut."""
     shown = list(given)
     while len(shown) > 2 and least_width(shown) > width:  # noqa: PLR2004  a name and a number
-        del shown[-2]
+        shown.remove(next((one for one in shown[-2:1:-1] if not one.is_kept), shown[-2]))
     spare = width - 1 - sum(one.width + _BETWEEN for one in shown if not one.is_name)
     widths = [max(_NARROWEST_NAME, min(spare, one.width)) if one.is_name else one.width for one in shown]
     cells = [
