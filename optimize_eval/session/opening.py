@@ -1,7 +1,7 @@
 """A run's folder: found by what stays when the run grows, and opened with a word on what changes."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,11 +33,19 @@ def folder_of(stem: str, plan: Plan, paths: Iterable[str | None], out: str | Non
 
 
 @contextmanager
-def opened(folder: Path, plan: Plan, manifest: Manifest, handling: Handling, say: Say) -> Iterator[StoredRun]:
-    """Hold a run's folder, as it is ready for calls."""
+def opened(
+    folder: Path,
+    plan: Plan,
+    manifest: Manifest,
+    handling: Handling,
+    say: Say,
+    *,
+    metrics: Collection[str] = (),
+) -> Iterator[StoredRun]:
+    """Hold a run's folder, as it is ready for calls; `metrics` of a bench's own will follow."""
     with locked(folder):
         run = open_run(folder, plan, manifest, fresh=handling.fresh, replace=handling.replace)
-        note_changes(run, say)
+        note_changes(run, say, metrics)
         _take_over(plan, run, handling.reuse, say)
         yield keep_words(run, handling.note, handling.command)
 
@@ -62,11 +70,17 @@ def _take_over(plan: Plan, run: StoredRun, named: Sequence[str], say: Say) -> No
         say(f"note: {line}")
 
 
-def note_changes(run: StoredRun, say: Say) -> None:
+def note_done(run: StoredRun, say: Say) -> None:
+    """Say where nothing is left to call; failed calls are."""
+    if not run.ledger.owed(range(run.layout.size)):
+        say(f"note: nothing is left to call: all {run.layout.size:,} calls are done")
+
+
+def note_changes(run: StoredRun, say: Say, metrics: Collection[str] = ()) -> None:
     """Say what a command has changed in a run by what it names, and by what it does not."""
     for note in run.notes:
         say(f"note: {note}")
-    if left := unnamed(run.document):
+    if left := unnamed(run.document, metrics):
         report = f"; `optimize-eval report {shlex.quote(str(run.folder))} --all` shows it"
         advice = "" if is_bench(run.manifest) else report  # a board has what is named, and nothing else
         say(f"note: left out, as this command does not name it: {left}{advice}")

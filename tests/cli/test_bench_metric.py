@@ -35,6 +35,7 @@ def test_an_own_metric_gives_the_board_that_rescore_gives(cli: Cli, tmp_path: Pa
     assert timeless(plain["models"]) == timeless(board_in(tmp_path / "run")["models"])
     again = cli(*bench, "run", "-e", SHORT, env=calls)
     assert (again.status, "\n by short\n" in again.stdout) == (0, True), again.stderr
+    assert again.stderr.startswith("note: left out, as this command does not name it: evaluator f1\n")
     assert len((tmp_path / "calls").read_text().splitlines()) == 12
     selection = orjson.loads((tmp_path / "run" / "run.json").read_bytes())["selection"]
     assert (selection["evaluators"], selection["added"]) == (["sums", "short"], ["short"])

@@ -38,6 +38,9 @@ def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_
     (tmp_path / "sums.yaml").write_text(WITH_BLEU + SNIPPET)
     again = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
     assert (again.status, calls(tmp_path)) == (0, 2 * SAMPLES), again.stderr
+    assert "nothing is left to call" not in again.stderr
+    same = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
+    assert same.stderr.startswith("note: nothing is left to call: all 36 calls are done\n"), same.stderr
     assert rederive(tmp_path / "r") == 0
     for format_ in ("terminal", "md", "csv", "jsonl", "junit", "json", "html"):
         assert cli("report", "r", "--format", format_).status == 0, format_

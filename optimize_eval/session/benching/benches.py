@@ -29,7 +29,7 @@ from optimize_eval.session.benching.task_files import chosen, load_task_files
 from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
 from optimize_eval.session.inputs import stored_paths
-from optimize_eval.session.opening import folder_of, opened
+from optimize_eval.session.opening import folder_of, note_done, opened
 from optimize_eval.session.replying.enclosing import level_of
 from optimize_eval.session.replying.examining import examine
 from optimize_eval.session.replying.identities import identity_of, with_outputs_in
@@ -149,7 +149,10 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         pass  # what is called has the tasks and the folder, too
     _note_twice(prepared.plan.model_specs, host.say)
     plan, handling = prepared.plan, prepared.handling
-    with opened(prepared.folder, plan, prepared.manifest, handling, host.say) as stored:
+    own = [spec.name for spec in prepared.own]
+    with opened(prepared.folder, plan, prepared.manifest, handling, host.say, metrics=own) as stored:
+        if not own:
+            note_done(stored, host.say)
         _drop_boards(prepared)
         called = _call(prepared, stored, host)
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))

@@ -1,6 +1,6 @@
 """What a run has but its last command did not name: said in a note, and shown by `report --all`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,16 +17,16 @@ def with_everything(run: StoredRun) -> StoredRun:
     return replace(run, manifest=manifest, ledger=run.ledger.of(layout_of(manifest)))
 
 
-def unnamed(document: Document) -> str:
-    """Say what the last command left out; empty where that is nothing."""
+def unnamed(document: Document, named: Collection[str] = ()) -> str:
+    """Say what the last command left out; empty where that is nothing. `named` are further evaluators."""
     every, chosen = everything(document), document["selection"]
     former = former_evaluators(document)
-    evaluators = [one["name"] for one in evaluators_of(every) if one["name"] not in former]
+    evaluators = [one["name"] for one in evaluators_of(every) if one["name"] not in {*former, *named}]
     models = [name for name in every["task_models"] if name is not None or not former]
     axes = {
         "evaluator": (evaluators, chosen["evaluators"]),
         "candidate": ([candidate["name"] for candidate in every["candidates"]], chosen["candidates"]),
-        "task model": (models, chosen["task_models"]),
+        "model" if every.get("models") else "task model": (models, chosen["task_models"]),
     }
     axis_notes = [_named(axis, _without(names, now)) for axis, (names, now) in axes.items()]
     return "; ".join(filter(None, [*axis_notes, *_examples(document), _repeats(document)]))
