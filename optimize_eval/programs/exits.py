@@ -13,8 +13,8 @@ from optimize_eval.reading.durations import seconds_given
 _SHOWN_LINE = 200
 _EXCEPTION = re.compile(r"(Uncaught )?[\w.]*(Error|Exception)\b")
 _SHELL_SAYS = {  # what a shell, env and the like exit with
-    126: "a program that the evaluator calls is not executable",
-    127: "a program that the evaluator calls is not installed, or not on PATH",
+    126: "a program that it calls is not executable",
+    127: "a program that it calls is not installed, or not on PATH",
 }
 _SIGNAL_BASE = 128  # a shell reports a program that a signal ended as 128 + the signal's number
 _LOST_HINT = "this process ignores SIGCHLD, or something else in it waits for our children: let it do neither"

@@ -118,7 +118,7 @@ def digest_of(file: Path) -> str:
         ) from None
     except OSError as error:
         raise UsageError(
-            f"{file}, which an evaluator names, cannot be read: {error.strerror}",
+            f"{file}, which an evaluator or model names, cannot be read: {error.strerror}",
             hint="its contents are part of what the run is; make it readable",
         ) from None
     return digest.hexdigest()

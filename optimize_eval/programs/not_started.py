@@ -173,7 +173,7 @@ def _unreadable_program(path: Path, shown: str, error: OSError) -> tuple[str, st
         line = (
             f"make '#!/usr/bin/env {interpreter}' its first line, or use: {interpreter} {shlex.quote(shown)}"
         )
-        return f"{shown} {what}", line if head else "write the evaluator into it"
+        return f"{shown} {what}", line if head else "write the program into it"
     return f"{shown} could not be started: {error.strerror}", "start it by hand to see why"
 
 
@@ -262,8 +262,8 @@ def _shown(cwd: str | None) -> str:
 
 def _path_hint(name: str) -> str:
     if "/" in name:
-        return "check the path; a relative one counts from the evaluator's working directory"
-    return "install it, or write its path, such as ./evaluate"
+        return "check the path; a relative one counts from the folder that programs run in (--cwd)"
+    return f"install it, or write its path, such as ./{name}"
 
 
 def _is_variable(word: str) -> bool:

@@ -85,6 +85,20 @@ def test_a_model_that_answers_nothing_has_no_score_and_says_why(cli: Cli, tmp_pa
     assert "Traceback" not in done.stderr
 
 
+def test_a_model_that_is_not_there_is_told_as_a_program_not_as_an_evaluator(cli: Cli, tmp_path: Path) -> None:
+    arithmetic(tmp_path)
+    (tmp_path / "empty").mkdir()
+    hints = {
+        "./empty/model": "check the path; a relative one counts from the folder that programs run in (--cwd)",
+        "no-such-model-of-mine": "install it, or write its path, such as ./no-such-model-of-mine",
+    }
+    for name, hint in hints.items():
+        told = cli("bench", "sums.jsonl", "--model", f"cmd:{name}", "--out", "r", "--fresh")
+        assert (told.status, f"no program {name}" in told.stderr) == (4, True), told.stderr
+        assert f"  try: {hint}\n" in told.stderr
+        assert "evaluat" not in told.stderr
+
+
 def test_a_late_answer_has_its_own_column(cli: Cli, tmp_path: Path) -> None:
     arithmetic(tmp_path, size=4)
     late = model(tmp_path / "late", f"__import__('time').sleep(30) if '3 +' in asked['prompt'] else {RIGHT}")
