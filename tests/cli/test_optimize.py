@@ -405,6 +405,14 @@ def test_where_no_gain_is_shown_the_seed_is_kept(tmp_path: Path) -> None:
     assert "too few to say, 2 pairs" in " ".join(done.stdout.split())
 
 
+def test_a_choice_among_one_candidate_is_not_told_as_a_choice(tmp_path: Path) -> None:
+    folder = project(tmp_path)
+    (folder / "val.jsonl").write_text('{"id": "val-1"}\n{"id": "val-2"}\n')
+    (folder / "propose.py").write_text('print(\'{"candidate": "1"}\')\n')
+    done = in_this_process(folder)(*WITH_VAL, "--budget", "60")
+    assert "too few to say, 2 pairs: it takes 6 to show anything. " in joined(done), done.stdout
+
+
 def test_an_evaluator_that_is_broken_ends_with_4(tmp_path: Path) -> None:
     folder = project(tmp_path)
     (folder / "evaluate.py").write_text("raise ValueError('no such file')\n")

@@ -114,7 +114,8 @@ def _gain(judged: Judged, goal: Goal) -> str:
     pairs = count(d.n_pairs, "pair")
     if judged.comparison.mark == compare.TOO_FEW:
         fewest = fewest_units(judged.comparison.comparisons)
-        return f"too few to say, {pairs}: it takes {fewest} to show anything among {judged.among:,}"
+        among = f" among {judged.among:,} candidates" if judged.among > 1 else ""
+        return f"too few to say, {pairs}: it takes {fewest} to show anything{among}"
     if fitted and fitted.ci:
         return (
             f"{signed(fitted.diff)} {goal.name} after correcting for the choice among {judged.among:,} "
