@@ -4,17 +4,17 @@ Nothing is taken away: what a command no longer names, and versions that others 
 records. Whether an evaluator has scored is a question to the ledger.
 """
 
-import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from optimize_eval.errors import UsageError
 from optimize_eval.store.document import Document, cell_name, cell_of, cells_among, current
+from optimize_eval.store.growing.refused import contradiction, kind_of
 from optimize_eval.store.keys import digest_of, shown_as
 from optimize_eval.store.layout import MOST_UNITS
 from optimize_eval.store.ledger import Ledger
-from optimize_eval.store.manifest import BENCH, evaluator_change, listed, place_word
+from optimize_eval.store.manifest import BENCH, evaluator_change, place_word
 
 Entry = Mapping[str, Any]
 
@@ -70,9 +70,10 @@ class Growth:
             elif self._is_replaced(name) or self._takes_over or self.past().is_unused(name):
                 entries = self._with_evaluator(entries, old, evaluator)
             else:
-                refused[name] = f"evaluator {name} {evaluator_change(old, evaluator)}"
+                refused[name] = f"{kind_of(evaluator)} {name} {evaluator_change(old, evaluator)}"
         if refused:
-            raise _contradiction(refused)
+            texts = [one["text"] for one in self.wanted["evaluators"] if one["name"] in refused]
+            raise contradiction(refused, texts)
         return entries
 
     @property
@@ -156,7 +157,7 @@ class Growth:
             else:
                 refused[f"model:{one['name']}"] = f"model {one['name']} {evaluator_change(old, one)}"
         if refused:
-            raise _contradiction(refused)
+            raise contradiction(refused, [])
         return {"models": [*entries.values()]} if entries else {}
 
     def _is_model_replaced(self, name: str) -> bool:
@@ -272,11 +273,3 @@ def _check_names(document: Document) -> None:
 def _check_size(units: int) -> None:
     if units > MOST_UNITS:
         raise UsageError(f"{units:,} calls are too many for one run", hint=f"at most {MOST_UNITS:,}")
-
-
-def _contradiction(changes: Mapping[str, str]) -> UsageError:
-    options = " ".join(f"--replace {shlex.quote(name)}" for name in changes)
-    return UsageError(
-        "\n".join(["the run has scores by another program of the same name:", *listed([*changes.values()])]),
-        hint=f"call the new one with {options}, choose another folder with --out, or start over with --fresh",
-    )
