@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optimize_eval.findings.additions import left_out_of, without
-from optimize_eval.findings.metrics import counts_as, records_of
+from optimize_eval.findings.metrics import counts_as, metrics_of, records_of
 from optimize_eval.findings.shapes.summary import Selected, Summary
 from optimize_eval.findings.summary.document import summarise
+from optimize_eval.findings.summary.stored import without_rules
 from optimize_eval.frozen import frozen
 from optimize_eval.store.folder import JOURNAL
 from optimize_eval.store.layout import Layout, Split
@@ -41,11 +42,14 @@ class SomeExamples:
         with run.ledger.of(layout).reader(run.folder / JOURNAL, counts_as(run)) as reader:
             changed = run.ledger.changed.intersection(layout.evaluators)
             summary = summarise(layout, reader.records, changed, left_out)
-        text = f"over {self._counts(whole)} ({self.why}): {summary.verdict.text}"
+        waiting = (one.task for one in metrics_of(run, whole) if one.problem)
+        summary = replace(summary, rules_waiting=tuple(dict.fromkeys(waiting)))
+        verdict = without_rules(summary) or summary.verdict
+        text = f"over {self._counts(whole)} ({self.why}): {verdict.text}"
         sizes = {split.name: len(split.lines) for split in whole.splits}
         chosen = {name: len(self.places.get(name, ())) for name in sizes}
         selected = Selected(why=self.why, examples=chosen, of=sizes)
-        return replace(summary, verdict=replace(summary.verdict, text=text), selected=selected)
+        return replace(summary, verdict=replace(verdict, text=text), selected=selected)
 
     def records(self, run: StoredRun) -> "RecordsOfSome":
         """Give the records of these examples."""

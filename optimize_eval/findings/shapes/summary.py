@@ -235,14 +235,15 @@ class Summary:
     replies: tuple[RepliesEntry, ...]
     spent: SpendingTotals | None = None  # None where no model was called
     selected: Annotated[Selected | None, IF_ANY] = None
-    metrics: Annotated[tuple[ScorerMetrics, ...], IF_ANY] = ()  # of tasks in YAML
+    metrics: Annotated[tuple[ScorerMetrics, ...], IF_ANY] = ()  # of tasks in YAML; of some examples none
+    rules_waiting: Annotated[tuple[str, ...], IF_ANY] = ()  # of some examples: as waits_for_rules of all
     models: Annotated[tuple[ModelPair, ...], IF_ANY] = ()  # those that replied to prompts, with the first
 
     @property
     def waits_for_rules(self) -> tuple[str, ...]:
         """Name the tasks whose rules were not applied yet to all that is scored."""
         waiting = () if self.additions_left_out else (one.task for one in self.metrics if one.problem)
-        return tuple(dict.fromkeys(waiting))
+        return self.rules_waiting or tuple(dict.fromkeys(waiting))
 
     def to_dict(self) -> dict[str, Any]:
         made = documents.to_dict(self)

@@ -30,10 +30,10 @@ def summarise_stored(run: StoredRun) -> Summary:
     points = (*summary.verdict.points, *points_about_code(run.manifest.get("settings", {})))
     verdict = replace(summary.verdict, points=points)
     whole = replace(summary, verdict=verdict, spent=totals, metrics=metrics_of(run, layout))
-    return replace(whole, verdict=_of_no_rules(whole) or verdict)
+    return replace(whole, verdict=without_rules(whole) or verdict)
 
 
-def _of_no_rules(summary: Summary) -> Verdict | None:
+def without_rules(summary: Summary) -> Verdict | None:
     """Say nothing of means that rows are in which rules may leave out."""
     if summary.units.owed or summary.changed or not summary.waits_for_rules:
         return None
