@@ -416,7 +416,7 @@ def test_show_goes_through_one_task_without_asking_for_what_is_stored(cli: Cli, 
     ("arguments", "told"),
     [
         (["nothing.jsonl", "--model", "toy"], "nothing.jsonl: no such file"),
-        (["empty", "--model", "toy"], "the folder empty has no task file"),
+        (["empty", "--model", "toy"], "the folder empty has no task file (*.yaml, *.yml or *.jsonl)"),
         (["sums.jsonl", "--model", "toyy"], "did you mean toy?"),
         (["sums.jsonl", "--model", "./m.py"], "a program is written cmd:./m.py"),
         (["sums.jsonl", "--model", "openai/m"], "OPENAI_API_KEY"),

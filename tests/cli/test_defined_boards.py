@@ -263,8 +263,9 @@ def test_changed_rules_of_a_bench_find_samples_that_are_elsewhere(cli: Cli, copi
     found = cli("rescore", "r", "--metrics", "tasks", "--data", "sums=moved.jsonl", "--json")
     assert found.status == 0, found.stderr
     assert found.json["metrics"][0]["excluded_by"] == {"small": 1}
-    other = cli("rescore", "r", "-e", "@f1")
-    assert (other.status, "tasks in YAML, which name their own scorers" in other.stderr) == (2, True)
+    for evaluator in ("@f1", "task:tasks/sums.yaml"):
+        other = cli("rescore", "r", "-e", evaluator)
+        assert (other.status, "tasks in YAML, which name their own scorers" in other.stderr) == (2, True)
 
 
 def test_diff_puts_metrics_of_benches_beside_each_other(cli: Cli, copied: Path) -> None:
@@ -311,6 +312,7 @@ def test_boards_are_compared_where_tasks_measure_the_same_whatever_else_their_fi
     for other in ("less", "asked"):
         refused = cli("diff", "r", other)
         assert refused.status == 2
-        assert "task sums has other samples, or is asked or scored in another way" in refused.stderr
+        assert "task sums has other samples, sends models something else, or scores" in refused.stderr
+        assert "  try: run -e task:FILE compares prompts as candidates of one run, which" in refused.stderr
     before = cli(*again, "--out", "gated", "--limit", "4", "--no-regression-against", "r")
     assert (before.status, (copied / "gated").exists()) == (2, False), before.stderr

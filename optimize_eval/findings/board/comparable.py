@@ -63,7 +63,7 @@ def _are_in_yaml(*tasks: TaskScores) -> bool:
 _CHECKS = (
     (_metrics, "has another metric"),
     (_files, "is of another file"),
-    (_measured, "has other samples, or is asked or scored in another way"),
+    (_measured, "has other samples, sends models something else, or scores in another way"),
 )
 
 

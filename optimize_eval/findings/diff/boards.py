@@ -38,7 +38,7 @@ def compare_boards(a: Board, b: Board, *, force: bool = False) -> BoardDiff:
     """Compare, a before and b after; raises UsageError where their scores are not of the same."""
     reasons = differences(a, b)
     if reasons and not force:
-        raise _not_the_same(reasons)
+        raise _not_the_same(reasons, a)
     models = tuple(_model(before, after) for before, after in _couples(a, b))
     return BoardDiff(
         schema=BOARDS_SCHEMA,
@@ -53,14 +53,17 @@ def compare_boards(a: Board, b: Board, *, force: bool = False) -> BoardDiff:
 def check_comparable(a: Board, b: Board) -> None:
     """Refuse boards that cannot be compared; of the second no more than names has to be known."""
     if reasons := differences(a, b):
-        raise _not_the_same(reasons)
+        raise _not_the_same(reasons, a)
     _couples(a, b)
 
 
-def _not_the_same(reasons: Sequence[str]) -> UsageError:
+def _not_the_same(reasons: Sequence[str], board: Board) -> UsageError:
+    same = "run `optimize-eval bench` on the same files for both"
+    prompts = "run -e task:FILE compares prompts as candidates of one run, which stand at {{ candidate }}"
+    is_in_yaml = any(task.measures for task in board.models[0].tasks)
     return UsageError(
         "\n".join(["the two boards do not measure the same:", *(f"  {reason}" for reason in reasons)]),
-        hint="run `optimize-eval bench` on the same files for both; diff --force compares what is common",
+        hint=f"{prompts if is_in_yaml else same}; diff --force compares what is common",
     )
 
 

@@ -38,15 +38,15 @@ class Bench:
         files: Sequence[TaskFile] | None = None,
     ) -> None:
         """Take the task files, or load them from where they were."""
+        if run.manifest.get("settings", {}).get("format") == DIALECT:
+            raise UsageError(
+                f"{run.folder} is of tasks in YAML, which name their own scorers",
+                hint="give the task another scorer, and run the bench again, which calls no model for it",
+            )
         if len(wanted) > 1:
             raise UsageError("a bench is rescored by one evaluator at a time", hint="give -e once")
         if wanted[0].spec.score_range is not ScoreRange.UNIT:
             raise UsageError("a leaderboard has scores from 0 to 1", hint="omit --score-range")
-        if run.manifest.get("settings", {}).get("format") == DIALECT:
-            raise UsageError(
-                f"{run.folder} is of tasks in YAML, which name their own scorers",
-                hint="give the task a scorer of type evaluator, and run the bench again: no model is called",
-            )
         self._manifest = run.manifest
         self._name = wanted[0].spec.name
         self.path = path_of(run.folder, self._name)  # of the board by the new scores

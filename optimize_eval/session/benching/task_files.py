@@ -132,7 +132,10 @@ def _files(name: str) -> list[Path]:
         return [path]
     if files := sorted(path.glob(f"*{_SUFFIX}")):
         return files
-    raise UsageError(f"the folder {name} has no task file (*{_SUFFIX})", hint="name a folder that has some")
+    raise UsageError(
+        f"the folder {name} has no task file (*.yaml, *.yml or *{_SUFFIX})",
+        hint="name a folder that has some; those within it are not looked into",
+    )
 
 
 def _problems(file: TaskFile) -> Iterator[Problem]:
