@@ -65,6 +65,15 @@ def test_a_task_that_changed_is_told_as_a_task_and_may_be_scored_anew(cli: Cli, 
     assert calls(tmp_path) == 2 * SAMPLES, "the replies are those that were there"
 
 
+def test_rows_for_a_dataset_that_no_task_has_are_refused(cli: Cli, tmp_path: Path) -> None:
+    two_models(tmp_path)
+    for key, hint in (("sum", "did you mean sums?"), ("other", "its tasks have sums")):
+        told = cli("bench", "sums.yaml", *MODELS, "--data", f"{key}=sums.jsonl", "--out", "r")
+        said = f"error: --data {key}: no task has this dataset\n  try: {hint}\n"
+        assert (told.status, told.stderr) == (2, said)
+    assert not (tmp_path / "r").exists()
+
+
 def test_numbers_beyond_0_and_1_rank_nobody(cli: Cli, tmp_path: Path) -> None:
     two_models(tmp_path, SOLVED + SNIPPET)
     done = cli("bench", "sums.yaml", *MODELS, "--out", "r")

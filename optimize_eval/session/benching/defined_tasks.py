@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from optimize_eval.errors import DataError, OptimizeEvalError, UsageError
@@ -59,7 +60,9 @@ def load_defined(
     _check_keys(tasks)
     for task in tasks:
         _check_benched(task)
-    return [_benched(task, how, given, part, say) for task in tasks]
+    benched = [_benched(task, how, given, part, say) for task in tasks]
+    _check_data(tasks, given)
+    return benched
 
 
 def _check_keys(tasks: Sequence[TaskDefinition]) -> None:
@@ -69,6 +72,16 @@ def _check_keys(tasks: Sequence[TaskDefinition]) -> None:
             raise UsageError(
                 f"{task.path} and {first} are both called {task.key}", hint="give each task a key of its own"
             )
+
+
+def _check_data(tasks: Sequence[TaskDefinition], given: Given) -> None:
+    """Refuse rows for a dataset that no task has: others would be scored in their place."""
+    known = [task.dataset for task in tasks if task.dataset]
+    unknown = [key for key in given.data if key not in known]
+    if unknown and len(known) == len(tasks):
+        close = get_close_matches(unknown[0], known, n=1)
+        meant = f"did you mean {close[0]}?" if close else f"its tasks have {', '.join(dict.fromkeys(known))}"
+        raise UsageError(f"--data {unknown[0]}: no task has this dataset", hint=meant)
 
 
 def _check_benched(task: TaskDefinition) -> None:
