@@ -95,6 +95,18 @@ def test_a_narrow_board_has_the_key_rather_than_the_metric(there: Cli) -> None:
     assert "The right number  " not in told
 
 
+def test_a_gate_on_what_is_not_there_says_what_is(there: Cli) -> None:
+    told = there("report", "r", "--fail-under", "sums.rihgt=0.5")
+    hint = "its models are m, w; its tasks sums; a scorer's gate is TASK.SCORER[.METRIC]=0.8, such as "
+    assert (told.status, f"  try: {hint}sums.right=0.8\n" in told.stderr) == (2, True), told.stderr
+    told = there("report", "r", "--fail-under", "sums.right.right@m=0.5")
+    assert told.status == 1
+    said = (
+        "its value cannot be known (there is no such metric; there is accuracy): 0.5 is not shown to be met"
+    )
+    assert f"gate missed: sums.right.right on m, sums: {said}\n" in told.stderr
+
+
 def test_a_narrow_report_leaves_out_other_columns_than_failures(cli: Cli, tmp_path: Path) -> None:
     defined.task(tmp_path, TASK)
     assert cli(*defined.command("--out", "r")).status == 0

@@ -33,13 +33,19 @@ class BoardBound:
     least: float
 
 
-def parse_bound(text: str, models: Sequence[str], tasks: Sequence[str]) -> BoardBound:
-    """Read MODEL=LEAST, MODEL@TASK=LEAST or, where no model is called so, TASK=LEAST."""
+def parse_bound(
+    text: str, models: Sequence[str], tasks: Sequence[str], scorers: Sequence[str] = ()
+) -> BoardBound:
+    """Read MODEL=LEAST, MODEL@TASK=LEAST or, where no model is called so, TASK=LEAST.
+
+    `scorers` are those of tasks in YAML, which other gates are about.
+    """
     named = text.rpartition("=")[0]
     if named in tasks and named not in models:
         *_, least = read_bound(text, _OF_A_BENCH, tasks, ())
         return BoardBound(model=None, task=named, least=least)
-    model, task, least = read_bound(text, _OF_A_BENCH, models, tasks)
+    also = f"; a scorer's gate is TASK.SCORER[.METRIC]=0.8, such as {scorers[0]}=0.8" if scorers else ""
+    model, task, least = read_bound(text, _OF_A_BENCH._replace(also=also), models, tasks)
     return BoardBound(model=model, task=task, least=least)
 
 

@@ -119,7 +119,7 @@ def _value(one: ScorerMetrics, metric: str) -> tuple[float | None, str]:
     found = {one.values[metric]: one.n for one in table.metrics if metric in one.values}
     value, n = next(iter(found.items())) if len(found) == 1 else (None, 0)
     if value is None:
-        return None, f"its value cannot be known: {_why_unknown(one, found)}"
+        return None, f"its value cannot be known ({_why_unknown(one, found)})"
     if table.n_failed:
         return None, f"{number(value)} leaves out {count(table.n_failed, 'row')} that failed"
     if one.rule_faults:
@@ -134,8 +134,9 @@ def _why_unknown(one: ScorerMetrics, found: Collection[float | None]) -> str:
     if found:
         return "it is not defined (0/0)"
     problems = (one.problem, *(measured.problem for measured in one.table.metrics))
-    there = ", ".join([name for measured in one.table.metrics for name in measured.values][:_SHOWN])
-    return next(filter(None, problems), f"there is no such metric; there are {there or 'none'}")
+    names = [name for measured in one.table.metrics for name in measured.values]
+    there = f"there {'is' if len(names) == 1 else 'are'} {', '.join(names[:_SHOWN]) or 'none'}"
+    return next(filter(None, problems), f"there is no such metric; {there}")
 
 
 def _precisely(value: float) -> str:

@@ -27,6 +27,7 @@ class BoundAxes(NamedTuple):
     whole: str
     first: str
     second: str
+    also: str = ""  # what else a gate may name
 
     @property
     def form(self) -> str:
@@ -106,7 +107,7 @@ def read_bound(
     there = [", ".join(names[:_SHOWN]) for names in (firsts, seconds)]
     raise UsageError(
         f"{name!r} is no {axes.first} of the {axes.whole}, nor {axes.form}",
-        hint=f"its {axes.first}s are {there[0]}; its {axes.second}s {there[1]}",
+        hint=f"its {axes.first}s are {there[0]}; its {axes.second}s {there[1]}{axes.also}",
     )
 
 
