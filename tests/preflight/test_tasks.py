@@ -41,6 +41,7 @@ def test_each_scorer_is_looked_at_and_the_model_replies_once_to_each_row(cli: Cl
     assert "it replied to 4 of 4, first: 1" in shown.stdout
     assert "no number; side info: scores" in shown.stdout
     assert "left out, as a scorer is sent no candidate: kept alive" in " ".join(told.stderr.split())
+    assert "note: models reply once to a few rows, and a task's scorers are called with these" in told.stderr
 
 
 def test_scores_that_are_chance_and_scorers_that_fail_are_told_by_their_names(

@@ -58,8 +58,8 @@ _FAILED = 1
 _FIRST_EXAMPLES = 20
 _FIRST_ROWS = 4  # of tasks in YAML, where each may cost a call of a model
 _OF_TASKS = (
-    "note: models reply once to a few rows, then each scorer of a task is called about these; left out, as a "
-    "scorer is sent no candidate: kept alive, batches, odd candidates"
+    "note: models reply once to a few rows, and a task's scorers are called with these replies; checks left "
+    "out, as a scorer is sent no candidate: kept alive, batches, odd candidates"
 )
 _PLACEHOLDERS = tuple(
     Candidate(name="placeholder", text=text)
@@ -154,7 +154,7 @@ def _note_reusable(
     known = prompting.identities if prompting else ()
     plan = plan_run(specs, candidates, sources, task_models=task_models, models=known, repeats=repeats)
     if line := reusable(look_at(Path("runs", "new"), plan, manifest_of(plan, {}, {}), fresh=True)):
-        output.say(f"note: {line}")
+        output.say(f"note: of a run like this, {line}")
 
 
 def _material(
