@@ -6,6 +6,7 @@ Both sides use it: our own process for what `bounded` lets through, the host for
 import json
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError
@@ -24,6 +25,7 @@ _FUNCTIONS = ("cycler", "dict", "joiner", "namespace", "range")
 _DEEPEST = 100  # Python's compiler, too, takes few brackets in brackets, and long for them
 _MOST_NODES = 20_000
 _MOST_BRANCHES = 2_000  # of {% elif %}: from 2,960 on it depends on the version of Python whether it compiles
+_MOST_NAMED, _LONGEST_NAME = 8, 40
 
 
 class _Missing(StrictUndefined):
@@ -39,8 +41,15 @@ class _Missing(StrictUndefined):
 def _fault_of(owner: Any, name: Any, _message: str) -> TemplateFault:
     if owner is missing:
         return TemplateFault(f"there is no field {name!r}", name=str(name), is_missing=True)
-    kind = "an object" if isinstance(owner, dict) else f"a {type(owner).__name__}"
-    return TemplateFault(f"there is no {name!r} in {kind}", is_missing=True)
+    there = f"an object; {_fields_of(owner)}" if isinstance(owner, dict) else f"a {type(owner).__name__}"
+    return TemplateFault(f"there is no {name!r} in {there}", is_missing=True)
+
+
+def _fields_of(owner: dict[Any, Any]) -> str:
+    """Name the fields that there are, of many the first."""
+    names = [str(name)[:_LONGEST_NAME] for name in islice(owner, _MOST_NAMED)]
+    more = ["…"] * (len(owner) > _MOST_NAMED)
+    return f"it has {', '.join([*names, *more])}" if names else "it is empty"
 
 
 class Environment(SandboxedEnvironment):

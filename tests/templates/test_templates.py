@@ -88,7 +88,8 @@ def test_what_templates_can(template: str, text: str) -> None:
         ("{{ z }}", "there is no field 'z'"),
         ("{{ z | upper }}", "there is no field 'z'"),
         ("{% for one in z %}{% endfor %}{{ t }}", "there is no field 'z'"),
-        ("{{ m.z }}", "there is no 'z' in an object"),
+        ("{{ m.z }}", "there is no 'z' in an object; it is empty"),
+        ("{{ d.z }}", "there is no 'z' in an object; it has a, b"),
         ("{{ t.__class__ }}", "there is no '__class__' in a str"),
         ("{{ t.upper }}", "a function is no value"),
         ("{{ t + 1 }}", "TypeError"),
@@ -105,7 +106,7 @@ def test_what_templates_can(template: str, text: str) -> None:
 )
 def test_what_templates_cannot(template: str, reason: str) -> None:
     with pytest.raises(TemplateFault, match=reason):
-        text_of(template, m={}, t="ada", long="x" * 600_000)
+        text_of(template, m={}, d={"a": 1, "b": 2}, t="ada", long="x" * 600_000)
 
 
 @pytest.mark.parametrize(
