@@ -7,6 +7,7 @@ not fit into a comment is left out and said to be.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from optimize_eval.candidates import THE_PROMPT
 from optimize_eval.findings.rows import evaluator_label
 from optimize_eval.findings.shapes.row import Row
 from optimize_eval.findings.shapes.summary import SkipGroup, Summary
@@ -202,6 +203,7 @@ def failures_of(summary: Summary) -> str:
     total = sum(entry.count for entry in entries)
     title = f"**{count(total, 'call')} failed**, left out of every mean"
     stages = [entry.first.stage for entry in shown]
+    is_of_bench = all(entry.candidates == (THE_PROMPT.name,) for entry in shown)
     table = layout(
         {
             "calls": [f"{entry.count:,}" for entry in shown],
@@ -210,7 +212,7 @@ def failures_of(summary: Summary) -> str:
             "evaluator": [
                 name_cell(evaluator_label(entry.first.evaluator, entry.first.task_model)) for entry in shown
             ],
-            "candidate": [name_cell(candidates_of(entry)) for entry in shown],
+            **({} if is_of_bench else {"candidate": [name_cell(candidates_of(entry)) for entry in shown]}),
             "first": [_place(entry.first.split, entry.first.lines[0]) for entry in shown],
             "what it said": [inert_markdown(words_of(entry.first), SHOWN_TEXT) for entry in shown],
         }

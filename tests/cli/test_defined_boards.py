@@ -161,7 +161,9 @@ def test_metrics_rules_and_failures_by_stage_are_in_every_report_of_a_bench(ther
         assert words.count("3 of 6 rows count: 2 excluded (small 2), 1 failed") == 1
         assert words.count("the rule long cannot be applied to 6 rows, which stay in") == 1
         assert "scorer inverse: compute_scores: ZeroDivisionError" in words
-    assert "| 1 | reported | scorer | sums.inverse with m |" in there("report", "r", "--format", "md").stdout
+    md = there("report", "r", "--format", "md").stdout
+    assert "| calls | kind | stage | evaluator | first | what it said |" in md
+    assert "| 1 | reported | scorer | sums.inverse with m | sums 6 |" in md
     xml = there("report", "r", "--format", "junit").stdout
     for words in (
         'name="excluded_by.small" value="2"',
