@@ -36,8 +36,8 @@ HOSTILE = {
     "emoji": "🦊🚀 fast 🦊",
     "marks": "e\u0301le\u0300ve " * 8,
     "nothing": "",
-    "many words": "word " * 50_000,
-    "one word": "x" * 2**18,
+    "megabyte": "word " * 200_000,
+    "one word": "x" * 2**20,
     "nul": "a\0b\x08\x7f",
 }
 

@@ -29,7 +29,7 @@ def worse() -> Made:
 def hostile(text: str, *, fails: bool = False) -> Made:
     """Make a run in which all that is foreign is one text; with `fails` all calls of one candidate fail."""
     long = f"{text} and then some more words, so that this is longer than what is counted as a short text"
-    size = 30 if len(text) < 100_000 else 6  # records of so much are dear
+    size = 30 if len(text) < 100_000 else 6  # records of a megabyte are dear
     scored: list[Example] = [Says(n / 40, {text: long}) for n in range(size)]
     failed: list[Example] = [Fails("exit_code", text)]
     val = failed * (size + 1) if fails else failed + scored

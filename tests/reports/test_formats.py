@@ -165,8 +165,7 @@ def test_gates_are_test_cases_and_lines_of_a_comment() -> None:
 @pytest.mark.parametrize("letter", ["x", "|"])
 def test_a_comment_is_never_longer_than_github_takes(letter: str) -> None:
     names = [letter * 200 + f" {n}" for n in range(40)]
-    few = moved(VAL[:20], 0.1)
-    cells: Any = {name: {"val": [Fails("exit_code", letter * 999), *few[1:]]} for name in names}
+    cells: Any = {name: {"val": [Fails("exit_code", letter * 999), *moved(VAL, 0.1)[1:]]} for name in names}
     page = markdown.render(made({f"judge {n}": cells for n in range(12)}).findings(), (), "r")
     assert 20_000 < len(page) <= 65_536
     assert "_More than a comment can hold; the rest is in summary.json._\n\nThe whole result" in page
@@ -344,8 +343,8 @@ HOSTILE = {
     "end of data": "a ]]> b --> c </details>",
     "escape": "\x1b[2J\x1b]0;owned\x07 red \x9b31m",
     "right to left": "abc\u202egnp.exe\u2066",
-    "many words": "word | " * 30_000,
-    "one word": "x" * 2**18,
+    "megabyte": "word | " * 150_000,
+    "one word": "x" * 2**20,
     "command": "=cmd|' /C calc'!A0",
     "sum": "+1+1",
     "minus": "-2+3+cmd",
