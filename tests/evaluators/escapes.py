@@ -202,14 +202,6 @@ FORGING = {  # the wanted value is one that cannot be guessed
     ),
 }
 
-ENDLESS = {  # what these do is done at once, and then they go on until their time is up, however long it is
-    "loop",
-    "deaf loop",
-    "endless stderr",
-    "sleep",
-    "orphan that holds the line",
-    "group of many",
-}
 _BY_VALUES = {  # forgeries that only give something back
     "frames",
     "builtins by len",

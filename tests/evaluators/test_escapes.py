@@ -17,7 +17,6 @@ import pytest
 
 from optimize_eval import shipped
 from tests.evaluators.escapes import (
-    ENDLESS,
     FILES,
     FORGING,
     KERNEL,
@@ -54,16 +53,12 @@ def shared() -> Iterator[Path]:
 def answers_of(
     shared: Path, escapes: Mapping[str, str], options: list[str], *, ordinary: bool
 ) -> list[Mapping[str, Any]]:
-    """Try escapes; those that are done and change nothing share a sandbox, the others have one of their own.
-
-    One judge has less time: for those that take all that there is.
-    """
+    """Try escapes; those that are done and change nothing share a sandbox, each of the others has its own."""
     command = [*(ORDINARY if ordinary else [sys.executable]), str(shared / "code_exec.py"), "--memory", "256"]
     short = [name for name in escapes if name in SHORT]
     ways = {
         "20": [short[start : start + _TOGETHER] for start in range(0, len(short), _TOGETHER)],
-        "0.5": [[name] for name in escapes if name not in {*SHORT, *ENDLESS}],
-        "0.1": [[name] for name in escapes if name in ENDLESS],
+        "0.5": [[name] for name in escapes if name not in SHORT],
     }
     said = []
     with a_world(shared, ordinary=ordinary) as world:
