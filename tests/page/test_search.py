@@ -43,7 +43,7 @@ def test_the_search_is_sound_in_the_light_and_in_the_dark(
         for look in ("tab=search", "tab=search&vs=text", "tab=overview"):
             browser.open(page, look)
             browser.ready()
-            assert axe_violations(browser, axe, scheme) == [], look
+            assert axe_violations(browser, axe) == [], look
             assert browser.run("return document.documentElement.scrollWidth") <= width, look
     assert errors(browser) == []
 
