@@ -26,11 +26,7 @@ COMMANDS: Mapping[str, tuple[Sequence[str], bytes, int]] = {  # → arguments, s
     "a gate that is missed": ([*RUN, "--fail-under", "exact_match=0.99"], b"", 1),
     "a sweep that fails": (["run", "s.toml", "--out", "f"], b"", 4),
     "a dry run": ([*RUN, "--dry-run"], b"", 0),
-    "a bench": (
-        ["bench", f"{ROOT}/datasets/tasks/arithmetic.jsonl", "--model", "toy", "--out", "b", "--quiet"],
-        b"",
-        0,
-    ),
+    "a bench": (["bench", f"{ROOT}/datasets/tasks", "--model", "toy", "--out", "b", "--quiet"], b"", 0),
     "bad data": (["validate", f"{ROOT}/datasets/tasks_bad.jsonl", "a.txt"], b"", 2),
     "no such run": (["report", "nowhere"], b"", 2),
     "a preflight": (["preflight", "-e", f"{PROGRAMS}/silent.sh", "--json"], b"", 1),

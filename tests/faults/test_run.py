@@ -21,7 +21,7 @@ from tests.processes import MARK, processes_with
 from tests.run.projects import Project, await_that, project, records, scored, summary, undisturbed
 from tests.tools import write_program
 
-LONG = 200  # examples, whose journal is longer than the room that there is
+LONG = 300  # examples, whose journal is longer than the room that there is
 
 
 def test_a_folder_that_a_living_run_holds_is_refused_and_its_process_named(cli: Cli, tmp_path: Path) -> None:

@@ -372,7 +372,7 @@ def run_records(cli: Cli, folder: Path, *arguments: str | Path) -> tuple[dict[in
 IN_JSON = ["error", "text", "null", "above", "missing"]
 OTHERS = ["noise", "list", "number", "nothing", "nan", "huge", "latin", "exit", "killed", "late", "flood"]
 NOT_CARRIED = {"exit_code", "killed", "timeout", "output_too_large"}
-MANY = 120  # examples, of which some are odd
+MANY = 200  # examples, of which some are odd
 
 
 @pytest.mark.parametrize(
@@ -386,7 +386,7 @@ def test_the_same_examples_give_the_same_outcomes_through_the_bridge(
     command = ROOT / "tests" / "faults" / "programs" / program
     dos = ["score"] * (MANY - len(odd))
     for place, do in enumerate(odd):
-        dos.insert(6 * place + 5, do)
+        dos.insert(12 * place + 5, do)
     examples = [orjson.dumps({"do": do, "score": number / MANY}) for number, do in enumerate(dos)]
     (tmp_path / "train.jsonl").write_bytes(b"\n".join(examples))
     (tmp_path / "candidate.txt").write_text("x")
