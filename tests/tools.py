@@ -65,6 +65,7 @@ def behind_http(argv: tuple[str, ...]) -> Iterator[str]:
         thread.join()
         server.server_close()
         program.communicate()
+    assert program.returncode == 0
 
 
 def _answer_of(program: subprocess.Popen[bytes], line: bytes) -> bytes:
