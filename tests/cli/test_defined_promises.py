@@ -8,10 +8,10 @@ from pathlib import Path
 from tests.cli.benches import model
 from tests.cli.defined import SAMPLES, TASK, command, samples, task
 from tests.cli.prompted import COUNTED, RIGHT, calls
-from tests.cli.test_prompts import scored
 from tests.fake_model import Rule, served_model
 from tests.front_door import Cli
-from tests.tasks.definitions.read.test_examples import SCORER, SINGLE, TRIVIA, UNIQUENESS
+from tests.run.projects import records
+from tests.tasks.definitions.read.examples import SCORER, SINGLE, TRIVIA, UNIQUENESS
 
 ROWS = 40
 THREE = TASK + "    - {key: again, type: string_equals, purpose: qa, ground_truth: '{{ sample.target }}'}\n"
@@ -69,7 +69,7 @@ def test_the_example_with_a_judge_never_counts_incorrect_as_correct(cli: Cli, tm
         told = cli("bench", "trivia.yaml", *under_test, *judge, "--out", "r", "--json", "--no-preflight")
     found = {
         one["line"]: one.get("score", one["outcome"])
-        for one in sorted(scored(tmp_path / "r"), key=lambda one: int(one["line"]))
+        for one in sorted(records(tmp_path / "r"), key=lambda one: int(one["line"]))
     }
     assert list(found.values())[:4] == [0, 0, 0, 1], told.stderr
     assert 1 not in list(found.values())[4:], "what cannot be read is a failure, or 0"
@@ -128,7 +128,7 @@ def test_no_secret_is_seen_by_code_or_written_anywhere(cli: Cli, tmp_path: Path)
         sent = server.requests()
     assert told.status == 0, told.stderr
     assert all(one["authorization"] for one in sent), "the model's server is sent its key"
-    seen = [one["side_info"]["scores"] for one in scored(tmp_path / "r") if one["evaluator"] == "sums.peeks"]
+    seen = [one["side_info"]["scores"] for one in records(tmp_path / "r") if one["evaluator"] == "sums.peeks"]
     assert [one["seen"] for one in seen] == [[]] * SAMPLES
     written = [path for path in (tmp_path / "r").rglob("*") if path.is_file()]
     assert not [path for path in written if b"never-told-" in path.read_bytes()]

@@ -10,9 +10,9 @@ from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.benches import model
 from tests.cli.defined import SAME, SAMPLES, SNIPPET, TASK, WITH_BLEU, command, task
 from tests.cli.prompted import COUNTED, calls
-from tests.cli.test_prompts import scored
 from tests.fake_model import Rule, served_model
 from tests.front_door import Cli
+from tests.run.projects import records
 
 CANDIDATE = TASK.replace('"{{ sample.question }}"', '"{{ candidate }} {{ sample.question }}"')
 
@@ -24,7 +24,7 @@ def test_all_scorers_share_one_reply_and_what_is_added_or_changed_calls_only_wha
     first = cli(*command("--out", "r", "--json"), env=COUNTED)
     assert first.status == 0, first.stderr
     assert calls(tmp_path) == SAMPLES
-    assert {one["evaluator"]: one["side_info"]["scores"] for one in scored(tmp_path / "r")} == {
+    assert {one["evaluator"]: one["side_info"]["scores"] for one in records(tmp_path / "r")} == {
         "sums.right": {"is_correct": True},
         "sums.wording": {"bleu_score": 1.0},
     }
@@ -40,8 +40,7 @@ def test_all_scorers_share_one_reply_and_what_is_added_or_changed_calls_only_wha
     assert (changed.status, calls(tmp_path)) == (2, SAMPLES), changed.stderr
     again = cli(*command("--out", "r", "--replace", "sums.wording"), env=COUNTED)
     assert (again.status, calls(tmp_path)) == (0, SAMPLES), again.stderr
-    records = scored(tmp_path / "r")
-    assert len(records) == 4 * SAMPLES, "of the scorer that changed, twice"
+    assert len(records(tmp_path / "r")) == 4 * SAMPLES, "of the scorer that changed, twice"
     model(tmp_path / "w", "'I do not know'")
     assert cli(*command("--model", "w=cmd:./w", "--out", "r"), env=COUNTED).status == 0
     assert calls(tmp_path) == 2 * SAMPLES, "another model calls for its own"
@@ -107,7 +106,7 @@ def test_a_scorer_that_fails_leaves_the_others_numbers(cli: Cli, tmp_path: Path)
     told = cli(*command("--out", "r", "--json"))
     means = {row["evaluator"]: row["splits"]["train"]["mean"] for row in told.json["summary"]["rows"]}
     assert means == {"sums.right": 1.0, "sums.wording": 1.0, "sums.long": None}
-    failed = [one for one in scored(tmp_path / "r") if one["outcome"] == "failed"]
+    failed = [one for one in records(tmp_path / "r") if one["outcome"] == "failed"]
     assert {(one["stage"], "division by zero" in one["message"]) for one in failed} == {("scorer", True)}
     assert told.status == 4, "more than half of one scorer's calls failed"
 
@@ -142,7 +141,7 @@ def test_a_judge_is_called_by_its_key_and_labels_have_no_mean(cli: Cli, tmp_path
     rows = {row["evaluator"]: row["splits"]["train"] for row in told.json["summary"]["rows"]}
     assert (rows["sums.same"]["scored"], rows["sums.same"]["mean"]) == (SAMPLES, 5 / 6)
     assert (rows["sums.tone"]["scored"], rows["sums.tone"]["mean"]) == (SAMPLES, None)
-    labels = [one for one in scored(tmp_path / "r") if one["evaluator"] == "sums.tone"]
+    labels = [one for one in records(tmp_path / "r") if one["evaluator"] == "sums.tone"]
     assert {(one["score"], one["unranked"], one["side_info"]["scores"]["label"]) for one in labels} == {
         (None, True, "dry")
     }
@@ -233,7 +232,11 @@ def test_rescore_takes_replies_that_are_there_and_calls_no_model(cli: Cli, tmp_p
     (tmp_path / "sums.yaml").write_text(TASK + SNIPPET)
     told = cli("rescore", "r", "-e", "task:sums.yaml", "--json")
     assert told.status == 0, told.stderr
-    assert {one["evaluator"] for one in scored(tmp_path / "r")} == {"sums.right", "sums.wording", "sums.long"}
+    assert {one["evaluator"] for one in records(tmp_path / "r")} == {
+        "sums.right",
+        "sums.wording",
+        "sums.long",
+    }
 
 
 def test_a_program_and_a_sweep_file_run_tasks_too(

@@ -10,6 +10,7 @@ import pytest
 
 from optimize_eval.cli.commands.table import NAMES
 from tests.front_door import Cli
+from tests.loading import DEAR, OF_MODELS
 from tests.paths import PROGRAMS, ROOT
 
 SPY = """
@@ -23,23 +24,6 @@ for arguments in commands:
     found.append((status, sorted(sys.modules)))
 with open("loaded.json", "w") as file: json.dump(found, file)
 """
-DEAR = {  # each costs tens of milliseconds, or is not there where an extra is not installed
-    "asyncio",
-    "gepa",
-    "httpx",
-    "jinja2",
-    "litellm",
-    "numpy",
-    "pandas",
-    "pydantic",
-    "pyreqwest",
-    "ray",
-    "rich",
-    "sacrebleu",
-    "scipy",
-    "unittest",
-    "yaml",
-}
 GOOD = f"{PROGRAMS}/good.sh"
 RUN = ["run", "-e", GOOD, "--candidate", "c.txt", "--out", "r", "--quiet"]
 BENCH = ["bench", f"{ROOT}/datasets/tasks/arithmetic.jsonl", "--model", "toy", "--out", "b", "--quiet"]
@@ -64,7 +48,6 @@ COMMANDS = {  # command → what is done before, and its arguments
     "evaluators": ([], ["evaluators", "list"]),
     "new": ([], ["new", "evaluator", "bash"]),
 }
-OF_MODELS = ("optimize_eval.models", "optimize_eval.http.client", "optimize_eval.kinds.judge.live")
 SPARED = {  # command → modules of ours that are none of its business
     "score": (
         *OF_MODELS,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_optimize import project
+from tests.cli.searches import project
 from tests.fake_model import FakeModel, StartModel
 from tests.front_door import Cli, in_this_process
 

@@ -4,81 +4,29 @@ import json
 import os
 import signal
 import subprocess
-from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from optimize_eval import optimize
-from tests.cli.quick import JSON
+from tests.cli.prompt_searches import (
+    BETTER,
+    TRAIN,
+    VAL,
+    project,
+    prompts_sent,
+    requests,
+)
 from tests.fake_model import StartModel
 from tests.front_door import Result, in_this_process
 from tests.paths import PROGRAM
 
-MODEL = """import os, signal, sys
-{json}
-for line in sys.stdin:
-    asked = json.loads(line)
-    with open("called", "a") as file:
-        file.write(json.dumps(asked) + "\\n")
-    {first}
-    letters = (letter if letter.isdigit() else " " for letter in asked["prompt"])
-    said = [int(word) for word in "".join(letters).split()]
-    right = "sum" in asked["prompt"]
-    text = f"That is {{sum(said) if right else said[0]}}"
-    kept = {{"_id": asked.get("_id"), "_capabilities": {{"persistent": True}}}}
-    print(json.dumps({{"text": text, **kept}}), flush=True)
-"""
-PROPOSE = (
-    JSON
-    + """import sys
-proposals = json.loads(open("proposals.json").read())
-for line in sys.stdin:
-    request = json.loads(line)
-    with open("asked", "a") as file:
-        file.write(line)
-    with open("asked") as file:
-        text = proposals[min(len(file.readlines()), len(proposals)) - 1]
-    kept = {"_id": request.get("_id"), "_capabilities": {"persistent": True}}
-    print(json.dumps({"candidate": text, **kept}), flush=True)
-"""
-)
-TYPO, BROKEN, COMMON, BETTER = (
-    "Say: {{qestion}}",
-    "{{ question",
-    "Well: {{question}}",
-    "The sum of {{question}}",
-)
 COMMAND = (
     *("optimize", "--prompt", "seed.md", "--model", "m=cmd:python3 -S m.py", "--extract", "last-number"),
     *("-e", "@exact_match", "--dataset", "train.jsonl", "--valset", "val.jsonl", "--concurrency", "1"),
     *("--proposer", "python3 -S propose.py", "--budget", "100", "--out", "r", "-o", "best.md"),
 )
-TRAIN, VAL = 8, 12
-
-
-def project(folder: Path, proposals: Sequence[Any] = (TYPO, BROKEN, COMMON, BETTER), first: str = "") -> Path:
-    for name, numbers in (("train", range(TRAIN)), ("val", range(50, 50 + VAL))):
-        rows = [
-            {"id": f"{name}-{n}", "question": f"{n} plus {n + 1}", "target": str(2 * n + 1)} for n in numbers
-        ]
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "m.py").write_text(MODEL.format(json=JSON, first=first or "pass"))
-    (folder / "propose.py").write_text(PROPOSE)
-    (folder / "proposals.json").write_text(json.dumps(proposals))
-    (folder / "seed.md").write_text("{{question}}")
-    return folder
-
-
-def requests(folder: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (folder / "asked").read_text().splitlines()]
-
-
-def prompts_sent(folder: Path) -> Counter[str]:
-    lines = (folder / "called").read_text().splitlines()
-    return Counter(json.loads(line)["prompt"] for line in lines)
 
 
 @pytest.fixture(scope="module")

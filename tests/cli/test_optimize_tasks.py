@@ -10,7 +10,7 @@ import pytest
 from optimize_eval import optimize
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.defined import SOLVED
-from tests.cli.test_optimize_prompts import project, prompts_sent, requests
+from tests.cli.prompt_searches import project, prompts_sent, requests
 from tests.front_door import Result, in_this_process
 from tests.paths import PROGRAM
 

@@ -17,6 +17,7 @@ from tests.cli.quick import JSON
 from tests.fake_model import StartModel, served_model
 from tests.front_door import Cli
 from tests.processes import processes_with
+from tests.run.projects import records
 from tests.tools import write_program
 
 ROWS = 20
@@ -24,10 +25,6 @@ ROWS = 20
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in path.read_bytes().splitlines()[1:]]
-
-
-def scored(folder: Path) -> list[dict[str, Any]]:
-    return [record for record in lines(folder / "journal.jsonl") if "outcome" in record]
 
 
 def test_three_evaluators_of_one_reply_make_one_call_and_what_is_added_calls_only_what_is_new(
@@ -38,7 +35,7 @@ def test_three_evaluators_of_one_reply_make_one_call_and_what_is_added_calls_onl
     first = cli(*command(*three), env=COUNTED)
     assert first.status == 0, first.stderr
     assert calls(tmp_path) == 2 * ROWS
-    assert len(scored(tmp_path / "r")) == 3 * 2 * ROWS
+    assert len(records(tmp_path / "r")) == 3 * 2 * ROWS
     assert cli(*command(*three), env=COUNTED).status == 0
     assert calls(tmp_path) == 2 * ROWS, "a resume calls nothing"
     assert cli(*command(*three, "-e", "@rouge_l"), env=COUNTED).status == 0
@@ -52,8 +49,8 @@ def test_three_evaluators_of_one_reply_make_one_call_and_what_is_added_calls_onl
     assert calls(tmp_path) == 6 * ROWS, "another model calls for its own"
     assert cli(*both, "--repeats", "2", env=COUNTED).status == 0
     assert calls(tmp_path) == 12 * ROWS, "another repeat calls for itself"
-    records = scored(tmp_path / "r")
-    assert len(records) == len({record["key"] for record in records}), "nothing is recorded twice"
+    keys = [record["key"] for record in records(tmp_path / "r")]
+    assert len(keys) == len({*keys}), "nothing is recorded twice"
 
 
 def test_evaluators_are_sent_the_reply_and_the_models_name_and_never_the_prompt(
@@ -75,7 +72,7 @@ def test_evaluators_are_sent_the_reply_and_the_models_name_and_never_the_prompt(
     assert {one["example"]["question"] for one in asked} == {"0 plus 1"}
     assert {tuple(one) for one in asked} == {("_protocol_version", "candidate", "example", "task_model")}
     outputs = {output["key"]: output for output in lines(tmp_path / "r" / "outputs.jsonl")}
-    for record in scored(tmp_path / "r"):
+    for record in records(tmp_path / "r"):
         assert record["side_info"] == {"note": "mine"}
         assert outputs[record["output"]]["output"] == "1"
 
@@ -90,7 +87,7 @@ def test_a_failed_reply_fails_for_each_evaluator_is_called_once_a_session_and_ag
     told = cli(*two, "--json", env=COUNTED)
     assert told.status == 0, told.stderr
     assert calls(tmp_path) == ROWS
-    failed = [record for record in scored(tmp_path / "r") if record["outcome"] == "failed"]
+    failed = [record for record in records(tmp_path / "r") if record["outcome"] == "failed"]
     assert {(one["evaluator"], one["kind"], one["message"]) for one in failed} == {
         (name, "model_error", "model: no sevens") for name in ("exact_match", "f1")
     }
@@ -269,7 +266,7 @@ def test_a_reply_in_which_a_pattern_is_searched_for_ever_is_a_failure_of_that_st
     assert {(one["kind"], one["stage"], one["count"]) for one in told.json["summary"]["failures"]} == {
         ("timeout", "extract", 1)
     }
-    failed = [record for record in scored(tmp_path / "r") if record["outcome"] == "failed"]
+    failed = [record for record in records(tmp_path / "r") if record["outcome"] == "failed"]
     assert {one["message"] for one in failed} == {"extract: regex:(a+)+$ takes longer than 1 s"}
     shown = cli(*late, "--show", "val-1").stdout
     assert "aaaa!" in shown
@@ -406,7 +403,7 @@ def test_what_replies_took_is_a_score_below_zero_with_the_plain_number_beside_it
     assert means["tokens"] == -9
     assert means["cost"] == pytest.approx(-15e-6)
     assert -30 < means["latency"] < 0
-    assert {tuple(record["side_info"]) for record in scored(tmp_path / "r")} == {
+    assert {tuple(record["side_info"]) for record in records(tmp_path / "r")} == {
         ("seconds",),
         ("dollars",),
         ("prompt_tokens", "completion_tokens"),
@@ -511,7 +508,7 @@ def test_a_reply_has_the_time_of_the_most_patient_evaluator_whoever_wants_it_fir
         out = f"r{first}"
         told = cli("run", "sweep.toml", "--no-preflight", "--out", out)
         assert told.status in {0, 4}, told.stderr
-        outcomes = {(one["evaluator"], one["line"], one.get("message")) for one in scored(tmp_path / out)}
+        outcomes = {(one["evaluator"], one["line"], one.get("message")) for one in records(tmp_path / out)}
         late = "model: no answer within 2.5 s; it and all it started were killed"
         assert outcomes == {(f"for{n}", *told) for n in (0.2, 2.5) for told in ((1, None), (2, late))}
 
@@ -553,7 +550,7 @@ def test_what_a_reply_took_is_counted_once_also_after_a_kill_before_it_was_score
     data = ("--valset", "train.jsonl", "--prices", "prices.toml", "--concurrency", "1")
     run = command("-e", "e=./e.py", "-e", "@latency", *data, models=(f"m=openai/m@{served.base}",))
     assert program(*run).status == -signal.SIGKILL
-    assert (len(served.bodies()), scored(tmp_path / "r")) == (1, [])
+    assert (len(served.bodies()), records(tmp_path / "r")) == (1, [])
     (tmp_path / "unharmed").touch()
     paused = cli(*run, "--max-cost", "1e-9")
     assert (paused.status, len(served.bodies())) == (3, 1), "what the kill left has used the budget up"
@@ -594,7 +591,10 @@ def test_tries_of_a_model_that_failed_count_also_where_the_next_one_replied(
     assert len(served.bodies()) == 5
     total = first_run["spent"]["run"]
     assert (total["calls"], total["prompt_tokens"], total["cost"]) == (5, 78, pytest.approx(118e-6))
-    assert {one.get("score") for one in scored(tmp_path / "r") if one["evaluator"] == "tokens"} == {-52, None}
+    assert {one.get("score") for one in records(tmp_path / "r") if one["evaluator"] == "tokens"} == {
+        -52,
+        None,
+    }
     header, *_ = (tmp_path / "r" / "journal.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "r" / "journal.jsonl").write_bytes(header)  # as a kill before the first score leaves it
     resumed = cli(*run, "--json").json["summary"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.front_door import Cli, in_this_process
-from tests.reports.test_page import details, parts
+from tests.reports.pages import details, parts
 from tests.tools import write_program
 
 EVALUATOR = [

@@ -1,9 +1,7 @@
 """A leaderboard's numbers as tables and laws: weights, ranks, what was not run, win rates, categories."""
 
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -12,72 +10,18 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from optimize_eval.findings.board.by_task import difference_over
-from optimize_eval.findings.board.cells import benched_models
-from optimize_eval.findings.board.document import board_of
 from optimize_eval.findings.board.shapes import Board
 from optimize_eval.findings.board.verdict import seen_from
 from optimize_eval.reports.board.rows import csv_pieces
-from optimize_eval.reports.terminal.leaderboard import render
 from optimize_eval.statistics.means import mean_of
 from optimize_eval.statistics.paired import difference_of
-from optimize_eval.store.stored import open_stored
-from optimize_eval.tasks import Task, TaskFile
-from tests.findings.made import Example, Fails, made
-
-Files = Mapping[str, Sequence[Example]]  # what a model got, by file
+from tests.findings.boards import Files, board, by_name, rendered
+from tests.findings.made import Example, Fails
 
 NO = Fails()
 LATE = Fails(kind="reported", message="no")
 
 scores = st.floats(0, 1) | st.sampled_from([0.0, 1.0])
-
-
-def board(models: Mapping[str, Files], **settings: Any) -> dict[str, Any]:
-    """Make the leaderboard of what models got; a file with categories is of the spec dialect."""
-    with tempfile.TemporaryDirectory() as folder:
-        return board_and_folder(Path(folder, "run"), models, **settings)[0]
-
-
-def board_and_folder(
-    folder: Path,
-    models: Mapping[str, Files],
-    *,
-    categories: Mapping[str, Sequence[str]] | None = None,
-    **settings: Any,
-) -> tuple[dict[str, Any], Path]:
-    run = made({name: {"none": files} for name, files in models.items()})
-    told = categories or {}
-    files = [_file(name, len(got), told.get(name)) for name, got in next(iter(models.values())).items()]
-    stored = open_stored(run.write(folder))
-    found = board_of(stored, files, benched_models(stored), settings={}, **settings)
-    return found.to_dict(), folder
-
-
-def rendered(found: Mapping[str, Any], *, width: int) -> str:
-    return render(Board.from_dict(found), width=width)
-
-
-def _file(name: str, size: int, categories: Sequence[str] | None) -> TaskFile:
-    tasks = tuple(
-        Task(
-            id=f"{name}{line}",
-            line=line,
-            prompt="?",
-            targets=("!",),
-            metric="f1",
-            evaluator="@f1",
-            post_process="none",
-            category=categories[line - 1] if categories else None,
-            raw=b"{}",
-        )
-        for line in range(1, size + 1)
-    )
-    dialect = "spec" if categories else "examples"
-    return TaskFile(path=f"{name}.jsonl", name=name, dialect=dialect, sha256="0", tasks=tasks, errors=())
-
-
-def by_name(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {model["adapter"]: model for model in found["models"]}
 
 
 def test_each_number_of_a_task() -> None:

@@ -11,8 +11,8 @@ import pytest
 from optimize_eval.findings.shapes.summary import summary_from
 from optimize_eval.protocol import ScoreRange
 from optimize_eval.reports.terminal.summary import render
+from tests.findings.boards import board, rendered
 from tests.findings.made import LEAD, Example, Fails, Says, made, on_val, saying
-from tests.findings.test_leaderboard import board, rendered
 
 OFTEN: Sequence[Example] = [(1.0, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)]
 

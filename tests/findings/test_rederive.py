@@ -37,8 +37,8 @@ from optimize_eval.store.ledger import Ledger, UnitTable
 from optimize_eval.store.manifest import layout_of
 from optimize_eval.store.stored import open_stored
 from optimize_eval.store.view import View
+from tests.findings.boards import board_and_folder
 from tests.findings.made import LEAD, Example, Fails, Made, No, made, moved, noisy, on_val
-from tests.findings.test_leaderboard import board_and_folder
 from tests.front_door import Cli
 
 Path_ = tuple[str | int, ...]

@@ -19,8 +19,8 @@ from optimize_eval.findings.rederive.journal import read
 from optimize_eval.findings.rederive.summary import expected
 from optimize_eval.findings.summary.stored import summarise_stored
 from optimize_eval.store.stored import open_stored
+from tests.findings.boards import board, by_name
 from tests.findings.made import Example, Fails, No, Summary, headline, made, moved, noisy, on_val, saying
-from tests.findings.test_leaderboard import board, by_name
 
 SKIP = No.SKIPPED
 SCORES = noisy(40)

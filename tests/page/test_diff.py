@@ -10,8 +10,8 @@ from optimize_eval.findings.wording import number, signed
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
 from tests.front_door import in_this_process
 from tests.page.browser import Browser
+from tests.page.looks import TABS, axe_violations, cells, errors, requests
 from tests.page.made import call, make_compared, make_run, report
-from tests.page.test_looks import TABS, axe_violations, cells, errors, requests
 
 NAMES = ["baseline", "v4-verbose"]
 

@@ -1,29 +1,13 @@
 """`view` in Chromium: a run that goes on, its end, a folder of runs, a server that is gone."""
 
-import contextlib
 import shutil
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from optimize_eval.viewer.server import PageServer
-from optimize_eval.viewer.shelf import Shelf
 from tests.page.browser import Browser
 from tests.page.made import make_run
-
-
-@contextlib.contextmanager
-def served(folder: Path) -> Iterator[PageServer]:
-    with PageServer(Shelf(folder, rest=0)) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+from tests.page.serving import served
 
 
 @pytest.fixture

@@ -13,21 +13,11 @@ from optimize_eval.findings.wording import number, signed
 from tests.cli.benches import OFTEN_WRONG, RIGHT, arithmetic, model
 from tests.front_door import in_this_process
 from tests.page.browser import Browser
+from tests.page.looks import TABS, axe_violations, cells, errors, requests
 from tests.page.made import make_run, report, write_lines
 from tests.run.projects import Project
 
-TABS = ("overview", "compare", "examples", "side-info", "failures", "reproduce")
 _HERE = "return document.activeElement.id || document.activeElement.className"
-
-
-def requests(browser: Browser) -> list[str]:
-    entries = [orjson.loads(entry["message"])["message"] for entry in browser.log("performance")]
-    sent = (entry for entry in entries if entry["method"] == "Network.requestWillBeSent")
-    return [entry["params"]["request"]["url"] for entry in sent]
-
-
-def errors(browser: Browser) -> list[str]:
-    return [entry["message"] for entry in browser.log("browser")]
 
 
 @pytest.mark.parametrize("tab", TABS)
@@ -76,13 +66,6 @@ def test_on_paper_there_are_black_words_on_white_nothing_to_press_and_nothing_cu
     assert browser.run(_CUT_OFF) <= 794
 
 
-def axe_violations(browser: Browser, axe: str) -> list[tuple[str, list[str]]]:
-    browser.run(axe)
-    script = "axe.run(document, arguments[0]).then(found => arguments[1](found.violations))"
-    found = browser.run_async(script, {"resultTypes": ["violations"]})
-    return [(one["id"], [node["html"][:200] for node in one["nodes"]][:3]) for one in found]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 800])
 def test_axe_finds_no_violation(browser: Browser, page: Path, axe: str, width: int, scheme: str) -> None:
@@ -94,13 +77,6 @@ def test_axe_finds_no_violation(browser: Browser, page: Path, axe: str, width: i
         if "row" in look:
             browser.wait("document.querySelector('.drawer .tree')")
         assert axe_violations(browser, axe) == [], look
-
-
-def cells(browser: Browser, selector: str) -> list[list[str]]:
-    of_row = "row => [...row.children].map(cell => cell.innerText)"
-    script = f"return [...document.querySelectorAll(arguments[0])].map({of_row})"
-    found: list[list[str]] = browser.run(script, selector)
-    return found
 
 
 def check_leaderboard(browser: Browser, summary: dict[str, Any], place: int, evaluator: str) -> None:

@@ -9,8 +9,8 @@ from tests.cli.measured import TASK, VALUES, command, write
 from tests.cli.prompted import COUNTED
 from tests.front_door import in_this_process
 from tests.page.browser import Browser
+from tests.page.looks import axe_violations, cells, errors
 from tests.page.made import report
-from tests.page.test_looks import axe_violations, cells, errors
 
 _NOTES = "return [...document.querySelectorAll('main .card .note')].map(one => one.innerText)"
 

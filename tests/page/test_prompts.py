@@ -10,8 +10,8 @@ from tests.cli.benches import model
 from tests.cli.prompted import RIGHT, WORDY, command, examples, prompts
 from tests.front_door import in_this_process
 from tests.page.browser import Browser
+from tests.page.looks import axe_violations, cells, errors
 from tests.page.made import report
-from tests.page.test_looks import axe_violations, cells, errors
 
 _HEADS = "return [...document.querySelectorAll('.all-replies .said-head')].map(one => one.innerText)"
 

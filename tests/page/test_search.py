@@ -9,9 +9,9 @@ import pytest
 from optimize_eval.findings.wording import number
 from tests.front_door import in_this_process
 from tests.page.browser import Browser
+from tests.page.looks import axe_violations, cells, errors
 from tests.page.made import make_search, report
-from tests.page.test_live import served
-from tests.page.test_looks import axe_violations, cells, errors
+from tests.page.serving import served
 
 _LINES = (
     "return [...document.querySelectorAll('.diff .line')].map(line => [line.className, line.textContent])"

@@ -3,14 +3,11 @@
 What it does in a browser is tests/page, which CI runs in a step of its own.
 """
 
-import base64
-import gzip
 import json
 import math
 import re
 import struct
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
@@ -21,8 +18,8 @@ from tests.cli.prompted import command, two_prompts
 from tests.findings.made import made
 from tests.front_door import Cli, in_this_process
 from tests.page.made import HOSTILE, make_run, report
+from tests.reports.pages import PART, details, opened, parts
 
-_PART = re.compile(rb'<script type="[\w/]+" id="([\w-]+)">(.*?)</script>', re.DOTALL)
 _LARGEST_SMALL = 250_000  # bytes, of 40 records
 
 
@@ -36,14 +33,6 @@ def page(run: Path) -> bytes:
     done = report(run)
     assert (done.status, done.stdout.strip()) == (0, "tickets/report.html"), done.stderr
     return (run / "report.html").read_bytes()
-
-
-def parts(page: bytes) -> dict[str, bytes]:
-    return {name.decode(): text for name, text in _PART.findall(page)}
-
-
-def opened(part: bytes) -> bytes:
-    return gzip.decompress(base64.b64decode(part))
 
 
 def test_the_head_is_run_json_and_summary_json_as_they_stand(run: Path, page: bytes) -> None:
@@ -118,14 +107,6 @@ def test_numbers_beyond_all_bounds_and_of_no_width_are_counted_too(cli: Cli, tmp
     assert counted["a.b"] >= 1
 
 
-def details(page: bytes) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, part in parts(page).items():
-        if name.startswith("block-"):
-            found |= orjson.loads(opened(part))
-    return found
-
-
 def test_every_example_is_told_in_full_with_its_own_fields(page: bytes) -> None:
     told = details(page)
     assert len(told) == 60
@@ -167,7 +148,7 @@ def test_what_a_model_replied_to_a_prompt_is_told_with_each_record(cli: Cli, tmp
 
 def test_hostile_text_is_no_markup(page: bytes) -> None:
     assert b"</script><img" not in page
-    text = _PART.sub(b"", page)
+    text = PART.sub(b"", page)
     assert b"<img" not in text
     assert b"__pwned" not in text
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.front_door import Cli, in_this_process
 from tests.page.made import HOSTILE, make_compared
-from tests.reports.test_page import details, parts
+from tests.reports.pages import details, parts
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ import pytest
 
 import optimize_eval
 from optimize_eval import DataError, Progress, Run, UsageError, load_run, sweep
-from tests.cli.test_loading import DEAR, OF_MODELS
 from tests.front_door import Cli
+from tests.loading import DEAR, OF_MODELS
 from tests.paths import PROGRAMS
 from tests.run.projects import COUNTS, Project, await_that, project, scored, summary, undisturbed
 from tests.tools import write_program

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from optimize_eval.tasks.definitions.fields.context import Rule
 from optimize_eval.tasks.definitions.fields.filters import COMPARISONS, MEMBERSHIPS, OPERATORS, UNARIES
@@ -14,8 +13,8 @@ from optimize_eval.tasks.definitions.fields.parameters import PARAMETER
 from optimize_eval.tasks.definitions.fields.scorers import SCORER_OF_TASK
 from optimize_eval.tasks.definitions.fields.solvers import INPUT_BUILDER, MESSAGE_BUILDER, SOLVER_OF_TASK
 from tests.paths import ROOT
+from tests.tasks.definitions.read.pages import written
 
-PAGES = sorted((ROOT / "docs").glob("task*.md"))
 TYPES = {
     "solver": SOLVER_OF_TASK,
     "input_builder": INPUT_BUILDER,
@@ -23,21 +22,7 @@ TYPES = {
     "scorers": SCORER_OF_TASK,
     "metrics": METRIC,
 }
-_COMMANDS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_FILE = re.compile(r"^cat > (\S+\.yaml) <<'EOF'\n(.*?)^EOF$", re.MULTILINE | re.DOTALL)
 _RUN = re.compile(r"^optimize-eval (?:bench|run) .*", re.MULTILINE)
-
-
-def written() -> Iterator[tuple[str, str, Any]]:
-    """Find the files of YAML that pages write: name, commands of the page, and what it holds."""
-    for page in PAGES:
-        commands = "".join(_COMMANDS.findall(page.read_text(encoding="utf-8")))
-        for name, text in _FILE.findall(commands):
-            yield name, commands, read(text)
-
-
-def read(text: str) -> Any:
-    return yaml.safe_load(text.replace("!include ", ""))
 
 
 FILES = list(written())

@@ -1,0 +1,20 @@
+"""What is not to be loaded before it is needed."""
+
+DEAR = {  # each costs tens of milliseconds, or is not there where an extra is not installed
+    "asyncio",
+    "gepa",
+    "httpx",
+    "jinja2",
+    "litellm",
+    "numpy",
+    "pandas",
+    "pydantic",
+    "pyreqwest",
+    "ray",
+    "rich",
+    "sacrebleu",
+    "scipy",
+    "unittest",
+    "yaml",
+}
+OF_MODELS = ("optimize_eval.models", "optimize_eval.http.client", "optimize_eval.kinds.judge.live")
