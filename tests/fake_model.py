@@ -8,12 +8,12 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 from optimize_eval.fakes.model import FakeServer
 from optimize_eval.fakes.rules_file import load_rules
+from tests.serving import serving
 
 Rule = Mapping[str, Any]
 Rules = str | Sequence[Rule]  # a TOML text, or the list of rules
@@ -41,14 +41,8 @@ StartModel = Callable[[Rules], FakeModel]
 @contextlib.contextmanager
 def served_model(rules: Rules, folder: Path) -> Iterator[FakeModel]:
     """Serve these rules from a thread; connections end with the clients that opened them."""
-    with FakeServer(0, load_rules(str(_written(rules, folder))), None) as server:
-        serving = Thread(target=server.serve_forever, args=(0.02,))
-        serving.start()
-        try:
-            yield FakeModel(f"http://127.0.0.1:{server.server_address[1]}/v1")
-        finally:
-            server.shutdown()
-            serving.join()
+    with serving(FakeServer(0, load_rules(str(_written(rules, folder))), None)) as server:
+        yield FakeModel(f"http://127.0.0.1:{server.server_address[1]}/v1")
 
 
 @contextlib.contextmanager

@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 
 import pytest
+
+from tests.serving import serving
 
 
 def need(*programs: str) -> pytest.MarkDecorator:
@@ -54,16 +56,10 @@ def behind_http(argv: tuple[str, ...]) -> Iterator[str]:
             pass
 
     program = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Bridge)
-    server.daemon_threads = True
-    thread = Thread(target=server.serve_forever)
-    thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/"
+        with serving(ThreadingHTTPServer(("127.0.0.1", 0), Bridge)) as server:
+            yield f"http://127.0.0.1:{server.server_port}/"
     finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
         program.communicate()
     assert program.returncode == 0
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import orjson
 
 from tests.cli.quick import JSON
+from tests.serving import serving
 from tests.tools import write_program
 
 TIMES = {"timestamp", "latency_ms", "run", "status"}
@@ -96,15 +96,9 @@ def served_model(token: str = "") -> Iterator[ServedModel]:
         def log_message(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         served = ServedModel(f"http://127.0.0.1:{server.server_port}")
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield served
-        finally:
-            server.shutdown()
-            thread.join()
+        yield served
 
 
 def _doubled(asked: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.page.browser import Browser
 from tests.page.made import make_run
-from tests.page.serving import served
+from tests.viewer.shelves import served
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_run_that_goes_on_is_followed_and_no_row_moves_until_it_is_wanted(
     browser: Browser, half: tuple[Path, list[bytes]]
 ) -> None:
     folder, lines = half
-    with served(folder) as server:
+    with served(folder, rest=0) as server:
         browser.open(f"{server.url}#tab=examples&sort=line")
         browser.ready()
         assert "token" not in browser.run("return location.href")
@@ -48,7 +48,7 @@ def test_there_is_no_verdict_and_no_comparison_before_the_end(
     browser: Browser, half: tuple[Path, list[bytes]]
 ) -> None:
     folder, _ = half
-    with served(folder) as server:
+    with served(folder, rest=0) as server:
         browser.open(server.url)
         browser.ready()
         shown = browser.text("main")
@@ -62,7 +62,7 @@ def test_there_is_no_verdict_and_no_comparison_before_the_end(
 def test_a_folder_lists_its_runs_and_opens_one(browser: Browser, tmp_path: Path) -> None:
     make_run(tmp_path / "runs", train=4, val=3, candidates=["baseline", "v3-structured"])
     make_run(tmp_path / "b", train=4, val=3, candidates=["baseline"]).rename(tmp_path / "runs" / "second")
-    with served(tmp_path / "runs") as server:
+    with served(tmp_path / "runs", rest=0) as server:
         browser.open(server.url)
         browser.wait("document.querySelectorAll('.runs tbody tr').length == 2")
         browser.click(".runs button")
@@ -73,7 +73,7 @@ def test_a_folder_lists_its_runs_and_opens_one(browser: Browser, tmp_path: Path)
 
 
 def test_a_server_that_is_gone_is_said_and_what_was_there_stays(browser: Browser, run: Path) -> None:
-    with served(run) as server:
+    with served(run, rest=0) as server:
         browser.open(server.url)
         browser.ready()
     browser.wait("document.querySelector('.live')?.textContent.includes('The server is gone')")
@@ -81,6 +81,6 @@ def test_a_server_that_is_gone_is_said_and_what_was_there_stays(browser: Browser
 
 
 def test_a_wrong_token_shows_nothing(browser: Browser, run: Path) -> None:
-    with served(run) as server:
+    with served(run, rest=0) as server:
         browser.open(server.url.partition("?")[0] + "?token=wrong")
         assert "token is missing or wrong" in browser.text("body")

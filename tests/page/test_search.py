@@ -11,7 +11,7 @@ from tests.front_door import in_this_process
 from tests.page.browser import Browser
 from tests.page.looks import axe_violations, cells, errors
 from tests.page.made import make_search, report
-from tests.page.serving import served
+from tests.viewer.shelves import served
 
 _LINES = (
     "return [...document.querySelectorAll('.diff .line')].map(line => [line.className, line.textContent])"
@@ -91,7 +91,7 @@ def test_a_search_without_a_run_is_followed_until_it_has_one(
     (folder / "search.jsonl").write_bytes(b"".join(journal[: found[3]]))
     shutil.copy(search / "evaluations.jsonl", folder)
     browser.log("browser")
-    with served(folder) as server:
+    with served(folder, rest=0) as server:
         browser.open(server.url)
         browser.ready()
         assert browser.text(".headline").startswith(

@@ -4,11 +4,8 @@ import json
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,6 +13,7 @@ import pytest
 from tests.faults.servers import served
 from tests.front_door import Cli
 from tests.run.projects import Project, await_that, project, records, scored, summary, undisturbed
+from tests.serving import serving
 
 
 def last_line(run: Path) -> dict[str, Any]:
@@ -238,7 +236,7 @@ def test_a_busy_server_is_asked_again_after_the_time_it_asked_for(cli: Cli, tmp_
 
 def test_while_a_server_wants_to_be_left_alone_nobody_asks_it(cli: Cli, tmp_path: Path) -> None:
     made = project(tmp_path, 6)
-    with busy_once() as server:
+    with serving(BusyOnce()) as server:
         made.command[2] = f"busy=http://127.0.0.1:{server.server_port}/"
         result = cli(*made.command, "--out", "r", "--concurrency", "4", "--json")
     assert (result.status, len(server.asked_at)) == (0, 13), result.stderr
@@ -270,18 +268,6 @@ class Busy(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
-
-
-@contextmanager
-def busy_once() -> Iterator[BusyOnce]:
-    with BusyOnce() as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def test_a_server_that_is_busy_for_longer_than_a_call_may_take_fails_the_call(

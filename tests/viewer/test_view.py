@@ -4,8 +4,6 @@ import contextlib
 import http.client
 import signal
 import subprocess
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +11,10 @@ import orjson
 import pytest
 
 from optimize_eval.viewer.server import HEADER, PageServer
-from optimize_eval.viewer.shelf import Shelf
 from tests.front_door import Cli
 from tests.page.made import make_run
 from tests.paths import PROGRAM
+from tests.viewer.shelves import served
 
 
 class Said(NamedTuple):
@@ -30,18 +28,6 @@ class Said(NamedTuple):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_run(tmp_path_factory.mktemp("view"), train=6, val=4, candidates=["baseline", "v3-structured"])
-
-
-@contextlib.contextmanager
-def served(folder: Path, **settings: float) -> Iterator[PageServer]:
-    with PageServer(Shelf(folder, **settings)) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 def ask(server: PageServer, path: str, method: str = "GET", **headers: str) -> Said:

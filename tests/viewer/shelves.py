@@ -1,0 +1,12 @@
+"""A folder of runs, served to browsers as `view` does."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from optimize_eval.viewer.server import PageServer
+from optimize_eval.viewer.shelf import Shelf
+from tests.serving import serving
+
+
+def served(folder: Path, **settings: float) -> AbstractContextManager[PageServer]:
+    return serving(PageServer(Shelf(folder, **settings)))
