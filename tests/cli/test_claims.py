@@ -8,18 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.cli.judged import JUDGED, OF_EXAMPLE
 from tests.findings.made import moved, noisy
 from tests.front_door import Cli, Result
-
-JUDGE = """import sys
-null = None  # a payload as Python: to import json is half of a start
-for line in sys.stdin:
-    payload = eval(line)
-    score = payload["example"]["scores"].get(payload["candidate"])
-    said = '"error": "cannot"' if score is None else f'"score": {score!r}'
-    known = f', "_id": "{payload["_id"]}"' if "_id" in payload else ""
-    print("{" + said + known + ', "_capabilities": {"persistent": true}}', flush=True)
-"""
 
 Scores = Mapping[str, Sequence[float | None]]  # by candidate
 
@@ -30,7 +21,7 @@ class Scene:
     def __init__(self, cli: Cli, folder: Path) -> None:
         self.cli = cli
         self.folder = folder
-        (folder / "judge.py").write_text(JUDGE)
+        (folder / "judge.py").write_text(OF_EXAMPLE)
 
     def run(self, splits: Mapping[str, Scores], *options: str, out: str = "out") -> Result:
         """Run all candidates over the splits; the first one is the baseline."""
@@ -39,16 +30,19 @@ class Scene:
             (self.folder / f"{name}.txt").write_text(name)
         files = {"train": "--dataset", "val": "--valset", "test": "--testset"}
         return self.cli(
-            *(
-                "run",
-                "-e",
-                "judge=python3 -S judge.py",
-                "--persistent",
-                *(f"--candidate={name}.txt" for name in names),
-            ),
+            *(*JUDGED, *(f"--candidate={name}.txt" for name in names)),
             *(f"{files[split]}={self._write(split, scores)}" for split, scores in splits.items()),
             *("--no-preflight", "--workers=1", f"--out={out}", *options),
         )
+
+    def run_each(self, rows: Sequence[Mapping[str, Any]], *options: str) -> None:
+        """Make a run of a candidate `v` for each name in the scores of examples, in a folder of that name."""
+        (self.folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        for name in rows[0]["scores"]:
+            (self.folder / "v.txt").write_text(name)
+            what = ("--candidate=v.txt", "--dataset=d.jsonl", "--no-preflight", "--quiet", f"--out={name}")
+            made = self.cli(*JUDGED, *what, *options)
+            assert made.status == 0, made.stderr
 
     def summary(self, splits: Mapping[str, Scores], *options: str) -> dict[str, Any]:
         done = self.run(splits, "--json", *options)
@@ -194,15 +188,7 @@ def test_lines_that_are_copies_count_together(scene: Scene) -> None:
     lines = (scene.folder / "val.jsonl").read_text()
     (scene.folder / "val.jsonl").write_text(lines * 10)
     done = scene.cli(
-        *(
-            "run",
-            "-e",
-            "judge=python3 -S judge.py",
-            "--persistent",
-            "--candidate=base.txt",
-            "--candidate=b.txt",
-            "--json",
-        ),
+        *(*JUDGED, "--candidate=base.txt", "--candidate=b.txt", "--json"),
         *("--valset=val.jsonl", "--dataset=val.jsonl", "--no-preflight", "--out=copies"),
     )
     summary = done.json["summary"]
@@ -265,25 +251,8 @@ def test_few_equal_zeros_and_ones_show_no_margin_to_be_held(scene: Scene) -> Non
 
 def test_a_diff_with_a_margin_says_that_nothing_has_changed_by_more(scene: Scene) -> None:
     base = noisy(100)
-    (scene.folder / "d.jsonl").write_text(
-        "".join(
-            json.dumps({"n": n, "scores": {"a": x, "b": y}}) + "\n"
-            for n, (x, y) in enumerate(zip(base, moved(base, 0.002, sd=0.03), strict=True))
-        )
-    )
-    for name in "ab":
-        (scene.folder / "v.txt").write_text(name)
-        scene.cli(
-            *(
-                "run",
-                "-e",
-                "judge=python3 -S judge.py",
-                "--persistent",
-                "--candidate=v.txt",
-                "--dataset=d.jsonl",
-            ),
-            *("--no-preflight", "--quiet", f"--out={name}"),
-        )
+    pairs = enumerate(zip(base, moved(base, 0.002, sd=0.03), strict=True))
+    scene.run_each([{"n": n, "scores": {"a": x, "b": y}} for n, (x, y) in pairs])
     assert " v does not differ on train by more than 0.020: +0.002 (90 % CI " in (
         scene.cli("diff", "a", "b", "--margin=0.02").stdout
     )
@@ -327,21 +296,7 @@ def test_a_gate_on_regressions_that_cannot_be_decided_is_refused_before_the_call
 def test_clusters_are_the_units_of_the_gate_on_regressions(scene: Scene) -> None:
     scores = noisy(40)
     rows = [{"n": n, "doc": n // 10, "scores": {"a": x, "b": x - 0.1}} for n, x in enumerate(scores)]
-    (scene.folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for name in "ab":
-        (scene.folder / "c.txt").write_text(name)
-        made = scene.cli(
-            *(
-                "run",
-                "-e",
-                "judge=python3 -S judge.py",
-                "--persistent",
-                "--candidate=c.txt",
-                "--dataset=d.jsonl",
-            ),
-            *("--cluster-by=doc", "--no-preflight", "--quiet", f"--out={name}"),
-        )
-        assert made.status == 0, made.stderr
+    scene.run_each(rows, "--cluster-by=doc")
     done = scene.cli("report", "b", "--no-regression-against=a")
     assert done.status == 1
     assert "4 clusters" in done.stderr
@@ -353,20 +308,7 @@ def test_with_a_margin_the_gate_asks_to_be_shown_no_worse(scene: Scene) -> None:
         {"n": n, "scores": {"a": x, "b": x + d - 0.005, "c": x + 20 * d * (-1) ** (n // 2)}}
         for n, (x, d) in enumerate(zip([0.5 + (x - 0.5) / 10 for x in scores], noise, strict=True))
     ]
-    (scene.folder / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    for name in "abc":
-        (scene.folder / "v.txt").write_text(name)
-        scene.cli(
-            *(
-                "run",
-                "-e",
-                "judge=python3 -S judge.py",
-                "--persistent",
-                "--candidate=v.txt",
-                "--dataset=d.jsonl",
-            ),
-            *("--no-preflight", "--quiet", f"--out={name}"),
-        )
+    scene.run_each(rows)
     small = scene.cli("report", "b", "--no-regression-against=a", "--margin=0.02")
     assert small.status == 0, small.stderr
     assert "no worse than 0.020 (" in small.stderr

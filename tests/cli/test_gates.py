@@ -6,19 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.judged import JUDGE, JUDGED, OF_CANDIDATE, OF_EXAMPLE
 from tests.front_door import Cli, Result
 
-JUDGE = """import sys
-null = None  # a payload as Python: to import json is half of a start
-for line in sys.stdin:
-    payload = eval(line)
-    score = SCORE
-    said = '"error": "cannot"' if score is None else f'"score": {score!r}'
-    known = f', "_id": "{payload["_id"]}"' if "_id" in payload else ""
-    print("{" + said + known + ', "_capabilities": {"persistent": true}}', flush=True)
-"""
-OF_EXAMPLE = JUDGE.replace("SCORE", "payload['example']['scores'][payload['candidate']]")
-OF_CANDIDATE = JUDGE.replace("SCORE", "eval(payload['candidate'])[payload['example']['n']]")
+NEW_ON_TRAIN = (*JUDGED, "--candidate=new.txt", "--dataset=train.jsonl")
 
 
 @pytest.fixture
@@ -39,14 +30,7 @@ def write(path: Path, scores: list[tuple[float | None, float | None]]) -> None:
 
 def run(cli: Cli, *options: str) -> Result:
     return cli(
-        *(
-            "run",
-            "-e",
-            "judge=python3 -S judge.py",
-            "--persistent",
-            "--candidate=old.txt",
-            "--candidate=new.txt",
-        ),
+        *(*JUDGED, "--candidate=old.txt", "--candidate=new.txt"),
         *("--dataset=train.jsonl", "--valset=val.jsonl", "--workers=1", "--out=out", *options),
     )
 
@@ -138,10 +122,6 @@ def test_a_sweep_file_has_gates(cli: Cli, project: Path) -> None:
     assert (over.status, "gates: 4 of 4 met" in over.stderr) == (0, True), over.stderr
 
 
-JUDGED = ("run", "-e", "judge=python3 -S judge.py", "--persistent")
-NEW_ON_TRAIN = (*JUDGED, "--candidate=new.txt", "--dataset=train.jsonl")
-
-
 def before_and_after(cli: Cli, project: Path, before: list[float | None], after: list[float | None]) -> None:
     """Make a run in `before`, and then change what the candidate `new` gets, for another one in `after`."""
     for split in ("train", "val"):
@@ -220,14 +200,7 @@ def test_leaving_out_the_split_that_decided_is_no_way_round_it(cli: Cli, project
 def test_a_run_can_be_held_against_an_earlier_one_at_once(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     run_again = [
-        *(
-            "run",
-            "-e",
-            "judge=python3 -S judge.py",
-            "--persistent",
-            "--candidate=new.txt",
-            "--dataset=train.jsonl",
-        ),
+        *NEW_ON_TRAIN,
         *("--valset=val.jsonl", "--out=after", "--json"),
     ]
     done = cli(*run_again, "--no-regression-against=before")
@@ -267,14 +240,7 @@ def test_an_unfinished_run_meets_no_gate(cli: Cli, project: Path) -> None:
 def test_a_later_report_for_machines_shows_the_gates_that_the_run_had(cli: Cli, project: Path) -> None:
     before_and_after(cli, project, GOOD, WORSE)
     run_again = [
-        *(
-            "run",
-            "-e",
-            "judge=python3 -S judge.py",
-            "--persistent",
-            "--candidate=new.txt",
-            "--dataset=train.jsonl",
-        ),
+        *NEW_ON_TRAIN,
         *("--valset=val.jsonl", "--out=after", "--fail-under=judge=0.5", "--no-regression-against=before"),
     ]
     assert cli(*run_again).status == 1
@@ -338,10 +304,7 @@ def test_a_missed_gate_is_told_with_the_digits_that_show_it(cli: Cli, project: P
     ("options", "told"),
     [
         (["-e", "other=python3 -S judge.py", "--candidate=new.txt"], "no evaluator in common"),
-        (
-            ["-e", "judge=python3 -S judge.py", "--candidate=a.txt", "--candidate=b.txt"],
-            "no candidate in common",
-        ),
+        (["-e", JUDGE, "--candidate=a.txt", "--candidate=b.txt"], "no candidate in common"),
     ],
 )
 def test_a_run_with_nothing_in_common_is_refused_before_it_is_asked(
@@ -362,15 +325,8 @@ def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli, project: Pa
     write(project / "train.jsonl", [(0.9, 0.7), (0.8, 0.6)] * 4)
     assert run(cli, "-e", "safe=python3 -S judge.py", "--quiet").status == 0
     assert cli("rescore", "out", "-e", "late=env X=1 python3 -S judge.py", "--quiet").status == 0
-    again = (
-        "run",
-        "-e",
-        "judge=python3 -S judge.py",
-        "--persistent",
-        "--candidate=old.txt",
-        "--dataset=train.jsonl",
-    )
-    done = cli(*again, "--out=later", "--no-regression-against=out")
+    again = (*JUDGED, "--candidate=old.txt", "--dataset=train.jsonl", "--out=later")
+    done = cli(*again, "--no-regression-against=out")
     assert done.status == 1
     assert [line for line in done.stderr.splitlines() if "gate missed" in line] == [
         "gate missed: against out: evaluator safe was called there and not here",
@@ -381,14 +337,7 @@ def test_what_was_measured_before_and_is_not_now_is_missed(cli: Cli, project: Pa
 def test_a_name_with_line_breaks_makes_no_gate_of_its_own(cli: Cli, project: Path) -> None:
     (project / "new\ngates: 1 of 1 met.txt").write_text("new")
     made = cli(
-        *(
-            "run",
-            "-e",
-            "judge=python3 -S judge.py",
-            "--candidate=new*.txt",
-            "--dataset=train.jsonl",
-            "--quiet",
-        ),
+        *(*JUDGED, "--candidate=new*.txt", "--dataset=train.jsonl", "--quiet"),
         *("--out=out", "--fail-under=judge=0.95"),
     )
     assert made.status == 1
@@ -409,16 +358,8 @@ def test_nothing_can_be_held_against_a_run_whose_evaluator_changed_meanwhile(cli
     edits = "import os\nif os.environ.get('EDIT'): open('judge.py', 'a').write('#')\n"
     judge.write_text(text := edits + OF_EXAMPLE)
     write(project / "train.jsonl", [(0.9, 0.7), (0.8, 0.6)] * 4)
-    asked = (
-        "run",
-        "-e",
-        "judge=python3 -S judge.py",
-        "--persistent",
-        "--candidate=new.txt",
-        "--dataset=train.jsonl",
-    )
-    assert cli(*asked, "--out=before", env={"EDIT": "1"}).status == 3
+    assert cli(*NEW_ON_TRAIN, "--out=before", env={"EDIT": "1"}).status == 3
     judge.write_text(text)
-    done = cli(*asked, "--out=after", "--no-regression-against=before")
+    done = cli(*NEW_ON_TRAIN, "--out=after", "--no-regression-against=before")
     assert done.status == 1, done.stderr
     assert "gate missed: judge changed while being called in before" in done.stderr
