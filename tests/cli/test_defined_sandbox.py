@@ -254,15 +254,8 @@ def test_a_search_is_refused_too(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "seed.txt").write_text("Say")
     (tmp_path / "propose.py").write_text("")
     search = (
-        "optimize",
-        "-e",
-        "task:sums.yaml",
-        "--model",
-        "m=cmd:./m",
-        "--candidate",
-        "seed.txt",
-        "--out",
-        "r",
+        *("optimize", "-e", "task:sums.yaml", "--model", "m=cmd:./m"),
+        *("--candidate", "seed.txt", "--out", "r"),
     )
     data = ("--dataset", "sums.jsonl", "--proposer", "python3 propose.py", "--sandbox", "strict")
     with with_layers(("rlimits",), tmp_path):

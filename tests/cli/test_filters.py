@@ -27,16 +27,8 @@ def data(tmp_path: Path) -> Path:
 
 
 COMMAND = (
-    "run",
-    "-e",
-    "e=true",
-    "--candidate",
-    "c.txt",
-    "--out",
-    "r",
-    "--no-preflight",
-    "--dataset",
-    "d.jsonl",
+    *("run", "-e", "e=true", "--candidate", "c.txt"),
+    *("--out", "r", "--no-preflight", "--dataset", "d.jsonl"),
 )
 
 
@@ -228,16 +220,8 @@ def test_a_bench_takes_tasks_by_their_ids_and_fields(cli: Cli, tmp_path: Path) -
     for name, tasks in (("m", TASKS), ("n", TASKS[1:2])):
         (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in tasks))
     bench = (
-        "bench",
-        "m.jsonl",
-        "n.jsonl",
-        "--model",
-        "toy",
-        "-e",
-        "own=@exact_match",
-        "--out",
-        "r",
-        "--json",
+        *("bench", "m.jsonl", "n.jsonl", "--model", "toy"),
+        *("-e", "own=@exact_match", "--out", "r", "--json"),
     )
     done = cli(*bench, "--filter=kind=sum", "--include-per-example")
     assert done.status == 0, done.stderr

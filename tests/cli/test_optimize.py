@@ -267,16 +267,8 @@ def test_a_share_of_one_file_is_held_out(tmp_path: Path) -> None:
     folder = project(tmp_path)
 
     done = in_this_process(folder)(
-        *COMMAND,
-        "--val-share",
-        "0.5",
-        "--proposer",
-        "python3 -S propose.py",
-        "--budget",
-        "60",
-        "--json",
-        "--out",
-        "r",
+        *(*COMMAND, "--val-share", "0.5", "--proposer", "python3 -S propose.py"),
+        *("--budget", "60", "--json", "--out", "r"),
     )
 
     asked = [json.loads(line) for line in (folder / "asked").read_text().splitlines()]
@@ -456,15 +448,8 @@ def test_components_are_improved_one_at_a_time(tmp_path: Path) -> None:
 
     done = in_this_process(folder)(
         *(
-            "optimize",
-            "seed.json",
-            "--components",
-            *WITH_VAL[2:],
-            "--budget",
-            "120",
-            "--json",
-            "-o",
-            "best.json",
+            *("optimize", "seed.json", "--components", *WITH_VAL[2:]),
+            *("--budget", "120", "--json", "-o", "best.json"),
         )
     )
 

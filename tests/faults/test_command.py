@@ -204,13 +204,8 @@ PEAK = (
 def test_memory_stays_flat_under_floods(tmp_path: Path, program: str) -> None:
     (tmp_path / "candidate.txt").touch()
     command = [
-        sys.executable,
-        "-c",
-        PEAK,
-        "score",
-        f"{tmp_path}/candidate.txt",
-        "-e",
-        f"{PROGRAMS}/{program}",
+        *(sys.executable, "-c", PEAK, "score", f"{tmp_path}/candidate.txt"),
+        *("-e", f"{PROGRAMS}/{program}"),
     ]
     done = subprocess.run(command, capture_output=True, check=False, text=True)
     (peak,) = (line.split()[1] for line in done.stderr.splitlines() if line.startswith("VmHWM:"))

@@ -159,10 +159,7 @@ def test_header_values_are_sent_and_never_shown(score: Cli, server: Server) -> N
 def test_only_confidential_values_are_struck_out(score: Cli, server: Server) -> None:
     result = score(
         f"{server.url}/escaped-header",
-        "--header",
-        f"Authorization: Bearer {SECRET}",
-        "--header",
-        "X-Seed: 0.25",
+        *("--header", f"Authorization: Bearer {SECRET}", "--header", "X-Seed: 0.25"),
     )
     assert result.json["score"] == 0.25
     assert result.json["side_info"] == {"0.25": "score", "said": "***"}

@@ -216,15 +216,8 @@ def test_breaking_workers_lose_no_unit(cli: Cli, tmp_path: Path) -> None:
     for name, options in {"kept": ["--persistent", "--workers", "2"], "once": ["--no-persistent"]}.items():
         evaluator = f"w={PROGRAMS}/worker.pl dies"
         command = [
-            "run",
-            "-e",
-            evaluator,
-            "--candidates",
-            "list.jsonl",
-            "--dataset",
-            "d.jsonl",
-            "--out",
-            name,
+            *("run", "-e", evaluator, "--candidates", "list.jsonl"),
+            *("--dataset", "d.jsonl", "--out", name),
         ]
         result = cli(*command, *options)
         assert result.status == 0, result.stderr

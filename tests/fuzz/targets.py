@@ -88,15 +88,8 @@ _DATA = b"".join(
 )
 _RUN = ("run", "-e", "true", "--candidate", "c.txt", "--dry-run")
 _BASE = (
-    "run",
-    "-e",
-    f"one={PROGRAMS}/good.sh",
-    "-e",
-    "two=false",
-    "--candidate",
-    "c.txt",
-    "--candidate",
-    "e.txt",
+    *("run", "-e", f"one={PROGRAMS}/good.sh", "-e", "two=false"),
+    *("--candidate", "c.txt", "--candidate", "e.txt"),
 )
 _RESUME = (*_BASE, "--dataset", "d.jsonl", "--cluster-by", "group", "--group-by", "deep.at", "--out", "r")
 _OF_A_RUN: Sequence[Sequence[str]] = (

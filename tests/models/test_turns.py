@@ -117,16 +117,8 @@ def test_a_storm_of_refusals_loses_no_call_of_a_run(cli: Cli, fake_model: StartM
     (tmp_path / "a.txt").write_text("Hello")
     (tmp_path / "d.jsonl").write_text('{"q": 1}\n' * 60)
     options = (
-        "--candidate",
-        "a.txt",
-        "--dataset",
-        "d.jsonl",
-        "--out",
-        "r",
-        "--concurrency",
-        "16",
-        "--retries",
-        "0",
+        *("--candidate", "a.txt", "--dataset", "d.jsonl"),
+        *("--out", "r", "--concurrency", "16", "--retries", "0"),
     )
     done = cli("run", *JUDGE, "--api-base", server.base, *options, "--json", env=KEY)
     assert done.status == 0, done.stderr

@@ -33,15 +33,8 @@ class Project:
         (folder / "b.txt").write_text("bbb")
         (folder / "d.jsonl").write_text("".join(f'{{"id":{n}}}\n' for n in range(1, examples + 1)))
         self.command = [
-            "run",
-            "-e",
-            COUNTS,
-            "--candidate",
-            "a.txt",
-            "--candidate",
-            "b.txt",
-            "--dataset",
-            "d.jsonl",
+            *("run", "-e", COUNTS, "--candidate", "a.txt"),
+            *("--candidate", "b.txt", "--dataset", "d.jsonl"),
         ]
 
     def env(self, **traits: str) -> dict[str, str]:

@@ -255,15 +255,8 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(cli: Cli, tmp_path: Path) -> 
 def test_a_text_is_compared_without_a_dataset(cli: Cli, tmp_path: Path) -> None:
     made = project(tmp_path)
     command = [
-        "run",
-        "-e",
-        "counts=./counts.sh",
-        "--candidate",
-        "a.txt",
-        "--candidate",
-        "b.txt",
-        "--out",
-        "r",
+        *("run", "-e", "counts=./counts.sh", "--candidate", "a.txt"),
+        *("--candidate", "b.txt", "--out", "r"),
     ]
     result = cli(*command, "--repeats", "3", "--json", env=made.env())
     assert result.status == 0, result.stderr
@@ -289,15 +282,8 @@ def test_a_thousand_candidates_and_one_example(cli: Cli, tmp_path: Path) -> None
     (tmp_path / "list.jsonl").write_text("".join(lines))
     (tmp_path / "d.jsonl").write_text("{}\n")
     command = [
-        "run",
-        "-e",
-        WORKER,
-        "--candidates",
-        "list.jsonl",
-        "--dataset",
-        "d.jsonl",
-        "--score-range",
-        "any",
+        *("run", "-e", WORKER, "--candidates", "list.jsonl"),
+        *("--dataset", "d.jsonl", "--score-range", "any"),
     ]
     result = cli(*command, "--persistent", "--out", "r", "--json")
     assert result.status == 0, result.stderr

@@ -181,15 +181,8 @@ def test_score_prints_a_skip_and_has_not_failed(cli: Cli, made: Project) -> None
 
 def test_preflight_takes_skips_and_warns_where_all_is_skipped(cli: Cli, made: Project) -> None:
     check = [
-        "preflight",
-        "-e",
-        "./counts.sh",
-        "--candidate",
-        "a.txt",
-        "--dataset",
-        "d.jsonl",
-        "--seconds",
-        "20",
+        *("preflight", "-e", "./counts.sh", "--candidate", "a.txt"),
+        *("--dataset", "d.jsonl", "--seconds", "20"),
     ]
     some = cli(*check, env=made.env(SKIPS="a:1"))
     assert some.status == 0, some.stdout

@@ -60,15 +60,8 @@ OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
     ),
     "how to call": (
         [
-            "--concurrency",
-            "2",
-            "--timeout",
-            "20",
-            "--no-persistent",
-            "--max-failures",
-            "5%",
-            "--retries",
-            "1",
+            *("--concurrency", "2", "--timeout", "20", "--no-persistent"),
+            *("--max-failures", "5%", "--retries", "1"),
         ],
         {"concurrency": 2, "timeout": 50, "persistent": False, "max_failures": "5%", "retries": 1},
     ),

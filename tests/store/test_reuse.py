@@ -133,16 +133,8 @@ def test_a_damaged_reply_is_left_out_of_auto_with_a_note(
     (tmp_path / "p.md").write_text("Say {{target}}")
     (tmp_path / "d.jsonl").write_text('{"target": "x"}\n{"target": "y"}\n')
     command = [
-        "run",
-        "--prompt",
-        "p.md",
-        "--model",
-        "toy",
-        "-e",
-        "@contains",
-        "--dataset",
-        "d.jsonl",
-        "--out",
+        *("run", "--prompt", "p.md", "--model", "toy"),
+        *("-e", "@contains", "--dataset", "d.jsonl", "--out"),
     ]
     assert cli(*command, "runs/one").status == 0
     outputs = tmp_path / "runs" / "one" / "outputs.jsonl"

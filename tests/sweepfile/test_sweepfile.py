@@ -135,13 +135,8 @@ def test_a_flag_for_evaluators_wins_over_what_each_of_them_has(cli: Cli, folder:
     (folder / "judge.sh").write_text("#!/bin/sh\nsleep 3\n")
     late = run(
         cli,
-        "--json",
-        "--timeout=0.2",
-        "--limit=1",
-        "--repeats=1",
-        "--task-model=x",
-        "--no-preflight",
-        "--out=late",
+        *("--json", "--timeout=0.2", "--limit=1", "--repeats=1"),
+        *("--task-model=x", "--no-preflight", "--out=late"),
     )
     assert {failure["kind"] for failure in late.json["summary"]["failures"]} == {"timeout"}
 
