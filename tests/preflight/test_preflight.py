@@ -37,7 +37,7 @@ def preflight(cli: Cli, tmp_path: Path) -> Cli:
         evaluator: str, *options: str, examples: bool = True, env: dict[str, str] | None = None
     ) -> Result:
         data = ("--dataset", "train.jsonl") if examples else ()
-        return cli("preflight", "-e", evaluator, *data, *options, env=env)
+        return cli("preflight", "-e", evaluator, *data, "--seconds", "60", *options, env=env)
 
     return run
 

@@ -127,13 +127,13 @@ def test_a_metrics_failure_keeps_what_was_scored_and_what_the_metric_says(tmp_pa
 
 
 def test_a_failure_says_at_which_stage() -> None:
-    sleeps, slow = shlex.quote(str(FAULTS / "sleeps.sh")), f"{PYTHON} {FAULTS / 'model.py'} one-shot"
+    sleeps, says = shlex.quote(str(FAULTS / "sleeps.sh")), shlex.join(["echo", '{"text": "x"}'])
     late = replace(DEFAULTS, timeout=0.5)
     with live(task_spec(f"cmd:{sleeps}", (EXACT,), late, Tasks())) as evaluator:
         assert failure(evaluator, record("x", "x"), 0.5)[0] == "timeout"
         assert failure(evaluator, record("x", "x"), 0.5)[1].startswith("model: no answer within 0.5 s")
     hangs = replace(parse_evaluator(sleeps, late), name="exact_match@normalised")
-    task = Tasks(model=f"cmd:{slow}", metrics=(hangs,))
+    task = Tasks(model=f"cmd:{says}", metrics=(hangs,))
     with live(replace(late, target=task, timeout=2)) as evaluator:
         kind, message = failure(evaluator, record("x", "x"), 2)
         assert (kind, message[:8]) == ("timeout", "metric: ")
