@@ -175,9 +175,10 @@ def test_a_request_that_stands_still_is_dropped_long_before_that(beginning: byte
 
 def test_who_connects_and_asks_nothing_is_dropped_but_who_has_asked_may_rest() -> None:
     with opened(WARY) as connect:
-        resting, silent = connect(), connect()
+        resting = connect()
         resting.sendall(GET % 1)
         one_reply(resting)
+        silent = connect()
         assert everything(silent) == b""
         assert everything(connect()) == b""
         resting.sendall(GET % 2)
@@ -200,19 +201,20 @@ def test_half_open_clients_give_way_to_who_comes() -> None:
 
 def test_an_idle_client_is_ended_without_a_word() -> None:
     with opened(HASTY) as connect:
-        client = connect()
-        assert everything(client) == b""
+        assert everything(connect()) == b""
+    with opened(Limits(idle=0.2, linger=0.2)) as connect:
         client = connect()
         client.sendall(GET % 1)
         assert everything(client).count(b"HTTP/1.1") == 1
 
 
 def test_a_client_that_does_not_read_is_ended() -> None:
-    with opened(HASTY, lambda _: HttpReply(status=200, body=b"x" * 50_000_000)) as connect:
+    large = HttpReply(status=200, body=b"x" * 50_000_000)
+    with opened(Limits(connections=1, reply=0.2, linger=0.2), lambda _: large) as connect:
         deaf, other = connect(), connect()
         deaf.sendall(GET % 1)
-        other.sendall(b"HEAD / HTTP/1.1\r\n\r\n")
-        assert everything(other).startswith(b"HTTP/1.1 200 OK")
+        other.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
+        assert everything(other).startswith(b"HTTP/1.1 200 OK"), "there is room again"
 
 
 def test_where_all_places_are_taken_the_idle_one_gives_way() -> None:
