@@ -235,7 +235,9 @@ def test_slots_that_the_system_does_not_give_are_done_without_and_told(
 
 def test_nothing_to_do_is_done_at_once() -> None:
     LocalEngine(4, lambda: None).run([], list, print, lambda: False)
-    Watched([0, 0], [Capacity()] * 2).run(3)
+    nothing = Watched([0, 0], [Capacity()] * 2)
+    nothing.run(3)
+    assert not nothing.attempted
 
 
 def test_no_more_is_handed_out_than_the_pace_allows() -> None:

@@ -100,18 +100,21 @@ MANIFESTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("change", MANIFESTS.values(), ids=MANIFESTS.keys())
-def test_an_edited_manifest_is_told_and_is_no_bug(cli: Cli, done: Path, change: dict[str, Any]) -> None:
+WRITTEN_ANEW = {"no evaluators", "another baseline", "groups without labels", "a selection of nothing"}
+
+
+@pytest.mark.parametrize("edit", MANIFESTS)
+def test_an_edited_manifest_is_told_and_is_no_bug(cli: Cli, done: Path, edit: str) -> None:
     path = done / "r" / "run.json"
     told = orjson.loads(path.read_bytes())
-    for key, value in change.items():
+    for key, value in MANIFESTS[edit].items():
         told[key] = told[key] | value if isinstance(value, dict) else value
     path.write_bytes(orjson.dumps(told))
     report = cli("report", "r")
     assert report.status == 2, report.stderr
     assert "run.json is" in report.stderr
     again = cli(*ASK)
-    assert again.status in {0, 2}, "a command names what it wants itself, and no more is needed"
+    assert again.status == (0 if edit in WRITTEN_ANEW else 2), "a command names what it wants itself"
 
 
 RECORDS: dict[str, dict[str, Any]] = {

@@ -103,11 +103,14 @@ def test_the_action_is_one_and_its_commands_exist() -> None:
     assert keys == ["name", "description", "inputs", "runs"]
     assert "using: composite" in text
     steps = text.partition("  steps:\n")[2].split("    - ")[1:]
+    assert steps
     assert all(("shell: bash" in one and "run: " in one) or one.startswith("uses: ") for one in steps)
     inputs = re.findall(r"^  (\w+):$", text.partition("inputs:\n")[2].partition("\nruns:")[0], re.MULTILINE)
     assert set(re.findall(r"inputs\.(\w+)", text)) == set(inputs)
     commands = re.findall(r"run: .*\$\{\{ inputs", text)
     assert not commands  # an input in a script is code of whoever wrote it: it goes through env
-    for command, options in re.findall(r"optimize-eval (\w+) ([^\n<]*)", text.partition("steps:")[2]):
+    called = re.findall(r"optimize-eval (\w+) ([^\n<]*)", text.partition("steps:")[2])
+    assert called
+    for command, options in called:
         known = in_this_process(ROOT)(command, "--help").stdout
         assert all(option in known for option in re.findall(r"--[\w-]+", options))

@@ -270,7 +270,7 @@ def test_idle_connections_do_not_hold_up_a_stop(tmp_path: Path) -> None:
 
 
 def test_no_turn_within_the_time_of_a_call_is_said_to_be_busy(tmp_path: Path) -> None:
-    program, begun, go = waiting_program(tmp_path)
+    program, begun, _ = waiting_program(tmp_path)
     options = ("--concurrency", "1", "--timeout", "2")
     with ThreadPoolExecutor() as threads, serve(tmp_path, "-e", program, *options) as served:
         first = threads.submit(served.post, {"candidate": ""})
@@ -279,7 +279,6 @@ def test_no_turn_within_the_time_of_a_call_is_said_to_be_busy(tmp_path: Path) ->
         answers = [first.result(30), go_on.result(30)]
     assert [one.status for one in answers] in ([500, 500], [500, 503])
     assert answers[0].body["kind"] == "timeout"
-    assert go.exists()
 
 
 def test_five_hundred_clients_at_once_are_answered_or_told_to_come_again(tmp_path: Path) -> None:
