@@ -65,3 +65,11 @@ def requests(folder: Path) -> list[dict[str, Any]]:
 def prompts_sent(folder: Path) -> Counter[str]:
     lines = (folder / "called").read_text().splitlines()
     return Counter(json.loads(line)["prompt"] for line in lines)
+
+
+def kills_after(calls: int) -> str:
+    """Let the model kill the search that calls it, once."""
+    return (
+        f"if len(open('called').readlines()) == {calls} and not os.path.exists('killed'):"
+        " open('killed', 'w').close(); os.kill(os.getppid(), signal.SIGKILL)"
+    )

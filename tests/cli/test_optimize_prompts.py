@@ -1,9 +1,7 @@
 """`optimize --prompt … --model …`, through the front door: a model that counts, a proposer with a list."""
 
 import json
-import os
 import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,13 @@ from tests.cli.prompt_searches import (
     BETTER,
     TRAIN,
     VAL,
+    kills_after,
     project,
     prompts_sent,
     requests,
 )
 from tests.fake_model import StartModel
-from tests.front_door import Result, in_this_process
-from tests.paths import PROGRAM
+from tests.front_door import Cli, Result, in_this_process
 
 COMMAND = (
     *("optimize", "--prompt", "seed.md", "--model", "m=cmd:python3 -S m.py", "--extract", "last-number"),
@@ -110,17 +108,10 @@ def test_scores_and_replies_of_another_search_are_reused(found: tuple[Path, Resu
 
 @pytest.mark.parametrize("after", [5, 17])
 def test_a_killed_search_calls_at_most_what_was_in_flight_again(
-    tmp_path: Path, found: tuple[Path, Result], after: int
+    program: Cli, tmp_path: Path, found: tuple[Path, Result], after: int
 ) -> None:
-    kill = (
-        f"if len(open('called').readlines()) == {after} and not os.path.exists('killed'):"
-        " open('killed', 'w').close(); os.kill(os.getppid(), signal.SIGKILL)"
-    )
-    folder = project(tmp_path, first=kill)
-    killed = subprocess.run(
-        [str(PROGRAM), *COMMAND], cwd=folder, capture_output=True, check=False, env=os.environ
-    )
-    assert killed.returncode == -signal.SIGKILL
+    folder = project(tmp_path, first=kills_after(after))
+    assert program(*COMMAND).status == -signal.SIGKILL
 
     done = in_this_process(folder)(*COMMAND, "--json")
 

@@ -1,8 +1,6 @@
 """`optimize -e task:…`, through the front door: a task in YAML whose texts hold the candidate."""
 
-import os
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,9 +8,8 @@ import pytest
 from optimize_eval import optimize
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.defined import SOLVED
-from tests.cli.prompt_searches import project, prompts_sent, requests
-from tests.front_door import Result, in_this_process
-from tests.paths import PROGRAM
+from tests.cli.prompt_searches import kills_after, project, prompts_sent, requests
+from tests.front_door import Cli, Result, in_this_process
 
 SCORERS = 3
 _SAYS = """\
@@ -149,16 +146,11 @@ def test_scores_labels_and_replies_of_another_search_are_reused(
     assert requests(folder) == requests(found[0])
 
 
-def test_a_killed_search_comes_to_the_same_result(tmp_path: Path, found: tuple[Path, Result]) -> None:
-    kill = (
-        "if len(open('called').readlines()) == 17 and not os.path.exists('killed'):"
-        " open('killed', 'w').close(); os.kill(os.getppid(), signal.SIGKILL)"
-    )
-    folder = task(tmp_path, first=kill)
-    killed = subprocess.run(
-        [str(PROGRAM), *COMMAND], cwd=folder, capture_output=True, check=False, env=os.environ
-    )
-    assert killed.returncode == -signal.SIGKILL
+def test_a_killed_search_comes_to_the_same_result(
+    program: Cli, tmp_path: Path, found: tuple[Path, Result]
+) -> None:
+    folder = task(tmp_path, first=kills_after(17))
+    assert program(*COMMAND).status == -signal.SIGKILL
     cli = in_this_process(folder)
     assert cli("report", "r").status == 0, "it says how far it came"
 
