@@ -39,6 +39,8 @@ def _metrics(returned: Any) -> Mapping[str, Any]:
         raise unusable(f"compute_evidence returned {kind(returned)} without metrics: it returns {_SHAPE}")
     if not metrics:
         raise unusable("compute_evidence returned no metrics")
+    if "" in metrics:
+        raise unusable("compute_evidence returned a metric without a name")
     return metrics
 
 
