@@ -4,7 +4,7 @@ A value that leaves failed rows out shows nothing about these, so it meets no ga
 """
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from optimize_eval.candidates import THE_PROMPT
@@ -64,6 +64,8 @@ def task_bound(
             return MetricBound(
                 evaluator=evaluator, metric=metric, candidate=candidate, model=model, least=float(said)
             )
+    if of_bench:
+        _check_scorer(name, scorers, layout)
     return None
 
 
@@ -159,6 +161,17 @@ def _apart(name: str, known: Sequence[str]) -> tuple[str, str | None]:
     """Take the candidate or model off that may stand behind a metric's name."""
     end = next((one for one in known if name.endswith(f"@{one}")), None)
     return (name, None) if end is None else (name.removesuffix(f"@{end}"), end)
+
+
+def _check_scorer(name: str, scorers: Iterable[str], layout: Layout) -> None:
+    """Refuse a scorer that a task of a bench does not have, unless models may be meant."""
+    task, dot, rest = name.partition(".")
+    own = [one for one in scorers if one.startswith(f"{task}.")]
+    models = [*filter(None, layout.task_models)]
+    if not dot or not own or any(model.partition(".")[0] == task for model in models):
+        return
+    there = f"{', '.join(own[:_SHOWN])}, and behind @ {', '.join(models[:_SHOWN])}"
+    raise UsageError(f"the task {task} has no scorer {rest!r}", hint=f"name one of {there}")
 
 
 def _check(scorer: KeptScorer, metric: str) -> None:
