@@ -209,6 +209,14 @@ def test_changed_metrics_and_rules_of_a_bench_make_its_board_again_without_a_cal
     assert "sums.inverse.Part on m, sums" in judged.stderr
 
 
+def test_a_metric_that_cannot_be_computed_is_a_row_of_the_csv(cli: Cli, copied: Path) -> None:
+    (copied / "sums.yaml").write_text(TASK.replace("field: part, name: Largest part", "field: nothing"))
+    assert cli("rescore", "r", "--metrics", "sums.yaml").status == 0
+    rows = rows_of(cli("report", "r", "--format", "csv").stdout)
+    failed = [(one["model"], one["failed"]) for one in rows if one["metric"] == "metric max"]
+    assert failed == [("m", "1"), ("w", "1")]
+
+
 @pytest.mark.parametrize("name", ["rigth", "right@x"])
 def test_a_gate_on_a_scorer_that_is_not_there_names_those_that_are(there: Cli, name: str) -> None:
     told = there("report", "r", "--fail-under", f"sums.{name}=0.5")

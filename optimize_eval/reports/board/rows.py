@@ -1,7 +1,7 @@
 """Leaderboards as one table for spreadsheets: a row for each model overall, by category and by task.
 
-Of tasks in YAML there follow, by scorer: each number of a metric, how many rows each rule left out, and how
-many failed at which stage.
+Of tasks in YAML there follow, by scorer: each number of a metric, and which could not be computed; how many
+rows each rule left out, and how many failed at which stage.
 Every number is written so that reading it gives the same float. A run's records are reports.rows'.
 """
 
@@ -59,6 +59,8 @@ def _of_tasks(summary: Summary) -> Iterator[Mapping[str, object]]:
             for name, value in measured.values.items():
                 row = {**where, **counts, "scope": METRIC, "metric": name}
                 yield {**row, "score": value, "n": measured.n}
+            if measured.problem:
+                yield {**where, "scope": FAILED, "metric": f"metric {measured.type}", "failed": 1}
         for rule, many in one.table.excluded_by.items():
             yield {**where, "scope": EXCLUDED, "metric": rule, "n": many}
         for fault in one.rule_faults:
