@@ -33,8 +33,9 @@ Examples:
   optimize-eval validate train.jsonl val.jsonl
 
 \b
-An evaluator is any program: it reads {"candidate": …, "example": …} on stdin and prints
-{"score": 0.73, …}. `optimize-eval schema answer` prints the contract.
+An evaluator is any program: it reads {"candidate": …, "example": …} on stdin
+and prints {"score": 0.73, …}. `optimize-eval schema answer` prints the
+contract.
 """
 
 

@@ -21,27 +21,32 @@ class ScorerOptions(EvaluatorOptions):
     """Who scores replies besides the tasks' own metrics."""
 
     evaluators: Annotated[
-        tuple[str, ...], Option("Also score the replies with this.", "SPEC", flags=("-e", "--evaluator"))
+        tuple[str, ...],
+        Option("Also score replies with this (JSONL tasks).", "SPEC", flags=("-e", "--evaluator")),
     ] = ()
 
 
 class TaskOptions(PartOptions):
     """Which tasks, and how often."""
 
-    format: Annotated[str | None, Option("spec or examples, if not as it looks.", "FORMAT", values.TEXT)] = (
-        None
-    )
+    format: Annotated[
+        str | None, Option("spec or examples; else as it looks (JSONL).", "FORMAT", values.TEXT)
+    ] = None
     allow_bad_tasks: Annotated[
         bool,
         Option("Omit bad lines; the board says so.", value=values.BOOLEAN),
     ] = False
     tags: Annotated[
         tuple[str, ...],
-        Option("Tasks in YAML that have this tag.", "TAG", values.TEXTS, flags=("--tag",)),
+        Option("Only tasks in YAML that have this tag.", "TAG", values.TEXTS, flags=("--tag",)),
     ] = ()
-    limit: Annotated[int | None, Option("The first tasks of each file.", "N", values.COUNT, least=1)] = None
-    sample: Annotated[int | None, Option("A random sample of each file.", "N", values.COUNT, least=1)] = None
-    repeats: Annotated[int, Option("Calls per task.", "N", values.COUNT, least=1)] = 1
+    limit: Annotated[
+        int | None, Option("The first examples of each task file.", "N", values.COUNT, least=1)
+    ] = None
+    sample: Annotated[
+        int | None, Option("A random sample of each task file.", "N", values.COUNT, least=1)
+    ] = None
+    repeats: Annotated[int, Option("Calls per example.", "N", values.COUNT, least=1)] = 1
 
 
 class ReplyOptions(ModelCallOptions):
@@ -67,7 +72,7 @@ class OneTaskOptions(OptionGroup):
 
     heading: ClassVar = Heading.OUTPUT
 
-    show: Annotated[str | None, Option("Show one task, step by step, instead.", "ID")] = None
+    show: Annotated[str | None, Option("Show one example, step by step, instead.", "ID")] = None
 
 
 class BenchOptions(BenchModelOptions, TaskOptions, ReplyOptions, ScorerOptions, ProgramOptions):

@@ -27,9 +27,9 @@ class ParameterOptions(OptionGroup):
     heading: ClassVar = Heading.DATA
 
     config: Annotated[
-        tuple[str, ...], Option("Of a task in YAML: a parameter's value.", "KEY=VALUE", values.PAIRS)
+        tuple[str, ...], Option("Set a parameter of a task in YAML.", "KEY=VALUE", values.PAIRS)
     ] = ()
-    config_file: Annotated[str | None, Option("YAML or JSON: values of parameters.", "FILE", values.PATH)] = (
+    config_file: Annotated[str | None, Option("Such parameters, in YAML or JSON.", "FILE", values.PATH)] = (
         None
     )
 
@@ -54,14 +54,16 @@ class DefinitionOptions(ParameterOptions, SandboxOptions):
     """What a task in YAML is given from outside."""
 
     model_key: Annotated[
-        tuple[str, ...], Option("Whom a task's model_key means.", "KEY=MODEL", values.PAIRS)
+        tuple[str, ...], Option("The model that a task names by KEY.", "KEY=MODEL", values.PAIRS)
     ] = ()
 
 
 class DefinedDataOptions(DefinitionOptions):
     """The same where a task finds its own dataset."""
 
-    data: Annotated[tuple[str, ...], Option("The file of a task's dataset.", "KEY=FILE", values.PAIRS)] = ()
+    data: Annotated[
+        tuple[str, ...], Option("The file of the dataset KEY of a task.", "KEY=FILE", values.PAIRS)
+    ] = ()
 
 
 def given_of(options: DefinitionOptions) -> "Given":

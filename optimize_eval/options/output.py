@@ -39,4 +39,4 @@ class RunPlanOptions(PlanOptions):
     """The same of a run, which may be planned after another."""
 
     like: Annotated[str | None, Option("With --dry-run: scores vary as there.", "RUN")] = None
-    show: Annotated[str | None, Option("Of prompts: show one example instead.", "ID")] = None
+    show: Annotated[str | None, Option("Show one example, step by step, instead.", "ID")] = None

@@ -21,6 +21,8 @@ def test_help_has_one_line_for_each_option_and_ends_with_examples(cli: Cli, comm
     ours = [line for line in options if "completion" not in line and "customize" not in line]
     assert ours
     assert all(line.lstrip().startswith("-") for line in ours), "an option's help goes over two lines"
+    prose = result.stdout.rpartition("Examples:\n")[2].partition("\n\n")[2]
+    assert max(map(len, prose.splitlines()), default=0) <= 80, "what is said below the examples is wider"
     assert cli(*command, "-h", env={"COLUMNS": "80"}) == result
 
 

@@ -40,9 +40,11 @@ Examples:
   optimize-eval bench tasks/ --model openai/gpt-4o-mini --dry-run
 
 \b
-The same command again continues the same run: what is scored is not called again, what failed is.
-Exit codes: 0 done, 1 a gate missed, 2 wrong option or task file, 3 it could not go on, 4 a model failed on
-every task, too many calls failed or the time is up, 130 interrupted.
+The same command again continues the same run: what is scored is not called
+again, what failed is.
+Exit codes: 0 done, 1 a gate missed, 2 wrong option or task file, 3 it could
+not go on, 4 a model failed on every task, too many calls failed or the time
+is up, 130 interrupted.
 """
 
 

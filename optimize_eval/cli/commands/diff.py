@@ -35,9 +35,11 @@ Examples:
   optimize-eval diff runs/before runs/after --format html -o diff.html
 
 \b
-Compares what both runs have: the same evaluators, candidates of the same names, the same examples.
-Gates are for RUN_B; of benches they name MODEL or MODEL@TASK.
-Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a journal is damaged.
+Compares what both runs have: the same evaluators, candidates of the same
+names, the same examples. Gates are for RUN_B; of benches they name MODEL or
+MODEL@TASK.
+Exit codes: 0 compared, 1 a gate missed, 2 no such run or not comparable, 3 a
+journal is damaged.
 """
 
 

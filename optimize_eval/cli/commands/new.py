@@ -28,8 +28,10 @@ Examples:
   optimize-eval new task arithmetic
 
 \b
-On stdout stands one line to try what was written: bash -c "$(optimize-eval new evaluator mine)".
-Exit codes: 0 written, 2 a name or language that cannot be, or a file that is there already.
+stdout has one line, which tries what was written:
+bash -c "$(optimize-eval new evaluator mine)".
+Exit codes: 0 written, 2 a name or language that cannot be, or a file that is
+there already.
 """
 
 _REQUEST = '{"candidate":"hello","records":[{"score":0.5,"example":{"target":"hello Ada"}}]}'

@@ -51,7 +51,8 @@ Examples:
 
 \b
 Each failure and warning comes with a shell line that shows it.
-Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or data.
+Exit codes: 0 ready to run, 1 an evaluator failed a check, 2 wrong option or
+data.
 """
 
 _FAILED = 1
@@ -95,7 +96,7 @@ def preflight(
     budget: Annotated[float | None, typer.Option("--budget", min=0, hidden=True)] = None,
     _sweep: SweepFile = None,
 ) -> None:
-    """Check evaluators before a long run: right, safe to call at once, and how fast."""
+    """Check evaluators before a long run: their answers, calls at once, and speed."""
     places, fields = candidates_named(context, candidates)
     defaults = starting_spec(scoring, judge_of(scoring), manners_of(servers))
     named_specs, has_tasks = scorers_among(

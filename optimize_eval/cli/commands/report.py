@@ -39,7 +39,8 @@ Examples:
   optimize-eval report runs/bench-9c1d44e0 --fail-under my_model=0.8 --format csv > board.csv
 
 \b
-Exit codes: 0 done, 1 a gate missed or --check found a difference, 2 no such run, 3 the journal is damaged.
+Exit codes: 0 done, 1 a gate missed or --check found a difference, 2 no such
+run, 3 the journal is damaged.
 """
 _WITHOUT_BOARD = {FormatName.JSONL, FormatName.HTML}
 
@@ -52,7 +53,7 @@ def report(
     printed: PrintOptions,
     check: Annotated[bool, typer.Option("--check", help="Compute the numbers in another way.")] = False,
     all_: Annotated[
-        bool, typer.Option("--all", help="Show what the last command did not name, too.")
+        bool, typer.Option("--all", help="Also show what the last command did not name.")
     ] = False,
     format_: Annotated[
         FormatName | None,
@@ -65,7 +66,7 @@ def report(
     with_: records.With = None,
     for_step: step_summary.Wanted = False,
 ) -> None:
-    """Print a run's result again; it needs the run's folder and, but to choose examples, nothing else."""
+    """Print a run's result again, from its folder alone; --filter and --id also read its examples."""
     name = _choose(format_, check=check, as_json=printed.as_json)
     look = page.page_options(output_, max_mb, full, is_page=name is FormatName.HTML)
     laid_out = records.record_layout(wide, with_, is_possible=name in {FormatName.CSV, FormatName.JSONL})

@@ -19,6 +19,7 @@ from optimize_eval.options.calling import (
     StopOptions,
 )
 from optimize_eval.options.compared import MovedCandidateOptions, MovedSplitOptions
+from optimize_eval.options.declared import Heading
 from optimize_eval.options.definitions import DefinedDataOptions, given_of
 from optimize_eval.options.evaluators import ScoringOptions
 from optimize_eval.options.output import ShownOptions
@@ -37,9 +38,10 @@ Examples:
   optimize-eval rescore runs/bench-9c1d44e0 --metrics tasks/
 
 \b
-The run's own evaluators are not called, and may be gone. The same command again goes on.
-Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many failures or
-out of time, 130 interrupted.
+The run's own evaluators are not called, and may be gone. The same command
+again continues.
+Exit codes: 0 done, 2 wrong option or data, 3 it could not go on, 4 too many
+failures or out of time, 130 interrupted.
 """
 
 _AGAIN = "rescore once more: it is then another evaluator"
@@ -61,9 +63,10 @@ def rescore(
         list[str] | None,
         typer.Option(
             "--metrics",
-            metavar="TASK.yaml",
-            help="Change metrics and rules; calls nothing.",
+            metavar="FILE|DIR",
+            help="Apply metrics and rules; calls nothing.",
             show_default=False,
+            rich_help_panel=Heading.EVALUATORS,
         ),
     ] = None,
 ) -> None:

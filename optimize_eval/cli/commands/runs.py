@@ -27,7 +27,8 @@ Examples:
   optimize-eval runs rm runs/run-1f3a9c02 runs/old-*
 
 \b
-Exit codes: 0 done, 1 not removed after all, 2 no such folder or run, or one that is being worked on.
+Exit codes: 0 done, 1 not removed after all, 2 no such folder or run, or one
+that is being worked on.
 """
 
 _LIST = "list"

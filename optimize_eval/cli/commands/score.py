@@ -30,10 +30,14 @@ Examples:
   echo 'Hello!' | optimize-eval score - -e @exact_match --example '{"targets": ["hello!"]}'
 
 \b
-stdout holds one JSON object: {"outcome": "scored", "score": …, "side_info": …, "seconds": …}
-or {"outcome": "failed", "kind": …, "message": …, "hint": …, "stderr": …, "side_info": …, "seconds": …}
-or {"outcome": "skipped", "message": …, "side_info": …, "seconds": …}, for an answer of {"skip": "why"}.
-Exit codes: 0 scored or skipped, 2 wrong option or data, 4 the evaluator failed, 130 interrupted.
+stdout holds one JSON object, of one of these forms:
+  {"outcome": "scored", "score": …, "side_info": …, "seconds": …}
+  {"outcome": "failed", "kind": …, "message": …, "hint": …, "stderr": …,
+   "side_info": …, "seconds": …}
+  {"outcome": "skipped", "message": …, "side_info": …, "seconds": …}
+The last is for an answer of {"skip": "why"}.
+Exit codes: 0 scored or skipped, 2 wrong option or data, 4 the evaluator
+failed, 130 interrupted.
 """
 
 _FILE_AND_LINE = re.compile(r"(.+):(\d{1,9})", re.DOTALL)

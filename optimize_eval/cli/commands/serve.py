@@ -35,10 +35,12 @@ Examples:
   curl -d '{"candidate": "Hello!"}' http://127.0.0.1:8000/
 
 \b
-stdout holds one line, the URL; GET it to see its state. Anybody who can reach it runs the evaluator.
-Requests for another host name are refused, for a web page may be behind them: --allow-host NAME.
-Exit codes: 0 stopped (Ctrl-C, SIGTERM) with everything answered, 2 wrong option or port in use,
-130 stopped with calls broken off: after 5 s, or at the second signal.
+stdout holds one line, the URL; GET it to see its state. Anybody who can reach
+it runs the evaluator. Requests for another host name are refused, for a web
+page may be behind them: --allow-host NAME.
+Exit codes: 0 stopped (Ctrl-C, SIGTERM) with everything answered, 2 wrong
+option or port in use, 130 stopped with calls broken off: after 5 s, or at the
+second signal.
 """
 
 LOOPBACK = "127.0.0.1"

@@ -18,7 +18,8 @@ Examples:
 
 \b
 Files are looked for in the current folder, then in the board's.
-Exit codes: 0 every file is what it was, 1 one has changed or is gone, 2 there is no board.
+Exit codes: 0 every file is what it was, 1 one has changed or is gone, 2 there
+is no board.
 """
 
 _DIFFERS = 1

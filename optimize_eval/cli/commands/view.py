@@ -16,7 +16,8 @@ Examples:
   optimize-eval view runs/run-1f3a9c02 --open
 
 \b
-The address has a token in it: who does not have it is refused. Only this machine can reach it.
+The address has a token in it: who does not have it is refused. Only this
+machine can reach it.
 """
 
 _USUAL = "runs"

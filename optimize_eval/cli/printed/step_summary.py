@@ -18,7 +18,7 @@ VARIABLE = "GITHUB_STEP_SUMMARY"
 
 Wanted = Annotated[
     bool,
-    typer.Option("--step-summary", help="Add it to a GitHub job, and annotations."),
+    typer.Option("--step-summary", help="Add it and annotations to a GitHub job."),
 ]
 
 
