@@ -41,6 +41,8 @@ def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_
     assert "nothing is left to call" not in again.stderr
     same = cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED)
     assert same.stderr.startswith("note: nothing is left to call: all 36 calls are done\n"), same.stderr
+    planned = cli("bench", "sums.yaml", *MODELS, "--out", "r", "--dry-run").stdout
+    assert " cost        36 calls, all of them done\n" in planned
     assert rederive(tmp_path / "r") == 0
     for format_ in ("terminal", "md", "csv", "jsonl", "junit", "json", "html"):
         assert cli("report", "r", "--format", format_).status == 0, format_

@@ -82,13 +82,14 @@ def _lines(plan: Plan, told: dict[str, Any], like: Like | None, found: Forecast 
     splits = " · ".join(f"{name} {many:,}" for name, many in told["splits"].items())
     known = told["calls"] - told["owed"]
     done = f", {known:,} of them done" if known else ""
+    left = f"{done}; {_time(told, like)}" if told["owed"] else ", all of them done"
     power = _power(found, told["decided_on"], like) if found else ()
     parts = [
         ("evaluators", ", ".join(f"{one.name}: {one.text}" for one in plan.identities)),
         ("candidates", f"{', '.join(told['candidates'])} (baseline {told['baseline']})" * _compares(plan)),
         ("models", ", ".join(f"{one.name}: {one.text}" for one in plan.models)),
         ("data", splits),
-        ("cost", f"{told['calls']:,} calls{done}; {_time(told, like)}"),
+        ("cost", f"{told['calls']:,} calls{left}"),
         *(("power" * (not place), text) for place, text in enumerate(power)),
         ("reuse", told["reuse"] or ""),
         ("replies", f"{_replies(plan, told)}: each is made once, for all evaluators" * bool(plan.models)),
