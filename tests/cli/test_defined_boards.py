@@ -261,6 +261,16 @@ def test_no_board_is_left_that_other_rules_made(cli: Cli, copied: Path) -> None:
     assert (checked.status, "0 differ" in checked.stdout) == (0, True), checked.stdout
 
 
+def test_of_rules_that_were_not_applied_yet_nothing_is_said_by_scorer(cli: Cli, copied: Path) -> None:
+    journal = copied / "r" / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(line for line in lines if b'"rules":' not in line))
+    (copied / "r" / "leaderboard.json").unlink()
+    told = " ".join(cli("report", "r").stdout.split())
+    assert told.count("the task's rules were not applied to these rows yet") == 1, told
+    assert told.count("metrics on sums") == 1, "the other scorer has nothing to tell"
+
+
 def test_names_that_code_gives_leave_every_report_whole(cli: Cli, tmp_path: Path) -> None:
     hostile = "\\x1b[31m|a\\nb<c>\\x00"
     code = f'        def compute_metrics(scores):\n            return {{"{hostile}": 1}}\n'

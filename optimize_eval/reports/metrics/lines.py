@@ -156,7 +156,10 @@ def _blocks(scorers: Iterable[Sequence[ScorerMetrics]]) -> Iterator[MetricsBlock
     above = Above()
     for entries in scorers:
         task = entries[0].task, entries[0].split
-        yield _block(entries, above.new(task, remarks_of(entries, _of_rows), remarks_of(entries, _of_rules)))
+        shared = above.new(task, remarks_of(entries, _of_rows), remarks_of(entries, _of_rules))
+        block = _block(entries, shared)
+        if block.lines or block.remarks:
+            yield block
 
 
 def _block(entries: Sequence[ScorerMetrics], shared: Sequence[str]) -> MetricsBlock:
@@ -186,7 +189,7 @@ def _lines(one: ScorerMetrics, who: str) -> Iterator[MetricLine]:
 
 def _of_rows(one: ScorerMetrics) -> Iterator[str]:
     table = one.table
-    if table.n_excluded or table.n_failed:
+    if (table.n_excluded or table.n_failed) and not one.problem:
         yield of_rows(table)
 
 
