@@ -20,13 +20,34 @@ runpy.run_path({hosting!r}, run_name="__main__")
 """
 
 
+_FAILING = """\
+import json, subprocess, sys
+
+told = json.loads(subprocess.run([sys.executable, {hosting!r}, *sys.argv[1:]], stdout=subprocess.PIPE).stdout)
+told["argv"] = ["/bin/sh", "-c", {script!r}]
+print(json.dumps(told))
+"""
+
+
+@contextmanager
+def with_sandbox_that(script: str, folder: Path) -> Iterator[None]:
+    """Let a sandbox start when it is tried, and later be what a script of sh does."""
+    with _with_hosting(_FAILING.format(hosting=str(EVALUATORS / "_hosting.py"), script=script), folder):
+        yield
+
+
 @contextmanager
 def with_layers(layers: tuple[str, ...], folder: Path) -> Iterator[None]:
     """Let tasks' code be run on such a machine meanwhile."""
+    hosting_there = str(EVALUATORS / "_hosting.py")
+    with _with_hosting(_PROGRAM.format(folder=str(EVALUATORS), layers=layers, hosting=hosting_there), folder):
+        yield
+
+
+@contextmanager
+def _with_hosting(text: str, folder: Path) -> Iterator[None]:
     program = folder / "weaker_hosting.py"
-    program.write_text(
-        _PROGRAM.format(folder=str(EVALUATORS), layers=layers, hosting=str(EVALUATORS / "_hosting.py"))
-    )
+    program.write_text(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hosting, "_HOSTING", str(program))
         hosting.enclosed.cache_clear()

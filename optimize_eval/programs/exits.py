@@ -91,6 +91,14 @@ def flood(stderr: bytes) -> EvaluationError:
     )
 
 
+def ending(status: int) -> tuple[str, str]:
+    """Say how a program came to its end, and the signal that did it, if one did: a shell adds 128 to it."""
+    number = -status if status < 0 else status - _SIGNAL_BASE
+    if number in signal.valid_signals():
+        return f"by {_signal_name(number)}", _signal_name(number)
+    return f"with exit status {status}", ""
+
+
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name

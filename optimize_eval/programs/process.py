@@ -117,6 +117,11 @@ class Child:
             self._status = os.waitstatus_to_exitcode(status)
         return bool(pid)
 
+    @property
+    def status(self) -> int | None:
+        """Give the status of a program that was reaped; None where that was lost."""
+        return None if self._popen.returncode == _LOST else self._popen.returncode
+
     def descendants(self) -> list[Process]:
         return descendants(self._pid)
 

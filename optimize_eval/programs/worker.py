@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from optimize_eval.errors import EvaluationError
 from optimize_eval.evaluator import ANSWER_CAP
+from optimize_eval.programs.leftovers import is_readable
 from optimize_eval.programs.one_shot import GRACE, DeadlinePassed, Tail, milliseconds
 from optimize_eval.programs.process import POLL_WITHOUT_HANDLE, Child
 from optimize_eval.protocol import decode_answer
@@ -21,6 +22,7 @@ from optimize_eval.protocol import decode_answer
 FAREWELL = 2.0  # seconds that a worker has to end by itself once its stdin is closed
 
 _CHUNK = 64 * 1024
+_MOST_CHUNKS = 16  # of stderr, that are read of a program that is gone
 _MOMENT = 0.2  # a process that was seen to close its pipes takes so long at most to be seen as ended
 
 MakeLine = Callable[[str], bytes]  # identity → the line of a call under it
@@ -34,7 +36,16 @@ class WorkerReply(NamedTuple):
 
 
 class WorkerBroken(Exception):  # its text is the reason
-    """The worker cannot be trusted any more and was killed; what it was sent is unanswered."""
+    """The worker cannot be trusted any more and was killed; what it was sent is unanswered.
+
+    `status` is that of a program which ended by itself, if it is known; `stdout` and `stderr` begin and end
+    with what nobody had read.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.stdout = self.stderr = b""
+        self.status: int | None = None
 
 
 class OutputLines:
@@ -70,6 +81,22 @@ class OutputLines:
         del self._buffer[: end + 1]
         self._searched = 0
         return line
+
+    def rest(self) -> bytes:
+        """Take what has come and is no whole line, and the rest of stderr; wait for nothing."""
+        self._take_rest_of_stderr()
+        if is_readable(self._child.stdout, 0):
+            self._buffer += os.read(self._child.stdout, _CHUNK)
+        return bytes(self._buffer[:_CHUNK])
+
+    def _take_rest_of_stderr(self) -> None:
+        fd = self._child.stderr
+        poller = select.poll()
+        poller.register(fd, select.POLLIN)
+        for _ in range(_MOST_CHUNKS):
+            events = dict(poller.poll(0))
+            if fd not in events or not self.stderr.take(fd, events[fd]):
+                break
 
     def fill(self, seconds: float, *, or_room: bool = False) -> None:
         """Wait for output, at most so long, or with `or_room` until stdin takes more; raises WorkerBroken."""
@@ -121,6 +148,9 @@ class Worker:
         except DeadlinePassed:
             self._kill()
             raise DeadlinePassed(bytes(self._lines.stderr)) from None
+        except WorkerBroken as broken:
+            self._kill(broken)
+            raise
         except BaseException:
             self._kill()
             raise
@@ -164,9 +194,14 @@ class Worker:
             except OSError as error:
                 raise WorkerBroken("it ended") from error
 
-    def _kill(self) -> None:
+    def _kill(self, broken: WorkerBroken | None = None) -> None:
         self.is_dead = True
+        has_ended = broken is not None and self._child.has_ended()
         self._child.kill()
+        if broken:
+            broken.stdout = self._lines.rest()
+            broken.stderr = bytes(self._lines.stderr)
+            broken.status = self._child.status if has_ended else None
         self._child.close()
 
 

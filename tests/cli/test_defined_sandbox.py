@@ -13,7 +13,7 @@ from tests.cli import defined
 from tests.cli.benches import model
 from tests.cli.prompted import COUNTED, RIGHT, calls
 from tests.front_door import Cli
-from tests.weaker import with_layers
+from tests.weaker import with_layers, with_sandbox_that
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 
@@ -307,3 +307,44 @@ def test_a_board_says_what_its_code_ran_in(cli: Cli, tmp_path: Path) -> None:
     words = "! the tasks' code ran in a sandbox (best-effort: rlimits, seccomp) that is not whole: files"
     assert words in " ".join(told.stdout.split())
     assert (looked.status, "would not be strict" in looked.stderr) == (2, True), looked.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "words"),
+    [
+        (
+            "echo 'bwrap: Creating new namespace failed: No space left on device' >&2; exit 1",
+            "start_failed",
+            "the sandbox of compute_evidence did not start: bwrap: Creating new namespace failed: No space",
+        ),
+        ("echo oh >&2; exit 3", "killed", "compute_evidence is gone: it ended with exit status 3: oh"),
+        ("exit 139", "killed", "compute_evidence is gone: it ended by SIGSEGV"),
+        ("kill -9 $$", "killed", "compute_evidence is gone: it ended by SIGKILL"),
+        ("echo landlock: no; exit 1", "start_failed", "compute_evidence did not start: landlock: no"),
+        ("echo oh; sleep 9", "killed", 'is gone: a line on stdout line 1 is not JSON: "oh"'),
+    ],
+    ids=["bubblewrap", "status", "crash", "kill", "layer", "noise"],
+)
+def test_a_sandbox_that_fails_later_is_told_by_what_it_says(
+    cli: Cli, tmp_path: Path, script: str, kind: str, words: str
+) -> None:
+    (tmp_path / "up.yaml").write_text(SYSTEM.format(code=trying(tmp_path, EVIDENCE, 4)))
+    with with_sandbox_that(script, tmp_path):
+        done = cli("bench", "up.yaml", "--out", "r", "--sandbox", "strict", "--retries", "0")
+    (record,) = [
+        one
+        for one in map(json.loads, (tmp_path / "r" / "journal.jsonl").read_text().splitlines())
+        if "outcome" in one
+    ]
+    assert (done.status, record["kind"]) == (4, kind), done.stderr
+    assert words in record["message"]
+    assert ("memory" in done.stderr) == ("SIGKILL" in words), done.stderr
+
+
+def test_where_a_sandbox_has_no_folder_the_failure_says_so(cli: Cli, tmp_path: Path) -> None:
+    code = "import tempfile\ndef compute_evidence(): return tempfile.mkdtemp()\n"
+    (tmp_path / "up.yaml").write_text(SYSTEM.format(code=textwrap.indent(code, "    ")))
+    with with_layers(("landlock", "seccomp", "rlimits"), tmp_path):
+        done = cli("bench", "up.yaml", "--out", "r", "--sandbox", "strict", "--retries", "0")
+    told = " ".join(done.stderr.split())
+    assert (done.status, "this sandbox has no folder for files of the code's own" in told) == (4, True), told
