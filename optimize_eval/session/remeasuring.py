@@ -25,7 +25,7 @@ from optimize_eval.store.folder import LEADERBOARD, locked, refuse_foreign, writ
 from optimize_eval.store.manifest import evaluators_of, is_bench
 from optimize_eval.store.stored import StoredRun, open_stored
 from optimize_eval.tasks.definitions.evaluating.plain import model_keys
-from optimize_eval.tasks.definitions.score.kept import joined
+from optimize_eval.tasks.definitions.score.kept import KeptTask, joined, tasks_in
 from optimize_eval.tasks.definitions.target import TASKS, Given, defined_of
 
 
@@ -52,20 +52,22 @@ def remeasure(
     data: Mapping[str, str] = MappingProxyType({}),
     candidates: Sequence[str] = (),
     lists: Sequence[str] = (),
+    has_timeout: bool = False,
 ) -> Finished:
     """Give a run the metrics and rules that these scorers have now, and summarise it again.
 
-    `data` says where datasets are by their keys. A bench has its board made again.
+    `data` says where datasets are by their keys; `has_timeout`, that one was given for the code of metrics. A
+    bench has its board made again.
     """
     folder = open_stored(run).folder  # a folder without a run is not made one by locking it
     refuse_foreign(folder)
     with locked(folder):
         stored = open_stored(folder)
-        known = _known(stored, specs, say)
+        known = _known(stored, _named_as_in(stored, specs, say), say)
         moved = {**splits, **_moved(known, data)}
         planned = partial(_planned, stored, known, moved, candidates, lists)
         before = stored_board(stored) if is_bench(stored.manifest) else None
-        stored = with_tasks_of(stored, known, planned, say)
+        stored = with_tasks_of(stored, known, planned, say, has_timeout=has_timeout)
         summary = summarise(stored)
         board = made_again(stored, before) if before else None
         if is_bench(stored.manifest) and not (board or stored.owed or ranks_none(stored)):
@@ -74,7 +76,12 @@ def remeasure(
 
 
 def with_tasks_of(
-    stored: StoredRun, specs: Sequence[EvaluatorSpec], planned: Callable[[], Plan], say: Say
+    stored: StoredRun,
+    specs: Sequence[EvaluatorSpec],
+    planned: Callable[[], Plan],
+    say: Say,
+    *,
+    has_timeout: bool,
 ) -> StoredRun:
     """Let a run have the metrics and rules of these scorers, and apply them; most evaluators are none."""
     told = kept_in(specs).get(TASKS)
@@ -82,7 +89,7 @@ def with_tasks_of(
         return stored
     settings = stored.document.get("settings", {})
     ways = ways_in(specs, settings, say)
-    changed = {**settings, TASKS: joined(settings.get(TASKS, ()), told), **ways}
+    changed = {**settings, TASKS: joined(settings.get(TASKS, ()), told, has_timeout=has_timeout), **ways}
     stored = replace(
         stored,
         document={**stored.document, "settings": changed},
@@ -95,6 +102,50 @@ def with_tasks_of(
     return stored
 
 
+def _named_as_in(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) -> list[EvaluatorSpec]:
+    """Call scorers as the run does, whose tasks of one key are taken in its order; raises UsageError."""
+    given: dict[str, dict[str, list[EvaluatorSpec]]] = {}  # by the tasks' keys and files
+    for spec in specs:
+        if target := defined_of(spec):
+            given.setdefault(target.task.key, {}).setdefault(target.task.path, []).append(spec)
+    kept = tasks_in(stored.manifest["settings"])
+    found = []
+    for key, files in given.items():
+        there = [task for task in kept if task.key == key]
+        if there and len(there) != len(files):
+            raise _ambiguous(key, [*files], len(there))
+        if len(there) > 1:
+            order = ", ".join(
+                f"{path} as {task.display_name}" for path, task in zip(files, there, strict=True)
+            )
+            say(f"note: the run has {len(there)} tasks called {key}, which are taken in its order: {order}")
+        for place, own in enumerate(files.values()):
+            elsewhere = f"{own[0].text}: " if len(there) > 1 else f"{key}."
+            found += _named_as(there[place], own, elsewhere) if there else own
+    return found
+
+
+def _named_as(task: KeptTask, specs: Sequence[EvaluatorSpec], elsewhere: str) -> list[EvaluatorSpec]:
+    """Name the scorers of a task; those that the run has not begin with `elsewhere`."""
+    names = {scorer.key: scorer.evaluator for scorer in task.scorers}
+    keys = [target.scorer.key for spec in specs if (target := defined_of(spec))]
+    return [
+        replace(spec, name=names.get(key, f"{elsewhere}{key}")) for spec, key in zip(specs, keys, strict=True)
+    ]
+
+
+def _ambiguous(key: str, files: Sequence[str], there: int) -> UsageError:
+    if there == 1:
+        return UsageError(
+            f"{' and '.join(files)} are both called {key}, and the run has one such task",
+            hint="name the file of that task",
+        )
+    return UsageError(
+        f"the run has {there} tasks called {key}, and the command names {len(files)}",
+        hint="name the files of all of them, in the order in which the run has them",
+    )
+
+
 def _known(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) -> list[EvaluatorSpec]:
     """Find the scorers that the run has."""
     names = [one["name"] for one in evaluators_of(stored.manifest)]
@@ -104,7 +155,7 @@ def _known(stored: StoredRun, specs: Sequence[EvaluatorSpec], say: Say) -> list[
         there = ", ".join(names)
         raise UsageError(
             f"the run has no {', '.join(spec.name for spec in specs)}",
-            hint=f"it has {there}; {adding} scorers",
+            hint=f"it has {there}; {adding} scorers. A task that was renamed is found by its earlier key",
         )
     for spec in specs:
         if spec.name not in names:

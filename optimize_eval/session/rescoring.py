@@ -41,6 +41,7 @@ class Rescoring:
     splits: Mapping[str, str | None] = field(default_factory=dict)
     candidates: Sequence[str] = ()
     lists: Sequence[str] = ()
+    has_timeout: bool = False  # one was given
 
     def plan(self, run: StoredRun, specs: Sequence[EvaluatorSpec]) -> Plan:
         """Plan what the run was about for other evaluators."""
@@ -59,6 +60,7 @@ def prepare_rescoring(
     splits: Mapping[str, str | None],
     candidates: Sequence[str] = (),
     lists: Sequence[str] = (),
+    has_timeout: bool = False,
 ) -> Rescoring:
     """Open a run; `given` are the names that evaluators were given in so many words."""
     opened = open_stored(run)
@@ -79,6 +81,7 @@ def prepare_rescoring(
         splits=splits,
         candidates=candidates,
         lists=lists,
+        has_timeout=has_timeout,
     )
 
 
@@ -94,7 +97,7 @@ def carry_out_rescoring(prepared: Rescoring, handling: Handling, host: Host) -> 
         stored, called = _called(stored, settled, planned, handling, host)
         if called.plan is None:
             _note_done(settled, host.say)
-        stored = with_tasks_of(stored, settled.specs, planned, host.say)
+        stored = with_tasks_of(stored, settled.specs, planned, host.say, has_timeout=prepared.has_timeout)
         summary = summarise(stored)
         board = bench.board(stored, [spec.name for spec in settled.specs]) if bench else None
     return Finished(

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -451,3 +452,60 @@ def test_two_scorers_that_are_the_same_evaluator_keep_their_names_when_a_run_is_
     again = cli("rescore", "r", "-e", "task:answers.yaml")
     assert again.status == 0, again.stderr
     assert cli("report", "r", "--json").json["metrics"] == before
+
+
+def test_tasks_of_one_key_keep_their_own_rules_and_a_renamed_one_is_told(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path)
+    other = TASK.replace("value: 50", "value: 5").replace("display_name: Answers", "display_name: Others")
+    (tmp_path / "others.yaml").write_text(other)
+    assert cli(*command("-e", "task:others.yaml")).status == 0
+
+    def kept() -> dict[str, Any]:
+        tasks = json.loads((tmp_path / "r" / "run.json").read_text())["settings"]["tasks"]
+        return {one["scorers"][0]["evaluator"]: one["actions"][0]["filter"]["value"] for one in tasks}
+
+    assert kept() == {"answers.fields": 50, "answers.fields-2": 5}
+    one = cli("rescore", "r", "--metrics", "others.yaml")
+    assert (one.status, "has 2 tasks called answers, and the command names 1" in one.stderr) == (
+        2,
+        True,
+    )
+    (tmp_path / "others.yaml").write_text(other.replace("value: 5", "value: 3"))
+    both = cli("rescore", "r", "--metrics", "answers.yaml", "--metrics", "others.yaml")
+    assert both.status == 0, both.stderr
+    assert "in its order: answers.yaml as Answers, others.yaml as Others" in " ".join(both.stderr.split())
+    assert kept() == {"answers.fields": 50, "answers.fields-2": 3}
+    (tmp_path / "others.yaml").write_text(other.replace("key: answers", "key: renamed"))
+    renamed = cli("rescore", "r", "--metrics", "others.yaml")
+    assert (renamed.status, "renamed is found by its earlier key" in renamed.stderr) == (2, True)
+    assert cli(*command()[:-1], "s").status == 0
+    twice = cli("rescore", "s", "--metrics", "answers.yaml", "--metrics", "answers.yaml")
+    assert twice.status == 0, twice.stderr
+    (tmp_path / "others.yaml").write_text(other)
+    two = cli("rescore", "s", "--metrics", "answers.yaml", "--metrics", "others.yaml")
+    assert (two.status, "are both called answers, and the run has one such task" in two.stderr) == (2, True)
+
+
+def test_scorers_of_a_task_with_a_name_of_its_own_are_found(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path)
+    named = [word.replace("task:", "mine=task:") for word in command()]
+    assert cli(*named).status == 0
+    write(tmp_path, TASK.replace("value: 50", "value: 5"))
+    assert cli("rescore", "r", "--metrics", "answers.yaml").status == 0
+    (told,) = cli("report", "r", "--json").json["metrics"]
+    assert (told["evaluator"], told["n_excluded"]) == ("mine.fields", 2)
+
+
+def test_a_timeout_that_is_given_counts_also_where_it_is_the_default(cli: Cli, tmp_path: Path) -> None:
+    write(tmp_path)
+    assert cli(*command("--timeout", "90")).status == 0
+
+    def kept() -> float:
+        (task,) = json.loads((tmp_path / "r" / "run.json").read_text())["settings"]["tasks"]
+        return float(task.get("timeout", 30))
+
+    for further, seconds in (((), 90), (("--timeout", "30"), 30), (("--timeout", "45"), 45), ((), 45)):
+        assert cli("rescore", "r", "--metrics", "answers.yaml", *further).status == 0
+        assert kept() == seconds, further
+    assert cli("rescore", "r", "-e", "task:answers.yaml", "--timeout", "30").status == 0
+    assert kept() == 30

@@ -8,6 +8,7 @@ import typer
 from optimize_eval.cli import ending, output
 from optimize_eval.cli.host import Terminal
 from optimize_eval.cli.options.evaluators import check_meant, texts_of
+from optimize_eval.cli.options.sweep_file import is_flag
 from optimize_eval.cli.printed import leaderboards
 from optimize_eval.errors import UsageError
 from optimize_eval.kinds.table import given_name, parse_evaluator
@@ -48,6 +49,7 @@ _AGAIN = "rescore once more: it is then another evaluator"
 
 
 def rescore(
+    context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN", help="The run's folder.")],
     candidates: MovedCandidateOptions,
     splits: MovedSplitOptions,
@@ -72,7 +74,8 @@ def rescore(
 ) -> None:
     """Score an existing run with another evaluator; its scores join the run's."""
     if metrics:
-        _remeasure(run, metrics, candidates, splits, scoring, defined, shown)
+        has_timeout = is_flag(context, "timeout")
+        _remeasure(run, metrics, candidates, splits, scoring, defined, shown, has_timeout=has_timeout)
         return
     if defined.data:
         raise UsageError("--data is for --metrics", hint="say where examples are now with --dataset")
@@ -92,6 +95,7 @@ def rescore(
         splits=splits.files,
         candidates=candidates.candidate,
         lists=candidates.candidates,
+        has_timeout=is_flag(context, "timeout"),
     )
     finished = carry_out_rescoring(prepared, handling, Terminal(quiet=shown.quiet))
     if bench := prepared.bench:
@@ -111,6 +115,8 @@ def _remeasure(
     scoring: ScoringOptions,
     defined: DefinedDataOptions,
     shown: ShownOptions,
+    *,
+    has_timeout: bool,
 ) -> None:
     """Take metrics and rules of tasks as they are now for the scores that the run has."""
     if scoring.evaluators or scoring.judge_models:
@@ -127,6 +133,7 @@ def _remeasure(
         data=given.data,
         candidates=candidates.candidate,
         lists=candidates.candidates,
+        has_timeout=has_timeout,
     )
     if finished.boards:
         board = finished.stored.folder / LEADERBOARD

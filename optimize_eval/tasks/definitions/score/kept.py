@@ -72,18 +72,31 @@ def to_dict(task: KeptTask) -> dict[str, Any]:
     }
 
 
-def joined(known: Iterable[Mapping[str, Any]], told: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def joined(
+    known: Iterable[Mapping[str, Any]], told: Iterable[Mapping[str, Any]], *, has_timeout: bool = False
+) -> list[Mapping[str, Any]]:
     """Put tasks as they are now in the place of those that were, whose other scorers stay.
 
-    Without --timeout the one that was given before stays, too.
+    Unless a timeout was given, the one that was given before stays, too.
     """
-    tasks = {one["key"]: one for one in known}
+    tasks = [*known]
     for one in told:
-        before = tasks.get(one["key"], {"scorers": ()})
+        place = _place_of(one, tasks)
+        before = tasks[place] if place < len(tasks) else {"scorers": ()}
         scorers = {scorer["evaluator"]: scorer for scorer in (*before["scorers"], *one["scorers"])}
-        patience = {"timeout": before["timeout"]} if "timeout" in before else {}
-        tasks[one["key"]] = {**patience, **one, "scorers": [*scorers.values()]}
-    return [*tasks.values()]
+        patience = {"timeout": before["timeout"]} if "timeout" in before and not has_timeout else {}
+        tasks[place : place + 1] = [{**patience, **one, "scorers": [*scorers.values()]}]
+    return tasks
+
+
+def _place_of(one: Mapping[str, Any], tasks: Sequence[Mapping[str, Any]]) -> int:
+    """Find the task that has some of the same scorers, else the only one of the same key; else the end."""
+    own = {scorer["evaluator"] for scorer in one["scorers"]}
+    for place, task in enumerate(tasks):
+        if own.intersection(scorer["evaluator"] for scorer in task["scorers"]):
+            return place
+    alike = [place for place, task in enumerate(tasks) if task["key"] == one["key"]]
+    return alike[0] if len(alike) == 1 else len(tasks)
 
 
 def _kept(named: Sequence[tuple[EvaluatorSpec, DefinedScorer]]) -> KeptTask:
