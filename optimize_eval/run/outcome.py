@@ -121,11 +121,12 @@ class Progress:
         is_scorers = failed.stage == SCORER and scorer != self.name
         if is_scorers:
             self.unscored[scorer] = self.unscored.get(scorer, 0) + 1
-        if not is_scorers or not self.own_failures:
-            self.last_place, self.last_failure = coordinates, failed
-        if failed.stage == "model":
+        is_models = failed.stage == "model"
+        if is_models:
             model = str(coordinates["task_model"])
             self.unreplied[model] = self.unreplied.get(model, 0) + 1
+        if not (is_scorers and self.own_failures) and not (is_models and self.beside):
+            self.last_place, self.last_failure = coordinates, failed
 
     @property
     def own_failures(self) -> int:
@@ -136,6 +137,13 @@ class Progress:
     def models_at_fault(self) -> tuple[str, ...]:
         """Name the models that failed, where no failure was the evaluator's own."""
         return tuple(self.unreplied) if sum(self.unreplied.values()) == self.failed else ()
+
+    @property
+    def beside(self) -> Mapping[str, int]:
+        """Count the failures of models beside those of the evaluator, where both have failed."""
+        if self.models_at_fault:
+            return {}
+        return {model: many for model, many in self.unreplied.items() if model != self.name}
 
     @property
     def at_fault(self) -> str:

@@ -90,8 +90,18 @@ def _mostly_failed(progress: Progress) -> str:
     calls = f"{progress.total - progress.skipped:,} calls{_not_skipped(progress)}"
     calls += f" of {progress.name}" * bool(progress.models_at_fault)
     what = f"error: {progress.at_fault} failed on {progress.own_failures:,} of {calls}, more than half"
-    failed = progress.last_failure
-    return f"{what}; the last one, {failed.kind}: {_said(failed)}" if failed else what
+    failed, which = progress.last_failure, "the last of its own" if progress.beside else "the last one"
+    return f"{what}{_shared(progress)}; {which}, {failed.kind}: {_said(failed)}" if failed else what
+
+
+def _shared(progress: Progress) -> str:
+    """Say how many of the failures are models', where others are the evaluator's own."""
+    models = progress.beside
+    if not models:
+        return ""
+    own = progress.own_failures - sum(models.values())
+    told = ", ".join(f"{many:,} model {name}'s" for name, many in models.items())
+    return f": {own:,} of these failures {'is' if own == 1 else 'are'} its own, {told}"
 
 
 def _said(failed: Failed) -> str:
@@ -131,7 +141,8 @@ def _broken(progress: Progress, plan: Plan) -> Iterator[str]:
     if failed is None:
         return
     calls = f"every call{_not_skipped(progress)} ({progress.failed:,})"
-    yield f"error: {progress.at_fault} failed on {calls}, {failed.kind}: {_said(failed)}"
+    shared = f"{_shared(progress)}; the last of its own" if progress.beside else ""
+    yield f"error: {progress.at_fault} failed on {calls}{shared}, {failed.kind}: {_said(failed)}"
     if failed.stderr.strip():
         yield "  it wrote to stderr:"
         yield "\n".join(f"    {line}" for line in failed.stderr.strip("\n").split("\n")[-5:])

@@ -8,7 +8,7 @@ import pytest
 from optimize_eval import sweep
 from optimize_eval.findings.rederive.__main__ import main as rederive
 from tests.cli.benches import model
-from tests.cli.defined import SAME, SAMPLES, SNIPPET, TASK, WITH_BLEU, command, task
+from tests.cli.defined import SAME, SAMPLES, SNIPPET, SOLVED, TASK, WITH_BLEU, command, task
 from tests.cli.prompted import COUNTED, calls
 from tests.fake_model import Rule, served_model
 from tests.front_door import Cli
@@ -258,3 +258,30 @@ def test_a_program_and_a_sweep_file_run_tasks_too(
         '[[evaluator]]\ntask = "sums.yaml"\nconfig = {ask = "Add:"}\n'
     )
     assert cli("run", "s.toml").status == 0
+
+
+@pytest.mark.parametrize("last", ["model", "scorer"])
+def test_failures_of_a_scorer_are_told_apart_from_those_of_the_model(
+    cli: Cli, tmp_path: Path, last: str
+) -> None:
+    failing = {"model": "s1", "scorer": "s5"}[last]
+    code = (
+        f"if sample['id'] == '{failing}': raise ValueError('no such sum')\n            return {{'score': 1}}"
+    )
+    text = SOLVED + SNIPPET.replace('return {"letters": len(solver_output.output)}', code)
+    task(tmp_path, text)
+    fails = "['3', '4', '5']" if last == "model" else "['1', '2', '3']"
+    model(tmp_path / "m", f"str(1 / (asked['prompt'].split()[0] not in {fails}))")
+    done = cli(*command("--retries", "0", "--no-preflight", "--out", "r"))
+    told = " ".join(done.stderr.split())
+    assert done.status == 4, told
+    said = (
+        "error: sums.long failed on 4 of 6 calls, more than half: 1 of these failures is its own, 3 model m's"
+    )
+    assert f"{said}; the last of its own, reported: scorer long: compute_scores: ValueError: no such" in told
+    (tmp_path / "sums.yaml").write_text(text.replace(f"== '{failing}'", "!= 'none'"))
+    model(tmp_path / "m", f"str(1 / (asked['prompt'].split()[0] not in {fails}))")
+    every = cli(*command("--retries", "0", "--no-preflight", "--out", "s"))
+    told = " ".join(every.stderr.split())
+    words = "failed on every call (6): 3 of these failures are its own, 3 model m's; the last of its own, "
+    assert (every.status, words in told) == (4, True), told
