@@ -121,6 +121,14 @@ class _Reuse:
         for run in runs.values():
             self._copy_replies(run)
 
+    def sources(self) -> Mapping[str, Sequence[StoredRun]]:
+        """Give the runs that something was found in, by the evaluators that it is of."""
+        found: dict[str, dict[Path, StoredRun]] = {}
+        for number, source in self.found.items():
+            name = self.plan.layout.evaluators[self.plan.evaluator_of(number)]
+            found.setdefault(name, {})[source.run.folder] = source.run
+        return {name: [*runs.values()] for name, runs in found.items()}
+
     def pretend(self) -> None:
         """Count what was found as done, and write nothing."""
         view = self.run.ledger.of(self.plan.layout)
@@ -171,13 +179,20 @@ class _Reuse:
         return self.plan.identities[place].sha256, str(self.plan.specs[place].score_range)
 
 
-def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> list[str]:
+class Reused(NamedTuple):
+    """What was copied, in words, and the runs that the copied scores of each evaluator are from."""
+
+    notes: list[str]
+    sources: Mapping[str, Sequence[StoredRun]]
+
+
+def reuse(plan: Plan, run: StoredRun, named: Sequence[str]) -> Reused:
     """Copy into a run that is open what the named runs have of it; `auto` stands for all runs beside it."""
     reused = _search(plan, run, named)
     if reused.found:
         reused.write()
     reused.copy_replies()
-    return reused.notes
+    return Reused(reused.notes, reused.sources())
 
 
 def replies_reused(many: int, folder: Path) -> str:

@@ -9,6 +9,7 @@ from optimize_eval.run.plan import Plan
 from optimize_eval.run.resume import default_folder, former_folder, open_run
 from optimize_eval.run.reuse import reuse
 from optimize_eval.session.host import Say
+from optimize_eval.session.replying.enclosing import with_ways_of
 from optimize_eval.session.settings import Handling
 from optimize_eval.store.folder import locked
 from optimize_eval.store.growing.elsewhere import known_elsewhere
@@ -46,7 +47,7 @@ def opened(
     with locked(folder):
         run = open_run(folder, plan, manifest, fresh=handling.fresh, replace=handling.replace)
         note_changes(run, say, metrics)
-        _take_over(plan, run, handling.reuse, say)
+        run = _take_over(plan, run, handling.reuse, say)
         yield keep_words(run, handling.note, handling.command)
 
 
@@ -62,12 +63,15 @@ def reusable(run: StoredRun) -> str:
     return f"{many} calls are already scored in {elsewhere.folder}: --reuse {folder}"
 
 
-def _take_over(plan: Plan, run: StoredRun, named: Sequence[str], say: Say) -> None:
+def _take_over(plan: Plan, run: StoredRun, named: Sequence[str], say: Say) -> StoredRun:
     """Copy what other runs have of what is owed, with --reuse; else say which one has some."""
-    for note in reuse(plan, run, named):
+    reused = reuse(plan, run, named)
+    for note in reused.notes:
         say(f"note: {note}")
+    run = with_ways_of(run, plan.specs, reused.sources, say)
     if not named and (line := reusable(run)):
         say(f"note: {line}")
+    return run
 
 
 def note_done(run: StoredRun, say: Say) -> None:

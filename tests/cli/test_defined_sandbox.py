@@ -160,11 +160,30 @@ def test_another_level_leaves_scores_as_they_are_and_reports_say_so(cli: Cli, tm
     assert (strict.status, calls(tmp_path)) == (0, 2), strict.stderr
     assert values(tmp_path)[0] > HELD, "what was scored is not called again"
     words = (
-        "did not run in the same way in all sessions of this run: with the user's rights; strict: bubblewrap"
+        "did not run in the same way for all that this run has: with the user's rights; strict: bubblewrap"
     )
     assert words in " ".join(cli("report", "r").stdout.split())
     fresh = cli(*RUN, "--sandbox", "strict", "--fresh", env=COUNTED)
     assert "in the same way" not in " ".join(fresh.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [("none", "strict", "with the user's rights"), ("strict", "none", "strict"), ("strict", "strict", "")],
+)
+def test_what_reused_scores_ran_in_is_not_what_this_session_says(
+    cli: Cli, tmp_path: Path, first: str, second: str, told: str
+) -> None:
+    write(tmp_path)
+    assert cli(*RUN[:-1], "other", "--sandbox", first, env=COUNTED).status == 0
+    reused = cli(*RUN, "--sandbox", second, "--reuse", "other", env=COUNTED)
+    assert (reused.status, calls(tmp_path)) == (0, 2), reused.stderr
+    note = f"note: code ran otherwise in other, of which scores are reused: {told}"
+    assert (note in " ".join(reused.stderr.split())) == bool(told)
+    report = " ".join(cli("report", "r").stdout.split())
+    assert ("did not run in the same way for all that this run has" in report) == bool(told)
+    kept = json.loads((tmp_path / "r" / "run.json").read_bytes())["settings"].get("code", [])
+    assert [one["sandbox"] for one in kept] == ([second, first] if told else [first])
 
 
 @pytest.mark.parametrize("edited", ["x", ["x"], {"a": 1}, [{"sandbox": "strict", "missing": [1]}]], ids=repr)

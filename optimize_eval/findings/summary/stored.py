@@ -55,7 +55,7 @@ def doubts_about_code(settings: Mapping[str, Any]) -> Iterator[str]:
             yield f"the tasks' code ran in a sandbox ({_named(way)}) that is not whole: {'; '.join(missing)}"
     if len(ways) > 1:
         listed = "; ".join(map(_named, ways))
-        yield f"the tasks' code did not run in the same way in all sessions of this run: {listed}"
+        yield f"the tasks' code did not run in the same way for all that this run has: {listed}"
 
 
 def _named(way: Mapping[str, Any]) -> str:

@@ -5,15 +5,19 @@ Another way is no other evaluator: what code may do is no part of what it comput
 it may not fails. So scores stay, and who reads them is told.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from optimize_eval.evaluator import EvaluatorSpec
 from optimize_eval.kinds import command
 from optimize_eval.session.host import Say
+from optimize_eval.store.folder import write_document
+from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks.definitions.target import CODE, TASKS, defined_of, ways_kept
 from optimize_eval.tasks.target import Tasks
+
+_RIGHTS: Mapping[str, Any] = {"sandbox": "none"}  # of who starts it
 
 
 def runs_code(spec: EvaluatorSpec) -> bool:
@@ -41,6 +45,48 @@ def check_level(specs: Iterable[EvaluatorSpec]) -> None:
         from optimize_eval.tasks.definitions.hosting import hosting  # noqa: PLC0415  see ways_in
 
         hosting(level)
+
+
+def with_ways_of(
+    run: StoredRun, specs: Iterable[EvaluatorSpec], sources: Mapping[str, Sequence[StoredRun]], say: Say
+) -> StoredRun:
+    """Let a run keep what the code ran in whose scores it has from others; it is not this session's level."""
+    settings = run.document.get("settings", {})
+    own = ways_kept(settings) or [_RIGHTS]
+    of_code = [spec.name for spec in specs if _has_code(spec)]
+    others = {other.folder: _ways_of(other) for name in of_code for other in sources.get(name, ())}
+    ways = [*own]
+    for folder, there in others.items():
+        if any(way not in own for way in there):
+            say(f"note: code ran otherwise in {folder}, of which scores are reused: {_named(there)}")
+        ways += [way for way in there if way not in ways]
+    if ways == own:
+        return run
+    changed = {**settings, CODE: ways}
+    run = replace(
+        run,
+        document={**run.document, "settings": changed},
+        manifest={**run.manifest, "settings": changed},
+    )
+    write_document(run.folder, run.document)
+    return run
+
+
+def _ways_of(run: StoredRun) -> list[Mapping[str, Any]]:
+    return ways_kept(run.document.get("settings", {})) or [_RIGHTS]
+
+
+def _has_code(spec: EvaluatorSpec) -> bool:
+    target = defined_of(spec)
+    if target is None:
+        return False
+    from optimize_eval.tasks.definitions.evaluating.plain import has_code  # noqa: PLC0415  it loads templates
+
+    return has_code((target.task.solver, target.scorer))
+
+
+def _named(ways: Sequence[Mapping[str, Any]]) -> str:
+    return "; ".join("with the user's rights" if way == _RIGHTS else str(way["sandbox"]) for way in ways)
 
 
 def ways_in(specs: Iterable[EvaluatorSpec], before: Mapping[str, Any], say: Say) -> dict[str, Any]:
