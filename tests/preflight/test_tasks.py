@@ -21,9 +21,7 @@ def checks(result: Result) -> dict[str, dict[str, str]]:
 
 def test_each_scorer_is_looked_at_and_the_model_replies_once_to_each_row(cli: Cli, tmp_path: Path) -> None:
     text = '{"letters": len(solver_output.output)}'
-    task(
-        tmp_path, TASK.replace("type: bleu,", "type: string_equals,") + SNIPPET.replace(text, '{"said": "x"}')
-    )
+    task(tmp_path, TASK + SNIPPET.replace(text, '{"said": "x"}'))
 
     told = cli(*COMMAND, env=COUNTED)
     shown = cli(*COMMAND[:-1])
@@ -49,7 +47,7 @@ def test_scores_that_are_chance_and_scorers_that_fail_are_told_by_their_names(
 ) -> None:
     chance = SNIPPET.replace("len(solver_output.output)", "__import__('random').random()")
     fails = SNIPPET.replace("key: long", "key: wrong").replace("len(solver_output.output)", "1 / 0")
-    task(tmp_path, TASK.replace("type: bleu,", "type: string_equals,") + chance + fails)
+    task(tmp_path, TASK + chance + fails)
 
     told = cli(*COMMAND)
 
