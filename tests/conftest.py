@@ -21,6 +21,8 @@ from tests.processes import MARK, descriptors, numbers, processes_with
 
 os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide evaluators that forget to flush
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or our program is compiled anew at each start
+for _variable in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TF_BUILD", "TEAMCITY_VERSION"):
+    os.environ.pop(_variable, None)  # they change what is printed, and a test that is about one sets it
 os.environ["SETUPTOOLS_USE_DISTUTILS"] = "stdlib"  # its .pth file costs a fifth of each start of a python3
 os.environ["PATH"] = (
     f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # python3 is no shim here
