@@ -109,7 +109,7 @@ class Child:
                 self._is_reaped()
         except ChildProcessError:
             self._status = _LOST
-        return None if self._status == _LOST else self._status
+        return self.status
 
     def _is_reaped(self, options: int = 0) -> bool:
         pid, status = os.waitpid(self._pid, options)
@@ -120,7 +120,7 @@ class Child:
     @property
     def status(self) -> int | None:
         """Give the status of a program that was reaped; None where that was lost."""
-        return None if self._popen.returncode == _LOST else self._popen.returncode
+        return None if self._status == _LOST else self._status
 
     def descendants(self) -> list[Process]:
         return descendants(self._pid)
