@@ -72,9 +72,14 @@ def padded(text: str, room: int) -> str:
 
 def wrapped(head: str, text: str, width: int) -> list[str]:
     """Break a text at blanks so that it stands beside its heading, or below one that leaves no room."""
-    if columns(head) > width - _LEAST_ROOM:
+    if not has_room(head, width):
         return [*_alone(head.rstrip(), width), *(wrapped("    ", text, width) if text else [])]
     return _broken(head, text, " " * columns(head), width)
+
+
+def has_room(head: str, width: int) -> bool:
+    """Return True if a heading leaves room for a text beside it."""
+    return columns(head) <= width - _LEAST_ROOM
 
 
 def _alone(head: str, width: int) -> list[str]:

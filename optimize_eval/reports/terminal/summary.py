@@ -36,8 +36,7 @@ from optimize_eval.reports.cells import (
     words_of,
     worst_of,
 )
-from optimize_eval.reports.columns import columns as columns_taken
-from optimize_eval.reports.columns import wrapped
+from optimize_eval.reports.columns import has_room, wrapped
 from optimize_eval.reports.inert import shortened
 from optimize_eval.reports.metrics import terminal as metrics
 from optimize_eval.reports.paint import Paint, Style, body, of_sign, part, plain
@@ -277,10 +276,9 @@ def _next(summary: Summary, run: str, command: str, own: Collection[str] | None,
 
 
 def _pasted(head: str, command: str, width: int) -> list[str]:
-    """Show a command on one line, as it is to be pasted: below its heading where it fits there alone."""
-    below = f"    {command}"
-    is_below = columns_taken(head + command) > width >= columns_taken(below)
-    return [head.rstrip(), below] if is_below else [head + command]
+    """Show a command on one line, as it is to be pasted: below a heading that leaves no room."""
+    is_beside = has_room(head, width) or len(head + command) <= width
+    return [head + command] if is_beside else [head.rstrip(), f"    {command}"]
 
 
 def _may_be_fixed(summary: Summary, own: Collection[str] | None) -> bool:
