@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import locale
 import os
 import signal
 import sys
@@ -23,6 +24,13 @@ os.environ.pop("PYTHONUNBUFFERED", None)  # it would hide evaluators that forget
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or our program is compiled anew at each start
 for _variable in ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TF_BUILD", "TEAMCITY_VERSION"):
     os.environ.pop(_variable, None)  # they change what is printed, and a test that is about one sets it
+_locale = locale.setlocale(locale.LC_ALL)
+try:
+    locale.setlocale(locale.LC_ALL, "")
+except locale.Error:  # of a locale that is not installed, bash, perl and R warn on stderr
+    for _variable in [name for name in os.environ if name == "LANG" or name.startswith("LC_")]:
+        del os.environ[_variable]
+locale.setlocale(locale.LC_ALL, _locale)
 os.environ["SETUPTOOLS_USE_DISTUTILS"] = "stdlib"  # its .pth file costs a fifth of each start of a python3
 os.environ["PATH"] = (
     f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # python3 is no shim here
