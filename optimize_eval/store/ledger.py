@@ -144,7 +144,8 @@ class Ledger:
             place = table.lines[record["split"]][record.get("line")]
             repeat = record["repeat"]
             if table.versions and table.versions.concern(record):
-                cell = table.versions.find(record)
+                found = table.versions.find(record)  # which nobody may have named since it is current again
+                cell = found if found in self._starts else None
             start = self._starts[cell] if cell else _FORMER
         except (KeyError, TypeError):
             return None

@@ -45,6 +45,22 @@ def test_a_program_that_cannot_be_kept_leaves_nothing_to_the_one_before(
     assert [(cell["candidate"], cell["scored"]) for cell in cells] == [("a", 6), ("b", 6)]
 
 
+def test_what_a_program_failed_before_it_scored_is_of_this_run_when_it_is_back(
+    cli: Cli, tmp_path: Path
+) -> None:
+    made = project(tmp_path, 3)
+    command = ["run", "-e", "counts=./counts.sh", "--dataset", "d.jsonl", "--out", "r", "--replace", "counts"]
+    works, fails = (tmp_path / "counts.sh").read_text(), "#!/bin/sh\nexit 1\n"
+    told = []
+    for program, name in ((fails, "b"), (works, "a"), (fails, "a"), (works, "a"), (fails, "b")):
+        (tmp_path / "counts.sh").write_text(program)
+        done = cli(*command, "--candidate", f"{name}.txt", env=made.env())
+        told.append((done.status, "belongs to another run" in done.stderr))
+        assert cli("report", "r", "--check").status == 0
+    assert told == [(4, False), (0, False), (4, False), (0, False), (4, False)]
+    assert sorted(made.asked().values()) == [1, 1, 1], "what is scored is not called again"
+
+
 def test_scores_of_another_range_do_not_come_back_with_the_program(cli: Cli, tmp_path: Path) -> None:
     made = project(tmp_path, 3)
     program = (tmp_path / "counts.sh").read_text()
