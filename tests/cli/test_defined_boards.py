@@ -97,6 +97,8 @@ def test_a_narrow_board_has_the_key_rather_than_the_metric(there: Cli) -> None:
 
 def test_a_gate_on_what_is_not_there_says_what_is(there: Cli) -> None:
     told = there("report", "r", "--fail-under", "sums.rihgt=0.5")
+    assert (told.status, "  try: name one of sums.right, sums." in told.stderr) == (2, True), told.stderr
+    told = there("report", "r", "--fail-under", "mus.right=0.5")
     hint = "its models are m, w; its tasks sums; a scorer's gate is TASK.SCORER[.METRIC]=0.8, such as "
     assert (told.status, f"  try: {hint}sums.right=0.8\n" in told.stderr) == (2, True), told.stderr
     told = there("report", "r", "--fail-under", "sums.right.right@m=0.5")
