@@ -18,6 +18,7 @@ import pytest
 from optimize_eval.viewer.server import HEADER
 from tests.front_door import Cli
 from tests.paths import PROGRAM
+from tests.tools import need
 
 _ADDRESS = re.compile(rb"to be seen at http://127\.0\.0\.1:(\d+)/\?token=([\w-]+)")
 _PATIENCE = 50.0  # seconds
@@ -133,6 +134,7 @@ def test_a_run_is_served_while_it_goes_on_and_no_longer_where_nobody_sits(projec
         state_of(port, token)
 
 
+@need("ps")
 def test_in_a_terminal_it_stays_until_ctrl_c_and_the_exit_code_is_the_runs(project: Path) -> None:
     browser = a_browser(project)
     with in_a_terminal(project, "--fail-under", "e=0.9", BROWSER=str(browser)) as (process, terminal):
