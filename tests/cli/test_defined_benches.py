@@ -117,6 +117,8 @@ def test_a_task_that_ranks_nobody_is_left_off_the_board_of_the_others(cli: Cli, 
     gates = ("--fail-under", "sums=0", "--fail-under", "m@letters=0", "--fail-under", "letters.long@m=0")
     judged = cli(*bench, *gates, "--json")
     assert [one["met"] for one in judged.json["gates"]] == [True, True, False, True], judged.stderr
+    later = cli("report", "r", *gates, "--json")
+    assert (later.status, later.json["gates"]) == (1, judged.json["gates"]), later.stderr
     for format_ in ("terminal", "md", "csv", "jsonl", "junit", "json", "html"):
         assert cli("report", "r", "--format", format_).status == 0, format_
     same = cli("diff", "r", "r")

@@ -67,10 +67,10 @@ def read_demands(
     from optimize_eval.findings.diff.boards import check_comparable  # noqa: PLC0415
 
     models = [*_models(expected, dict.fromkeys(metrics, expected))]
-    tasks = by_name(expected.models[0].tasks)
-    scorers = [task.evaluator for task in tasks.values() if task.evaluator]
+    ranked, left = by_name(expected.models[0].tasks), [one.task for one in expected.left_out]
+    scorers = [task.evaluator for task in ranked.values() if task.evaluator]
     own = [text for text in fail_under or () if text not in known]
-    bounds = tuple(parse_bound(text, models, [*tasks], scorers) for text in own)
+    bounds = tuple(parse_bound(text, models, [*ranked, *left], scorers) for text in own)
     if against is None:
         return BoardDemands(bounds=bounds, of_tasks=tuple(known.values()))
     before = load_with_examples(place_of(against))
