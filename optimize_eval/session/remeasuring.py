@@ -12,7 +12,7 @@ from optimize_eval.findings.board.examples import stored_board
 from optimize_eval.kinds.table import identify, named_apart
 from optimize_eval.run.plan import Plan
 from optimize_eval.run.replan import plan_again
-from optimize_eval.session.benching.boards import made_again
+from optimize_eval.session.benching.boards import made_again, note_unranked
 from optimize_eval.session.benching.defined_files import defined_files
 from optimize_eval.session.calling import Finished, summarise
 from optimize_eval.session.host import Say
@@ -70,9 +70,15 @@ def remeasure(
         stored = with_tasks_of(stored, known, planned, say, has_timeout=has_timeout)
         summary = summarise(stored)
         board = made_again(stored, before) if before else None
-        if is_bench(stored.manifest) and not (board or stored.owed or ranks_none(stored)):
-            say("note: the bench has no board any more; its own command makes it again and calls no model")
+        if is_bench(stored.manifest):
+            _note_board(stored, say, is_there=board is not None)
     return Finished(stored=stored, summary=summary, calls=(), boards={"": board} if board else {})
+
+
+def _note_board(stored: StoredRun, say: Say, *, is_there: bool) -> None:
+    note_unranked(stored, say)
+    if not (is_there or stored.owed or ranks_none(stored)):
+        say("note: the bench has no board any more; its own command makes it again and calls no model")
 
 
 def with_tasks_of(

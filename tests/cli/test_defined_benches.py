@@ -158,6 +158,27 @@ def test_a_scorer_that_becomes_a_quality_check_ranks_nobody_any_more(cli: Cli, t
     task(tmp_path, TASK.replace("{key: right,", "{key: right, purpose: qa,"))
     done = cli("rescore", "r", "--metrics", "sums.yaml")
     assert (done.status, (tmp_path / "r" / "leaderboard.json").exists()) == (0, False), done.stderr
+    assert "no model is ranked: sums.right has the purpose qa" in " ".join(done.stderr.split())
+
+
+def test_a_task_that_joins_the_board_has_the_scorer_there_that_the_bench_gives_it(
+    cli: Cli, tmp_path: Path
+) -> None:
+    two_models(tmp_path)
+    checks = TASK.replace("key: sums\n", "key: checks\n", 1)
+    (tmp_path / "checks.yaml").write_text(checks.replace("{key: right,", "{key: right, purpose: qa,"))
+    bench = ("bench", "checks.yaml", "sums.yaml", *MODELS, "--out", "r")
+    assert cli(*bench).status == 0
+    (tmp_path / "checks.yaml").write_text(checks)
+    done = cli("rescore", "r", "--metrics", "checks.yaml")
+    assert done.status == 0, done.stderr
+
+    def joined() -> list[tuple[str, str]]:
+        return [(one["task"], one["metric_id"]) for one in board_in(tmp_path / "r")["tasks"]]
+
+    assert joined() == [("checks", "right"), ("sums", "right")]
+    assert cli(*bench).status == 0
+    assert joined() == [("checks", "right"), ("sums", "right")]
 
 
 def test_no_model_is_to_be_replaced_where_a_scorer_failed(cli: Cli, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from optimize_eval.candidates import THE_PROMPT
 from optimize_eval.errors import UsageError
 from optimize_eval.evaluator import EvaluatorSpec
-from optimize_eval.findings.board.cells import benched_models, ranks_none, unranked_in
+from optimize_eval.findings.board.cells import benched_models
 from optimize_eval.findings.board.demands import BoardDemands, judged, read_before_calls
 from optimize_eval.findings.board.document import expected_board
 from optimize_eval.findings.board.shapes import Board
@@ -24,7 +24,7 @@ from optimize_eval.run.described import manifest_of
 from optimize_eval.run.plan import Plan, plan_run
 from optimize_eval.run.splits import SplitSource
 from optimize_eval.session.benching.benchmark import Benchmark, check_models
-from optimize_eval.session.benching.boards import drop_outdated, make_board, path_of
+from optimize_eval.session.benching.boards import drop_outdated, make_board, note_unranked, path_of
 from optimize_eval.session.benching.task_files import chosen, load_task_files
 from optimize_eval.session.calling import CallSpan, Finished, call, reachable, summarise
 from optimize_eval.session.host import Host, Say
@@ -158,7 +158,7 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
         examine(stored, lambda: plan, host.say, sandbox=level_of(plan.specs))
         summary = summarise(stored)
         board = _board(prepared, stored, include_per_example=include_per_example)
-        _note_unranked(stored, host.say)
+        note_unranked(stored, host.say)
         metrics = prepared.own if board else ()
         scored = score_by(metrics, prepared.folder, prepared.files, prepared.handling, host)
     others = {name: own.board for name, own in scored.items() if own.board}
@@ -167,13 +167,6 @@ def carry_out_bench(prepared: PreparedBench, host: Host, *, include_per_example:
     gates = judged(prepared.demands, stored, board, others)
     off = tuple(words for metric in scored.values() for words in metric.off_scale)
     return Finished(stored=stored, summary=summary, calls=calls, boards=boards, gates=gates, off_scale=off)
-
-
-def _note_unranked(stored: StoredRun, say: Say) -> None:
-    """Tell which scorers rank nobody; where there is a board, it says so itself, too."""
-    if unranked := unranked_in(stored):
-        who = "no model is ranked" if ranks_none(stored) else f"the board is without {', '.join(unranked)}"
-        say(f"note: {who}: {'; '.join(f'{one.evaluator} {one.why}' for one in unranked.values())}")
 
 
 def _drop_boards(prepared: PreparedBench) -> None:

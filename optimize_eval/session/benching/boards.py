@@ -4,12 +4,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from optimize_eval.findings.board.cells import BenchedModel, benched_models, is_owed, ranks_none
+from optimize_eval.findings.board.cells import (
+    BenchedModel,
+    benched_models,
+    is_owed,
+    ranks_none,
+    unranked_in,
+)
 from optimize_eval.findings.board.document import board_of
 from optimize_eval.findings.board.examples import STEM
 from optimize_eval.findings.board.shapes import Board
+from optimize_eval.session.host import Say
 from optimize_eval.store.folder import BOARDS, LEADERBOARD, OUTPUTS, write_json
-from optimize_eval.store.layout import Layout
 from optimize_eval.store.stored import StoredRun
 from optimize_eval.tasks import Task, TaskFile
 
@@ -38,7 +44,7 @@ def made_again(stored: StoredRun, before: Board) -> Board | None:
     """Make a bench's board again of what its folder has, and of the board that it had."""
     return make_board(
         stored,
-        list(_files_of(before, stored.layout)),
+        list(_files_of(before, stored)),
         benched_models(stored),
         stored.folder / LEADERBOARD,
         settings=before.settings,
@@ -46,10 +52,18 @@ def made_again(stored: StoredRun, before: Board) -> Board | None:
     )
 
 
-def _files_of(board: Board, layout: Layout) -> Iterator[TaskFile]:
+def note_unranked(stored: StoredRun, say: Say) -> None:
+    """Say which scorers rank nobody; where there is a board, it says so itself, too."""
+    if unranked := unranked_in(stored):
+        who = "no model is ranked" if ranks_none(stored) else f"the board is without {', '.join(unranked)}"
+        say(f"note: {who}: {'; '.join(f'{one.evaluator} {one.why}' for one in unranked.values())}")
+
+
+def _files_of(board: Board, stored: StoredRun) -> Iterator[TaskFile]:
     """Give the tasks of a board in YAML with as much of their samples as a board knows."""
     metrics = {task.task: task.metric_id or "" for task in board.tasks}
-    for file, split in zip(board.files, layout.splits, strict=True):
+    metrics |= dict(_left_out_before(board, stored))
+    for file, split in zip(board.files, stored.layout.splits, strict=True):
         names = split.names or split.lines
         yield TaskFile(
             path=file.path or "",
@@ -72,6 +86,15 @@ def _files_of(board: Board, layout: Layout) -> Iterator[TaskFile]:
             ),
             errors=(),
         )
+
+
+def _left_out_before(board: Board, stored: StoredRun) -> Iterator[tuple[str, str]]:
+    """Name the scorers of tasks that were not on a board, and may be now."""
+    from optimize_eval.tasks.definitions.score.kept import tasks_in  # noqa: PLC0415  most benches have none
+
+    scorers = [scorer for task in tasks_in(stored.manifest["settings"]) for scorer in task.scorers]
+    keys = {scorer.evaluator: scorer.key for scorer in scorers}
+    yield from ((one.task, keys.get(one.evaluator, "")) for one in board.left_out)
 
 
 def drop_outdated(folder: Path) -> None:
