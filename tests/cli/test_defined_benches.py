@@ -50,19 +50,21 @@ def test_models_are_ranked_by_the_first_scorer_that_ranks_and_all_scorers_share_
 
 def test_a_task_that_changed_is_told_as_a_task_and_may_be_scored_anew(cli: Cli, tmp_path: Path) -> None:
     two_models(tmp_path)
-    assert cli("bench", "sums.yaml", *MODELS, "--out", "r", env=COUNTED).status == 0
-    (tmp_path / "sums.yaml").write_text(TASK.replace('purpose: qa, ground_truth: "', 'ground_truth: "is '))
-    refused = cli("bench", "sums.yaml", *MODELS, "--out", "r")
+    bench = ("bench", "my sums.yaml", *MODELS, "--out", "r")
+    (tmp_path / "sums.yaml").rename(tmp_path / "my sums.yaml")
+    assert cli(*bench, env=COUNTED).status == 0
+    (tmp_path / "my sums.yaml").write_text(TASK.replace('purpose: qa, ground_truth: "', 'ground_truth: "is '))
+    refused = cli(*bench)
     assert (refused.status, refused.stderr) == (
         2,
         (
-            "error: the task sums.yaml has changed since these scores were made:\n"
+            "error: the task my sums.yaml has changed since these scores were made:\n"
             "  scorer sums.wording has changed\n"
             "  try: score by what is there now with --replace sums.wording, choose another folder with "
             "--out, or start over with --fresh\n"
         ),
     )
-    anew = cli("bench", "sums.yaml", *MODELS, "--out", "r", "--replace", "sums.wording", env=COUNTED)
+    anew = cli(*bench, "--replace", "sums.wording", env=COUNTED)
     assert anew.status == 0, anew.stderr
     assert calls(tmp_path) == 2 * SAMPLES, "the replies are those that were there"
 

@@ -8,6 +8,7 @@ from optimize_eval.errors import UsageError
 from optimize_eval.store.manifest import listed
 
 _TASK = "task:"  # what the text of an evaluator begins with that scores by a task
+_IN_YAML = (".yaml", ".yml")
 
 
 def kind_of(evaluator: Mapping[str, Any]) -> str:
@@ -25,9 +26,16 @@ def contradiction(changes: Mapping[str, str], texts: Iterable[str]) -> UsageErro
 
 
 def _words(texts: list[str]) -> tuple[str, str]:
-    files = dict.fromkeys(text.removeprefix(_TASK).split(" ")[0] for text in texts if text.startswith(_TASK))
     if not texts or not all(text.startswith(_TASK) for text in texts):
         return "the run has scores by another program of the same name:", "call the new one with"
+    files = dict.fromkeys(map(_file_of, texts))
     named = ", ".join(files)
     what = f"the task {named} has" if len(files) == 1 else f"the tasks {named} have"
     return f"{what} changed since these scores were made:", "score by what is there now with"
+
+
+def _file_of(text: str) -> str:
+    """Name the file of a task, which may have blanks; behind one in YAML stands the key of a scorer."""
+    whole = text.removeprefix(_TASK)
+    file = whole.rpartition(" ")[0]
+    return file if file.endswith(_IN_YAML) else whole
