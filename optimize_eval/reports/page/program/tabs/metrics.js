@@ -59,8 +59,15 @@ function remarksOn(entries, remarksOf = remarks) {
 /** Say how many rows the numbers are of, and what went wrong. */
 function remarks(one) {
   const rows = one.n_excluded || one.n_failed ? [countedRows(one)] : [];
-  const problems = [one.problem, ...one.metrics.map((metric) => metric.problem), ...(one.rule_faults || []).map((fault) => `the rule ${fault.rule} cannot be applied to ${count(fault.count, "row")}, which stay in: ${fault.message}`)];
+  const problems = [one.problem, ...one.metrics.map((metric) => metric.problem), ...(one.rule_faults || []).map((fault) => faultOf(fault, one.split))];
   return [...rows, ...problems.filter(Boolean)];
+}
+
+/** Say which rows a rule leaves in, as it cannot be applied to them. */
+function faultOf(fault, split) {
+  const at = fault.line === null ? split : `${split} ${fault.line}`;
+  const rows = `${count(fault.count, "row")}, which ${fault.count === 1 ? "stays" : "stay"} in`;
+  return `the rule ${fault.rule} cannot be applied to ${rows}; the first is ${at}: ${fault.message}`;
 }
 
 /**
@@ -75,7 +82,7 @@ function metricsOfDiff(diff) {
   const same = [...new Set(scorers.filter((entries) => !entries.some(hasMoved)).map(([first]) => first.evaluator))];
   return [
     moved.map(metricsDiffCard),
-    same.length > 0 && section("", "Metrics", h("p", { class: "note" }, "No metric has changed of ", said(same.join(", ")), ".")),
+    same.length > 0 && section("", "Metrics", h("p", { class: "note" }, "No metric of ", said(same.join(", ")), " has changed.")),
   ];
 }
 
@@ -112,7 +119,8 @@ function remarksOnDiff(one) {
   const of = (side, rows, other) => {
     if (!rows) return [`${side} has no such scorer`];
     const isTold = rows.n_excluded || rows.n_failed || (other && other.n_total !== rows.n_total);
-    return [...(isTold ? [`${side}: ${countedRows(rows)}`] : []), ...(rows.problems || []).map((problem) => `${side}: ${problem}`)];
+    const wrong = [...(rows.rule_faults || []), ...(rows.problems || [])];
+    return [...(isTold ? [`${side}: ${countedRows(rows)}`] : []), ...wrong.map((what) => `${side}: ${what}`)];
   };
   return [...of("A", one.a, one.b), ...of("B", one.b, one.a)];
 }
