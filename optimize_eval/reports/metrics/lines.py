@@ -84,8 +84,7 @@ def blocks_of(summary: Summary, *, on_board: Collection[str] | None = None) -> l
         row = means.get((one.evaluator, one.candidate, one.task_model))
         return row is not None and _is_mean(one, row)
 
-    blocks = _blocks(entries for entries in found.values() if not all(map(is_known, entries)))
-    return [block for block in blocks if block.lines or block.remarks]
+    return [*_blocks(entries for entries in found.values() if not all(map(is_known, entries)))]
 
 
 def of_rows(table: MetricsTable | CountedRows) -> str:
