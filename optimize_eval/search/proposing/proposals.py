@@ -6,7 +6,7 @@
 
 `background`, `components` (those to be changed, where a candidate is an object of several texts) and
 `refused` (what was wrong with the prompt that was proposed before) are sent where there are any. How a
-program is started, kept alive and ended is reach.command's business, as for evaluators.
+program is started, kept alive and ended is programs.command's business, as for evaluators.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
